@@ -122,8 +122,9 @@ export const part = {
   audit: (account?: string, before?: string) => get<Audit>("/audit", { account, before, limit: 100 }),
   submissions: (search: Parameters, before?: string) =>
     get<Submissions>("/submissions", { ...search, before, limit: 50 }),
-  judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before, limit: 50 }),
-  problems: (account?: string, before?: string) => get<ProblemList>("/problems", { account, before }),
+  judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before }),
+  problems: (account?: string, before?: string, limit?: number) =>
+    get<ProblemList>("/problems", { account, before, limit }),
 };
 
 export const change = {

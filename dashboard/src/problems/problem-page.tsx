@@ -1,8 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useMemo } from "react";
+import type { JudgementRow } from "../../../src/http/dashboard/api/judgements.ts";
 import type { ProblemDetail, ProblemVersion } from "../../../src/http/dashboard/api/problems.ts";
 import { asking, change, isNotThere } from "../api.ts";
 import { checkerWords } from "../judgements/checker-words.ts";
+import { judgementSource, ORIGIN, RESULT } from "../judgements/rows.tsx";
 import { Confirm } from "../pieces/confirm.tsx";
 import { Copyable } from "../pieces/copyable.tsx";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
@@ -13,10 +16,20 @@ import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { count, counted, size } from "../pieces/words.ts";
+import { NewestList } from "../submissions/newest-list.tsx";
 import { memoryLimit, timeLimit } from "./limits.ts";
 import css from "./problem.module.css";
 
 const route = getRouteApi("/inside/problems/$id");
+
+/** Judgements of the page; the list of all judgements has filters. */
+const JUDGEMENTS = judgementSource(20);
+
+const JUDGED: readonly Column<JudgementRow>[] = [
+  ...RESULT,
+  { head: "Version", number: true, cell: ({ problem }) => count(problem?.version ?? 0) },
+  ...ORIGIN,
+];
 
 type Group = ProblemDetail["groups"][number];
 
@@ -42,6 +55,7 @@ export function ProblemPage() {
 function One({ problem }: { problem: ProblemDetail }) {
   const navigate = useNavigate();
   const { id, name, title, checker, groups, versions } = problem;
+  const search = useMemo(() => ({ problem: id }), [id]);
   const columns: readonly Column<ProblemVersion>[] = [
     { head: "Version", number: true, cell: ({ version }) => count(version) },
     {
@@ -100,6 +114,18 @@ function One({ problem }: { problem: ProblemDetail }) {
           rows={versions}
           rowKey={({ version }) => String(version)}
         />
+      </Section>
+      <Section
+        title="Judgements"
+        actions={
+          <Link to="/judgements" search={search}>
+            Search them
+          </Link>
+        }
+      >
+        <NewestList source={JUDGEMENTS} search={search} what="judgement" columns={JUDGED} isFiltered={false}>
+          A judgement of this problem names its id.
+        </NewestList>
       </Section>
     </Page>
   );

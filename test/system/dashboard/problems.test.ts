@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { runPending } from "../../support/http/running.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
 import { zipOf } from "../../support/problems/zip.ts";
+import { report } from "../../support/verdict/reports.ts";
 import { inside } from "./inside.ts";
 import { looksGood, pageActions } from "./page-actions.ts";
 
@@ -73,6 +76,38 @@ test("problems: list, import, page and deletion", async (t) => {
     assert.match((await rows("Problems").nth(1).allInnerTexts()).join(), /factors\s+Factors\s+1\s+5\s+2 s\s+128 MiB/);
     await looksGood(page, "problems");
   });
+
+  await t.test(
+    "the page has the judgements of the problem, which follow their runs, and the list has a filter",
+    async () => {
+      const [{ id: problem }] = (await club.ada("GET", "/problems")).json.problems;
+      const body = { accountId: club.accountId, language: "python", code: "x", profile: "judge" };
+      const { json } = await club.ada("POST", "/judgements", { ...body, problem });
+      await club.ada("POST", "/judgements", { ...body, checker: "lines", tests: [{ stdin: "1", expected: "1" }] });
+      await page.getByRole("link", { name: "factors", exact: true }).click();
+      await heading("Factors");
+      const rows = page.getByRole("table", { name: "Judgements" }).getByRole("row");
+      await rows.nth(1).getByText("pending").waitFor();
+      assert.equal(await rows.count(), 2);
+      const failed = buildOutcome({ execute: report({ exitCode: 1 }) });
+      while ((await runPending(club.running.store, () => failed)) > 0);
+      await rows.nth(1).getByText("runtime error").waitFor();
+      await looksGood(page, "problem-judgements");
+      await page.getByRole("link", { name: "Search them" }).click();
+      await heading("Judgements");
+      assert.equal(await page.getByLabel("Problem").inputValue(), problem);
+      await page.getByText("1 judgement", { exact: true }).waitFor();
+      await looksGood(page, "judgements-of-problem");
+      await page.getByLabel("Problem").selectOption("");
+      await page.getByText("2 judgements", { exact: true }).waitFor();
+      await page.goBack();
+      await page.getByRole("link", { name: json.id.slice(0, 8) }).click();
+      await page.waitForURL(`**/judgements/${json.id}`);
+      await page.getByRole("link", { name: "factors", exact: true }).click();
+      await heading("Factors");
+      await go("/problems");
+    },
+  );
 
   await t.test("is deleted after a confirmation only", async () => {
     await page.getByRole("link", { name: "factors", exact: true }).click();

@@ -2,7 +2,7 @@ import type { TestState } from "../../../domain/judgement.ts";
 import type { SubmissionRecord } from "../../../domain/record.ts";
 import type { Explanation, Proof, SubmissionRow, Usage } from "./submissions.ts";
 
-/** GET /judgements, with the parameters of GET /submissions → Judgements. */
+/** GET /judgements, with the parameters of GET /submissions and `problem`, an id → Judgements. */
 export interface Judgements {
   readonly judgements: readonly JudgementRow[];
   /** For `before`; null: no older ones. */
@@ -12,6 +12,8 @@ export interface Judgements {
 export interface JudgementRow extends Omit<SubmissionRow, "startedAt"> {
   /** Null until it has ended. */
   readonly score: number | null;
+  /** The name is null for a deleted problem. */
+  readonly problem: { readonly id: string; readonly name: string | null; readonly version: number } | null;
   readonly passed: number;
   readonly ended: number;
   readonly total: number;

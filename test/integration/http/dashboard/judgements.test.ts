@@ -72,6 +72,7 @@ onEachEngine((open) => {
     const { createdAt: _, completedAt: __, key, ...row } = last.judgements[0];
     assert.match(key.name, /^key /);
     assert.deepEqual(row, {
+      problem: null,
       ...{ id: mine, status: "completed", verdict: "WA", score: 1, passed: 1, ended: 2, total: 3 },
       ...{ language: "python", profile: "judge" },
       account: { id: accountId, name: "club" },

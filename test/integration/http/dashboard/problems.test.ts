@@ -95,6 +95,24 @@ onEachEngine((open) => {
     assert.equal((await root("GET", `/problems/${mine}`)).status, 200);
     const page = (await root("GET", "/problems?limit=1")).json;
     assert.deepEqual([page.problems[0].id, await list(root, `?limit=1&before=${page.next}`)], [theirs, [mine]]);
+    const judged = async (ask: Asker, accountId: string, problem: string) =>
+      (await ask("POST", "/judgements", { accountId, language: "python", code: "x", profile: "judge", problem })).json
+        .id;
+    const judgement = await judged(ada, accountId, mine);
+    await judged(eve, other.accountId, theirs);
+    const found = async (ask: Asker, query: string) =>
+      (await ask("GET", `/judgements?${query}`)).json.judgements?.map((row: Record<string, unknown>) => [
+        row.id,
+        row.problem,
+      ]);
+    const row = [judgement, { id: mine, name: "factors", version: 1 }];
+    assert.deepEqual(await found(ada, `problem=${mine.toUpperCase()}`), [row]);
+    assert.deepEqual(await found(root, `problem=${mine}`), [row]);
+    assert.deepEqual(await found(eve, `problem=${mine}`), []);
+    assert.deepEqual(await found(ada, `problem=${theirs}`), []);
+    assert.deepEqual(await found(ada, `problem=${NONE}`), []);
+    assert.equal((await ada("GET", "/judgements?problem=x%00")).status, 400);
+    assert.equal((await ada("GET", `/submissions?problem=${mine}`)).status, 400);
     const anonymous = { path: `${API}/problems`, key: null, headers: FROM_OWN_PAGE };
     assert.equal((await running.ask(anonymous)).status, 401);
     assert.equal(
