@@ -100,7 +100,8 @@ const problems = createRoute({
 const playground = createRoute({
   getParentRoute: () => inside,
   path: "/playground",
-  validateSearch: (search): { from?: string | undefined } => texts(search, ["from"]),
+  validateSearch: (search): { from?: string | undefined; problem?: string | undefined } =>
+    texts(search, ["from", "problem"]),
   component: lazyRouteComponent(() => import("./playground/playground-page.tsx"), "PlaygroundPage"),
 });
 

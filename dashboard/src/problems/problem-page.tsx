@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
@@ -78,19 +79,24 @@ function One({ problem }: { problem: ProblemDetail }) {
         </>
       }
       actions={
-        <Confirm
-          label="Delete"
-          title={`Delete ${name}?`}
-          act={async () => {
-            await change.deleteProblem(id);
-            // First, because this page would ask for the problem again.
-            await navigate({ to: "/problems", search: {} });
-          }}
-          said={`${name} deleted.`}
-          button={{ size: "sm" }}
-        >
-          All its versions are deleted. Its judgements and their tests stay until they expire. This cannot be undone.
-        </Confirm>
+        <>
+          <Button variant="default" onClick={() => navigate({ to: "/playground", search: { problem: id } })}>
+            Try in the playground
+          </Button>
+          <Confirm
+            label="Delete"
+            title={`Delete ${name}?`}
+            act={async () => {
+              await change.deleteProblem(id);
+              // First, because this page would ask for the problem again.
+              await navigate({ to: "/problems", search: {} });
+            }}
+            said={`${name} deleted.`}
+            button={{ size: "sm" }}
+          >
+            All its versions are deleted. Its judgements and their tests stay until they expire. This cannot be undone.
+          </Confirm>
+        </>
       }
     >
       <Facts
@@ -124,7 +130,7 @@ function One({ problem }: { problem: ProblemDetail }) {
         }
       >
         <NewestList source={JUDGEMENTS} search={search} what="judgement" columns={JUDGED} isFiltered={false}>
-          A judgement of this problem names its id.
+          Try it in the playground, or send a judgement with its id.
         </NewestList>
       </Section>
     </Page>

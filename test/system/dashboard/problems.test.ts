@@ -125,3 +125,64 @@ test("problems: list, import, page and deletion", async (t) => {
 
   assert.deepEqual(complaints, []);
 });
+
+test("the playground judges the program on a problem", async (t) => {
+  const { page, go, complaints, club, origin } = await inside(t);
+  const { heading, button } = pageActions(page);
+  const problem = page.getByRole("combobox", { name: "Problem" });
+  const result = page.getByRole("region", { name: "Result" });
+  const input = (name: string) => page.getByText(name, { exact: true });
+  const upload = (name: string) =>
+    club.ada.person.ask({
+      method: "POST",
+      path: `/dashboard/api/problems?account=${club.accountId}&name=${name}`,
+      body: archive(PACKAGES.factors).buffer,
+      headers: { "content-type": "application/zip" },
+    });
+  const [first, second] = [(await upload("first")).json.id, (await upload("second")).json.id];
+  const { store } = club.running;
+
+  await t.test("the page of the problem leads there, and its tests replace the editor of tests", async () => {
+    await go(`/problems/${first}`);
+    await button("Try in the playground").click();
+    await heading("Playground");
+    assert.equal(await problem.inputValue(), first);
+    await page.getByText("5 tests, 2 s CPU time, 128 MiB memory").waitFor();
+    assert.equal(await page.getByLabel("Standard input").count(), 0);
+    await page.getByLabel("Language").selectOption("python");
+    await page.getByRole("region", { name: "As curl" }).getByText(`"problem":"${first}"`).waitFor();
+    await button("Judge").click();
+    await result.getByText("0 of 5 tests passed").waitFor();
+    const failed = buildOutcome({ execute: report({ exitCode: 1 }) });
+    while ((await runPending(store, () => failed)) > 0);
+    await result.getByText("runtime error").first().waitFor();
+    await looksGood(page, "playground-problem");
+    const [row] = (await club.ada("GET", `/judgements?problem=${first}`)).json.judgements;
+    assert.deepEqual([row.problem.version, row.key.name, row.verdict], [1, "playground", "RE"]);
+  });
+
+  await t.test("another problem is a choice, which the URL follows; other inputs are no loss of it", async () => {
+    await problem.selectOption("second");
+    await page.waitForURL(`${origin}/dashboard/playground?problem=${second}`);
+    await result.getByText("No judgement yet").waitFor();
+    await input("tests").click();
+    await page.getByLabel("Checker").waitFor();
+    await input("one run").click();
+    await page.getByLabel("Standard input").waitFor();
+    await input("problem").click();
+    assert.equal(await problem.inputValue(), second);
+    await problem.selectOption("");
+    await page.getByText("Choose a problem first.").waitFor();
+    assert.equal(await button("Judge").isDisabled(), true);
+    await looksGood(page, "playground-no-problem");
+    await page.goto(`${origin}/dashboard/playground?problem=${first}`);
+    await page.getByText("5 tests, 2 s CPU time").waitFor();
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("an unknown problem is an error", async () => {
+    await page.goto(`${origin}/dashboard/playground?problem=none`);
+    await page.getByRole("alert").getByText("Not loaded: ").waitFor();
+    assert.ok(complaints.splice(0).every((text) => text.includes("status of 4")));
+  });
+});

@@ -112,17 +112,26 @@ export interface TestRun {
 }
 
 /**
- * POST /judgements → Accepted: the program of the playground on tests, charged like a run of it. The fields of a judgement of
- * the public API, and the account. POST /judgements/:id/rejudge → Accepted: with the playground key.
+ * POST /judgements → Accepted: the program of the playground on tests or a problem, charged like a run of it. The fields of a
+ * judgement of the public API, and the account. POST /judgements/:id/rejudge → Accepted: with the playground key.
  */
-export interface NewJudgement {
-  readonly accountId: string;
+export type NewJudgement = { readonly accountId: string } & JudgedProgram & (GivenTests | OnProblem);
+
+export interface JudgedProgram {
   readonly language: string;
   readonly code: string;
   readonly profile: "judge" | "agent";
-  readonly checker: string;
   readonly stop: JudgementDetail["stop"];
+}
+
+export interface GivenTests {
+  readonly checker: string;
   readonly tests: readonly { readonly stdin: string; readonly expected: string; readonly points: number }[];
+}
+
+export interface OnProblem {
+  /** The id of a problem of the account. */
+  readonly problem: string;
 }
 
 /** POST /judgements/:id/cancel → Cancelled. */
