@@ -11,6 +11,8 @@ import type {
 } from "../../src/http/dashboard/api/endpoints.ts";
 import type {
   Cancelled,
+  Compared,
+  Comparison,
   JudgementDetail,
   Judgements,
   NewJudgement,
@@ -102,6 +104,13 @@ export const asking = {
     queryOptions({
       queryKey: ["/judgements/tests", id, test, state],
       queryFn: ({ signal }) => get<TestDetail>(`/judgements/${encodeURIComponent(id)}/tests/${test}`, {}, signal),
+    }),
+  /** Of an ended judgement, which does not change. */
+  comparison: (id: string, body: Comparison) =>
+    queryOptions({
+      queryKey: ["/judgements/compare", id],
+      queryFn: () => send<Compared>("POST", `/judgements/${encodeURIComponent(id)}/compare`, body),
+      staleTime: Number.POSITIVE_INFINITY,
     }),
   submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
 };

@@ -26,6 +26,13 @@ export interface About {
   readonly entrypoint?: string;
 }
 
+/** Characters and alternatives of a glob. */
+const MAX_GLOB = 200;
+const MAX_ALTERNATIVES = 64;
+/** Expectations of a submission that is compared by a service, and characters of a message. */
+const MAX_COMPARED = 10;
+const MAX_MESSAGE = 200;
+
 const verdicts = z.array(z.enum(FORMAT_VERDICTS)).min(1);
 const rules = {
   permitted: verdicts.optional(),
@@ -45,6 +52,22 @@ const entry = z
   .catchall(z.strictObject(rules));
 const submissionsFile = z.record(z.string(), entry.nullable());
 type Rules = Readonly<z.output<z.ZodObject<typeof rules>>>;
+
+/** The expectations of a submission that a service compares: bounded, because a stranger writes them. */
+export const comparedExpectations: z.ZodType<readonly Expectation[]> = z
+  .array(
+    z.strictObject({
+      tests: z.string().max(MAX_GLOB).nullable(),
+      permitted: verdicts.max(FORMAT_VERDICTS.length),
+      required: verdicts.max(FORMAT_VERDICTS.length),
+      score: z.tuple([z.number(), z.number()]).exactOptional(),
+      message: z.string().max(MAX_MESSAGE).exactOptional(),
+      timeLimit: z.enum(["lower", "upper", "both", "none"]),
+    }),
+  )
+  .max(MAX_COMPARED);
+
+export const COMPARED_BOUNDS = `${MAX_COMPARED} expectations, ${FORMAT_VERDICTS.length} verdicts each, and ${MAX_MESSAGE} characters of a message`;
 
 const FILE = "submissions/submissions.yaml";
 const OWN_KEYS = new Set([...Object.keys(rules), "language", "entrypoint", "authors", "model_solution"]);
@@ -106,15 +129,29 @@ function toExpectation(
   return { tests, permitted, required, timeLimit, ...(range && { score: range }), ...(message && { message }) };
 }
 
-/** Characters and alternatives of a glob. */
-const MAX_GLOB = 200;
-const MAX_ALTERNATIVES = 64;
+/** In words, as on the dashboard. */
+export function expected({ tests, permitted, required, score, message }: Expectation): string {
+  const words = [
+    ...(permitted.length < FORMAT_VERDICTS.length ? [permitted.join(" or ")] : []),
+    ...(required.length < FORMAT_VERDICTS.length ? [`${required.join(" or ")} at least once`] : []),
+    ...(score ? [`score ${score[0] === score[1] ? score[0] : score.join(" to ")}`] : []),
+    ...(message === undefined ? [] : [`message ${JSON.stringify(message)}`]),
+  ];
+  return `${tests === null ? "" : `${tests}: `}${words.join(", ") || "any"}`;
+}
 
 /** Whether a glob matches a path or one of its directories: `*` within a name, `{a,b}` for alternatives. */
 export function matches(glob: string, path: string): boolean {
-  const alternatives = expand(glob);
-  const parts = path.split("/");
-  return parts.some((_, at) => alternatives.some((one) => fits(one.split("/"), parts.slice(0, at + 1))));
+  return matcher(glob)(path);
+}
+
+/** The same for many paths. @throws PackageError for too many alternatives. */
+export function matcher(glob: string): (path: string) => boolean {
+  const alternatives = expand(glob).map((one) => one.split("/"));
+  return (path) => {
+    const parts = path.split("/");
+    return parts.some((_, at) => alternatives.some((one) => fits(one, parts.slice(0, at + 1))));
+  };
 }
 
 function fits(glob: readonly string[], parts: readonly string[]): boolean {

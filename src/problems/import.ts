@@ -6,6 +6,7 @@ import type { Languages } from "../languages/load.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
 import { highest } from "./limits.ts";
 import { readProblem } from "./package.ts";
+import { readSubmissions, toVerifiable, type VerifiableSubmission } from "./submissions.ts";
 
 /** Of a problem: by default the name of its directory. */
 export const PROBLEM_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -29,12 +30,19 @@ export interface Importable {
   readonly memoryBytes: number | null;
   /** For each test its input, followed by its answer. */
   readonly contents: readonly (readonly Hashed[])[];
+  /** Null unless they are to be verified. */
+  readonly submissions: readonly VerifiableSubmission[] | null;
 }
 
 /** Each replaces the value of the package. */
 export interface ImportOptions {
   readonly name?: string | undefined;
   readonly timeLimitSecs?: number | undefined;
+}
+
+export interface ReadOptions extends ImportOptions {
+  /** Whether the submissions of the package are read as well. */
+  readonly verify?: boolean;
 }
 
 export interface OpenImport {
@@ -44,7 +52,7 @@ export interface OpenImport {
 }
 
 /** Reads and checks a package for an import. @throws PackageError for the first fault. */
-export function openImport(files: PackageFiles, languages: Languages, options: ImportOptions): OpenImport {
+export function openImport(files: PackageFiles, languages: Languages, options: ReadOptions): OpenImport {
   const problem = readProblem(files, languages);
   const { tests, definition } = problem;
   if (tests.length > MAX_TESTS) throw new PackageError("data", `has more than ${MAX_TESTS} tests`);
@@ -67,6 +75,7 @@ export function openImport(files: PackageFiles, languages: Languages, options: I
       cpuSecs,
       memoryBytes: definition.tests[0]?.limits.memory_bytes ?? null,
       contents: tests.map((test) => test.contents().map(hashed)),
+      submissions: options.verify ? toVerifiable(readSubmissions(files, problem, languages)) : null,
     },
     read: (test, place) => tests[test]?.contents()[place] as Buffer,
   };

@@ -20,6 +20,8 @@ import { count, counted, size } from "../pieces/words.ts";
 import { NewestList } from "../submissions/newest-list.tsx";
 import { memoryLimit, timeLimit } from "./limits.ts";
 import css from "./problem.module.css";
+import { verificationOf } from "./verifications.ts";
+import { Verified } from "./verified.tsx";
 
 const route = getRouteApi("/inside/problems/$id");
 
@@ -56,6 +58,7 @@ export function ProblemPage() {
 function One({ problem }: { problem: ProblemDetail }) {
   const navigate = useNavigate();
   const { id, name, title, checker, groups, versions } = problem;
+  const verification = verificationOf(id);
   const search = useMemo(() => ({ problem: id }), [id]);
   const columns: readonly Column<ProblemVersion>[] = [
     { head: "Version", number: true, cell: ({ version }) => count(version) },
@@ -110,6 +113,7 @@ function One({ problem }: { problem: ProblemDetail }) {
           ["Updated", <Timestamp key="updated" at={problem.updatedAt} />],
         ]}
       />
+      {verification && <Verified problem={problem} of={verification} />}
       <Section title="Tests">
         <DataTable caption="Tests by group" columns={GROUPS} rows={groups} rowKey={(group) => group.name} />
       </Section>

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Outcome } from "../../../src/domain/outcome.ts";
+import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { runPending } from "../../support/http/running.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
@@ -186,3 +188,71 @@ test("the playground judges the program on a problem", async (t) => {
     assert.ok(complaints.splice(0).every((text) => text.includes("status of 4")));
   });
 });
+
+test("an import can verify the submissions of the package", async (t) => {
+  const { page, go, complaints, club } = await inside(t);
+  const { heading, button } = pageActions(page);
+  const { store } = club.running;
+  const dialog = page.getByRole("dialog");
+  const row = (path: string) =>
+    page.getByRole("table", { name: "Submissions of the package" }).getByRole("row").filter({ hasText: path });
+  const status = (words: string) => page.getByRole("status").getByText(words).waitFor();
+
+  await t.test("shows each submission as its judgement ends, with its expectations", async () => {
+    await go("/problems");
+    await button("Import a package").click();
+    const { "submissions/accepted/Sum.java": _, "submissions/accepted/sum.cpp": __, ...texts } = PACKAGES.sum;
+    await dialog.getByLabel("ZIP archive").setInputFiles(archive(texts));
+    await dialog.getByLabel("CPU time limit in seconds").fill("1");
+    await dialog.getByLabel("Verify its submissions").check();
+    await looksGood(page, "problems-verify");
+    await dialog.getByRole("button", { name: "Import", exact: true }).click();
+    await heading("Sum of two");
+    await status("0 of 5 submissions ended, 0 as expected");
+    await row("sum.cob").getByText("skipped: no installed language").waitFor();
+    await row("overflow.c").getByText("AC or WA, WA at least once").waitFor();
+    await row("waits.py").getByText("pending").first().waitFor();
+    await looksGood(page, "verification-running");
+    while ((await runPending(store, sumOf)) > 0);
+    await status("5 of 5 submissions ended, 4 as expected");
+    await row("accepted/two").getByText("as expected").waitFor();
+    await row("overflow.c").getByText("as expected").waitFor();
+    await row("waits.py").getByText("mismatch").waitFor();
+    await row("waits.py").getByText("no TLE").waitFor();
+    await looksGood(page, "verification");
+    await row("waits.py").getByRole("link").click();
+    await heading("Accepted");
+    await page.goBack();
+    await status("5 of 5 submissions ended, 4 as expected");
+    await page.reload();
+    await heading("Sum of two");
+    await page.getByText("5 judgements", { exact: true }).waitFor();
+    assert.equal(await page.getByText("Verification").count(), 0);
+  });
+
+  await t.test("a submission over the quota of the key is not judged, and says so", async () => {
+    await club.root("PUT", "/tiers/beta", { requestsPerMinute: 9, concurrency: 10 });
+    await go("/problems");
+    await button("Import a package").click();
+    await dialog.getByLabel("ZIP archive").setInputFiles(archive(PACKAGES.factors));
+    await dialog.getByLabel("Verify its submissions").check();
+    await dialog.getByRole("button", { name: "Import", exact: true }).click();
+    await heading("Factors");
+    await row("zero.py").getByText("not judged").waitFor();
+    await looksGood(page, "verification-quota");
+    await row("search.cpp").getByText("unsupported language").waitFor();
+    await status("0 of 1 submission ended");
+    assert.equal(await page.getByText("submissions.yaml").count(), 0);
+  });
+
+  assert.deepEqual(complaints, []);
+});
+
+/** Runs of the submissions of the package `sum`; the one that should exceed its time is too fast. */
+function sumOf({ program }: Claim): Outcome {
+  const code = (program.additions?.files ?? []).map(({ data }) => String(data)).join();
+  if (code.includes("SystemExit")) return buildOutcome({ execute: report({ exitCode: 1 }) });
+  if (code.includes("int a, b")) return buildOutcome({ execute: report({ stdout: Buffer.from("-1") }) });
+  const [a = 0, b = 0] = String(program.stdin).split(" ").map(Number);
+  return buildOutcome({ execute: report({ stdout: Buffer.from(`${a + b}`) }) });
+}

@@ -134,6 +134,32 @@ export interface OnProblem {
   readonly problem: string;
 }
 
+/**
+ * POST /judgements/:id/compare → Compared: an ended judgement of a submission of a package (VerifiedSubmission), by the rules of
+ * `assay problems verify`.
+ */
+export interface Comparison {
+  readonly path: string;
+  readonly expectations: readonly Expected[];
+}
+
+/** What the package states for the tests of a submission, or for some of them. */
+export interface Expected {
+  readonly tests: string | null;
+  readonly permitted: readonly string[];
+  readonly required: readonly string[];
+  readonly score?: readonly [number, number];
+  readonly message?: string;
+  readonly timeLimit: string;
+}
+
+export interface Compared {
+  /** Empty if it meets the expectations. */
+  readonly faults: readonly string[];
+  /** CPU time of the slowest test. */
+  readonly slowestMs: number;
+}
+
 /** POST /judgements/:id/cancel → Cancelled. */
 export interface Cancelled {
   /** False: it had ended. */
