@@ -187,7 +187,7 @@ function judgedOf({ language, code, profile, input, tests, problem }: Draft): Ju
   return { ...program, checker: tests.checker, tests: list };
 }
 
-/** What a judgement is on. */
+/** The input of a judgement, as in `Draft.judged`. */
 function placeOf({ input, problem = "" }: Draft): string {
   return input === "problem" ? problem : "tests";
 }

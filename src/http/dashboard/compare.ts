@@ -5,6 +5,8 @@ import { isTerminal } from "../../domain/submission.ts";
 import { compare } from "../../problems/compare.ts";
 import { comparedExpectations } from "../../problems/expectations.ts";
 import { PackageError } from "../../problems/files.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { ownerOf } from "../owner.ts";
 import type { Compared } from "./api/judgements.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { findOwn, JUDGEMENTS } from "./judgements.ts";
@@ -14,7 +16,7 @@ import { noteReading } from "./submissions.ts";
 const compared = z.strictObject({ path: z.string().max(200), expectations: comparedExpectations });
 
 /** Compares a judgement of a submission of a package with its expectations, as `assay problems verify` does. */
-export function compareRoute(server: FastifyInstance, { store }: DashboardDependencies): void {
+export function compareRoute(server: FastifyInstance, { store }: DashboardDependencies, { pace }: LongAnswers): void {
   server.post(`${JUDGEMENTS}/:id/compare`, { config: { session: "member" } }, async (request): Promise<Compared> => {
     const { path, expectations } = bodyOf(request, compared);
     const found = await findOwn(store, request);
@@ -22,6 +24,7 @@ export function compareRoute(server: FastifyInstance, { store }: DashboardDepend
     const judgement = await store.judgements.get(found.id, found.account.id);
     if (!judgement || !isTerminal(judgement.status)) throw clientError("notFound", []);
     const { runs, definition, status } = judgement;
+    await pace.turn(ownerOf(request));
     try {
       const { slowestSecs, faults } = compare(path, expectations, runs, definition, null);
       // A run that was cancelled has no verdict, so the rules of the format would not notice it.

@@ -66,7 +66,7 @@ export function dashboardRoutes(
   liveRoute(server, d, answers, watching, ended);
   judgementRoutes(server, d, answers);
   judgingRoutes(server, d, answers);
-  compareRoute(server, d);
+  compareRoute(server, d, answers);
   judgementLiveRoute(server, d, answers, watching, ended);
   problemRoutes(server, d, imports);
   healthRoutes(server, d);

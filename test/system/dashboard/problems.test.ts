@@ -230,7 +230,7 @@ test("an import can verify the submissions of the package", async (t) => {
     assert.equal(await page.getByText("Verification").count(), 0);
   });
 
-  await t.test("a submission over the quota of the key is not judged, and says so", async () => {
+  await t.test("a submission over the quota of the key is not judged, with the reason", async () => {
     await club.root("PUT", "/tiers/beta", { requestsPerMinute: 9, concurrency: 10 });
     await go("/problems");
     await button("Import a package").click();
@@ -248,7 +248,7 @@ test("an import can verify the submissions of the package", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-/** Runs of the submissions of the package `sum`; the one that should exceed its time is too fast. */
+/** Runs of the submissions of the package `sum`; `waits.py` is too fast. */
 function sumOf({ program }: Claim): Outcome {
   const code = (program.additions?.files ?? []).map(({ data }) => String(data)).join();
   if (code.includes("SystemExit")) return buildOutcome({ execute: report({ exitCode: 1 }) });
