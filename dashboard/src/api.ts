@@ -11,6 +11,8 @@ import type {
 } from "../../src/http/dashboard/api/endpoints.ts";
 import type {
   Cancelled,
+  Compared,
+  Comparison,
   JudgementDetail,
   Judgements,
   NewJudgement,
@@ -103,6 +105,13 @@ export const asking = {
       queryKey: ["/judgements/tests", id, test, state],
       queryFn: ({ signal }) => get<TestDetail>(`/judgements/${encodeURIComponent(id)}/tests/${test}`, {}, signal),
     }),
+  /** Of an ended judgement, which does not change. */
+  comparison: (id: string, body: Comparison) =>
+    queryOptions({
+      queryKey: ["/judgements/compare", id],
+      queryFn: () => send<Compared>("POST", `/judgements/${encodeURIComponent(id)}/compare`, body),
+      staleTime: Number.POSITIVE_INFINITY,
+    }),
   submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
 };
 
@@ -122,8 +131,9 @@ export const part = {
   audit: (account?: string, before?: string) => get<Audit>("/audit", { account, before, limit: 100 }),
   submissions: (search: Parameters, before?: string) =>
     get<Submissions>("/submissions", { ...search, before, limit: 50 }),
-  judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before, limit: 50 }),
-  problems: (account?: string, before?: string) => get<ProblemList>("/problems", { account, before }),
+  judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before }),
+  problems: (account?: string, before?: string, limit?: number) =>
+    get<ProblemList>("/problems", { account, before, limit }),
 };
 
 export const change = {

@@ -12,7 +12,7 @@ import { asking } from "./api.ts";
 import { Broken, NotFoundPage } from "./pieces/not-found-page.tsx";
 import { queries } from "./queries.ts";
 import { Shell } from "./shell/shell.tsx";
-import { SEARCHED, type Search } from "./submissions/search.ts";
+import { JUDGED_SEARCHED, SEARCHED, type Search } from "./submissions/search.ts";
 
 /** All pages. Each is loaded on navigation, or when the pointer is on a link to it. */
 
@@ -77,7 +77,7 @@ const submissions = createRoute({
 const judgements = createRoute({
   getParentRoute: () => inside,
   path: "/judgements",
-  validateSearch: (search): Search => texts(search, SEARCHED),
+  validateSearch: (search): Search => texts(search, JUDGED_SEARCHED),
   component: lazyRouteComponent(() => import("./judgements/judgements-page.tsx"), "JudgementsPage"),
 });
 
@@ -100,7 +100,8 @@ const problems = createRoute({
 const playground = createRoute({
   getParentRoute: () => inside,
   path: "/playground",
-  validateSearch: (search): { from?: string | undefined } => texts(search, ["from"]),
+  validateSearch: (search): { from?: string | undefined; problem?: string | undefined } =>
+    texts(search, ["from", "problem"]),
   component: lazyRouteComponent(() => import("./playground/playground-page.tsx"), "PlaygroundPage"),
 });
 

@@ -8,12 +8,14 @@ import { PROBLEM_NAME } from "../problems/import.ts";
 import { importInThread, type ThreadImport } from "../problems/import-in-thread.ts";
 import type { ProblemBounds, PutProblem } from "../store/problems/types.ts";
 import { wrongMedia } from "./body.ts";
+import type { Verification } from "./dashboard/api/problems.ts";
 import { Semaphore } from "./dashboard/semaphore.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { disconnected } from "./gone.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
 import { countRequests } from "./rate-limit.ts";
+import { verifySubmissions } from "./verify-problem.ts";
 
 /** Bounds of an account for imports by requests. The command `assay problems import` has none. */
 export const PROBLEM_BOUNDS: ProblemBounds = { problems: 500, bytes: 4_294_967_296 };
@@ -39,10 +41,11 @@ export const importQuery = z.strictObject({
 });
 
 type Stored = Extract<PutProblem, { kind: "stored" }>;
+type Imported = Stored & { readonly verification: Verification | null };
 
 export interface ImportFor {
-  /** The valid query. */
-  readonly options: () => z.output<typeof importQuery>;
+  /** The valid query; `verify` only of the dashboard. */
+  readonly options: () => z.output<typeof importQuery> & { readonly verify?: "true" | undefined };
   /** The key that is charged; its account gets the problem. */
   readonly caller: () => Promise<Caller>;
   /** For an audit entry; null for a request with a key. */
@@ -65,23 +68,33 @@ export class ProblemImports {
     request: FastifyRequest,
     reply: FastifyReply,
     { options, caller: find, actor }: ImportFor,
-  ): Promise<Stored> {
+  ): Promise<Imported> {
     request.holdsBody = true;
     const gone = disconnected(reply);
     try {
-      const { name, time_limit: limit } = options();
+      const { name, time_limit: limit, verify } = options();
       const archive = request.body;
       if (!Buffer.isBuffer(archive)) throw wrongMedia(request);
       request.body = null;
       const caller = await find();
       const owner = ownerOf({ caller, person: null, ip: request.ip });
       const { languages } = this.#dependencies;
-      const importing = { name, ...(limit !== undefined && { timeLimitSecs: Number(limit) }), languages, signal: gone };
-      const turn = () => this.#answers.pace.turn(owner);
+      const limited = limit !== undefined && { timeLimitSecs: Number(limit) };
+      const importing = { name, ...limited, verify: verify === "true", languages, signal: gone };
+      const pause = async () => {
+        gone.throwIfAborted();
+        await this.#answers.pace.turn(owner);
+      };
+      const judging = { caller, owner, revoked: "playgroundClosed" } as const;
+      const within = { dependencies: this.#dependencies, answers: this.#answers, pause };
       return await this.#imports.run(owner, () =>
-        importInThread(archive, MAX_IMPORT_BYTES, importing, (opened) =>
-          store(opened, this.#dependencies, { caller, actor, gone, turn }),
-        ),
+        importInThread(archive, MAX_IMPORT_BYTES, importing, async (opened) => {
+          const stored = await store(opened, this.#dependencies, { caller, actor, pause });
+          const { submissions } = opened.importable;
+          // Here, so that the programs of few packages are in memory at the same time.
+          const verification = submissions && (await verifySubmissions(submissions, stored, judging, within));
+          return { ...stored, verification };
+        }),
       );
     } catch (error) {
       if (gone.aborted) throw clientError("requestTimeout", []); // for the metric: the client has gone
@@ -99,8 +112,7 @@ async function store(
   dependencies: Dependencies,
   by: Pick<ImportFor, "actor"> & {
     readonly caller: Caller;
-    readonly gone: AbortSignal;
-    readonly turn: () => Promise<void>;
+    readonly pause: () => Promise<void>;
   },
 ): Promise<Stored> {
   const { name, title, definition, checker, cpuSecs, memoryBytes } = importable;
@@ -112,12 +124,8 @@ async function store(
   const contents = importable.contents.map((parts, test) =>
     parts.map(({ hash, bytes }, place) => ({ hash, bytes, read: () => read(test, place) })),
   );
-  const pause = async () => {
-    by.gone.throwIfAborted();
-    await by.turn();
-  };
   for (let tries = 1; ; tries++) {
-    const versionSeq = await judgements.putVersion({ accountId, definition, checker, contents }, pause);
+    const versionSeq = await judgements.putVersion({ accountId, definition, checker, contents }, by.pause);
     const problem = { accountId, name, title, versionSeq, tests, bytes, cpuSecs, memoryBytes };
     const put = await problems.put(problem, PROBLEM_BOUNDS, by.actor);
     if (put.kind === "stored") return put;

@@ -24,7 +24,11 @@ export const MAX_JUDGEMENT_VALUES = 8_192;
 const MAX_WATCHED = 8;
 
 /** Query of GET /api/judgements. */
-export const judgementsQuery = z.strictObject({ ...listFields, verdict: z.enum(JUDGEMENT_VERDICTS).optional() });
+export const judgementsQuery = z.strictObject({
+  ...listFields,
+  verdict: z.enum(JUDGEMENT_VERDICTS).optional(),
+  problem: z.uuid("is not the id of a problem").toLowerCase().optional(),
+});
 
 /** The endpoints of judgements. An id of another account gets the same response as an unknown id. */
 export function judgementRoutes(
@@ -69,9 +73,9 @@ export function judgementRoutes(
   });
 
   server.get("/api/judgements", async (request) => {
-    const { before, max, ...which } = parseList(judgementsQuery, request.query);
+    const { problem, ...which } = parseList(judgementsQuery, request.query);
     const { accountId } = callerOf(request);
-    const { found, next } = await judgements.search({ ...which, accountId, before, max });
+    const { found, next } = await judgements.search({ ...which, accountId, problemId: problem });
     return { judgements: found.map(toJudgementSummary), next: next === null ? null : String(next) };
   });
 

@@ -292,7 +292,11 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/judgements",
     summary: "List judgements",
     description: "Those of the account, newest first.",
-    parameters: [...LISTED, withVerdict(JUDGEMENT_VERDICTS)],
+    parameters: [
+      ...LISTED,
+      withVerdict(JUDGEMENT_VERDICTS),
+      query("problem", "Only on this problem, by its id, also after its deletion", UUID),
+    ],
     answers: [{ status: 200, description: "A page of them", schemas: ["Judgements"] }],
     errors: ["invalidRequest"],
   },

@@ -27,6 +27,14 @@ export interface About {
   readonly entrypoint?: string;
 }
 
+/** Characters and alternatives of a glob. */
+const MAX_GLOB = 200;
+const MAX_ALTERNATIVES = 64;
+/** Expectations of a submission that is compared by a service, and characters of their globs and messages: some 0.1 s for 500 tests. */
+const MAX_COMPARED = 8;
+const MAX_COMPARED_GLOB = 80;
+const MAX_MESSAGE = 200;
+
 const verdicts = z.array(z.enum(FORMAT_VERDICTS)).min(1);
 const rules = {
   permitted: verdicts.optional(),
@@ -46,6 +54,22 @@ const entry = z
   .catchall(z.strictObject(rules));
 const submissionsFile = z.record(z.string(), entry.nullable());
 type Rules = Readonly<z.output<z.ZodObject<typeof rules>>>;
+
+/** The expectations of a submission that a service compares: bounded, because a stranger writes them. */
+export const comparedExpectations: z.ZodType<readonly Expectation[]> = z
+  .array(
+    z.strictObject({
+      tests: z.string().max(MAX_COMPARED_GLOB).nullable(),
+      permitted: verdicts.max(FORMAT_VERDICTS.length),
+      required: verdicts.max(FORMAT_VERDICTS.length),
+      score: z.tuple([z.number(), z.number()]).exactOptional(),
+      message: z.string().max(MAX_MESSAGE).exactOptional(),
+      timeLimit: z.enum(["lower", "upper", "both", "none"]),
+    }),
+  )
+  .max(MAX_COMPARED);
+
+export const COMPARED_BOUNDS = `${MAX_COMPARED} expectations, ${FORMAT_VERDICTS.length} verdicts each, ${MAX_COMPARED_GLOB} characters for tests and ${MAX_MESSAGE} for a message`;
 
 const FILE = "submissions/submissions.yaml";
 const OWN_KEYS = new Set([...Object.keys(rules), "language", "entrypoint", "authors", "model_solution"]);
@@ -107,30 +131,45 @@ function toExpectation(
   return { tests, permitted, required, timeLimit, ...(range && { score: range }), ...(message && { message }) };
 }
 
-/** Characters and alternatives of a glob. */
-const MAX_GLOB = 200;
-const MAX_ALTERNATIVES = 64;
+/** In words, as on the dashboard. */
+export function expected({ tests, permitted, required, score, message }: Expectation): string {
+  const words = [
+    ...(permitted.length < FORMAT_VERDICTS.length ? [permitted.join(" or ")] : []),
+    ...(required.length < FORMAT_VERDICTS.length ? [`${required.join(" or ")} at least once`] : []),
+    ...(score ? [`score ${score[0] === score[1] ? score[0] : score.join(" to ")}`] : []),
+    ...(message === undefined ? [] : [`message ${JSON.stringify(message)}`]),
+  ];
+  return `${tests === null ? "" : `${tests}: `}${words.join(", ") || "any"}`;
+}
 
 /** Whether a glob matches a path or one of its directories: `*` within a name, `{a,b}` for alternatives. */
 export function matches(glob: string, path: string): boolean {
-  const alternatives = expand(glob);
-  const parts = path.split("/");
-  return parts.some((_, at) => alternatives.some((one) => fits(one.split("/"), parts.slice(0, at + 1))));
+  return matcher(glob)(path);
 }
 
-function fits(glob: readonly string[], parts: readonly string[]): boolean {
-  return glob.length === parts.length && glob.every((one, at) => fitsName(one, parts[at] ?? ""));
+/** The same for many paths. @throws PackageError for too many alternatives. */
+export function matcher(glob: string): (path: string) => boolean {
+  const alternatives = [...new Set(expand(glob))].map((one) => one.split("/").map((name) => name.split("*")));
+  return (path) => {
+    const parts = path.split("/");
+    return alternatives.some((one) => one.length <= parts.length && fits(one, parts));
+  };
+}
+
+/** A directory of a path has its first parts. */
+function fits(glob: readonly (readonly string[])[], parts: readonly string[]): boolean {
+  return glob.every((one, at) => fitsName(one, parts[at] ?? ""));
 }
 
 /** Each star takes as little as possible, so that the time is bounded by the product of both lengths. */
-function fitsName(glob: string, name: string): boolean {
-  const [first = "", ...others] = glob.split("*");
-  const last = others.pop();
-  if (last === undefined) return name === first;
+function fitsName(pieces: readonly string[], name: string): boolean {
+  const [first = ""] = pieces;
+  const last = pieces.at(-1) ?? "";
+  if (pieces.length === 1) return name === first;
   if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false;
   let at = first.length;
   const end = name.length - last.length;
-  for (const part of others) {
+  for (const part of pieces.slice(1, -1)) {
     const found = name.indexOf(part, at);
     if (found < 0 || found + part.length > end) return false;
     at = found + part.length;

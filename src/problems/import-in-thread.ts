@@ -4,7 +4,7 @@ import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { toPlain } from "../languages/plain.ts";
 import { PackageError } from "./files.ts";
-import type { Importable, ImportOptions } from "./import.ts";
+import type { Importable, ReadOptions } from "./import.ts";
 import type { Answer, Opening, Wanted } from "./import-thread.ts";
 
 /** Of a hostile archive. The archive and one of its files are outside of this memory. */
@@ -27,7 +27,7 @@ export interface ThreadImport {
 export async function importInThread<T>(
   archive: Buffer,
   mostBytes: number,
-  { languages, signal, ...options }: ImportOptions & { readonly languages: Languages; readonly signal: AbortSignal },
+  { languages, signal, ...options }: ReadOptions & { readonly languages: Languages; readonly signal: AbortSignal },
   work: (opened: ThreadImport) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
@@ -66,7 +66,10 @@ export async function importInThread<T>(
   };
   try {
     const { opened } = (await next()) as { readonly opened: Importable };
-    return await work({ importable: { ...opened, checker: opened.checker && withBuffers(opened.checker) }, read });
+    const checker = opened.checker && withBuffers(opened.checker);
+    const submissions =
+      opened.submissions?.map((one) => ({ ...one, program: one.program && withBuffers(one.program) })) ?? null;
+    return await work({ importable: { ...opened, checker, submissions }, read });
   } finally {
     await thread.terminate();
   }
@@ -81,7 +84,7 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
 }
 
-function withBuffers({ code, stdin, additions, ...rest }: Program): Program {
+function withBuffers<P extends Program>({ code, stdin, additions, ...rest }: P) {
   const files = additions?.files.map(({ name, data }) => ({ name, data: bufferOf(data) })) ?? [];
   return {
     ...rest,

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { fromPlain, type PlainLanguages } from "../languages/plain.ts";
 import { PackageError } from "./files.ts";
-import { type Importable, type ImportOptions, openImport } from "./import.ts";
+import { type Importable, openImport, type ReadOptions } from "./import.ts";
 import { packageFromZip } from "./zip.ts";
 
 /** Input of the thread. */
@@ -9,7 +9,7 @@ export interface Opening {
   readonly archive: Uint8Array;
   readonly mostBytes: number;
   readonly languages: PlainLanguages;
-  readonly options: ImportOptions;
+  readonly options: ReadOptions;
 }
 
 /** A request for a content. */

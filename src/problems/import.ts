@@ -6,6 +6,7 @@ import type { Languages } from "../languages/load.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
 import { highest } from "./limits.ts";
 import { type ProblemPackage, readProblem } from "./package.ts";
+import { readSubmissions, toVerifiable, type VerifiableSubmission } from "./submissions.ts";
 
 /** Of a problem: by default the name of its directory. */
 export const PROBLEM_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -29,12 +30,19 @@ export interface Importable {
   readonly memoryBytes: number | null;
   /** For each test its input, followed by its answer. */
   readonly contents: readonly (readonly Hashed[])[];
+  /** Null unless they are to be verified. */
+  readonly submissions: readonly VerifiableSubmission[] | null;
 }
 
 /** Each replaces the value of the package. */
 export interface ImportOptions {
   readonly name?: string | undefined;
   readonly timeLimitSecs?: number | undefined;
+}
+
+export interface ReadOptions extends ImportOptions {
+  /** Whether the submissions of the package are read as well. */
+  readonly verify?: boolean;
 }
 
 export interface OpenImport {
@@ -53,7 +61,7 @@ export type Measure = (problem: ProblemPackage) => Promise<number>;
 export async function openImport(
   files: PackageFiles,
   languages: Languages,
-  options: ImportOptions,
+  options: ReadOptions,
   measure: Measure,
 ): Promise<OpenImport> {
   const problem = readProblem(files, languages);
@@ -65,6 +73,7 @@ export async function openImport(
   const name = nameOf(options.name ?? files.directory ?? null);
   const title = titleOf(problem.title);
   checkWords(definition);
+  const submissions = options.verify ? toVerifiable(readSubmissions(files, problem, languages)) : null;
   const given = options.timeLimitSecs ?? problem.timing.limitSecs;
   const cpuSecs = checkedLimit(given ?? (await measure(problem)), languages);
   const limited: Definition = {
@@ -80,6 +89,7 @@ export async function openImport(
       cpuSecs,
       memoryBytes: definition.tests[0]?.limits.memory_bytes ?? null,
       contents: tests.map((test) => test.contents().map(hashed)),
+      submissions,
     },
     read: (test, place) => tests[test]?.contents()[place] as Buffer,
   };

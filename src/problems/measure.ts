@@ -1,8 +1,10 @@
 import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
+import { formatVerdict, tail } from "./compare.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
+import { type Judged, judgeSubmission, timeLimitOf } from "./judged.ts";
 import type { ProblemPackage } from "./package.ts";
-import { formatVerdict, type Judged, SubmissionJudge } from "./submissions.ts";
+import { readSubmissions } from "./submissions.ts";
 import { applies } from "./timing.ts";
 
 /**
@@ -17,27 +19,25 @@ export async function measureTimeLimit(
   languages: Languages,
   onProgress: (step: string) => void = () => {},
 ): Promise<number> {
-  const { definition, submissions } = problem;
-  const submissionJudge = new SubmissionJudge(files, problem, judge, languages);
+  const { definition } = problem;
   const judged: Judged[] = [];
-  for (const source of submissions) {
-    const bounding = submissionJudge
-      .aboutOf(source)
-      .expectations.filter(({ timeLimit }) => timeLimit === "lower" || timeLimit === "both");
+  for (const submission of readSubmissions(files, problem, languages)) {
+    const { path, about } = submission;
+    const bounding = about.expectations.filter(({ timeLimit }) => timeLimit === "lower" || timeLimit === "both");
     if (bounding.length === 0) continue;
-    onProgress(source.path);
-    const one = await submissionJudge.run(source, ({ test, verdict, message }) => {
-      const own = bounding.filter((expectation) => applies(expectation, definition, test));
+    onProgress(path);
+    const concerns = bounding.map((expectation) => [expectation, applies(expectation, definition)] as const);
+    const one = await judgeSubmission(submission, problem, judge, ({ test, verdict, message }) => {
+      const own = concerns.filter(([, isIn]) => isIn(test));
       const found = formatVerdict(verdict);
-      const expected = own.every(({ permitted }) => found !== "skipped" && permitted.includes(found));
+      const expected = own.every(([{ permitted }]) => found !== "skipped" && permitted.includes(found));
       if (expected && !(own.length > 0 && verdict === "TLE") && verdict !== "CE" && verdict !== "IE") return;
       const where = definition.tests[test]?.name ?? "";
-      const tail = message ? `: ${message}` : "";
-      throw new PackageError(source.path, `cannot be measured for the time limit: ${verdict} on ${where}${tail}`);
+      throw new PackageError(path, `cannot be measured for the time limit: ${verdict} on ${where}${tail(message)}`);
     });
     if (one) judged.push(one);
   }
-  const { limitSecs, faults } = submissionJudge.timeLimit(judged);
+  const { limitSecs, faults } = timeLimitOf(problem, judged, languages);
   const [fault] = faults;
   if (fault !== undefined) throw new PackageError("the package", fault);
   if (limitSecs === null)

@@ -20,7 +20,11 @@ export function sourcesIn(files: PackageFiles, directory: string): Source[] {
 
 /** The submissions of the package: programs in the directories of `submissions`. */
 export function submissionsOf(files: PackageFiles): Source[] {
-  const directories = byName(filesBelow(files, "submissions")).sort(([a], [b]) => (a < b ? -1 : 1));
+  const own = filesBelow(files, "submissions");
+  // A file there, such as submissions.yaml, is no submission.
+  const directories = byName(own)
+    .filter(([name]) => !own.has(name))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
   return directories.flatMap(([directory, own]) =>
     byName(own).map(([name, source]) => ({ path: `submissions/${directory}/${name}`, files: source })),
   );

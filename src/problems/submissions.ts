@@ -1,67 +1,72 @@
-import type { TestState } from "../domain/judgement.ts";
+import { FILE_PATH } from "../domain/additions.ts";
 import type { Language } from "../domain/language.ts";
+import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import type { LocalJudge, LocalRun } from "../worker/judge-locally.ts";
-import { type About, type FormatVerdict, readExpectations } from "./expectations.ts";
-import type { PackageFiles } from "./files.ts";
+import {
+  type About,
+  COMPARED_BOUNDS,
+  comparedExpectations,
+  type Expectation,
+  readExpectations,
+} from "./expectations.ts";
+import { PackageError, type PackageFiles } from "./files.ts";
 import type { ProblemPackage } from "./package.ts";
-import { type Source, toProgram } from "./source.ts";
-import { type Timed, type TimeLimit, timeLimit } from "./timing.ts";
+import { toProgram } from "./source.ts";
 
+/** Their directory. */
 export const SUBMISSIONS = "submissions/";
 
-/** A submission that ran, with its own bytes. */
-export interface Judged extends Timed {
-  readonly language: Language;
+/** Submissions of a package that a service verifies, and bytes of them. */
+const MAX_SUBMISSIONS = 50;
+const MAX_BYTES = 16_777_216;
+
+/** A submission of the package with its expectations. */
+export interface OwnSubmission {
+  /** In the package. */
+  readonly path: string;
+  readonly about: About;
   readonly bytes: number;
+  /** Null if no installed language has it. */
+  readonly found: { readonly language: Language; readonly program: Program } | null;
 }
 
-/** Runs the submissions of a package on its tests. */
-export class SubmissionJudge {
-  readonly #problem: ProblemPackage;
-  readonly #judge: LocalJudge;
-  readonly #languages: Languages;
-  readonly #about: (path: string) => About;
-
-  constructor(files: PackageFiles, problem: ProblemPackage, judge: LocalJudge, languages: Languages) {
-    this.#problem = problem;
-    this.#judge = judge;
-    this.#languages = languages;
-    this.#about = readExpectations(files, problem.format);
-  }
-
-  aboutOf({ path }: Source): About {
-    return this.#about(path.slice(SUBMISSIONS.length));
-  }
-
-  /** @returns null if no installed language has the submission. @throws SandboxError if the slot is lost, PackageError. */
-  async run(source: Source, onRun?: (run: LocalRun) => void): Promise<Judged | null> {
-    const about = this.aboutOf(source);
-    const found = toProgram(source, this.#languages, about);
-    if (!found) return null;
-    const { definition, checker, tests } = this.#problem;
-    const local = { definition, checker, contents: (test: number) => tests[test]?.contents() ?? [] };
-    const how = { language: found.language, profile: "judge", stop: "never" } as const;
-    const result = await this.#judge.judge(found.program, how, local, onRun);
+/** @returns none for a package of DMOJ, whose format has none. @throws PackageError for an invalid program. */
+export function readSubmissions(
+  files: PackageFiles,
+  { format, submissions }: ProblemPackage,
+  languages: Languages,
+): OwnSubmission[] {
+  if (format === "dmoj") return [];
+  const aboutOf = readExpectations(files, format);
+  return submissions.map((source) => {
+    const about = aboutOf(source.path.slice(SUBMISSIONS.length));
     const bytes = [...source.files.values()].reduce((sum, { length }) => sum + length, 0);
-    return { path: source.path, about, language: found.language, bytes, result };
-  }
-
-  /** The time limit by the rules of the format. */
-  timeLimit(judged: readonly Judged[]): TimeLimit {
-    const cpuMs = judged.map(({ language }) => this.#languages.limitsFor(language, "judge").execute.cpuMs);
-    return timeLimit(this.#problem, judged, Math.min(...cpuMs) / 1_000);
-  }
+    return { path: source.path, about, bytes, found: toProgram(source, languages, about) };
+  });
 }
 
-const FORMAT: Readonly<Partial<Record<TestState, FormatVerdict | "skipped">>> = {
-  AC: "AC",
-  WA: "WA",
-  TLE: "TLE",
-  skipped: "skipped",
-};
+/** A submission in the form in which a service judges it. */
+export interface VerifiableSubmission {
+  readonly path: string;
+  readonly expectations: readonly Expectation[];
+  /** Null if no installed language has it. */
+  readonly program: (Program & { readonly language: string }) | null;
+}
 
-/** In the words of the format. */
-export function formatVerdict(state: TestState): FormatVerdict | "skipped" {
-  return FORMAT[state] ?? "RTE";
+/** The same within the bounds of a service. @throws PackageError */
+export function toVerifiable(submissions: readonly OwnSubmission[]): VerifiableSubmission[] {
+  if (submissions.length > MAX_SUBMISSIONS) throw fault(`has more than ${MAX_SUBMISSIONS} programs to verify`);
+  if (submissions.reduce((sum, { bytes }) => sum + bytes, 0) > MAX_BYTES)
+    throw fault(`has more than ${MAX_BYTES} bytes to verify`);
+  return submissions.map(({ path, about, found }) => {
+    if (!FILE_PATH.test(path)) throw new PackageError(path, "is not a valid name of a submission to verify");
+    const { success } = comparedExpectations.safeParse(about.expectations);
+    if (!success) throw new PackageError(path, `has more than ${COMPARED_BOUNDS}`);
+    const program = found && { ...found.program, language: found.language.name };
+    return { path, expectations: about.expectations, program };
+  });
+}
+
+function fault(message: string): PackageError {
+  return new PackageError("submissions", message);
 }

@@ -7,7 +7,7 @@ import {
   type TestState,
 } from "../domain/judgement.ts";
 import type { LocalResult, LocalRun } from "../worker/judge-locally.ts";
-import { type About, type Expectation, matches } from "./expectations.ts";
+import { type About, type Expectation, matcher } from "./expectations.ts";
 import type { ProblemPackage, Timing } from "./package.ts";
 
 /** A submission of the package with its result. */
@@ -33,11 +33,15 @@ export function timeLimit(
   timed: readonly Timed[],
   mostSecs: number,
 ): TimeLimit {
+  const runsIn = (one: Expectation, { runs }: LocalResult) => {
+    const isIn = applies(one, definition);
+    return runs.filter(({ test }) => isIn(test));
+  };
   const slowest = (way: "lower" | "upper") =>
     timed.flatMap(({ path, about, result }) =>
       about.expectations
         .filter((one) => one.timeLimit === way || one.timeLimit === "both")
-        .map((one) => ({ path, secs: slowestOf(result.runs.filter(({ test }) => applies(one, definition, test))) })),
+        .map((one) => ({ path, secs: slowestOf(runsIn(one, result)) })),
     );
   const [accepted] = slowest("lower").sort((a, b) => b.secs - a.secs);
   const [tooSlow] = slowest("upper").sort((a, b) => a.secs - b.secs);
@@ -61,9 +65,11 @@ export function timeLimit(
   return { limitSecs, faults };
 }
 
-/** Whether an expectation is about a test. */
-export function applies({ tests: glob }: Expectation, { tests }: Definition, test: number): boolean {
-  return glob === null || matches(glob, tests[test]?.name ?? "");
+/** @returns whether an expectation is about a test. */
+export function applies({ tests: glob }: Expectation, { tests }: Definition): (test: number) => boolean {
+  if (glob === null) return () => true;
+  const isIn = matcher(glob);
+  return (test) => isIn(tests[test]?.name ?? "");
 }
 
 function multipleOf({ resolutionSecs }: Timing, least: number): number {
@@ -87,7 +93,11 @@ export interface LimitedResult extends Pick<LocalResult, "states" | "score" | "r
  * The result with the time limit of the problem, which is lower than that of the runs: a test that takes longer fails, and groups that
  * depend on it are left out.
  */
-export function withTimeLimit({ runs }: LocalResult, definition: Definition, limitSecs: number | null): LimitedResult {
+export function withTimeLimit(
+  { runs }: Pick<LocalResult, "runs">,
+  definition: Definition,
+  limitSecs: number | null,
+): LimitedResult {
   const limited = new Map(runs.map((run) => [run.test, isTooSlow(run, limitSecs) ? tooSlow(run) : run]));
   const states: TestState[] = definition.tests.map(() => "waiting");
   for (;;) {

@@ -2,12 +2,12 @@ import type { Language } from "../domain/language.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
-import { type Expectation, FORMAT_VERDICTS, type FormatVerdict, matches } from "./expectations.ts";
+import { compare, tail } from "./compare.ts";
 import type { PackageFiles } from "./files.ts";
+import { type Judged, judgeSubmission, timeLimitOf } from "./judged.ts";
 import type { ProblemPackage } from "./package.ts";
 import { toProgram } from "./source.ts";
-import { formatVerdict, type Judged, SUBMISSIONS, SubmissionJudge } from "./submissions.ts";
-import { applies, type LimitedResult, withTimeLimit } from "./timing.ts";
+import { readSubmissions, SUBMISSIONS } from "./submissions.ts";
 
 /** A submission of the package with its result. */
 export interface VerifiedSubmission {
@@ -47,19 +47,18 @@ export async function verify(
   const faults = [...(await verifyInputs(problem, judge, languages, onProgress))];
   faults.push(...(await verifyOutputs(problem, judge)));
   if (problem.format === "dmoj") return { faults, timeLimitSecs: null, submissions: [] };
-  const submissionJudge = new SubmissionJudge(files, problem, judge, languages);
   const judged: Judged[] = [];
   const skipped: VerifiedSubmission[] = [];
-  for (const source of problem.submissions) {
-    const { path } = source;
+  for (const submission of readSubmissions(files, problem, languages)) {
+    const { path } = submission;
     onProgress(path);
-    const one = await submissionJudge.run(source);
+    const one = await judgeSubmission(submission, problem, judge);
     if (one) judged.push(one);
     else skipped.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults: [] });
   }
   if (!judged.some(({ path }) => path.startsWith(`${SUBMISSIONS}accepted/`)))
     faults.push("submissions/accepted: no submission in an installed language");
-  const limit = submissionJudge.timeLimit(judged);
+  const limit = timeLimitOf(problem, judged, languages);
   faults.push(...limit.faults);
   const submissions = judged.map((one) => verifySubmission(one, problem, limit.limitSecs));
   const inOrder = [...submissions, ...skipped].sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -120,73 +119,20 @@ async function verifyOutputs({ outputs, checker }: ProblemPackage, judge: LocalJ
   return faults;
 }
 
-function verifySubmission(one: Judged, problem: ProblemPackage, limitSecs: number | null): VerifiedSubmission {
-  const { path, language, result, bytes } = one;
-  const limited = withTimeLimit(result, problem.definition, limitSecs);
-  const broken = limited.runs.find(({ verdict }) => verdict === "CE" || verdict === "IE");
-  const faults = broken
-    ? [`${broken.verdict} on ${nameOf(problem, broken.test)}${tail(broken.message)}`]
-    : one.about.expectations.flatMap((expectation) => breaches(expectation, limited, problem));
-  if (problem.codeBytes !== null && bytes > problem.codeBytes)
-    faults.push(`has ${bytes} bytes, more than the ${problem.codeBytes} of limits.code`);
-  if (path.startsWith(`${SUBMISSIONS}partially_accepted/`)) {
-    const most = problem.definition.tests.reduce((sum, { points }) => sum + points, 0);
-    if (!(limited.score > TOLERANCE && limited.score < most - TOLERANCE))
-      faults.push(`the score ${limited.score} is not between 0 and ${most}`);
-  }
-  const failed = limited.states.find((state) => formatVerdict(state) !== "AC");
+function verifySubmission(
+  { path, about, language, result, bytes }: Judged,
+  { definition, codeBytes, scoring }: ProblemPackage,
+  limitSecs: number | null,
+): VerifiedSubmission {
+  const { verdict, score, slowestSecs, faults } = compare(path, about.expectations, result.runs, definition, limitSecs);
+  const tooLong =
+    codeBytes !== null && bytes > codeBytes ? [`has ${bytes} bytes, more than the ${codeBytes} of limits.code`] : [];
   return {
     path,
     language: language.name,
-    verdict: broken?.verdict ?? (failed ? formatVerdict(failed) : "AC"),
-    score: problem.scoring ? limited.score : null,
-    slowestSecs: Math.max(0, ...result.runs.map(({ cpuUsec }) => (cpuUsec ?? 0) / 1e6)),
-    faults,
+    verdict,
+    score: scoring ? score : null,
+    slowestSecs,
+    faults: [...faults, ...tooLong],
   };
-}
-
-/** Scores have six decimals. */
-const TOLERANCE = 1e-5;
-
-/** The differences between a submission and an expectation of the package. */
-function breaches(one: Expectation, limited: LimitedResult, problem: ProblemPackage): string[] {
-  const { definition } = problem;
-  const found = limited.states.flatMap((state, test) =>
-    applies(one, definition, test) ? [{ test, verdict: formatVerdict(state) }] : [],
-  );
-  if (found.length === 0) return [`submissions.yaml: no test is named ${one.tests}`];
-  const faults: string[] = [];
-  const where = one.tests === null ? "" : ` on ${one.tests}`;
-  const wrong = found.find(({ verdict }) => !among(one.permitted, verdict, "some"));
-  const ofTest = (test: number) => limited.runs.find((run) => run.test === test)?.message ?? null;
-  if (wrong) faults.push(`${wrong.verdict} on ${nameOf(problem, wrong.test)}${tail(ofTest(wrong.test))}`);
-  else if (!found.some(({ verdict }) => among(one.required, verdict, "every")))
-    faults.push(`no ${one.required.join(" or ")}${where}`);
-  const { message, score } = one;
-  if (message !== undefined && !found.some(({ test }) => ofTest(test)?.includes(message)))
-    faults.push(`no message with ${JSON.stringify(message)}${where}`);
-  for (const got of score ? scoresFor(one, limited) : [])
-    if (score && (got < score[0] - TOLERANCE || got > score[1] + TOLERANCE))
-      faults.push(`the score ${got} is not ${score.join(" to ")}${where}`);
-  return faults;
-}
-
-/** Of the submission, or of each group that an expectation names. */
-function scoresFor({ tests: glob }: Expectation, { score, groups }: LimitedResult): number[] {
-  if (glob === null || matches(glob, "secret")) return [score];
-  return groups.filter(({ name }) => matches(glob, name)).map((group) => group.score);
-}
-
-function nameOf({ definition }: ProblemPackage, test: number): string {
-  return definition.tests[test]?.name ?? String(test);
-}
-
-/** A test that was left out has failed, without a known verdict: some failure, or every one, must be in the list. */
-function among(verdicts: readonly FormatVerdict[], verdict: FormatVerdict | "skipped", how: "some" | "every"): boolean {
-  if (verdict !== "skipped") return verdicts.includes(verdict);
-  return FORMAT_VERDICTS.filter((one) => one !== "AC")[how]((one) => verdicts.includes(one));
-}
-
-function tail(message: string | null): string {
-  return message ? `: ${message}` : "";
 }

@@ -481,6 +481,10 @@ export interface JudgementsQuery {
    * Only with this verdict
    */
   verdict?: "AC" | "WA" | "TLE" | "MLE" | "PLE" | "FSE" | "SIG" | "RE" | "CE" | "IE";
+  /**
+   * Only on this problem, by its id, also after its deletion
+   */
+  problem?: string;
 }
 
 export interface Language {

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import type { JudgementDetail } from "../../../src/http/dashboard/api/judgements.ts";
+import type { JudgementDetail, JudgementRow } from "../../../src/http/dashboard/api/judgements.ts";
 import { change, isNotThere } from "../api.ts";
 import { Editor } from "../editor/editor.tsx";
 import { Confirm } from "../pieces/confirm.tsx";
@@ -115,6 +115,7 @@ function Detail({ of: detail }: { of: JudgementDetail }) {
             ["Profile", row.profile],
             ["Checker", checkerWords(checker)],
             ["Stops", STOPS[stop]],
+            ...(row.problem ? [["Problem", <ProblemName key="problem" of={row.problem} />] as const] : []),
             ["Account", row.account.name],
             [
               "Project",
@@ -132,6 +133,18 @@ function Detail({ of: detail }: { of: JudgementDetail }) {
           ]}
         />
       </Section>
+    </>
+  );
+}
+
+function ProblemName({ of: { id, name, version } }: { of: NonNullable<JudgementRow["problem"]> }) {
+  if (name === null) return `deleted, version ${version}`;
+  return (
+    <>
+      <Link to="/problems/$id" params={{ id }}>
+        {name}
+      </Link>
+      {`, version ${version}`}
     </>
   );
 }

@@ -10,12 +10,13 @@ export interface Draft {
   readonly accountId?: string;
   /** The submission that the draft came from, or its last run. */
   readonly from?: string;
-  /** Null: one run with `stdin`. */
-  readonly tests?: Tests | null;
-  /** The tests while `tests` is null. */
-  readonly kept?: Tests;
-  /** The last judgement of the tests. */
-  readonly judgementId?: string;
+  /** Undefined: `run`, one run with `stdin`. */
+  readonly input?: "run" | "tests" | "problem";
+  readonly tests?: Tests;
+  /** Id of a problem of the account; empty for none. */
+  readonly problem?: string;
+  /** The last judgement, and its input: `tests` or the id of a problem. */
+  readonly judged?: { readonly on: string; readonly id: string };
 }
 
 export interface Tests {

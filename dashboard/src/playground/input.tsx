@@ -1,5 +1,11 @@
 import { SegmentedControl, Textarea } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useId } from "react";
+import { asking } from "../api.ts";
+import { counted } from "../pieces/words.ts";
+import { memoryLimit, timeLimit } from "../problems/limits.ts";
+import { ProblemChoice } from "../problems/problem-choice.tsx";
 import type { Draft } from "./draft.ts";
 import css from "./playground.module.css";
 import { newTest, TestsEditor } from "./tests.tsx";
@@ -9,34 +15,41 @@ interface Props {
   readonly write: (part: Partial<Draft>) => void;
 }
 
-/** Selects one run or tests; the fields of the other are kept. */
-export function InputChoice({ now: { tests = null, kept, stdin }, write }: Props) {
+const CHOICES = [
+  { value: "run", label: "one run" },
+  { value: "tests", label: "tests" },
+  { value: "problem", label: "problem" },
+] as const;
+
+/** Selects one run, tests or a problem; the fields of the others are kept. */
+export function InputChoice({ now: { input = "run", tests, stdin }, write }: Props) {
   const label = useId();
-  const choose = (what: string) =>
-    what === "tests"
-      ? write({ tests: kept ?? { checker: "lines", list: [newTest({ stdin })] } })
-      : write({ tests: null, ...(tests && { kept: tests }) });
+  const choose = (value: string) => {
+    const chosen = CHOICES.find((one) => one.value === value)?.value ?? "run";
+    const first = { checker: "lines", list: [newTest({ stdin })] };
+    write({ input: chosen, ...(chosen === "tests" && { tests: tests ?? first }) });
+  };
   return (
     <div>
       <span id={label} className={css.label}>
         Input
       </span>
-      <SegmentedControl
-        aria-labelledby={label}
-        value={tests ? "tests" : "run"}
-        onChange={choose}
-        data={[
-          { value: "run", label: "one run" },
-          { value: "tests", label: "tests" },
-        ]}
-      />
+      <SegmentedControl aria-labelledby={label} value={input} onChange={choose} data={[...CHOICES]} />
     </div>
   );
 }
 
-/** The input of one run, or tests. */
-export function Input({ now: { tests, stdin }, write, onRun }: Props & { readonly onRun: () => void }) {
-  if (tests) return <TestsEditor of={tests} onChange={(changed) => write({ tests: changed })} onRun={onRun} />;
+interface InputProps extends Props {
+  readonly accountId: string;
+  readonly onRun: () => void;
+}
+
+/** The input of one run, tests, or a problem. */
+export function Input({ now, write, accountId, onRun }: InputProps) {
+  const { input = "run", tests, stdin, problem = "" } = now;
+  if (input === "problem") return <OnProblem id={problem} accountId={accountId} write={write} />;
+  if (input === "tests" && tests)
+    return <TestsEditor of={tests} onChange={(changed) => write({ tests: changed })} onRun={onRun} />;
   return (
     <Textarea
       label="Standard input"
@@ -49,5 +62,36 @@ export function Input({ now: { tests, stdin }, write, onRun }: Props & { readonl
       spellCheck={false}
       classNames={{ input: css.stdin ?? "" }}
     />
+  );
+}
+
+/** A problem of the account; the URL follows the choice. */
+function OnProblem({ id, accountId, write }: Pick<InputProps, "accountId" | "write"> & { readonly id: string }) {
+  const navigate = useNavigate();
+  const { data } = useQuery({ ...asking.problem(id), enabled: id !== "" });
+  return (
+    <>
+      <ProblemChoice
+        account={accountId}
+        none="Choose one…"
+        value={id}
+        onChange={(problem) => {
+          write({ problem });
+          navigate({ to: "/playground", search: problem ? { problem } : {}, replace: true });
+        }}
+      />
+      <p className={css.links}>
+        {data ? (
+          <>
+            <Link to="/problems/$id" params={{ id }}>
+              {data.title || data.name}
+            </Link>
+            {`${counted(data.tests, "test")}, ${timeLimit(data)} CPU time, ${memoryLimit(data)} memory`}
+          </>
+        ) : (
+          <Link to="/problems">Problems of the account</Link>
+        )}
+      </p>
+    </>
   );
 }

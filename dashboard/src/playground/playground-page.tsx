@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import type { Language } from "../../../src/http/dashboard/api/languages.ts";
@@ -13,12 +13,13 @@ import { PlaygroundWaiting } from "./waiting.tsx";
 
 const route = getRouteApi("/inside/playground");
 
-/** The first program: the draft, that of the submission in the URL, or an example. */
+/** The first program: the draft, that of the submission in the URL, or an example; for the problem in the URL. */
 export function PlaygroundPage() {
   const written = useDraft();
   const { accounts } = usePerson();
   const languages = useQuery({ ...asking.languages(), staleTime: 60_000 });
   const source = useSource(written);
+  const problem = useProblem(written, languages.data);
   return (
     <Page
       title="Playground"
@@ -29,16 +30,39 @@ export function PlaygroundPage() {
           if (all.length === 0) return <Empty title="No language is configured" />;
           if (accounts.length === 0)
             return <Empty title="You have no account">Runs need an account. Ask an administrator.</Empty>;
-          if (!source) return <Playground languages={all} now={written ?? beginning(all)} />;
-          return (
-            <QueryBoundary query={source} waiting={<PlaygroundWaiting />}>
-              {() => <PlaygroundWaiting />}
-            </QueryBoundary>
-          );
+          if (source) return <Loading query={source} />;
+          if (problem) return <Loading query={problem} />;
+          return <Playground languages={all} now={written ?? beginning(all)} />;
         }}
       </QueryBoundary>
     </Page>
   );
+}
+
+/** The draft follows when it is loaded; until then, its placeholder or the error. */
+function Loading<T>({ query }: { query: UseQueryResult<T> }) {
+  return (
+    <QueryBoundary query={query} waiting={<PlaygroundWaiting />}>
+      {() => <PlaygroundWaiting />}
+    </QueryBoundary>
+  );
+}
+
+/** The same for the problem of `?problem=ID`, on which the draft is then judged. */
+function useProblem(written: Draft | undefined, languages: readonly Language[] | undefined) {
+  const { problem: id } = route.useSearch();
+  const [taken, setTaken] = useState<string>();
+  const isChosen = id !== undefined && written?.input === "problem" && written.problem === id;
+  const isNeeded = id !== undefined && id !== taken && !isChosen;
+  const problem = useQuery({ ...asking.problem(id ?? ""), enabled: isNeeded });
+  const { data } = problem;
+  useEffect(() => {
+    // From then on, the input is the choice of the user.
+    if (isChosen) setTaken(id);
+    if (!isNeeded || data?.id !== id || !languages) return;
+    draft({ ...(written ?? beginning(languages)), input: "problem", problem: id, accountId: data.account.id });
+  }, [isChosen, isNeeded, id, data, languages, written]);
+  return isNeeded ? problem : null;
 }
 
 /**

@@ -9,7 +9,7 @@ import { Icon } from "../pieces/icon.tsx";
 import { Empty, Trouble } from "../pieces/query-boundary.tsx";
 import { useChoiceOfAccounts, usePerson } from "../session.ts";
 import { AsCode } from "./as-code.tsx";
-import { type Draft, draft, type Tests } from "./draft.ts";
+import { type Draft, draft } from "./draft.ts";
 import { Input, InputChoice } from "./input.tsx";
 import { JudgementResult } from "./judgement-result.tsx";
 import css from "./playground.module.css";
@@ -36,18 +36,21 @@ export function Playground({ languages, now }: Props) {
     },
   });
   const judge = useMutation({
-    mutationFn: (tests: Tests) => change.judge({ ...judgedOf(now, tests), accountId }),
-    onSuccess: ({ id }) => {
-      draft({ ...now, judgementId: id });
+    mutationFn: ({ what }: { what: Judged; on: string }) => change.judge({ ...what, accountId }),
+    onSuccess: ({ id }, { on }) => {
+      draft({ ...now, judged: { on, id } });
       comeIntoView(result.current);
     },
   });
   const isPending = run.isPending || judge.isPending;
-  const error = now.tests ? judge.error : run.error;
+  const judged = judgedOf(now);
+  const { input = "run" } = now;
+  const error = input === "run" ? run.error : judge.error;
+  const isReady = now.code !== "" && (input === "run" || judged !== null);
   const write = (part: Partial<Draft>) => draft({ ...now, ...part });
   const start = () => {
-    if (isPending || now.code === "") return;
-    if (now.tests) judge.mutate(now.tests);
+    if (isPending || !isReady) return;
+    if (judged) judge.mutate({ what: judged, on: placeOf(now) });
     else run.mutate();
   };
   const profileLabel = useId();
@@ -92,15 +95,22 @@ export function Playground({ languages, now }: Props) {
           />
         </div>
         <InputChoice now={now} write={write} />
-        <AccountOfRun value={accountId} onChange={(id) => write({ accountId: id })} />
+        <AccountOfRun
+          value={accountId}
+          onChange={(id) => {
+            // Problems belong to an account.
+            write({ accountId: id, problem: "" });
+            if (now.problem) navigate({ to: "/playground", search: {}, replace: true });
+          }}
+        />
         <Button
           className={css.run}
           leftSection={<Icon name="play" />}
           loading={isPending}
-          disabled={now.code === ""}
+          disabled={!isReady}
           onClick={start}
         >
-          {now.tests ? "Run tests" : "Run"}
+          {START[input]}
         </Button>
       </div>
       {error && <Trouble text={`Not run: ${error.message}.`} />}
@@ -113,7 +123,7 @@ export function Playground({ languages, now }: Props) {
             onChange={(code) => write({ code })}
             onRun={start}
           />
-          <Input now={now} write={write} onRun={start} />
+          <Input now={now} write={write} accountId={accountId} onRun={start} />
         </div>
         <section ref={result} className={css.result} aria-labelledby={resultLabel}>
           <VisuallyHidden component="h2" id={resultLabel}>
@@ -123,18 +133,24 @@ export function Playground({ languages, now }: Props) {
         </section>
         <section className={css.api}>
           <h2>By the API</h2>
-          <AsCode of={now.tests ? judgedOf(now, now.tests) : programOf(now)} />
+          {input === "problem" && !judged ? <p>Choose a problem first.</p> : <AsCode of={judged ?? programOf(now)} />}
         </section>
       </div>
     </>
   );
 }
 
-function Result({ of: { tests, judgementId, from } }: { of: Draft }) {
-  if (tests) {
-    if (judgementId) return <JudgementResult key={judgementId} id={judgementId} />;
+const START = { run: "Run", tests: "Run tests", problem: "Judge" } as const;
+
+function Result({ of: now }: { of: Draft }) {
+  const { input = "run", judged, from } = now;
+  if (input !== "run") {
+    if (judged?.on === placeOf(now)) return <JudgementResult key={judged.id} id={judged.id} />;
     return (
-      <Empty title="No judgement yet">Press Run tests. Each test is a run of its own, with its verdict here.</Empty>
+      <Empty title="No judgement yet">
+        {`${input === "problem" ? "Choose a problem, then press" : "Press"} ${START[input]}. `}
+        Each test is a run of its own, with its verdict here.
+      </Empty>
     );
   }
   if (from) return <RunResult key={from} id={from} />;
@@ -162,10 +178,18 @@ function programOf({ language, code, stdin, profile }: Draft) {
   return { language, code, stdin, profile };
 }
 
-/** Each test runs, so that each has a cell with its verdict. */
-function judgedOf({ language, code, profile }: Draft, { checker, list }: Tests): Judged {
-  const tests = list.map(({ stdin, expected, points }) => ({ stdin, expected, points }));
-  return { language, code, profile, checker, stop: "never", tests };
+/** Each test runs, so that each has a cell with its verdict. @returns null for one run, and without a problem. */
+function judgedOf({ language, code, profile, input, tests, problem }: Draft): Judged | null {
+  const program = { language, code, profile, stop: "never" } as const;
+  if (input === "problem") return problem ? { ...program, problem } : null;
+  if (input !== "tests" || !tests) return null;
+  const list = tests.list.map(({ stdin, expected, points }) => ({ stdin, expected, points }));
+  return { ...program, checker: tests.checker, tests: list };
+}
+
+/** The input of a judgement, as in `Draft.judged`. */
+function placeOf({ input, problem = "" }: Draft): string {
+  return input === "problem" ? problem : "tests";
 }
 
 /** Changes the language: an unchanged example becomes the same example in that language; other text is kept. */

@@ -1,11 +1,12 @@
-import type { NewJudgement } from "../../../src/http/dashboard/api/judgements.ts";
+import type { GivenTests, JudgedProgram, OnProblem } from "../../../src/http/dashboard/api/judgements.ts";
 import type { NewSubmission } from "../../../src/http/dashboard/api/submissions.ts";
 
 /** The same run as a request to the public API, with a placeholder for the key. */
 export const KEY_PLACE = "YOUR_API_KEY";
 
 export type Run = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
-export type Judged = Omit<NewJudgement, "accountId">;
+/** Without the account. */
+export type Judged = JudgedProgram & (GivenTests | OnProblem);
 
 export interface Snippet {
   readonly name: string;
@@ -13,7 +14,7 @@ export interface Snippet {
 }
 
 export function snippets(origin: string, run: Run | Judged): readonly Snippet[] {
-  const request = "tests" in run ? judgementOf(run) : submissionOf(run);
+  const request = "stdin" in run ? submissionOf(run) : judgementOf(run);
   const url = `${origin}${request.path}?wait=true`;
   return [
     { name: "curl", text: curl(url, request) },
@@ -43,8 +44,7 @@ function submissionOf({ language, code, stdin, profile }: Run): Request {
   };
 }
 
-function judgementOf({ language, code, profile, checker, stop, tests }: Judged): Request {
-  const body = { language, code, profile, checker, stop, tests };
+function judgementOf(body: Judged): Request {
   return { path: "/api/judgements", body, prints: [["verdict"], ["score"]] };
 }
 

@@ -1,4 +1,4 @@
-import { NativeSelect, TextInput } from "@mantine/core";
+import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { change } from "../api.ts";
@@ -7,6 +7,7 @@ import { Form, text } from "../pieces/form.tsx";
 import { useAction } from "../pieces/use-action.ts";
 import { usePerson } from "../session.ts";
 import css from "./problem.module.css";
+import { keepVerification } from "./verifications.ts";
 
 /** Uploads a ZIP archive. A fault of the package is the error of the form, with its file and line. */
 export function ImportProblem({ onClose }: { onClose: () => void }) {
@@ -22,6 +23,7 @@ export function ImportProblem({ onClose }: { onClose: () => void }) {
         account: text(form, "account"),
         name: text(form, "name") || undefined,
         time_limit: text(form, "limit") || undefined,
+        verify: form.has("verify") ? "true" : undefined,
       };
       return change.importProblem(form.get("archive") as File, options, {
         onSent: setSent,
@@ -31,7 +33,10 @@ export function ImportProblem({ onClose }: { onClose: () => void }) {
     {
       toast: ({ version, isNew }) =>
         isNew ? `Imported as version ${version}.` : `Version ${version} has this content.`,
-      done: ({ id }) => navigate({ to: "/problems/$id", params: { id } }),
+      done: ({ id, verification }) => {
+        keepVerification(id, verification);
+        return navigate({ to: "/problems/$id", params: { id } });
+      },
     },
   );
   const cancel = () => {
@@ -68,6 +73,11 @@ export function ImportProblem({ onClose }: { onClose: () => void }) {
           name="limit"
           inputMode="decimal"
           maxLength={9}
+        />
+        <Checkbox
+          label="Verify its submissions"
+          description="Judges each program in submissions/ with the key playground, and compares its verdicts with the package. The same package again changes nothing else."
+          name="verify"
         />
         {importing.isPending && (
           <div className={css.progress}>

@@ -1,8 +1,12 @@
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useMemo } from "react";
+import type { JudgementRow } from "../../../src/http/dashboard/api/judgements.ts";
 import type { ProblemDetail, ProblemVersion } from "../../../src/http/dashboard/api/problems.ts";
 import { asking, change, isNotThere } from "../api.ts";
 import { checkerWords } from "../judgements/checker-words.ts";
+import { judgementSource, ORIGIN, RESULT } from "../judgements/rows.tsx";
 import { Confirm } from "../pieces/confirm.tsx";
 import { Copyable } from "../pieces/copyable.tsx";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
@@ -13,10 +17,22 @@ import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { count, counted, size } from "../pieces/words.ts";
+import { NewestList } from "../submissions/newest-list.tsx";
 import { memoryLimit, timeLimit } from "./limits.ts";
 import css from "./problem.module.css";
+import { verificationOf } from "./verifications.ts";
+import { Verified } from "./verified.tsx";
 
 const route = getRouteApi("/inside/problems/$id");
+
+/** Judgements of the page; the list of all judgements has filters. */
+const JUDGEMENTS = judgementSource(20);
+
+const JUDGED: readonly Column<JudgementRow>[] = [
+  ...RESULT,
+  { head: "Version", number: true, cell: ({ problem }) => count(problem?.version ?? 0) },
+  ...ORIGIN,
+];
 
 type Group = ProblemDetail["groups"][number];
 
@@ -42,6 +58,8 @@ export function ProblemPage() {
 function One({ problem }: { problem: ProblemDetail }) {
   const navigate = useNavigate();
   const { id, name, title, checker, groups, versions } = problem;
+  const verification = verificationOf(id);
+  const search = useMemo(() => ({ problem: id }), [id]);
   const columns: readonly Column<ProblemVersion>[] = [
     { head: "Version", number: true, cell: ({ version }) => count(version) },
     {
@@ -64,19 +82,24 @@ function One({ problem }: { problem: ProblemDetail }) {
         </>
       }
       actions={
-        <Confirm
-          label="Delete"
-          title={`Delete ${name}?`}
-          act={async () => {
-            await change.deleteProblem(id);
-            // First, because this page would ask for the problem again.
-            await navigate({ to: "/problems", search: {} });
-          }}
-          said={`${name} deleted.`}
-          button={{ size: "sm" }}
-        >
-          All its versions are deleted. Its judgements and their tests stay until they expire. This cannot be undone.
-        </Confirm>
+        <>
+          <Button variant="default" onClick={() => navigate({ to: "/playground", search: { problem: id } })}>
+            Try in the playground
+          </Button>
+          <Confirm
+            label="Delete"
+            title={`Delete ${name}?`}
+            act={async () => {
+              await change.deleteProblem(id);
+              // First, because this page would ask for the problem again.
+              await navigate({ to: "/problems", search: {} });
+            }}
+            said={`${name} deleted.`}
+            button={{ size: "sm" }}
+          >
+            All its versions are deleted. Its judgements and their tests stay until they expire. This cannot be undone.
+          </Confirm>
+        </>
       }
     >
       <Facts
@@ -90,6 +113,7 @@ function One({ problem }: { problem: ProblemDetail }) {
           ["Updated", <Timestamp key="updated" at={problem.updatedAt} />],
         ]}
       />
+      {verification && <Verified problem={problem} of={verification} />}
       <Section title="Tests">
         <DataTable caption="Tests by group" columns={GROUPS} rows={groups} rowKey={(group) => group.name} />
       </Section>
@@ -100,6 +124,18 @@ function One({ problem }: { problem: ProblemDetail }) {
           rows={versions}
           rowKey={({ version }) => String(version)}
         />
+      </Section>
+      <Section
+        title="Judgements"
+        actions={
+          <Link to="/judgements" search={search}>
+            Search them
+          </Link>
+        }
+      >
+        <NewestList source={JUDGEMENTS} search={search} what="judgement" columns={JUDGED} isFiltered={false}>
+          Try it in the playground, or send a judgement with its id.
+        </NewestList>
       </Section>
     </Page>
   );

@@ -1,7 +1,7 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { useId } from "react";
+import { type ReactNode, useId } from "react";
 import { asking, CHOICES, part } from "../api.ts";
 import { Older } from "../pieces/older.tsx";
 import { useParts } from "../pieces/parts.ts";
@@ -18,10 +18,12 @@ interface Props {
   readonly verdicts: Readonly<Record<string, string>>;
   readonly search: Search;
   readonly onChange: (search: Search) => void;
+  /** Further fields. */
+  readonly children?: ReactNode;
 }
 
 /** The filters. Each is stored in the URL, so that results can be shared. */
-export function Filters({ what, verdicts, search, onChange }: Props) {
+export function Filters({ what, verdicts, search, onChange, children }: Props) {
   const [isOpen, { toggle }] = useDisclosure();
   const fields = useId();
   const accounts = useChoiceOfAccounts();
@@ -78,6 +80,7 @@ export function Filters({ what, verdicts, search, onChange }: Props) {
           {choice("key", "Key", "Any", ofKeys.map(named))}
           <Older of={keys} shown={ofKeys.length} what="keys" />
         </div>
+        {children}
         {time("since", "From")}
         {time("until", "Until")}
         <form

@@ -14,6 +14,8 @@ interface Props<Row extends { readonly id: string; readonly completedAt: string 
   /** A row, as a noun. */
   readonly what: string;
   readonly columns: readonly Column<Row>[];
+  /** Whether the user has filtered the rows. */
+  readonly isFiltered?: boolean;
   /** Shown without any row. */
   readonly children: ReactNode;
 }
@@ -24,6 +26,7 @@ export function NewestList<Row extends { readonly id: string; readonly completed
   search,
   what,
   columns,
+  isFiltered = Object.values(search).some(Boolean),
   children,
 }: Props<Row>) {
   const { list, unseen, isWhole, show } = useNewest(source, search);
@@ -31,10 +34,9 @@ export function NewestList<Row extends { readonly id: string; readonly completed
   useEffect(() => {
     if (unseen > 0 && isUnused(place.current)) show();
   }, [unseen, show]);
-  const narrowed = Object.values(search).some(Boolean);
   const nothing = () => {
     if (list.hasNextPage) return <Empty title="No match yet">{`Only the newest ${what}s were searched.`}</Empty>;
-    if (narrowed) return <Empty title="No match">Change or clear the filters.</Empty>;
+    if (isFiltered) return <Empty title="No match">Change or clear the filters.</Empty>;
     return <Empty title={`No ${what}s yet`}>{children}</Empty>;
   };
   return (

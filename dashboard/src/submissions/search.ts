@@ -1,7 +1,10 @@
 /** The filters of a list of submissions: parameters of the URL and of the API. */
 export const SEARCHED = ["verdict", "status", "language", "key", "project", "account", "id", "since", "until"] as const;
 
-export type Search = { readonly [name in (typeof SEARCHED)[number]]?: string | undefined };
+/** The same for judgements. */
+export const JUDGED_SEARCHED = [...SEARCHED, "problem"] as const;
+
+export type Search = { readonly [name in (typeof JUDGED_SEARCHED)[number]]?: string | undefined };
 
 /** Converts an ISO time for an input of local time, and back. */
 export function toLocal(iso: string | undefined): string {

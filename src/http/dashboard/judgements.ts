@@ -15,7 +15,10 @@ import { accountsOf, noteReading, search, toSearch } from "./submissions.ts";
 
 export const JUDGEMENTS = "/dashboard/api/judgements";
 
-const judgementSearch = search.extend({ verdict: z.enum(JUDGEMENT_VERDICTS).optional() });
+const judgementSearch = search.extend({
+  verdict: z.enum(JUDGEMENT_VERDICTS).optional(),
+  problem: z.uuid().toLowerCase().optional(),
+});
 
 /** An input and up to eight answers, in the page. */
 const CONTENTS_BYTES = 9 * SHOWN_BYTES;
@@ -29,8 +32,9 @@ export function judgementRoutes(
   const config = { session: "member" } as const;
 
   server.get(JUDGEMENTS, { config }, async (request): Promise<Judgements> => {
-    const { account, ...which } = queryOf(request, judgementSearch);
-    const { found, next } = await store.judged.search(toSearch(which, accountsOf(request, account)));
+    const { account, problem, ...which } = queryOf(request, judgementSearch);
+    const searched = toSearch(which, accountsOf(request, account));
+    const { found, next } = await store.judged.search({ ...searched, problemId: problem });
     return { judgements: found.map(toJudgementRow), next: next === null ? null : String(next) };
   });
 

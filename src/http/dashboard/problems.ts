@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import { type Definition, rounded } from "../../domain/judgement.ts";
 import type * as stored from "../../store/problems/types.ts";
@@ -16,7 +17,7 @@ import { actorOf, personOf } from "./session.ts";
 const PROBLEMS = "/dashboard/api/problems";
 
 const which = listed.extend({ before: place.optional() });
-const imported = importQuery.extend({ account: anId });
+const imported = importQuery.extend({ account: anId, verify: z.literal("true").optional() });
 
 /** /dashboard/api/problems: lists, shows, imports and deletes problems; managed by members. */
 export function problemRoutes(server: FastifyInstance, d: DashboardDependencies, imports: ProblemImports): void {
@@ -55,8 +56,8 @@ export function problemRoutes(server: FastifyInstance, d: DashboardDependencies,
         return await chargePlayground(d, request, id);
       };
       const options = () => queryOf(request, imported);
-      const { id, version, isNew } = await imports.run(request, reply, { options, caller, actor });
-      return { id, version, isNew };
+      const { id, version, isNew, verification } = await imports.run(request, reply, { options, caller, actor });
+      return { id, version, isNew, verification };
     },
   );
 

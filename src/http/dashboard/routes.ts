@@ -4,6 +4,7 @@ import type { LongAnswers } from "../long-answers.ts";
 import { Watching } from "../run-events.ts";
 import { accountRoutes } from "./accounts.ts";
 import { auditRoutes } from "./audit.ts";
+import { compareRoute } from "./compare.ts";
 import { deliveryRoutes } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { endpointRoutes } from "./endpoints.ts";
@@ -65,6 +66,7 @@ export function dashboardRoutes(
   liveRoute(server, d, answers, watching, ended);
   judgementRoutes(server, d, answers);
   judgingRoutes(server, d, answers);
+  compareRoute(server, d, answers);
   judgementLiveRoute(server, d, answers, watching, ended);
   problemRoutes(server, d, imports);
   healthRoutes(server, d);

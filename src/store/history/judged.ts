@@ -7,16 +7,18 @@ import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { toProgram } from "../submissions/rows.ts";
 import type { Admit } from "../submissions/types.ts";
 import { SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
-import type { Beginning, FoundJudged, ReadJudged, Search } from "./types.ts";
+import type { Beginning, FoundJudged, JudgedSearch, ReadJudged } from "./types.ts";
 
-const COLUMNS = ["score", "states"] as const satisfies readonly (keyof JudgementRow)[];
+const COLUMNS = ["score", "states", "problem_id", "problem_version"] as const satisfies readonly (keyof JudgementRow)[];
 
 export type JudgedStore = ReturnType<typeof judgedStore>;
 
 /** Searches judgements for the dashboard, like `RecordStore` submissions. */
 export function judgedStore({ db }: Engine) {
   return {
-    async search(which: Search): Promise<{ readonly found: readonly FoundJudged[]; readonly next: number | null }> {
+    async search(
+      which: JudgedSearch,
+    ): Promise<{ readonly found: readonly FoundJudged[]; readonly next: number | null }> {
       const { rows, next } = await searchRows(db, { table: "judgements", columns: COLUMNS }, which);
       return { found: await named(db, rows), next };
     },
@@ -81,6 +83,10 @@ async function named(
   db: Kysely<Schema>,
   rows: readonly (SharedRow & Pick<JudgementRow, (typeof COLUMNS)[number]>)[],
 ): Promise<FoundJudged[]> {
+  const ids = [...new Set(rows.flatMap(({ problem_id }) => problem_id ?? []))];
+  const problems =
+    ids.length === 0 ? [] : await db.selectFrom("problems").select(["id", "name"]).where("id", "in", ids).execute();
+  const nameOf = new Map(problems.map(({ id, name }) => [id, name]));
   return (await withNames(db, rows)).map(({ row, names }) => ({
     id: row.id,
     status: row.status as Status,
@@ -90,6 +96,10 @@ async function named(
     language: row.language,
     profile: row.profile,
     ...names,
+    problem:
+      row.problem_id === null
+        ? null
+        : { id: row.problem_id, name: nameOf.get(row.problem_id) ?? null, version: row.problem_version ?? 0 },
     createdAtMs: row.created_at,
     completedAtMs: row.completed_at,
   }));

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { JudgementRow, Schema, SubmissionRow } from "../schema/schema.ts";
-import type { Named, Search } from "./types.ts";
+import type { JudgedSearch, Named } from "./types.ts";
 
 /** Rows per account that one search reads: bounds how long a search delays others on SQLite. */
 const LOOKED_AT = 5_000;
@@ -45,7 +45,7 @@ type RowOf<T extends Table, Column extends keyof Tables[T]> = SharedRow & Pick<T
 export async function searchRows<T extends Table, Column extends keyof Tables[T]>(
   db: Kysely<Schema>,
   source: Source<T, Column>,
-  which: Search,
+  which: JudgedSearch,
 ): Promise<{ readonly rows: readonly RowOf<T, Column>[]; readonly next: number | null }> {
   const { table, columns } = source;
   const read = async (query: ReturnType<typeof matching>) =>
@@ -59,7 +59,7 @@ export async function searchRows<T extends Table, Column extends keyof Tables[T]
 type Read<Row> = (query: ReturnType<typeof matching>) => Promise<readonly Row[]>;
 
 /** Merges the newest matches of each account, without those older than the highest `floor`. */
-async function newest<Row extends SharedRow>(db: Kysely<Schema>, table: Table, which: Search, read: Read<Row>) {
+async function newest<Row extends SharedRow>(db: Kysely<Schema>, table: Table, which: JudgedSearch, read: Read<Row>) {
   const { sinceMs, untilMs, max } = which;
   const accountIds = which.accountIds ?? (await accountOf(db, which));
   const from = sinceMs === undefined ? 0 : await placeOf(db, table, sinceMs - CLOCKS_MS);
@@ -78,12 +78,14 @@ async function newest<Row extends SharedRow>(db: Kysely<Schema>, table: Table, w
   return { rows, next: floor > from ? floor : null };
 }
 
-/** The account of the searched key or project, which have one each. @returns null without such a criterion. */
-async function accountOf(db: Kysely<Schema>, { keyId, projectId }: Search): Promise<string[] | null> {
-  const id = keyId ?? projectId;
+/** The account of the searched key, project or problem, which have one each. @returns null without such a criterion. */
+async function accountOf(db: Kysely<Schema>, { keyId, projectId, problemId }: JudgedSearch): Promise<string[] | null> {
+  const id = keyId ?? projectId ?? problemId;
   if (id === undefined) return null;
-  const table = keyId === undefined ? "projects" : "api_keys";
+  const table = keyId !== undefined ? "api_keys" : projectId !== undefined ? "projects" : "problems";
   const rows = await db.selectFrom(table).select("account_id").where("id", "=", id).execute();
+  // The judgements of a deleted problem stay.
+  if (table === "problems" && rows.length === 0) return null;
   return rows.map(({ account_id }) => account_id);
 }
 
@@ -96,33 +98,49 @@ interface Range {
 async function ofAccount<Row>(
   db: Kysely<Schema>,
   table: Table,
-  which: Search,
+  which: JudgedSearch,
   accountId: string | null,
   { from, before }: Range,
   read: Read<Row>,
 ): Promise<{ readonly rows: readonly Row[]; readonly floor: number }> {
-  const newestFirst = sql.raw(accountId === null ? "seq desc" : "account_id desc, seq desc");
+  const { problemId } = which;
   const last = await rowsOf(db, table)
     .select("seq")
-    .where(between(accountId, from, before))
-    .orderBy(newestFirst)
+    .where(between({ accountId, problemId }, from, before))
+    .orderBy(newestFirst(accountId, problemId))
     .limit(1)
     .offset(LOOKED_AT - 1)
     .executeTakeFirst();
   const floor = last?.seq ?? from;
   const rows = await read(
     matching(db, table, which)
-      .where(between(accountId, floor, before))
-      .orderBy(newestFirst)
+      .where(between({ accountId, problemId }, floor, before))
+      .orderBy(newestFirst(accountId, problemId))
       .limit(which.max + 1),
   );
   return { rows, floor };
 }
 
-/** Compared and sorted by pairs, so that no plan can read the rows of all accounts by seq alone. */
-function between(accountId: string | null, from: number, before: number) {
+/**
+ * The rows of an account, or of its problem. Compared and sorted by tuples, so that no plan can read the rows of all accounts by
+ * seq alone.
+ */
+export function between(
+  { accountId, problemId }: { readonly accountId: string | null; readonly problemId?: string | undefined },
+  from: number,
+  before: number,
+) {
   if (accountId === null) return sql<boolean>`seq >= ${from} and seq < ${before}`;
-  return sql<boolean>`(account_id, seq) >= (${accountId}, ${from}) and (account_id, seq) < (${accountId}, ${before})`;
+  if (problemId === undefined)
+    return sql<boolean>`(account_id, seq) >= (${accountId}, ${from}) and (account_id, seq) < (${accountId}, ${before})`;
+  return sql<boolean>`problem_id is not null and (account_id, problem_id, seq) >= (${accountId}, ${problemId}, ${from})
+    and (account_id, problem_id, seq) < (${accountId}, ${problemId}, ${before})`;
+}
+
+/** The order of `between`. */
+export function newestFirst(accountId: string | null, problemId: string | undefined) {
+  if (accountId === null) return sql.raw("seq desc");
+  return sql.raw(problemId === undefined ? "account_id desc, seq desc" : "account_id desc, problem_id desc, seq desc");
 }
 
 /** Only shared columns are used, so the type of one table serves for both. */
@@ -130,14 +148,16 @@ function rowsOf(db: Kysely<Schema>, table: Table) {
   return db.selectFrom(table as "submissions");
 }
 
-function matching(db: Kysely<Schema>, table: Table, which: Search) {
-  const { verdict, status, language, keyId, projectId, sinceMs, untilMs } = which;
+function matching(db: Kysely<Schema>, table: Table, which: JudgedSearch) {
+  const { verdict, status, language, keyId, projectId, problemId, sinceMs, untilMs } = which;
   let query = rowsOf(db, table).select(SHARED_COLUMNS);
   if (verdict !== undefined) query = query.where("verdict", "=", verdict);
   if (status !== undefined) query = query.where("status", "=", status);
   if (language !== undefined) query = query.where("language", "=", language);
   if (keyId !== undefined) query = query.where("key_id", "=", keyId);
   if (projectId !== undefined) query = query.where("project_id", "=", projectId);
+  // As an expression: with a comparison of the column, SQLite reads all judgements of the account instead of the range.
+  if (problemId !== undefined) query = query.where(sql`coalesce(problem_id, '')`, "=", problemId);
   if (sinceMs !== undefined) query = query.where("created_at", ">=", sinceMs);
   if (untilMs !== undefined) query = query.where("created_at", "<", untilMs);
   return query;

@@ -71,8 +71,17 @@ export interface FoundJudged {
   readonly account: Named;
   readonly project: Named | null;
   readonly key: Named;
+  /** Its version of a problem; null for tests of its own. */
+  readonly problem: JudgedProblem | null;
   readonly createdAtMs: number;
   readonly completedAtMs: number | null;
+}
+
+export interface JudgedProblem {
+  readonly id: string;
+  /** Null for a deleted problem. */
+  readonly name: string | null;
+  readonly version: number;
 }
 
 /** A judgement with its program, whose input is empty. */
@@ -86,6 +95,12 @@ export interface ReadJudged {
 export interface Beginning {
   readonly bytes: Buffer;
   readonly size: number;
+}
+
+/** A search for judgements. */
+export interface JudgedSearch extends Search {
+  /** Id of a problem, which can have been deleted. */
+  readonly problemId?: string | undefined;
 }
 
 export interface Search {

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from "kysely";
+import type { Kysely } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import {
   type Definition,
@@ -16,6 +16,7 @@ import { note } from "../access/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Notifier } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
+import { between, newestFirst } from "../history/newest.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { toProgram } from "../submissions/rows.ts";
 import { cancelJudgement } from "./advance.ts";
@@ -53,13 +54,13 @@ export function judgementStore(
     },
 
     /** Newest first. @returns `next`: where this search ended; null if there is nothing older. */
-    async search({ accountId, before, max, ...which }: JudgementSearch): Promise<{
+    async search({ accountId, problemId, before, max, ...which }: JudgementSearch): Promise<{
       readonly found: readonly FoundJudgement[];
       readonly next: number | null;
     }> {
       const below = before ?? Number.MAX_SAFE_INTEGER;
-      const newest = sql.raw("account_id desc, seq desc");
-      const range = sql<boolean>`(account_id, seq) >= (${accountId}, 0) and (account_id, seq) < (${accountId}, ${below})`;
+      const newest = newestFirst(accountId, problemId);
+      const range = between({ accountId, problemId }, 0, below);
       const last = await db
         .selectFrom("judgements")
         .select("seq")

@@ -49,6 +49,8 @@ export interface JudgementSearch {
   readonly status?: Status | undefined;
   readonly verdict?: JudgementVerdict | undefined;
   readonly language?: string | undefined;
+  /** Id of a problem, which can have been deleted. */
+  readonly problemId?: string | undefined;
   readonly before?: number | undefined;
   readonly max: number;
 }

@@ -13,6 +13,7 @@ import { sends } from "./migrations/0009-sends.ts";
 import { additions } from "./migrations/0010-additions.ts";
 import { judgements } from "./migrations/0011-judgements.ts";
 import { problems } from "./migrations/0012-problems.ts";
+import { judgementsOfProblems } from "./migrations/0013-judgements-of-problems.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
@@ -31,6 +32,7 @@ const MIGRATIONS: readonly Migration[] = [
   additions,
   judgements,
   problems,
+  judgementsOfProblems,
 ];
 
 /** The version of the schema that this program works with. */

@@ -199,6 +199,7 @@ create table judgements (
 CREATE INDEX judgements_account ON judgements USING btree (account_id, seq);
 CREATE INDEX judgements_completed ON judgements USING btree (completed_at);
 CREATE INDEX judgements_open ON judgements USING btree (key_id, seq) WHERE (completed_at IS NULL);
+CREATE INDEX judgements_problem ON judgements USING btree (account_id, problem_id, seq) WHERE (problem_id IS NOT NULL);
 CREATE INDEX judgements_version ON judgements USING btree (version_seq);
 create table known_places (
   person_id text not null,

@@ -163,6 +163,7 @@ CREATE TABLE "judgements" (
 CREATE INDEX "judgements_account" on "judgements" ("account_id", "seq");
 CREATE INDEX "judgements_completed" on "judgements" ("completed_at");
 CREATE INDEX judgements_open on judgements (key_id, seq) where completed_at is null;
+CREATE INDEX judgements_problem on judgements (account_id, problem_id, seq) where problem_id is not null;
 CREATE INDEX "judgements_version" on "judgements" ("version_seq");
 CREATE TABLE "known_places" (
   "person_id" text not null references "people" ("id") on delete cascade,

@@ -133,6 +133,12 @@ onEachEngine((open) => {
     assert.equal((await ask({ method: "DELETE", path: `/api/problems/${json.id}` })).status, 404);
     assert.equal((await judge({ language: "python", code: "x", problem: json.id })).status, 404);
     while ((await runPending(store)) > 0);
+    await judge({ language: "python", code: "x", tests: [{ stdin: "1", expected: "1" }] });
+    const listed = async (query: string) =>
+      (await ask({ path: `/api/judgements?${query}` })).json.judgements?.map(({ id }: { id: string }) => id);
+    assert.deepEqual(await listed(`problem=${json.id.toUpperCase()}&status=completed`), [judged.json.id]);
+    assert.deepEqual(await listed(`problem=${judged.json.id}`), []);
+    assert.match((await ask({ path: "/api/judgements?problem=sum" })).json.error, /^problem: /);
     const ended = await ask({ path: `/api/judgements/${judged.json.id}` });
     assert.deepEqual([ended.json.status, ended.json.problem], ["completed", { id: json.id, version: 1 }]);
   });

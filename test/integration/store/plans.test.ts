@@ -70,6 +70,15 @@ onEachEngine((temporaryStore) => {
       await sql`insert into audit (at, actor, action, subject, account_id, detail)
         with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
         select i, 'a', 'key.create', 'many-' || i, ${sql.lit(accountId)}, '{}' from n`.execute(db);
+      await sql`insert into versions (account_id, hash, definition, complete, used_at)
+        values (${sql.lit(accountId)}, 'h', '{}', 1, 0)`.execute(db);
+      await sql`insert into judgements (id, account_id, key_id, version_seq, language, profile, stop, status, states, verdict,
+          created_at, completed_at, problem_id, problem_version)
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)
+        select 'many-' || i, ${sql.lit(accountId)}, ${sql.lit(keyId)}, (select min(seq) from versions), 'c', 'judge', 'never',
+          'completed', 'A', 'AC', i, i, case i % 4 when 0 then null when 1 then 'rare-' || i else 'often' end, 1 from n`.execute(
+        db,
+      );
       if (database.kind === "postgres") await sql`analyze`.execute(db);
     });
     const asked = await recorded(t, database, async () => {
@@ -106,6 +115,15 @@ onEachEngine((temporaryStore) => {
     });
     assert.ok(asked.length > 25, `only ${asked.length} statements were recorded`);
     await waysOf(database, asked, LISTED);
+    const judged = await recorded(t, database, async () => {
+      for (const problemId of ["rare-1", "often"]) {
+        const which = { problemId, max: 100, before: 1_000_000 };
+        await store.judgements.search({ ...which, accountId });
+        await store.judged.search({ ...which, accountIds: [accountId], verdict: "AC" });
+      }
+    });
+    const ways = [...(await waysOf(database, judged, ["judgements"])).values()].flat();
+    assert.ok(ways.length >= 3 && ways.every((way) => way.includes("judgements_problem")), ways.join());
   });
 });
 

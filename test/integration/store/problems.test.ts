@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import { openStore, restoreStore } from "../../../src/store/open.ts";
 import { MAX_PROBLEM_VERSIONS } from "../../../src/store/problems/problems.ts";
@@ -130,6 +131,57 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual((await store.judgements.get(id, key.accountId))?.problem, problem);
     const again = await store.judgements.readForRejudge(id, key.accountId);
     assert.deepEqual([again?.problem, again?.versionSeq], [problem, version.versionSeq]);
+  });
+
+  test("the judgements of a problem are found newest first, in pages, by its account only", async (t) => {
+    const { store, key, other, put } = await room(t);
+    const first = await put("sum", ["1"]);
+    const second = await put("product", ["2"]);
+    assert.ok(first.kind === "stored" && second.kind === "stored");
+    const add = async (problemId: string | null) => {
+      const version = await store.problems.versionFor(problemId ?? first.id, key.accountId, 1);
+      assert.ok(version);
+      const id = randomUUID();
+      const problem = problemId === null ? null : { id: problemId, version: 1 };
+      await enqueueJudgement(store, key, version.versionSeq, 1, "never", { id, problem });
+      return id;
+    };
+    const mine = [await add(first.id), await add(first.id), await add(first.id)];
+    const alone = await add(second.id);
+    await add(null);
+    const find = async (accountId: string, problemId: string, max: number, before?: number) => {
+      const { found, next } = await store.judgements.search({ accountId, problemId, max, before });
+      return { ids: found.map(({ id }) => id), next };
+    };
+    const look = async (accountIds: readonly string[] | null, problemId: string, max = 9, before?: number) => {
+      const { found, next } = await store.judged.search({ accountIds, problemId, max, before });
+      return { ids: found.map(({ id }) => id), next };
+    };
+    for (const search of [
+      (max: number, before?: number) => find(key.accountId, first.id, max, before),
+      (max: number, before?: number) => look([key.accountId], first.id, max, before),
+      (max: number, before?: number) => look(null, first.id, max, before),
+    ]) {
+      const page = await search(2);
+      assert.deepEqual(page.ids, [mine[2], mine[1]]);
+      assert.ok(page.next);
+      assert.deepEqual(await search(2, page.next), { ids: [mine[0]], next: null });
+    }
+    assert.deepEqual((await find(key.accountId, second.id, 9)).ids, [alone]);
+    assert.deepEqual(await find(other.accountId, first.id, 9), { ids: [], next: null });
+    assert.deepEqual(await look([other.accountId], first.id), { ids: [], next: null });
+    const both = await look([other.accountId, key.accountId], first.id);
+    assert.deepEqual(both.ids, mine.toReversed());
+    const named = async () => (await store.judged.search({ accountIds: null, max: 9 })).found.map((one) => one.problem);
+    const [none, product, sum] = await named();
+    assert.deepEqual(
+      [none, product, sum],
+      [null, { id: second.id, name: "product", version: 1 }, { id: first.id, name: "sum", version: 1 }],
+    );
+    assert.equal(await store.problems.delete(second.id, key.accountId, "test"), true);
+    assert.deepEqual((await find(key.accountId, second.id, 9)).ids, [alone]);
+    assert.deepEqual((await look(null, second.id)).ids, [alone]);
+    assert.equal((await named())[1]?.name, null);
   });
 
   test("a purge keeps the tests of a problem, and deletes them after the problem", async (t) => {

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Outcome } from "../../../src/domain/outcome.ts";
+import type { Claim } from "../../../src/store/submissions/types.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { runPending } from "../../support/http/running.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
 import { zipOf } from "../../support/problems/zip.ts";
+import { report } from "../../support/verdict/reports.ts";
 import { inside } from "./inside.ts";
 import { looksGood, pageActions } from "./page-actions.ts";
 
@@ -74,6 +79,38 @@ test("problems: list, import, page and deletion", async (t) => {
     await looksGood(page, "problems");
   });
 
+  await t.test(
+    "the page has the judgements of the problem, which follow their runs, and the list has a filter",
+    async () => {
+      const [{ id: problem }] = (await club.ada("GET", "/problems")).json.problems;
+      const body = { accountId: club.accountId, language: "python", code: "x", profile: "judge" };
+      const { json } = await club.ada("POST", "/judgements", { ...body, problem });
+      await club.ada("POST", "/judgements", { ...body, checker: "lines", tests: [{ stdin: "1", expected: "1" }] });
+      await page.getByRole("link", { name: "factors", exact: true }).click();
+      await heading("Factors");
+      const rows = page.getByRole("table", { name: "Judgements" }).getByRole("row");
+      await rows.nth(1).getByText("pending").waitFor();
+      assert.equal(await rows.count(), 2);
+      const failed = buildOutcome({ execute: report({ exitCode: 1 }) });
+      while ((await runPending(club.running.store, () => failed)) > 0);
+      await rows.nth(1).getByText("runtime error").waitFor();
+      await looksGood(page, "problem-judgements");
+      await page.getByRole("link", { name: "Search them" }).click();
+      await heading("Judgements");
+      assert.equal(await page.getByLabel("Problem").inputValue(), problem);
+      await page.getByText("1 judgement", { exact: true }).waitFor();
+      await looksGood(page, "judgements-of-problem");
+      await page.getByLabel("Problem").selectOption("");
+      await page.getByText("2 judgements", { exact: true }).waitFor();
+      await page.goBack();
+      await page.getByRole("link", { name: json.id.slice(0, 8) }).click();
+      await page.waitForURL(`**/judgements/${json.id}`);
+      await page.getByRole("link", { name: "factors", exact: true }).click();
+      await heading("Factors");
+      await go("/problems");
+    },
+  );
+
   await t.test("is deleted after a confirmation only", async () => {
     await page.getByRole("link", { name: "factors", exact: true }).click();
     await heading("Factors");
@@ -90,3 +127,132 @@ test("problems: list, import, page and deletion", async (t) => {
 
   assert.deepEqual(complaints, []);
 });
+
+test("the playground judges the program on a problem", async (t) => {
+  const { page, go, complaints, club, origin } = await inside(t);
+  const { heading, button } = pageActions(page);
+  const problem = page.getByRole("combobox", { name: "Problem" });
+  const result = page.getByRole("region", { name: "Result" });
+  const input = (name: string) => page.getByText(name, { exact: true });
+  const upload = (name: string) =>
+    club.ada.person.ask({
+      method: "POST",
+      path: `/dashboard/api/problems?account=${club.accountId}&name=${name}`,
+      body: archive(PACKAGES.factors).buffer,
+      headers: { "content-type": "application/zip" },
+    });
+  const [first, second] = [(await upload("first")).json.id, (await upload("second")).json.id];
+  const { store } = club.running;
+
+  await t.test("the page of the problem leads there, and its tests replace the editor of tests", async () => {
+    await go(`/problems/${first}`);
+    await button("Try in the playground").click();
+    await heading("Playground");
+    assert.equal(await problem.inputValue(), first);
+    await page.getByText("5 tests, 2 s CPU time, 128 MiB memory").waitFor();
+    assert.equal(await page.getByLabel("Standard input").count(), 0);
+    await page.getByLabel("Language").selectOption("python");
+    await page.getByRole("region", { name: "As curl" }).getByText(`"problem":"${first}"`).waitFor();
+    await button("Judge").click();
+    await result.getByText("0 of 5 tests passed").waitFor();
+    const failed = buildOutcome({ execute: report({ exitCode: 1 }) });
+    while ((await runPending(store, () => failed)) > 0);
+    await result.getByText("runtime error").first().waitFor();
+    await looksGood(page, "playground-problem");
+    const [row] = (await club.ada("GET", `/judgements?problem=${first}`)).json.judgements;
+    assert.deepEqual([row.problem.version, row.key.name, row.verdict], [1, "playground", "RE"]);
+  });
+
+  await t.test("another problem is a choice, which the URL follows; other inputs are no loss of it", async () => {
+    await problem.selectOption("second");
+    await page.waitForURL(`${origin}/dashboard/playground?problem=${second}`);
+    await result.getByText("No judgement yet").waitFor();
+    await input("tests").click();
+    await page.getByLabel("Checker").waitFor();
+    await input("one run").click();
+    await page.getByLabel("Standard input").waitFor();
+    await input("problem").click();
+    assert.equal(await problem.inputValue(), second);
+    await problem.selectOption("");
+    await page.getByText("Choose a problem first.").waitFor();
+    assert.equal(await button("Judge").isDisabled(), true);
+    await looksGood(page, "playground-no-problem");
+    await page.goto(`${origin}/dashboard/playground?problem=${first}`);
+    await page.getByText("5 tests, 2 s CPU time").waitFor();
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("an unknown problem is an error", async () => {
+    await page.goto(`${origin}/dashboard/playground?problem=none`);
+    await page.getByRole("alert").getByText("Not loaded: ").waitFor();
+    assert.ok(complaints.splice(0).every((text) => text.includes("status of 4")));
+  });
+});
+
+test("an import can verify the submissions of the package", async (t) => {
+  const { page, go, complaints, club } = await inside(t);
+  const { heading, button } = pageActions(page);
+  const { store } = club.running;
+  const dialog = page.getByRole("dialog");
+  const row = (path: string) =>
+    page.getByRole("table", { name: "Submissions of the package" }).getByRole("row").filter({ hasText: path });
+  const status = (words: string) => page.getByRole("status").getByText(words).waitFor();
+
+  await t.test("shows each submission as its judgement ends, with its expectations", async () => {
+    await go("/problems");
+    await button("Import a package").click();
+    const { "submissions/accepted/Sum.java": _, "submissions/accepted/sum.cpp": __, ...texts } = PACKAGES.sum;
+    await dialog.getByLabel("ZIP archive").setInputFiles(archive(texts));
+    await dialog.getByLabel("CPU time limit in seconds").fill("1");
+    await dialog.getByLabel("Verify its submissions").check();
+    await looksGood(page, "problems-verify");
+    await dialog.getByRole("button", { name: "Import", exact: true }).click();
+    await heading("Sum of two");
+    await status("0 of 5 submissions ended, 0 as expected");
+    await row("sum.cob").getByText("skipped: no installed language").waitFor();
+    await row("overflow.c").getByText("AC or WA, WA at least once").waitFor();
+    await row("waits.py").getByText("pending").first().waitFor();
+    await looksGood(page, "verification-running");
+    while ((await runPending(store, sumOf)) > 0);
+    await status("5 of 5 submissions ended, 4 as expected");
+    await row("accepted/two").getByText("as expected").waitFor();
+    await row("overflow.c").getByText("as expected").waitFor();
+    await row("waits.py").getByText("mismatch").waitFor();
+    await row("waits.py").getByText("no TLE").waitFor();
+    await looksGood(page, "verification");
+    await row("waits.py").getByRole("link").click();
+    await heading("Accepted");
+    await page.goBack();
+    await status("5 of 5 submissions ended, 4 as expected");
+    await page.reload();
+    await heading("Sum of two");
+    await page.getByText("5 judgements", { exact: true }).waitFor();
+    assert.equal(await page.getByText("Verification").count(), 0);
+  });
+
+  await t.test("a submission over the quota of the key is not judged, with the reason", async () => {
+    await club.root("PUT", "/tiers/beta", { requestsPerMinute: 9, concurrency: 10 });
+    await go("/problems");
+    await button("Import a package").click();
+    await dialog.getByLabel("ZIP archive").setInputFiles(archive(PACKAGES.factors));
+    await dialog.getByLabel("Verify its submissions").check();
+    await dialog.getByRole("button", { name: "Import", exact: true }).click();
+    await heading("Factors");
+    await row("zero.py").getByText("not judged").waitFor();
+    await looksGood(page, "verification-quota");
+    await row("search.cpp").getByText("unsupported language").waitFor();
+    await status("0 of 1 submission ended");
+    assert.equal(await page.getByText("submissions.yaml").count(), 0);
+  });
+
+  assert.deepEqual(complaints, []);
+});
+
+/** Runs of the submissions of the package `sum`; `waits.py` is too fast. */
+function sumOf({ program }: Claim): Outcome {
+  const code = (program.additions?.files ?? []).map(({ data }) => String(data)).join();
+  if (code.includes("SystemExit")) return buildOutcome({ execute: report({ exitCode: 1 }) });
+  if (code.includes("int a, b")) return buildOutcome({ execute: report({ stdout: Buffer.from("-1") }) });
+  const [a = 0, b = 0] = String(program.stdin).split(" ").map(Number);
+  return buildOutcome({ execute: report({ stdout: Buffer.from(`${a + b}`) }) });
+}

@@ -8,6 +8,7 @@ import { makeCertificates, startReceiver } from "../../support/webhooks/receiver
 import { place, receiverSettings } from "../faults/places.ts";
 import { screenshot, type Visitor, violations, visit } from "./browser.ts";
 import { DESK, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
+import { verifyPackage } from "./verify-package.ts";
 
 /** So slow that half of its output is visible before the rest exists. */
 const SLOW = 'import time\nprint("one", flush=True)\ntime.sleep(3)\nprint("two")\n';
@@ -242,6 +243,12 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await page.getByText("verified by a run").waitFor();
     assert.equal(await page.getByText("fails", { exact: true }).count(), 0);
     await looksGood(page, "overview");
+  });
+
+  await t.test("an import verifies the submissions of a package by real runs", async () => {
+    await go("Problems");
+    await verifyPackage(page);
+    await looksGood(page, "verified");
   });
 
   await t.test("an invited member sees their account's runs, and nothing that is for administrators", async () => {

@@ -70,7 +70,7 @@ export async function checkSubmissions(t: TestContext, ledger: Ledger, load: Loa
     const became = (state: string) => times.get(`${id} ${state}`) ?? 0;
     const end = status === "completed" ? [1, 0] : [0, 1];
     assert.deepEqual([became("completed"), became("error")], end, `${id}: ${status}`);
-    // Claims that were given back before their start are not attempts.
+    // Claims that were released before their start are not attempts.
     const claims = became("running");
     assert.deepEqual([became("pending"), fence], [claims - 1, claims], `${id}: ${status}`);
     assert.ok(claims >= attempts, `${id}: ${attempts} attempts in ${claims} claims`);

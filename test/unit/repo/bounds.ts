@@ -17,6 +17,10 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "memory for request bodies": ["test/system/bounds/answers.test.ts", "test/integration/http/large-bodies.test.ts"],
   "event loop": ["test/system/bounds/event-loop.test.ts", "test/integration/webhooks/body.test.ts"],
   "problem packages of requests": ["test/integration/http/problems.test.ts", "test/unit/problems/read.test.ts"],
+  "submissions that an import verifies": [
+    "test/integration/http/dashboard/problems.test.ts",
+    "test/unit/problems/compare.test.ts",
+  ],
   "time of a comparison": ["test/unit/worker/comparer.test.ts", "test/integration/http/judgements.test.ts"],
   "runs of a judgement in the queue": [
     "test/integration/store/judgements.test.ts",

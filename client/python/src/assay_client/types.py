@@ -331,6 +331,8 @@ class JudgementsQuery(TypedDict):
     limit: NotRequired[int]
     # Only with this verdict
     verdict: NotRequired[Literal["AC", "WA", "TLE", "MLE", "PLE", "FSE", "SIG", "RE", "CE", "IE"]]
+    # Only on this problem, by its id, also after its deletion
+    problem: NotRequired[str]
 
 
 class Language(TypedDict):

@@ -2,7 +2,7 @@ import type { TestState } from "../../../domain/judgement.ts";
 import type { SubmissionRecord } from "../../../domain/record.ts";
 import type { Explanation, Proof, SubmissionRow, Usage } from "./submissions.ts";
 
-/** GET /judgements, with the parameters of GET /submissions → Judgements. */
+/** GET /judgements, with the parameters of GET /submissions and `problem`, an id → Judgements. */
 export interface Judgements {
   readonly judgements: readonly JudgementRow[];
   /** For `before`; null: no older ones. */
@@ -12,6 +12,8 @@ export interface Judgements {
 export interface JudgementRow extends Omit<SubmissionRow, "startedAt"> {
   /** Null until it has ended. */
   readonly score: number | null;
+  /** The name is null for a deleted problem. */
+  readonly problem: { readonly id: string; readonly name: string | null; readonly version: number } | null;
   readonly passed: number;
   readonly ended: number;
   readonly total: number;
@@ -110,17 +112,52 @@ export interface TestRun {
 }
 
 /**
- * POST /judgements → Accepted: the program of the playground on tests, charged like a run of it. The fields of a judgement of
- * the public API, and the account. POST /judgements/:id/rejudge → Accepted: with the playground key.
+ * POST /judgements → Accepted: the program of the playground on tests or a problem, charged like a run of it. The fields of a
+ * judgement of the public API, and the account. POST /judgements/:id/rejudge → Accepted: with the playground key.
  */
-export interface NewJudgement {
-  readonly accountId: string;
+export type NewJudgement = { readonly accountId: string } & JudgedProgram & (GivenTests | OnProblem);
+
+export interface JudgedProgram {
   readonly language: string;
   readonly code: string;
   readonly profile: "judge" | "agent";
-  readonly checker: string;
   readonly stop: JudgementDetail["stop"];
+}
+
+export interface GivenTests {
+  readonly checker: string;
   readonly tests: readonly { readonly stdin: string; readonly expected: string; readonly points: number }[];
+}
+
+export interface OnProblem {
+  /** The id of a problem of the account. */
+  readonly problem: string;
+}
+
+/**
+ * POST /judgements/:id/compare → Compared: an ended judgement of a submission of a package (VerifiedSubmission), by the rules of
+ * `assay problems verify`.
+ */
+export interface Comparison {
+  readonly path: string;
+  readonly expectations: readonly Expected[];
+}
+
+/** What the package states for the tests of a submission, or for some of them. */
+export interface Expected {
+  readonly tests: string | null;
+  readonly permitted: readonly string[];
+  readonly required: readonly string[];
+  readonly score?: readonly [number, number];
+  readonly message?: string;
+  readonly timeLimit: string;
+}
+
+export interface Compared {
+  /** Empty if it meets the expectations. */
+  readonly faults: readonly string[];
+  /** CPU time of the slowest test. */
+  readonly slowestMs: number;
 }
 
 /** POST /judgements/:id/cancel → Cancelled. */

@@ -1,4 +1,4 @@
-import type { JudgedChecker } from "./judgements.ts";
+import type { Expected, JudgedChecker } from "./judgements.ts";
 import type { AccountRef } from "./session.ts";
 
 /** GET /problems[?account=ID][&before=NEXT&limit=100] → ProblemList, newest first. */
@@ -45,10 +45,34 @@ export interface ProblemDetail extends ProblemRow {
   readonly versions: readonly ProblemVersion[];
 }
 
-/** POST /problems?account=ID[&name=][&time_limit=] with a ZIP archive of a package → ImportedProblem. */
+/**
+ * POST /problems?account=ID[&name=][&time_limit=][&verify=true] with a ZIP archive of a package → ImportedProblem. With `verify`,
+ * its submissions are judged on this version, charged to the playground key.
+ */
 export interface ImportedProblem {
   readonly id: string;
   readonly version: number;
   /** Otherwise the problem had this content before. */
   readonly isNew: boolean;
+  /** Null without `verify`. */
+  readonly verification: Verification | null;
+}
+
+export interface Verification {
+  /** After the last of its judgements was accepted, for GET /judgements. */
+  readonly until: string;
+  /** In the order of the package. */
+  readonly submissions: readonly VerifiedSubmission[];
+}
+
+/** A submission of the package. */
+export interface VerifiedSubmission {
+  readonly path: string;
+  /** For POST /judgements/:id/compare, and in words. */
+  readonly expectations: readonly Expected[];
+  readonly expected: readonly string[];
+  /** Null, without an error: no installed language has it. */
+  readonly judgementId: string | null;
+  /** Why it is not judged. */
+  readonly error: string | null;
 }

@@ -72,6 +72,7 @@ onEachEngine((open) => {
     const { createdAt: _, completedAt: __, key, ...row } = last.judgements[0];
     assert.match(key.name, /^key /);
     assert.deepEqual(row, {
+      problem: null,
       ...{ id: mine, status: "completed", verdict: "WA", score: 1, passed: 1, ended: 2, total: 3 },
       ...{ language: "python", profile: "judge" },
       account: { id: accountId, name: "club" },
@@ -171,9 +172,11 @@ onEachEngine((open) => {
       ["GET", "/live"],
       ["POST", "/cancel"],
       ["POST", "/rejudge"],
+      ["POST", "/compare"],
     ] as const) {
+      const body = path === "/compare" ? { path: "p", expectations: [] } : {};
       for (const which of [id, "no-such"]) {
-        const { status, json } = await eve(method, `/judgements/${which}${path}`, method === "POST" ? {} : undefined);
+        const { status, json } = await eve(method, `/judgements/${which}${path}`, method === "POST" ? body : undefined);
         assert.deepEqual([status, json], [404, NOT_THERE], path);
       }
       const anonymous = await running.ask({ method, path: `/dashboard/api/judgements/${id}${path}`, key: null });

@@ -1,0 +1,39 @@
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { clientError } from "../../domain/error.ts";
+import { isTerminal } from "../../domain/submission.ts";
+import { compare } from "../../problems/compare.ts";
+import { comparedExpectations } from "../../problems/expectations.ts";
+import { PackageError } from "../../problems/files.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { ownerOf } from "../owner.ts";
+import type { Compared } from "./api/judgements.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { findOwn, JUDGEMENTS } from "./judgements.ts";
+import { bodyOf } from "./parse.ts";
+import { noteReading } from "./submissions.ts";
+
+const compared = z.strictObject({ path: z.string().max(200), expectations: comparedExpectations });
+
+/** Compares a judgement of a submission of a package with its expectations, as `assay problems verify` does. */
+export function compareRoute(server: FastifyInstance, { store }: DashboardDependencies, { pace }: LongAnswers): void {
+  server.post(`${JUDGEMENTS}/:id/compare`, { config: { session: "member" } }, async (request): Promise<Compared> => {
+    const { path, expectations } = bodyOf(request, compared);
+    const found = await findOwn(store, request);
+    await noteReading(store, request, "judgement.read", found);
+    const judgement = await store.judgements.get(found.id, found.account.id);
+    if (!judgement || !isTerminal(judgement.status)) throw clientError("notFound", []);
+    const { runs, definition, status } = judgement;
+    await pace.turn(ownerOf(request));
+    try {
+      const { slowestSecs, faults } = compare(path, expectations, runs, definition, null);
+      // A run that was cancelled has no verdict, so the rules of the format would not notice it.
+      const ended =
+        status === "error" && faults.length === 0 ? ["IE: it was cancelled, or the platform failed"] : faults;
+      return { slowestMs: slowestSecs * 1e3, faults: ended };
+    } catch (error) {
+      if (error instanceof PackageError) throw clientError("invalidPackage", [error.message]);
+      throw error;
+    }
+  });
+}

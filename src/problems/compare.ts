@@ -1,0 +1,101 @@
+import type { Definition, TestState } from "../domain/judgement.ts";
+import type { LocalRun } from "../worker/judge-locally.ts";
+import { type Expectation, FORMAT_VERDICTS, type FormatVerdict, matcher } from "./expectations.ts";
+import { applies, type LimitedResult, withTimeLimit } from "./timing.ts";
+
+/** The result of a submission, and its differences from the expectations of the package. */
+export interface Compared {
+  /** In the words of the format, or CE or IE. */
+  readonly verdict: string;
+  readonly score: number;
+  /** CPU time of the slowest test in seconds. */
+  readonly slowestSecs: number;
+  /** Empty if it meets the expectations. */
+  readonly faults: readonly string[];
+}
+
+/** @param path of the submission in the package. @param limitSecs lower than the limit of the runs; null for that limit. */
+export function compare(
+  path: string,
+  expectations: readonly Expectation[],
+  runs: readonly LocalRun[],
+  definition: Definition,
+  limitSecs: number | null,
+): Compared {
+  const limited = withTimeLimit({ runs }, definition, limitSecs);
+  const broken = limited.runs.find(({ verdict }) => verdict === "CE" || verdict === "IE");
+  const faults = broken
+    ? [`${broken.verdict} on ${nameOf(definition, broken.test)}${tail(broken.message)}`]
+    : expectations.flatMap((expectation) => breaches(expectation, limited, definition));
+  if (path.startsWith(PARTIAL)) {
+    const most = definition.tests.reduce((sum, { points }) => sum + points, 0);
+    if (!(limited.score > TOLERANCE && limited.score < most - TOLERANCE))
+      faults.push(`the score ${limited.score} is not between 0 and ${most}`);
+  }
+  const failed = limited.states.find((state) => formatVerdict(state) !== "AC");
+  return {
+    verdict: broken?.verdict ?? (failed ? formatVerdict(failed) : "AC"),
+    score: limited.score,
+    slowestSecs: Math.max(0, ...runs.map(({ cpuUsec }) => (cpuUsec ?? 0) / 1e6)),
+    faults,
+  };
+}
+
+const PARTIAL = "submissions/partially_accepted/";
+/** Scores have six decimals. */
+const TOLERANCE = 1e-5;
+
+/** The differences between a submission and an expectation of the package. */
+function breaches(one: Expectation, limited: LimitedResult, definition: Definition): string[] {
+  const isIn = applies(one, definition);
+  const found = limited.states.flatMap((state, test) => (isIn(test) ? [{ test, verdict: formatVerdict(state) }] : []));
+  if (found.length === 0) return [`submissions.yaml: no test is named ${one.tests}`];
+  const faults: string[] = [];
+  const where = one.tests === null ? "" : ` on ${one.tests}`;
+  const wrong = found.find(({ verdict }) => !among(one.permitted, verdict, "some"));
+  const ofTest = (test: number) => limited.runs.find((run) => run.test === test)?.message ?? null;
+  if (wrong) faults.push(`${wrong.verdict} on ${nameOf(definition, wrong.test)}${tail(ofTest(wrong.test))}`);
+  else if (!found.some(({ verdict }) => among(one.required, verdict, "every")))
+    faults.push(`no ${one.required.join(" or ")}${where}`);
+  const { message, score } = one;
+  if (message !== undefined && !found.some(({ test }) => ofTest(test)?.includes(message)))
+    faults.push(`no message with ${JSON.stringify(message)}${where}`);
+  for (const got of score ? scoresFor(one, limited) : [])
+    if (score && (got < score[0] - TOLERANCE || got > score[1] + TOLERANCE))
+      faults.push(`the score ${got} is not ${score.join(" to ")}${where}`);
+  return faults;
+}
+
+/** Of the submission, or of each group that an expectation names. */
+function scoresFor({ tests: glob }: Expectation, { score, groups }: LimitedResult): number[] {
+  if (glob === null) return [score];
+  const isIn = matcher(glob);
+  return isIn("secret") ? [score] : groups.filter(({ name }) => isIn(name)).map((group) => group.score);
+}
+
+function nameOf(definition: Definition, test: number): string {
+  return definition.tests[test]?.name ?? String(test);
+}
+
+const FORMAT: Readonly<Partial<Record<TestState, FormatVerdict | "skipped">>> = {
+  AC: "AC",
+  WA: "WA",
+  TLE: "TLE",
+  skipped: "skipped",
+};
+
+/** In the words of the format. */
+export function formatVerdict(state: TestState): FormatVerdict | "skipped" {
+  return FORMAT[state] ?? "RTE";
+}
+
+/** A test that was left out has failed, without a known verdict: some failure, or every one, must be in the list. */
+function among(verdicts: readonly FormatVerdict[], verdict: FormatVerdict | "skipped", how: "some" | "every"): boolean {
+  if (verdict !== "skipped") return verdicts.includes(verdict);
+  return FORMAT_VERDICTS.filter((one) => one !== "AC")[how]((one) => verdicts.includes(one));
+}
+
+/** After a fault. */
+export function tail(message: string | null): string {
+  return message ? `: ${message}` : "";
+}

@@ -1,0 +1,35 @@
+import type { Language } from "../domain/language.ts";
+import type { Languages } from "../languages/load.ts";
+import type { LocalJudge, LocalRun } from "../worker/judge-locally.ts";
+import type { ProblemPackage } from "./package.ts";
+import type { OwnSubmission } from "./submissions.ts";
+import { type Timed, type TimeLimit, timeLimit } from "./timing.ts";
+
+/** A submission that ran, with its own bytes. */
+export interface Judged extends Timed {
+  readonly language: Language;
+  readonly bytes: number;
+}
+
+/**
+ * Runs a submission of the package on all tests. @param onRun called after each run.
+ * @returns null if no installed language has the submission. @throws SandboxError if the slot is lost, PackageError.
+ */
+export async function judgeSubmission(
+  { path, about, bytes, found }: OwnSubmission,
+  { definition, checker, tests }: ProblemPackage,
+  judge: LocalJudge,
+  onRun?: (run: LocalRun) => void,
+): Promise<Judged | null> {
+  if (!found) return null;
+  const { language, program } = found;
+  const local = { definition, checker, contents: (test: number) => tests[test]?.contents() ?? [] };
+  const result = await judge.judge(program, { language, profile: "judge", stop: "never" }, local, onRun);
+  return { path, about, language, bytes, result };
+}
+
+/** The time limit by the rules of the format. */
+export function timeLimitOf(problem: ProblemPackage, judged: readonly Judged[], languages: Languages): TimeLimit {
+  const cpuMs = judged.map(({ language }) => languages.limitsFor(language, "judge").execute.cpuMs);
+  return timeLimit(problem, judged, Math.min(...cpuMs) / 1_000);
+}

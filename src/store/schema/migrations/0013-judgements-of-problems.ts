@@ -1,0 +1,10 @@
+import { sql, type Transaction } from "kysely";
+import type { Capabilities } from "../../engine/engine.ts";
+import type { Schema } from "../schema.ts";
+
+/** The judgements of a problem in their order, by account like other lists. */
+export async function judgementsOfProblems(trx: Transaction<Schema>, _: Capabilities): Promise<void> {
+  await sql`create index judgements_problem on judgements (account_id, problem_id, seq) where problem_id is not null`.execute(
+    trx,
+  );
+}
