@@ -2,22 +2,25 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { type PeerRow, peerCells } from "./peers/measure.ts";
 
 /**
- * node bench/fill-peers.ts PEERS.JSON: writes the results of `assay bench peers --json` into bench/peers.tsv, and their ratios
- * into the table of bench/README.md.
+ * node bench/fill-peers.ts PEERS.JSON: writes the results of `assay bench peers --json` into bench/peers.tsv, in place of those
+ * of the same programs and clients, and the ratios of all into the table of bench/README.md.
  */
 const [path] = process.argv.slice(2);
 if (!path) throw new Error("usage: node bench/fill-peers.ts PEERS.JSON");
-const rows = JSON.parse(readFileSync(path, "utf8")) as PeerRow[];
-const lines = peerCells(rows).map((cells) => cells.join("\t"));
-writeFileSync(new URL("./peers.tsv", import.meta.url), `${lines.join("\n")}\n`);
+const measured = peerCells(JSON.parse(readFileSync(path, "utf8")) as PeerRow[]);
+const file = new URL("./peers.tsv", import.meta.url);
+const known = readFileSync(file, "utf8").trimEnd().split("\n");
+const lines = new Map<string, string[]>();
+for (const cells of [...known.map((line) => line.split("\t")), ...measured])
+  lines.set(cells.slice(0, 2).join(" "), cells);
+writeFileSync(file, `${[...lines.values()].map((cells) => cells.join("\t")).join("\n")}\n`);
 
 const KINDS = ["hello", "again", "mid", "tests", "hundred"];
-const languages = [...new Set(rows.map(({ program }) => program.replace(/^[a-z]+_/, "")))];
-const clients = [...new Set(rows.map((row) => row.clients))];
+const [, ...rows] = lines.values();
+const languages = [...new Set(rows.map(([program = ""]) => program.replace(/^[a-z]+_/, "")))];
+const clients = [...new Set(rows.map(([, amount]) => amount))];
 const ratios = (kind: string, language: string) =>
-  clients
-    .map((amount) => rows.find((row) => row.program === `${kind}_${language}` && row.clients === amount)?.ratio ?? "–")
-    .join(" / ");
+  clients.map((amount) => lines.get(`${kind}_${language} ${amount}`)?.at(-1) ?? "–").join(" / ");
 const table = [
   ["", ...KINDS],
   ["---", ...KINDS.map(() => "---")],
