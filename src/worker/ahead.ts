@@ -6,8 +6,8 @@ const MOST = 8;
 const HOLD_MS = 100;
 /** After one has waited longer. */
 const PAUSE_MS = 1_000;
-/** Weight of the newest run in the mean. */
-const NEWEST = 0.2;
+/** Runs of which the median is expected of the next ones: one that was compiled first says nothing about them. */
+const RECENT = 7;
 
 /**
  * How many submissions a worker claims before it has slots for them. Between short runs, a slot would wait for the database
@@ -16,7 +16,7 @@ const NEWEST = 0.2;
 export class Ahead {
   readonly #slots: number;
   readonly #now: () => number;
-  #meanMs = Number.POSITIVE_INFINITY;
+  readonly #recentMs: number[] = [];
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   readonly holdMs: number = HOLD_MS;
 
@@ -28,7 +28,8 @@ export class Ahead {
 
   /** Counts a run that took a slot for this time. */
   ran(ms: number): void {
-    this.#meanMs = Number.isFinite(this.#meanMs) ? this.#meanMs + (ms - this.#meanMs) * NEWEST : ms;
+    this.#recentMs.push(ms);
+    if (this.#recentMs.length > RECENT) this.#recentMs.shift();
   }
 
   /** Claims none for a while: the slots are busy for longer than expected. */
@@ -38,6 +39,8 @@ export class Ahead {
 
   get amount(): number {
     if (this.#now() < this.#pausedUntilMs) return 0;
-    return this.#slots * Math.min(Math.floor(AHEAD_MS / this.#meanMs), MOST);
+    const sorted = this.#recentMs.toSorted((a, b) => a - b);
+    const median = sorted[Math.floor(sorted.length / 2)] ?? Number.POSITIVE_INFINITY;
+    return this.#slots * Math.min(Math.floor(AHEAD_MS / median), MOST);
   }
 }
