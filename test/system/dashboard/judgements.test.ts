@@ -180,7 +180,7 @@ test("judgements: list and page", async (t) => {
     const id = await judge({ tests });
     await go(`/judgements/${id}`);
     await heading("Judging");
-    for (let at = 0; at < 40; at++) await runSome();
+    for (let ended = 0; ended < 300; ) ended += await runSome();
     await page.getByText(/\d\d\d ended/).waitFor();
     await cell("Test 6: WA wrong answer").waitFor();
     assert.equal(await page.locator("button[data-cell]").count(), 500);

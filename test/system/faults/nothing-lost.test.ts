@@ -131,7 +131,15 @@ async function storm(t: TestContext, site: Site, receiver: Receiver): Promise<vo
     ),
   );
   clients.push(load.judging("judged"));
-  const killing = kill(site, load).finally(() => load.end());
+  const limitReached = async () => {
+    while (!load.answers["429"]) await sleep(50);
+  };
+  const killing = kill(site, load)
+    .then(async (killed) => {
+      await limitReached();
+      return killed;
+    })
+    .finally(() => load.end());
   await Promise.all([...clients, killing]);
   const { killed, serverKilledAt } = await killing;
   const seconds = (performance.now() - began) / 1000;
