@@ -112,7 +112,7 @@ export class ClaimLoop {
     const [oldest] = this.#held;
     if (!oldest || this.#late) return;
     const { ahead } = this.#options;
-    const leftMs = oldest.heldSinceMs + ahead.holdMs - performance.now();
+    const leftMs = Math.max(oldest.heldSinceMs + ahead.holdMs - performance.now(), 0);
     this.#late = setTimeout(() => {
       this.#late = undefined;
       if (this.#held[0] !== oldest) return this.#limitHold();
