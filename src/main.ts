@@ -1,3 +1,4 @@
+import { escaped } from "./cli/answer.ts";
 import { program } from "./cli/program.ts";
 import { OperatorError } from "./domain/operator-error.ts";
 
@@ -19,9 +20,9 @@ function requireNode(): void {
   }
 }
 
-/** Operator errors are one sentence; all other errors have a stack. */
+/** Operator errors are one sentence, with names and messages of packages in some; all other errors have a stack. */
 function explain(error: unknown): string {
-  if (error instanceof OperatorError) return error.message;
+  if (error instanceof OperatorError) return error.message.split("\n").map(escaped).join("\n");
   const { code } = error as NodeJS.ErrnoException;
   if (error instanceof Error && code !== undefined) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

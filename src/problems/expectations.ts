@@ -34,6 +34,8 @@ const MAX_ALTERNATIVES = 64;
 const MAX_COMPARED = 8;
 const MAX_COMPARED_GLOB = 80;
 const MAX_MESSAGE = 200;
+/** Each comma at most doubles them. */
+const FEW_ALTERNATIVES = /^[^,]*(,[^,]*){0,3}$/;
 
 const verdicts = z.array(z.enum(FORMAT_VERDICTS)).min(1);
 const rules = {
@@ -59,7 +61,7 @@ type Rules = Readonly<z.output<z.ZodObject<typeof rules>>>;
 export const comparedExpectations: z.ZodType<readonly Expectation[]> = z
   .array(
     z.strictObject({
-      tests: z.string().max(MAX_COMPARED_GLOB).nullable(),
+      tests: z.string().max(MAX_COMPARED_GLOB).regex(FEW_ALTERNATIVES).nullable(),
       permitted: verdicts.max(FORMAT_VERDICTS.length),
       required: verdicts.max(FORMAT_VERDICTS.length),
       score: z.tuple([z.number(), z.number()]).exactOptional(),
@@ -69,7 +71,7 @@ export const comparedExpectations: z.ZodType<readonly Expectation[]> = z
   )
   .max(MAX_COMPARED);
 
-export const COMPARED_BOUNDS = `${MAX_COMPARED} expectations, ${FORMAT_VERDICTS.length} verdicts each, ${MAX_COMPARED_GLOB} characters for tests and ${MAX_MESSAGE} for a message`;
+export const COMPARED_BOUNDS = `${MAX_COMPARED} expectations, ${FORMAT_VERDICTS.length} verdicts each, ${MAX_COMPARED_GLOB} characters and 3 commas for tests and ${MAX_MESSAGE} for a message`;
 
 const FILE = "submissions/submissions.yaml";
 const OWN_KEYS = new Set([...Object.keys(rules), "language", "entrypoint", "authors", "model_solution"]);

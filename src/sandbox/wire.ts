@@ -9,9 +9,10 @@ export class ProtocolError extends OperatorError {
   override readonly name = "ProtocolError";
 }
 
-/** Builds one frame from entries. */
+/** Values of this size are pieces of their own. */
 const LARGE_BYTES = 65_536;
 
+/** Builds one frame from entries. */
 export class FrameWriter {
   readonly #frame: FrameName;
   readonly #parts: Buffer[] = [];

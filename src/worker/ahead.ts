@@ -6,7 +6,7 @@ const MOST = 8;
 const HOLD_MS = 100;
 /** After one has waited longer. */
 const PAUSE_MS = 1_000;
-/** Runs of which the median is expected of the next ones: one that was compiled first says nothing about them. */
+/** Runs whose median is expected of the next ones. A single longer run, after a compilation, does not change it. */
 const RECENT = 7;
 
 /**

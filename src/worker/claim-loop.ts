@@ -55,7 +55,8 @@ export class ClaimLoop {
     const { slots, leases, choose, serve } = this.#options;
     for (let [next] = this.#held; next; [next] = this.#held) {
       const { claim, abandoned } = next;
-      const slot = abandoned ? undefined : slots.capacity > 0 && slots.take((free) => choose(claim, free));
+      const isFree = slots.capacity > 0 && slots.free > 0;
+      const slot = isFree && !abandoned ? slots.take((free) => choose(claim, free)) : undefined;
       if (!slot && !abandoned) return;
       this.#held.shift();
       if (slot) serve(next, slot);
@@ -126,6 +127,7 @@ export class ClaimLoop {
     this.#late = undefined;
     const given = this.#held;
     this.#held = [];
-    await Promise.all(given.map((run) => this.#options.leases.giveBack(run)));
+    // The last one first: each is then the next to be served.
+    for (const run of given.reverse()) await this.#options.leases.giveBack(run);
   }
 }

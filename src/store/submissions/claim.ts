@@ -112,7 +112,7 @@ async function choose(trx: Transaction<Schema>, { max, ahead }: Pick<ClaimReques
   return { chosen: chosen.slice(0, fitting), more };
 }
 
-/** Inputs and answers of the tests that one claim takes ahead, which are in memory until they start. */
+/** Programs and tests that one claim takes ahead, which are in memory until they start. */
 const AHEAD_BYTES = 8 * 1_048_576;
 
 /**
@@ -122,12 +122,21 @@ const AHEAD_BYTES = 8 * 1_048_576;
 async function countAhead(trx: Transaction<Schema>, chosen: readonly Chosen[]): Promise<number> {
   const seqs = chosen.map(({ seq }) => seq);
   const { rows } = await sql<{ seq: number; profile: string; bytes: number | string }>`
-    select seq, profile, (
-      select coalesce(sum(octet_length(contents.bytes)), 0) from judgements
+    select seq, profile, coalesce((
+      select octet_length(code) + octet_length(stdin) + coalesce(octet_length(additions), 0) from programs
+      where submission_seq = submissions.seq
+    ), 0) + coalesce((
+      select octet_length(code) + coalesce(octet_length(additions), 0) + coalesce(octet_length(checker), 0)
+      from judged_programs
+      join judgements on judgements.seq = judgement_seq
+      join versions on versions.seq = version_seq
+      where judgement_seq = submissions.judgement_seq
+    ), 0) + coalesce((
+      select sum(octet_length(contents.bytes)) from judgements
       join version_contents on version_contents.version_seq = judgements.version_seq
       join contents on contents.seq = version_contents.content_seq
       where judgements.seq = submissions.judgement_seq and version_contents.test = submissions.test
-    ) as bytes
+    ), 0) as bytes
     from submissions where seq in (${sql.join(seqs)})`.execute(trx);
   const found = new Map(rows.map((row) => [Number(row.seq), row]));
   let bytes = 0;

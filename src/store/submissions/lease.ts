@@ -92,7 +92,7 @@ export async function release(
 ): Promise<{ readonly held: boolean; readonly words: readonly StoreEvent[] }> {
   const row = await trx
     .selectFrom("submissions")
-    .select(["profile", "judgement_seq"])
+    .select(["profile", "judgement_seq", "key_id", "account_id"])
     .where("id", "=", lease.submissionId)
     .executeTakeFirst();
   if (begun && row?.profile === "agent") {
@@ -103,7 +103,23 @@ export async function release(
   const result = await held(trx, lease)
     .set({ ...UNLEASED, status: "pending", started_at: null, attempts: lease.attempt - 1 })
     .executeTakeFirst();
-  return { held: result.numUpdatedRows > 0n, words: [] };
+  const released = result.numUpdatedRows > 0n;
+  if (released && row && !begun) await returnTurn(trx, row);
+  return { held: released, words: [] };
+}
+
+/**
+ * The claim took the turn of an account and a key that were not served: they are next, unless they have other runs. Several are
+ * released in the reverse order of their claims.
+ */
+async function returnTurn(
+  trx: Transaction<Schema>,
+  { account_id, key_id }: { readonly account_id: string; readonly key_id: string },
+): Promise<void> {
+  await sql`update accounts set turn = (select min(turn) - 1 from accounts) where id = ${account_id}
+    and not exists (select 1 from submissions where status = 'running' and account_id = ${account_id})`.execute(trx);
+  await sql`update api_keys set turn = (select min(turn) - 1 from api_keys) where id = ${key_id}
+    and not exists (select 1 from submissions where status = 'running' and key_id = ${key_id})`.execute(trx);
 }
 
 /** @returns false for a void lease or a run that may not be repeated. */

@@ -244,4 +244,28 @@ onEachEngine((temporaryStore) => {
     assert.equal((await claimed(2, 16)).length, 9);
     assert.equal((await claimed(0, 16)).length, 7);
   });
+
+  test("an account whose submission is released before its start is next", async (t) => {
+    const { store } = await temporaryStore(t);
+    const names = ["a", "b", "c", "d"];
+    for (const name of names) {
+      const key = await addKey(store, name, { concurrency: 50 });
+      for (let number = 0; number < 8; number++) await enqueue(store, key);
+    }
+    const served: string[] = [];
+    for (let round = 0; round < 8; round++) {
+      const [first, ...ahead] = await store.submissions.claim("w", 1000, 1, 3);
+      for (const { lease } of ahead.reverse()) await store.submissions.release(lease, false);
+      served.push(first?.submission.keyId ?? "");
+      await store.submissions.finish((first as Claim).lease, OUTCOME);
+    }
+    assert.deepEqual(served, [...names, ...names]);
+  });
+
+  test("the programs of claims ahead count as well", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { concurrency: 50 });
+    for (let number = 0; number < 30; number++) await enqueue(store, key, { stdin: "x".repeat(1_048_576) });
+    assert.equal((await store.submissions.claim("w", 1000, 0, 30)).length, 7);
+  });
 });
