@@ -4,7 +4,6 @@ import { clientError } from "../../domain/error.ts";
 import { isTerminal } from "../../domain/submission.ts";
 import { compare } from "../../problems/compare.ts";
 import { comparedExpectations } from "../../problems/expectations.ts";
-import { PackageError } from "../../problems/files.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
 import type { Compared } from "./api/judgements.ts";
@@ -25,15 +24,9 @@ export function compareRoute(server: FastifyInstance, { store }: DashboardDepend
     if (!judgement || !isTerminal(judgement.status)) throw clientError("notFound", []);
     const { runs, definition, status } = judgement;
     await pace.turn(ownerOf(request));
-    try {
-      const { slowestSecs, faults } = compare(path, expectations, runs, definition, null);
-      // A run that was cancelled has no verdict, so the rules of the format would not notice it.
-      const ended =
-        status === "error" && faults.length === 0 ? ["IE: it was cancelled, or the platform failed"] : faults;
-      return { slowestMs: slowestSecs * 1e3, faults: ended };
-    } catch (error) {
-      if (error instanceof PackageError) throw clientError("invalidPackage", [error.message]);
-      throw error;
-    }
+    const { slowestSecs, faults } = compare(path, expectations, runs, definition, null);
+    // A run that was cancelled has no verdict, so the rules of the format would not notice it.
+    const ended = status === "error" && faults.length === 0 ? ["IE: it was cancelled, or the platform failed"] : faults;
+    return { slowestMs: slowestSecs * 1e3, faults: ended };
   });
 }
