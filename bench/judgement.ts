@@ -23,9 +23,11 @@ int main() {
 
 /** A judgement of 100 runs of a C++ program of 10 ms, compared with the CPU time of such runs without a box, over the CPUs. */
 export async function judgementRow({ image }: EngineFlags, socket: string, runs: number): Promise<Row> {
-  const { compile = [], execute = [] } = PLAIN.cpp ?? {};
-  const program = { name: "cpp", source: "main.cpp", code: CODE, before: compile, commands: [execute] };
-  const { cpuMs = 0 } = (await bareRuns(image, [program], TESTS)).cpp ?? {};
+  const { cpp: plain } = PLAIN;
+  if (!plain) throw new Error("no plain commands for C++");
+  const program = { name: "cpp", source: "main.cpp", code: CODE, before: plain.compile, commands: [plain.execute] };
+  const { cpp: bare } = await bareRuns(image, [program], TESTS);
+  if (!bare) throw new Error("nothing was measured");
   const cpus = availableParallelism();
   const service = await startWhole(socket, cpus);
   try {
@@ -35,7 +37,7 @@ export async function judgementRow({ image }: EngineFlags, socket: string, runs:
       const ms = await timed(() => service.judge({ language: "cpp", code: CODE, tests, stop: "never" }));
       if (i >= 0) times.push(ms);
     }
-    return timesRow("judgement_100x10ms", "ms", times, (cpuMs * TESTS) / cpus);
+    return timesRow("judgement_100x10ms", "ms", times, (bare.cpuMs * TESTS) / cpus);
   } finally {
     await service.stop();
   }

@@ -1,5 +1,4 @@
-import type { EngineFlags } from "../src/cli/engine.ts";
-import { ourLanguages } from "../src/cli/engine.ts";
+import { type EngineFlags, ourLanguages } from "../src/cli/engine.ts";
 import { bareRuns } from "./bare.ts";
 import { PLAIN } from "./plain.ts";
 import { quantile, type Row, timesRow } from "./row.ts";

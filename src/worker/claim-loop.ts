@@ -66,6 +66,7 @@ export class ClaimLoop {
     this.#late = undefined;
   }
 
+  /** Whether claimed submissions wait for a slot. */
   get holding(): boolean {
     return this.#held.length > 0;
   }

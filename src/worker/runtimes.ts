@@ -31,7 +31,7 @@ interface Waiting {
 /**
  * Which runtimes wait in the free slots, within a budget of memory: one of each kind that was submitted recently. The number of
  * others follows the recent mix by the D'Hondt method: the next one is of the kind with the most submissions for each that
- * already waits. Slots without a runtime are shared in the same way: to end a runtime costs its start and a new box.
+ * already waits. Slots without a runtime are shared in the same way: the end of a runtime costs its start and a new box.
  */
 export class Runtimes {
   readonly #preparations: ReadonlyMap<string, Preparation>;
