@@ -2,9 +2,11 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import type { Checked } from "../../domain/check.ts";
 import { cancelled, internalError, type Outcome } from "../../domain/outcome.ts";
 import { MAX_ATTEMPTS } from "../../domain/submission.ts";
+import type { Capabilities } from "../engine/engine.ts";
 import type { StoreEvent } from "../engine/notifier.ts";
 import { lockJudgements } from "../judgements/advance.ts";
 import type { Schema } from "../schema/schema.ts";
+import { type Owner, returnTurns } from "../sharing/turns.ts";
 import { end } from "./end.ts";
 import { ENDED_COLUMNS, type Ending } from "./outcomes.ts";
 import type { Lease, Swept } from "./types.ts";
@@ -83,43 +85,51 @@ function howItEnds({ outcome }: Finish): string {
   return `${outcome.status} ${outcome.judgement.verdict}`;
 }
 
-/** @returns whether the lease was valid. */
-export async function release(
-  trx: Transaction<Schema>,
-  lease: Lease,
-  begun: boolean,
-  nowMs: number,
-): Promise<{ readonly held: boolean; readonly words: readonly StoreEvent[] }> {
-  const row = await trx
-    .selectFrom("submissions")
-    .select(["profile", "judgement_seq", "key_id", "account_id"])
-    .where("id", "=", lease.submissionId)
-    .executeTakeFirst();
-  if (begun && row?.profile === "agent") {
-    const judged = row.judgement_seq === null ? null : { judgementSeq: row.judgement_seq, checked: null };
-    const finished = await finish(trx, [{ lease, outcome: NOT_REPEATABLE, judged }], nowMs);
-    return { held: finished.held[0] === true, words: finished.words };
-  }
-  const result = await held(trx, lease)
-    .set({ ...UNLEASED, status: "pending", started_at: null, attempts: lease.attempt - 1 })
-    .executeTakeFirst();
-  const released = result.numUpdatedRows > 0n;
-  if (released && row && !begun) await returnTurn(trx, row);
-  return { held: released, words: [] };
+/** A claimed run that its worker gives up. `begun`: whether code of the program may have run. */
+export interface Release {
+  readonly lease: Lease;
+  readonly begun: boolean;
 }
 
-/**
- * The claim took the turn of an account and a key that were not served: they are next, unless they have other runs. Several are
- * released in the reverse order of their claims.
- */
-async function returnTurn(
+/** Releases runs. Those that have not begun are in the reverse order of their claims. */
+export async function release(
   trx: Transaction<Schema>,
-  { account_id, key_id }: { readonly account_id: string; readonly key_id: string },
-): Promise<void> {
-  await sql`update accounts set turn = (select min(turn) - 1 from accounts) where id = ${account_id}
-    and not exists (select 1 from submissions where status = 'running' and account_id = ${account_id})`.execute(trx);
-  await sql`update api_keys set turn = (select min(turn) - 1 from api_keys) where id = ${key_id}
-    and not exists (select 1 from submissions where status = 'running' and key_id = ${key_id})`.execute(trx);
+  { lock }: Pick<Capabilities, "lock">,
+  releases: readonly Release[],
+  nowMs: number,
+): Promise<Finished> {
+  await lock(trx, "claim"); // both change turns
+  const found = await trx
+    .selectFrom("submissions")
+    .select(["id", "profile", "judgement_seq", "key_id", "account_id"])
+    .where(
+      "id",
+      "in",
+      releases.map(({ lease }) => lease.submissionId),
+    )
+    .execute();
+  const rows = new Map(found.map((row) => [row.id, row]));
+  const isOver = ({ lease, begun }: Release) => begun && rows.get(lease.submissionId)?.profile === "agent";
+  const over = releases.filter(isOver);
+  const finishes = over.map(({ lease }): Finish => {
+    const seq = rows.get(lease.submissionId)?.judgement_seq ?? null;
+    return { lease, outcome: NOT_REPEATABLE, judged: seq === null ? null : { judgementSeq: seq, checked: null } };
+  });
+  const finished = await finish(trx, finishes, nowMs);
+  const valid = new Map(over.map((one, at) => [one, finished.held[at] === true]));
+  const unserved: Owner[] = [];
+  for (const one of releases.filter((each) => !isOver(each))) {
+    const { lease, begun } = one;
+    const result = await held(trx, lease)
+      .set({ ...UNLEASED, status: "pending", started_at: null, attempts: lease.attempt - 1 })
+      .executeTakeFirst();
+    const released = result.numUpdatedRows > 0n;
+    valid.set(one, released);
+    const row = rows.get(lease.submissionId);
+    if (released && row && !begun) unserved.push({ keyId: row.key_id, accountId: row.account_id });
+  }
+  await returnTurns(trx, unserved);
+  return { held: releases.map((one) => valid.get(one) === true), words: finished.words };
 }
 
 /** @returns false for a void lease or a run that may not be repeated. */

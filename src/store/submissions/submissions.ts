@@ -7,7 +7,7 @@ import type { Notifier, StoreEvent } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
-import { cancel, type Finish, type Judged, readRunning, release, repeat, sweep } from "./lease.ts";
+import { cancel, type Finish, type Judged, type Release, readRunning, repeat, sweep } from "./lease.ts";
 import { complete, readHeads, type Wanted } from "./read.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
@@ -76,6 +76,14 @@ export function submissionStore(
     );
     return held;
   });
+  const releases = new Batcher(async (requests: readonly Release[]) => {
+    const { held } = await transactions.call(
+      "release",
+      { releases: requests, nowMs: now() },
+      { words: ({ held, words }) => (held.includes(true) ? [...words, WORK] : []) },
+    );
+    return held;
+  });
   const store = {
     enqueue: (request: Enqueue): Promise<Enqueued> => enqueues.add(request),
 
@@ -134,17 +142,12 @@ export function submissionStore(
       finishes.add({ lease, outcome, judged }),
 
     /**
-     * Releases the submission of a draining worker: `pending` again, without counting the attempt.
+     * Releases a claimed submission: `pending` again, without counting the attempt. Several keep the order of the calls.
      * An agent run that has begun becomes `error` instead, because it may have had outside effects.
      * @param begun whether code of the program may have run.
      * @returns false, without changes, for a void lease.
      */
-    async release(lease: Lease, begun: boolean): Promise<boolean> {
-      const released = await transactions.run((trx) => release(trx, lease, begun, now()), {
-        words: ({ held, words }) => (held ? [...words, WORK] : []),
-      });
-      return released.held;
-    },
+    release: (lease: Lease, begun: boolean): Promise<boolean> => releases.add({ lease, begun }),
 
     /**
      * Requeues a run that the platform failed: `pending` again, and the attempt counts. Only for a
