@@ -66,6 +66,7 @@ export const KEYS = {
   CPUS: int(24, "STEP"),
   KERNEL_BYTES: int(25, "STEP"),
   COLLECT: int(26, "STEP"),
+  KEEP_FILES: int(28, "STEP"),
   PARK_ARG: bytes(27, "STEP", "many"),
   PROTOCOL: int(40, "HELLO"),
   BUILD: bytes(41, "HELLO"),

@@ -37,6 +37,8 @@ const BODIES: Readonly<Record<string, readonly Entry[]>> = {
   "19-short-number": [...PLAIN.filter(([key]) => key !== "MORE"), ["MORE", "four"]],
   "20-too-much": step(["/bin/true"], { WALL_MS: 1n << 63n }),
   "21-missing": PLAIN.slice(0, -1),
+  "23-kept": [...step(["./main"], { KEEP_FILES: 1 }), ...files("main")],
+  "24-kept-with-work": step(["./main"], { KEEP_WORK: 1, KEEP_FILES: 1 }),
 };
 
 function wire(): Map<string, Buffer> {

@@ -65,6 +65,11 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/bounds/queue.test.ts",
     "test/system/bounds/queue-boxes.test.ts",
   ],
+  "files that a slot keeps for later steps": [
+    "test/unit/sandbox/kept-places.test.ts",
+    "test/system/launcher/refused.test.ts",
+    "test/system/launcher/kept.test.ts",
+  ],
   "submissions claimed before they can start": [
     "test/unit/worker/ahead.test.ts",
     "test/integration/store/claim.test.ts",
