@@ -19,12 +19,11 @@ export class StepSizeError extends SandboxError {
   override readonly name = "StepSizeError";
 }
 
-const OPEN_MS = 30_000;
-const PARK_MS = 30_000;
+const [OPEN_MS, PARK_MS] = [30_000, 30_000];
 
 /**
- * Time that a slot may take for each step in addition to the wall limit. Set-up, evidence and teardown have their own deadlines, whose
- * sum is smaller even for a program that cannot be killed (15 s, then the same for the teardown).
+ * A slot may take this longer for a step than its wall limit. Set-up, evidence and teardown have their own deadlines; their sum
+ * is smaller even for a program that cannot be killed (15 s, then the same for the teardown).
  */
 const SILENCE_MS = 45_000;
 
@@ -179,7 +178,7 @@ export class Slot {
     });
   }
 
-  /** Calls back once when the slot is lost for any reason, in a microtask if it already is. */
+  /** Calls back once when the slot is lost, in a microtask if it already is. */
   onLost(listener: () => void): void {
     if (this.#lost) queueMicrotask(listener);
     else this.#onLost = listener;
@@ -248,8 +247,8 @@ export class Slot {
 
   #finish(running: Running, answer: Answer, torn: Entries): void {
     if (!answer.ended) throw new ProtocolError("TEARDOWN before ENDED");
-    const output = { stdout: answer.stdout.bytes(), stderr: answer.stderr.bytes() };
     const { entries, atMs } = answer.ended;
+    const output = { stdout: answer.stdout.bytes(), stderr: answer.stderr.bytes() };
     const decoded = decodeReport(this.hello, entries, torn, output);
     const report = answer.files.length > 0 ? { ...decoded, files: answer.files } : decoded;
     const spentMs = { run: atMs - running.startedMs, teardown: performance.now() - atMs };
