@@ -1,5 +1,6 @@
 import type { Limits } from "./limits.ts";
 import type { CgroupBackend, Rlimits } from "./report.ts";
+import type { Samples } from "./samples.ts";
 
 export const VERDICTS = ["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"] as const;
 export type Verdict = (typeof VERDICTS)[number];
@@ -126,6 +127,8 @@ export interface Outcome {
   readonly evidence: Evidence | null;
   /** Absent in old records and in runs that the platform failed. */
   readonly course?: RunStats;
+  /** Of a run that was long enough; not part of the record, and stored apart from it. */
+  readonly samples?: Samples;
 }
 
 /**

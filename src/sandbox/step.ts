@@ -67,6 +67,9 @@ export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">): boole
   return files.length <= MAX_STEP_FILES && bytes <= MAX_STEP_BYTES;
 }
 
+/** The first interval between samples, which the launcher doubles as the run goes on. */
+const SAMPLE_MS = 10;
+
 const COLLECT = { work: 1, feedback: 2 } as const;
 
 /** The STEP frame of a step, in pieces that must not change until they are sent. */
@@ -74,9 +77,9 @@ export function encodeStep(step: Step): Buffer[] {
   return encoded(new FrameWriter("STEP"), step);
 }
 
-/** The PEER frame of a step that another one talks with. */
+/** The PEER frame of a step that another one talks with. It has no samples, which no user would see. */
 export function encodePeer(step: Step): Buffer[] {
-  return encoded(new FrameWriter("PEER"), step);
+  return encoded(new FrameWriter("PEER"), step, 0);
 }
 
 /** The PARK frame for such steps, which starts the runtime of the command. Files and input come with the step. */
@@ -88,7 +91,11 @@ export function encodePark(step: Step): Buffer[] {
   return encoded(frame, { ...step, files: [], stdin: Buffer.alloc(0) });
 }
 
-function encoded(frame: FrameWriter, { command, files, stdin, limits, work, more, collect }: Step): Buffer[] {
+function encoded(
+  frame: FrameWriter,
+  { command, files, stdin, limits, work, more, collect }: Step,
+  sampleMs = SAMPLE_MS,
+): Buffer[] {
   for (const arg of command.command) frame.bytes("ARG", arg);
   for (const [name, value] of Object.entries(command.env)) frame.bytes("ENV", `${name}=${value}`);
   for (const { name, data } of files) frame.bytes("FILE_NAME", name).bytes("FILE_DATA", data);
@@ -115,5 +122,6 @@ function encoded(frame: FrameWriter, { command, files, stdin, limits, work, more
     .int("CPUS", limits.cpus ?? UNLIMITED)
     .int("KERNEL_BYTES", kernelBytes(limits))
     .int("COLLECT", collect ? COLLECT[collect] : 0)
+    .int("SAMPLE_MS", sampleMs)
     .pieces();
 }

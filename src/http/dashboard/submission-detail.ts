@@ -24,7 +24,7 @@ export interface LongDetail extends Omit<SubmissionDetail, "record" | "code" | "
 }
 
 /** All details of a submission. */
-export async function detailOf(store: Store, { found, submission, program, run }: Read): Promise<LongDetail> {
+export async function detailOf(store: Store, { found, submission, program, run, samples }: Read): Promise<LongDetail> {
   const record = toLongRecord(submission);
   const course = submission.outcome?.course;
   const deliveries = await store.deliveries.list({ submissionId: submission.id, max: MAX_DELIVERIES });
@@ -38,6 +38,7 @@ export async function detailOf(store: Store, { found, submission, program, run }
     explanation: explain(record, course),
     timeline: timeline(submission, Date.now()),
     usage: usage(record, course),
+    samples,
     proofs: proofs(record.evidence),
     deliveries: deliveries.map((one) => deliveryAnswer(deliveryView(one))),
   };

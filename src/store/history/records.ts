@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import { decodeSamples, type Samples } from "../../domain/samples.ts";
 import type { Program, Submission } from "../../domain/submission.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
@@ -36,6 +37,8 @@ export function recordStore({ db }: Engine) {
           readonly submission: Submission;
           readonly program: Program;
           readonly run: TestOf | null;
+          /** Null if there are none. */
+          readonly samples: Samples | null;
         }
       | undefined
     > {
@@ -52,9 +55,15 @@ export function recordStore({ db }: Engine) {
       // The input of a test can be larger than that of a submission. Its answers are not needed.
       if (run) await admit?.(run.inputBytes);
       const loaded = (await loadPrograms(db, [row], 0)).get(row.seq);
-      return submission && found && loaded && { found, submission, program: loaded.program, run };
+      if (!submission || !found || !loaded) return undefined;
+      return { found, submission, program: loaded.program, run, samples: await samplesOf(db, row.seq) };
     },
   };
+}
+
+async function samplesOf(db: Kysely<Schema>, seq: number): Promise<Samples | null> {
+  const row = await db.selectFrom("samples").select("body").where("submission_seq", "=", seq).executeTakeFirst();
+  return row ? decodeSamples(row.body) : null;
 }
 
 async function testOf(

@@ -319,6 +319,12 @@ create table runs (
   constraint runs_pk PRIMARY KEY (judgement_seq, test)
 );
 CREATE INDEX runs_submission ON runs USING btree (submission_seq);
+create table samples (
+  submission_seq bigint not null,
+  body text not null,
+  constraint samples_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint samples_pkey PRIMARY KEY (submission_seq)
+);
 create table schema_version (
   version integer not null
 );

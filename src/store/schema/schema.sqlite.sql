@@ -261,6 +261,10 @@ CREATE TABLE "runs" (
   constraint "runs_pk" primary key ("judgement_seq", "test")
 );
 CREATE INDEX "runs_submission" on "runs" ("submission_seq");
+CREATE TABLE "samples" (
+  "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
+  "body" text not null
+);
 CREATE TABLE schema_version (
   version integer not null
 );

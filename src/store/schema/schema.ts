@@ -14,6 +14,7 @@ export interface Schema {
   submissions: SubmissionTable;
   programs: ProgramTable;
   outcomes: OutcomeTable;
+  samples: SamplesTable;
   endpoints: EndpointTable;
   former_secrets: FormerSecretTable;
   deliveries: DeliveryTable;
@@ -256,6 +257,13 @@ interface OutcomeTable {
   stdout: Buffer | null;
   stderr: Buffer | null;
   /** JSON of the rest of the Outcome. */
+  body: string;
+}
+
+/** Of runs that were long enough to have some. */
+interface SamplesTable {
+  submission_seq: number;
+  /** JSON, see src/domain/samples.ts. */
   body: string;
 }
 

@@ -1,6 +1,7 @@
 import type { Transaction } from "kysely";
 import type { Checked } from "../../domain/check.ts";
 import type { Outcome } from "../../domain/outcome.ts";
+import { encodeSamples } from "../../domain/samples.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { fromOutcome } from "./rows.ts";
 
@@ -30,6 +31,10 @@ export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly E
   if (ended.length === 0) return;
   const rows = ended.map(({ row, outcome }) => ({ submission_seq: row.seq, ...fromOutcome(outcome) }));
   await trx.insertInto("outcomes").values(rows).execute();
+  const sampled = ended.flatMap(({ row, outcome: { samples } }) =>
+    samples ? [{ submission_seq: row.seq, body: encodeSamples(samples) }] : [],
+  );
+  if (sampled.length > 0) await trx.insertInto("samples").values(sampled).execute();
   const watched = ended.filter(({ row }) => row.live === 1).map(({ row }) => row.seq);
   if (watched.length > 0) await trx.deleteFrom("live_output").where("submission_seq", "in", watched).execute();
 }

@@ -157,6 +157,7 @@ export function step(
     CPUS: UNLIMITED,
     KERNEL_BYTES: 64 * 1_048_576,
     COLLECT: 0,
+    SAMPLE_MS: 10,
     ...changed,
   };
   return [

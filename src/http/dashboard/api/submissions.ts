@@ -1,4 +1,5 @@
 import type { SubmissionRecord } from "../../../domain/record.ts";
+import type { Samples } from "../../../domain/samples.ts";
 import type { Delivery } from "./deliveries.ts";
 import type { AccountRef } from "./session.ts";
 
@@ -36,6 +37,8 @@ export interface SubmissionDetail {
   readonly explanation: Explanation | null;
   readonly timeline: readonly Span[];
   readonly usage: readonly Usage[];
+  /** Null for a run that was too short, failed or has not ended. */
+  readonly samples: Samples | null;
   readonly proofs: readonly Proof[];
   readonly deliveries: readonly Delivery[];
 }
