@@ -20,6 +20,7 @@ import { Proven } from "./proven.tsx";
 import { RawRecord } from "./raw-record.tsx";
 import css from "./submission.module.css";
 import { Timeline } from "./timeline.tsx";
+import { UsageCurve } from "./usage-curve.tsx";
 import { Used } from "./used.tsx";
 import { useWatched } from "./watched.ts";
 
@@ -66,7 +67,7 @@ function OneSubmission({ id }: { id: string }) {
 
 function Detail({ of: detail, live }: { of: SubmissionDetail; live: ReturnType<typeof useWatched>["live"] }) {
   const now = live.status ? { ...detail, row: { ...detail.row, status: live.status } } : detail;
-  const { row, run, code, stdin, attempts, timeline, usage, proofs, deliveries } = now;
+  const { row, run, code, stdin, attempts, timeline, usage, samples, proofs, deliveries } = now;
   return (
     <>
       {run && (
@@ -98,6 +99,11 @@ function Detail({ of: detail, live }: { of: SubmissionDetail; live: ReturnType<t
           </Section>
         )}
       </div>
+      {samples && (
+        <Section title="Use over time">
+          <UsageCurve of={samples} />
+        </Section>
+      )}
       <Section title="Program">
         <div className={css.program}>
           <div className={css.source}>

@@ -5,6 +5,7 @@ import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
 import { startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
+import { SAMPLES } from "../../../support/store/samples.ts";
 import { onEachEngine } from "../../../support/store/temporary.ts";
 import { signalled } from "../../../support/verdict/reports.ts";
 import { roomFor } from "../../../support/webhooks/project.ts";
@@ -110,8 +111,11 @@ onEachEngine((open) => {
           limits: { wallMs: 10_000, cpuMs: 4_000, stdoutBytes: 100, stderrBytes: 100 },
         },
       },
+      samples: SAMPLES,
     }));
     const { json } = await ada.ask({ path: `${SUBMISSIONS}/${id.toUpperCase()}` });
+    assert.deepEqual([before.samples, json.samples], [null, SAMPLES]);
+    assert.equal("samples" in json.record, false);
     assert.deepEqual([json.code, json.stdin, json.attempts, json.deliveries], ["x = 'é'", "in\n", 1, []]);
     assert.deepEqual(
       [json.explanation.title, json.record.result.verdict, json.row.verdict],
