@@ -64,7 +64,7 @@ void sample_if_due(struct watch *w, uint64_t now)
 	if (!s->interval_ns || now + slack(s) < s->next_ns)
 		return;
 	s->next_ns = now + s->interval_ns;
-	/* Nothing to show before the exec. If a counter cannot be read, the evidence says so. */
+	/* Nothing to show before the exec. A counter that cannot be read is an EVIDENCE_ERROR at the end. */
 	if (!from || now <= from || leaf_read(g, leaf, FACT_MEMORY_NOW, &memory) < 0 || leaf_read(g, leaf, FACT_CPU_USEC, &cpu) < 0)
 		return;
 	uint64_t base = w->box->base_cpu_usec;

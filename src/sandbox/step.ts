@@ -67,7 +67,7 @@ export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">): boole
   return files.length <= MAX_STEP_FILES && bytes <= MAX_STEP_BYTES;
 }
 
-/** The first interval between samples, which the launcher doubles as the run goes on. */
+/** The first interval between samples, which the launcher doubles in long runs. */
 const SAMPLE_MS = 10;
 
 const COLLECT = { work: 1, feedback: 2 } as const;

@@ -1,4 +1,4 @@
-import type { Samples } from "../../../src/domain/samples.ts";
+import type { Samples } from "../../../src/http/dashboard/api/submissions.ts";
 import { steps } from "../charts/scale.ts";
 
 /** CPUs in use between two times. */

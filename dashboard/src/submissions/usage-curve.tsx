@@ -1,6 +1,6 @@
 import { useElementSize } from "@mantine/hooks";
 import { type PointerEvent, useState } from "react";
-import type { Samples } from "../../../src/domain/samples.ts";
+import type { Samples } from "../../../src/http/dashboard/api/submissions.ts";
 import plot from "../charts/plot.module.css";
 import { duration, size } from "../pieces/words.ts";
 import { byteSteps, highest, memoryTop, stepsWithin, stretches, timeEnd } from "./course.ts";

@@ -74,7 +74,7 @@ describe("the course of a run", () => {
     assert.ok(last > 400_000 && last <= ended.int("CPU_USEC"), `${last} of ${ended.int("CPU_USEC")} us`);
   });
 
-  test("a run that ends before the first sample has none, nor has one that asks for none", async () => {
+  test("a run that ends before the first sample has none, and SAMPLE_MS 0 takes none", async () => {
     for (let tries = 0; ; tries++) {
       const { ended } = await run(raw, step(["/bin/true"]));
       assert.ok(tries < 100, "each run took 10 ms");

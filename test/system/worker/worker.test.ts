@@ -632,3 +632,17 @@ function withoutFirst(store: Store): Store {
     },
   };
 }
+
+test("a run that lasts has samples of its memory and CPU time, a short one has none", LIMIT, async (t) => {
+  const { store, submit, end } = await working(t);
+  const id = await submit("import time\nx = b'x' * (20 << 20)\ntime.sleep(0.3)");
+  const { outcome } = await end(id);
+  const samples = (await store.records.read(id, null))?.samples;
+  assert.ok(samples && samples.atMs.length >= 3, JSON.stringify(samples));
+  assert.ok(Math.max(...samples.memoryBytes) > 20 << 20);
+  assert.equal(samples.peakBytes, outcome?.metrics?.memoryPeakBytes);
+  assert.equal(Math.round(samples.end.atMs), Math.round((outcome?.metrics?.wallNs ?? 0) / 1e6));
+  const fails = await submit("raise SystemExit(1)");
+  const wallMs = ((await end(fails)).outcome?.metrics?.wallNs ?? 0) / 1e6;
+  if (wallMs < 30) assert.equal((await store.records.read(fails, null))?.samples, null);
+});

@@ -3,6 +3,8 @@ import type { Samples } from "../../../domain/samples.ts";
 import type { Delivery } from "./deliveries.ts";
 import type { AccountRef } from "./session.ts";
 
+export type { Samples };
+
 /** GET /submissions?verdict=&status=&language=&key=&project=&account=&id=&since=&until=&before=SEQ&limit=50 → Submissions. */
 export interface Submissions {
   readonly submissions: readonly SubmissionRow[];
