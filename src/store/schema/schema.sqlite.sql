@@ -315,6 +315,8 @@ CREATE TABLE "submissions" (
   "live" integer,
   judgement_seq bigint references judgements (seq) on delete cascade,
   "test" integer,
+  "cause" text,
+  "original_id" text,
   constraint "submissions_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "submissions_account" on "submissions" ("account_id", "seq");

@@ -26,6 +26,11 @@ export interface Ending {
   readonly checked?: Checked | null | undefined;
 }
 
+/** The columns that end a submission: no lease, and how it ended. */
+export function endedBy({ status, judgement: { verdict, cause } }: Outcome, nowMs: number) {
+  return { worker_id: null, lease_until: null, status, completed_at: nowMs, verdict, cause };
+}
+
 /** Part of the transaction of the end, so that each end has its outcome. */
 export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly Ending[]): Promise<void> {
   if (ended.length === 0) return;

@@ -9,7 +9,7 @@ export interface Judgements {
   readonly next: string | null;
 }
 
-export interface JudgementRow extends Omit<SubmissionRow, "startedAt"> {
+export interface JudgementRow extends Omit<SubmissionRow, "startedAt" | "cause"> {
   /** Null until it has ended. */
   readonly score: number | null;
   /** The name is null for a deleted problem. */
