@@ -1,9 +1,9 @@
 import { type Kysely, sql } from "kysely";
-import { decodeSamples, type Samples } from "../../domain/samples.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
+import { samplesOf } from "../submissions/samples.ts";
 import type { Admit } from "../submissions/types.ts";
 import { SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
 import type { FoundSubmission, ReadSubmission, Search, TestOf } from "./types.ts";
@@ -51,11 +51,6 @@ async function stillThere(db: Kysely<Schema>, id: string | null): Promise<string
   if (id === null) return null;
   const row = await db.selectFrom("submissions").select("id").where("id", "=", id).executeTakeFirst();
   return row?.id ?? null;
-}
-
-async function samplesOf(db: Kysely<Schema>, seq: number): Promise<Samples | null> {
-  const row = await db.selectFrom("samples").select("body").where("submission_seq", "=", seq).executeTakeFirst();
-  return row ? decodeSamples(row.body) : null;
 }
 
 async function testOf(

@@ -1,5 +1,6 @@
 import { HeartbeatMonitor } from "../../domain/heartbeat-monitor.ts";
 import type { Outcome } from "../../domain/outcome.ts";
+import type { Samples } from "../../domain/samples.ts";
 import type { Submission } from "../../domain/submission.ts";
 import { Batcher } from "../engine/batcher.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -9,6 +10,7 @@ import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
 import { cancel, type Finish, type Judged, readRunning, release, repeat, sweep } from "./lease.ts";
 import { complete, readHeads, type Wanted } from "./read.ts";
+import { readSamples } from "./samples.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
 const WORK: StoreEvent = { kind: "work" };
@@ -199,6 +201,9 @@ export function submissionStore(
       const head = await waits.until(id, () => reads.add({ id, accountId }), signal, known);
       return head && (await complete(head, admit));
     },
+
+    /** Those of an ended run; null if it has none, undefined for an unknown id and for a submission of another account. */
+    samples: (id: string, accountId: string): Promise<Samples | null | undefined> => readSamples(db, id, accountId),
 
     /** @returns pending submissions of all keys. */
     depth(): Promise<number> {
