@@ -9,9 +9,9 @@ import css from "./usage-curve.module.css";
 const LEFT = 62;
 const RIGHT = 10;
 const TOP = 8;
-const MEMORY = 132;
-const CPU_TOP = MEMORY + 22;
-const CPU = CPU_TOP + 52;
+const MEMORY = 92;
+const CPU_TOP = MEMORY + 18;
+const CPU = CPU_TOP + 34;
 const HEIGHT = CPU + 22;
 /** Space of a label of the time axis. */
 const LABEL_PX = 56;
@@ -27,11 +27,7 @@ export function UsageCurve({ of: samples }: { of: Samples }) {
     point((x / Math.max(1, width - LEFT - RIGHT)) * endMs);
   };
   return (
-    <figure className={plot.figure}>
-      <figcaption className={plot.caption}>
-        <h3>{samples.step === "execute" ? "Memory and CPUs" : "Memory and CPUs of the compiler"}</h3>
-        <span className={plot.when}>{at === null ? "" : `after ${duration(samples.atMs[at] ?? 0)}`}</span>
-      </figcaption>
+    <figure className={css.figure} aria-label="Memory and CPUs over time">
       <Legend of={samples} at={at} />
       <div
         ref={ref}
@@ -67,9 +63,10 @@ function Legend({ of: samples, at }: { of: Samples; at: number | null }) {
         {at === null ? "CPUs on average" : "CPUs"} <b>{cpus.toFixed(2)}</b>
       </li>
       <li>
-        Ended after <b>{duration(end.atMs)}</b>
+        {at === null ? "Ended after" : "After"} <b>{duration(at === null ? end.atMs : (atMs[at] ?? 0))}</b>
         {limitMs !== null && ` of ${duration(limitMs)}`}
       </li>
+      {samples.step === "compile" && <li>of the compiler</li>}
     </ul>
   );
 }
