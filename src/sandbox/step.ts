@@ -69,6 +69,9 @@ export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">): boole
   return files.length <= MAX_STEP_FILES && bytes <= MAX_STEP_BYTES;
 }
 
+/** The first interval between samples, which the launcher doubles in long runs. */
+const SAMPLE_MS = 10;
+
 const COLLECT = { work: 1, feedback: 2 } as const;
 
 /** A place of a slot for files, from 1, and whether it has those of the step already. */
@@ -79,12 +82,12 @@ export interface KeptPlace {
 
 /** The STEP frame of a step, in pieces that must not change until they are sent. @param kept where the slot keeps its files. */
 export function encodeStep(step: Step, kept?: KeptPlace): Buffer[] {
-  return encoded(new FrameWriter("STEP"), kept?.sent ? { ...step, files: [] } : step, kept?.place);
+  return encoded(new FrameWriter("STEP"), kept?.sent ? { ...step, files: [] } : step, kept);
 }
 
-/** The PEER frame of a step that another one talks with. */
+/** The PEER frame of a step that another one talks with. It has no samples, which no user would see. */
 export function encodePeer(step: Step): Buffer[] {
-  return encoded(new FrameWriter("PEER"), step);
+  return encoded(new FrameWriter("PEER"), step, { sampleMs: 0 });
 }
 
 /** The PARK frame for such steps, which starts the runtime of the command. Files and input come with the step. */
@@ -96,7 +99,7 @@ export function encodePark(step: Step): Buffer[] {
   return encoded(frame, { ...step, files: [], stdin: Buffer.alloc(0) });
 }
 
-function encoded(frame: FrameWriter, step: Step, place = 0): Buffer[] {
+function encoded(frame: FrameWriter, step: Step, { place = 0, sampleMs = SAMPLE_MS } = {}): Buffer[] {
   const { command, files, stdin, limits, work, more, collect } = step;
   for (const arg of command.command) frame.bytes("ARG", arg);
   for (const [name, value] of Object.entries(command.env)) frame.bytes("ENV", `${name}=${value}`);
@@ -125,5 +128,6 @@ function encoded(frame: FrameWriter, step: Step, place = 0): Buffer[] {
     .int("KERNEL_BYTES", kernelBytes(limits))
     .int("COLLECT", collect ? COLLECT[collect] : 0)
     .int("KEEP_FILES", place)
+    .int("SAMPLE_MS", sampleMs)
     .pieces();
 }

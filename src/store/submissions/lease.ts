@@ -8,7 +8,7 @@ import { lockJudgements } from "../judgements/advance.ts";
 import type { Schema } from "../schema/schema.ts";
 import { type Owner, returnTurns } from "../sharing/turns.ts";
 import { end } from "./end.ts";
-import { ENDED_COLUMNS, type Ending } from "./outcomes.ts";
+import { ENDED_COLUMNS, type Ending, endedBy } from "./outcomes.ts";
 import type { Lease, Swept } from "./types.ts";
 
 const LOST = internalError(`the run was lost ${MAX_ATTEMPTS} times; the platform gave up`);
@@ -64,7 +64,7 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
     const [{ outcome }] = alike as [Finish];
     const leases = alike.map(({ lease }) => lease);
     const rows = await held(trx, ...leases)
-      .set({ ...UNLEASED, status: outcome.status, completed_at: nowMs, verdict: outcome.judgement.verdict })
+      .set(endedBy(outcome, nowMs))
       .returning([...ENDED_COLUMNS, "fence"])
       .execute();
     for (const row of rows) ended.set(`${row.id} ${row.fence}`, row);
@@ -82,7 +82,7 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
 }
 
 function howItEnds({ outcome }: Finish): string {
-  return `${outcome.status} ${outcome.judgement.verdict}`;
+  return `${outcome.status} ${outcome.judgement.verdict} ${outcome.judgement.cause}`;
 }
 
 /** A claimed run that its worker gives up. `begun`: whether code of the program may have run. */
@@ -172,9 +172,8 @@ export async function sweep(
   const failed: Ending[] = [];
   for (const row of abandoned) {
     const again = row.profile === "judge" && row.attempts < MAX_ATTEMPTS;
-    const became = again
-      ? { ...UNLEASED, status: "pending", started_at: null }
-      : { ...UNLEASED, status: "error", completed_at: nowMs, verdict: "IE" };
+    const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
+    const became = again ? { ...UNLEASED, status: "pending", started_at: null } : endedBy(outcome, nowMs);
     const taken = await trx
       .updateTable("submissions")
       .set(became)
@@ -185,7 +184,7 @@ export async function sweep(
       .executeTakeFirst();
     if (taken.numUpdatedRows === 0n) continue;
     if (again) requeued.push(row.id);
-    else failed.push({ row, outcome: row.profile === "judge" ? LOST : NOT_REPEATABLE });
+    else failed.push({ row, outcome });
   }
   const words = await end(trx, failed, judgements, nowMs);
   return { swept: { requeued, failed: failed.map(({ row }) => row.id) }, words };
@@ -209,7 +208,7 @@ export async function cancel(
   const judgements = await lockJudgements(trx, [run?.judgement_seq]);
   const row = await trx
     .updateTable("submissions")
-    .set({ ...UNLEASED, status: CANCELLED.status, completed_at: nowMs, verdict: CANCELLED.judgement.verdict })
+    .set(endedBy(CANCELLED, nowMs))
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .where("status", "in", [sql.lit("pending"), sql.lit("running")])

@@ -1,6 +1,9 @@
+import type { AuditActor } from "../../domain/audit.ts";
 import { HeartbeatMonitor } from "../../domain/heartbeat-monitor.ts";
 import type { Outcome } from "../../domain/outcome.ts";
+import type { Samples } from "../../domain/samples.ts";
 import type { Submission } from "../../domain/submission.ts";
+import { note } from "../access/audit.ts";
 import { Batcher } from "../engine/batcher.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Notifier, StoreEvent } from "../engine/notifier.ts";
@@ -9,6 +12,7 @@ import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
 import { cancel, type Finish, type Judged, type Release, readRunning, repeat, sweep } from "./lease.ts";
 import { complete, readHeads, type Wanted } from "./read.ts";
+import { readSamples } from "./samples.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
 const WORK: StoreEvent = { kind: "work" };
@@ -109,13 +113,19 @@ export function submissionStore(
       return claims;
     },
 
-    /** Ends a submission as `error` with IE and the cause `cancelled`, and wakes its worker. @returns false if it has ended. */
-    async cancel(id: string, accountId: string): Promise<boolean> {
+    /**
+     * Ends a submission as `error` with IE and the cause `cancelled`, and wakes its worker. @param actor of a person's change,
+     * for the audit trail. @returns false if it has ended.
+     */
+    async cancel(id: string, accountId: string, actor?: AuditActor): Promise<boolean> {
       const done = await transactions.run(
         async (trx) => {
           // A claim chooses submissions before it updates them, so none may end in between.
           await engine.capabilities.lock(trx, "claim");
-          return await cancel(trx, { id, accountId }, now());
+          const words = await cancel(trx, { id, accountId }, now());
+          if (words && actor)
+            await note(trx, { atMs: now(), actor, action: "submission.cancel", subject: id, accountId, detail: {} });
+          return words;
         },
         { words: (words) => (words ? [...words, WORK] : []) },
       );
@@ -202,6 +212,9 @@ export function submissionStore(
       const head = await waits.until(id, () => reads.add({ id, accountId }), signal, known);
       return head && (await complete(head, admit));
     },
+
+    /** Those of an ended run; null if it has none, undefined for an unknown id and for a submission of another account. */
+    samples: (id: string, accountId: string): Promise<Samples | null | undefined> => readSamples(db, id, accountId),
 
     /** @returns pending submissions of all keys. */
     depth(): Promise<number> {
