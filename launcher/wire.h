@@ -19,7 +19,7 @@ enum {
 	FILES_MAX = 64,
 	FILE_PATH_MAX = 200,
 	PATH_PARTS_MAX = 8, /* components of the path of a file */
-	SAMPLES_MAX = 128, /* of a run; even */
+	SAMPLES_MAX = 128, /* of a run */
 	SAMPLE_BYTES = 24,
 };
 
