@@ -6,6 +6,7 @@ import { useEffect, useEffectEvent, useMemo, useRef } from "react";
 import { readColours } from "./ansi.ts";
 import css from "./editor.module.css";
 import { grammarOf } from "./grammars.ts";
+import { lookAt, lookAtEnd } from "./look-at.ts";
 import { LOOKS } from "./looks.ts";
 import { COLOURING, CONTROLS, MARKS, NOTHING, show, shown } from "./shown.ts";
 import type { ViewerProps } from "./viewer.tsx";
@@ -86,15 +87,13 @@ export default function CodeMirrorViewer(props: ViewerProps) {
       changes: { from, to: before.length, insert: next.slice(from) },
       effects: show.of({ starts, styles, links: links ?? [], marked: marked ?? [], chosen: chosen?.line ?? null }),
     });
-    if (isFollowing()) editor.dispatch({ effects: EditorView.scrollIntoView(editor.state.doc.length, { y: "end" }) });
+    // The heights of new lines are known after a measurement.
+    if (isFollowing()) editor.requestMeasure({ read: () => {}, write: (_, measured) => lookAtEnd(measured) });
   }, [coloured, links, marked, chosen, label]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
   useEffect(() => {
-    const editor = view.current;
-    if (!editor || !chosen || chosen.line > editor.state.doc.lines) return;
-    const { from } = editor.state.doc.line(chosen.line);
-    editor.dispatch({ effects: EditorView.scrollIntoView(from, { y: "center" }) });
+    if (chosen) view.current?.requestMeasure({ read: () => {}, write: (_, editor) => lookAt(editor, chosen) });
   }, [chosen, label, coloured]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
@@ -112,8 +111,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
   }, [searching]);
 
   useEffect(() => {
-    if (follow && view.current)
-      view.current.dispatch({ effects: EditorView.scrollIntoView(view.current.state.doc.length, { y: "end" }) });
+    if (follow && view.current) lookAtEnd(view.current);
   }, [follow]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above

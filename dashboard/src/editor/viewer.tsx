@@ -3,6 +3,7 @@ import { lazy, type ReactNode, Suspense, useState } from "react";
 import { copy } from "../pieces/copyable.tsx";
 import { Icon, type IconName } from "../pieces/icon.tsx";
 import css from "./editor.module.css";
+import type { Chosen } from "./look-at.ts";
 import type { Link } from "./shown.ts";
 
 interface Common {
@@ -17,8 +18,8 @@ interface Common {
   readonly links?: readonly Link[];
   /** Lines with a message. */
   readonly marked?: readonly number[];
-  /** The line to scroll to: a new object scrolls again. */
-  readonly chosen?: { readonly line: number } | null;
+  /** A new object scrolls again. */
+  readonly chosen?: Chosen | null;
   readonly onLine?: (line: number) => void;
 }
 

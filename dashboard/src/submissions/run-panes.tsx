@@ -1,7 +1,8 @@
 import { SegmentedControl } from "@mantine/core";
-import { useMemo, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import type { RUN_FILES, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { API } from "../api.ts";
+import type { Chosen } from "../editor/look-at.ts";
 import { Viewer } from "../editor/viewer.tsx";
 import { size } from "../pieces/words.ts";
 import type { Message } from "./messages.ts";
@@ -17,7 +18,7 @@ interface Props {
   /** In standard error. */
   readonly messages: readonly Message[];
   /** The line of the source to look at. */
-  readonly chosen: { readonly line: number } | null;
+  readonly chosen: Chosen | null;
   readonly hasSource: boolean;
   readonly onLine: (line: number) => void;
 }
@@ -95,7 +96,7 @@ function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource"
     open && !isStreamed && (run ? NOT_OF_TESTS : NOT_STREAMED),
   ].filter(Boolean);
   const below = notes.map((note) => (
-    <p key={String(note)} className={css.note}>
+    <p key={String(note)} className={note === NOT_STREAMED || note === NOT_OF_TESTS ? css.soft : css.note}>
       {note === NOT_STREAMED ? (
         <>
           This run does not send its output while it runs. A request asks for it with <code>"stream": true</code>.
@@ -112,7 +113,7 @@ function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource"
         <Nothing head={head} text={nothing} />
       ) : (
         <Viewer
-          key={`${shown} ${open}`}
+          key={shown}
           head={head}
           label={names[shown]}
           text={text}
@@ -131,9 +132,9 @@ function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource"
 const NOT_STREAMED = "not streamed";
 const NOT_OF_TESTS = "Runs of a judgement have their output once they have ended.";
 
-function Nothing({ head, text }: { head: React.ReactNode; text: string }) {
+function Nothing({ head, text }: { head: ReactNode; text: string }) {
   return (
-    <div>
+    <div className={css.pane}>
       <div className={css.paneHead}>{head}</div>
       <p className={css.nothing}>{text}</p>
     </div>
