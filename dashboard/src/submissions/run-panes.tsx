@@ -3,6 +3,7 @@ import { type ReactNode, useMemo, useState } from "react";
 import type { RUN_FILES, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { API } from "../api.ts";
 import type { Chosen } from "../editor/look-at.ts";
+import { readInput, readOutput } from "../editor/readable.ts";
 import { Viewer } from "../editor/viewer.tsx";
 import { size } from "../pieces/words.ts";
 import type { Message } from "./messages.ts";
@@ -51,9 +52,20 @@ function Program({ of: { row, source, code, stdin }, messages, chosen }: Pick<Pr
   const isSource = shown === "source";
   const text = isSource ? code : stdin;
   const label = isSource ? "Source of the program" : "Standard input";
+  const readable = useMemo(() => readInput(text), [text]);
   if (text === "") return <Nothing head={head} text={isSource ? "The source is empty." : "No input."} />;
   const marks = isSource ? { language: row.language, marked, chosen } : {};
-  return <Viewer key={shown} head={head} label={label} text={text} download={fileOf(row.id, shown)} {...marks} />;
+  return (
+    <Viewer
+      key={shown}
+      head={head}
+      label={label}
+      text={readable}
+      original={text}
+      download={fileOf(row.id, shown)}
+      {...marks}
+    />
+  );
 }
 
 function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource" | "chosen">) {
@@ -89,6 +101,7 @@ function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource"
   );
   const links = useMemo(() => messages.map(({ from, to, line }) => ({ from, to, line })), [messages]);
   const text = texts[shown];
+  const readable = useMemo(() => readOutput(text), [text]);
   const notes = [
     isCut && (cut === null || cut.includes(shown)) && NOTES.truncated_by_judge_limit,
     !open && !isCut && text !== "" && integrity !== null && NOTES[integrity],
@@ -116,7 +129,8 @@ function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource"
           key={shown}
           head={head}
           label={names[shown]}
-          text={text}
+          text={readable}
+          original={text}
           isLive={open}
           firstLine={open ? live[shown].firstLine : 1}
           download={open ? null : fileOf(row.id, shown)}

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
-import { readColours } from "../editor/ansi.ts";
 import type { Chosen } from "../editor/look-at.ts";
+import { readOutput } from "../editor/readable.ts";
 import { RowsWaiting } from "../pieces/data-table.tsx";
 import { Page } from "../pieces/page.tsx";
 import { QueryBoundary } from "../pieces/query-boundary.tsx";
@@ -97,8 +97,8 @@ function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
   const { cause, verdict } = record.result;
   const [chosen, choose] = useState<Chosen | null>(null);
   const { stderr } = record.output;
-  // Without the colours, as the viewer shows it: the places have to fit.
-  const messages = useMemo(() => findMessages(readColours(stderr ?? "").text, source, code), [stderr, source, code]);
+  // As the viewer shows it: the places have to fit.
+  const messages = useMemo(() => findMessages(readOutput(stderr ?? "").text, source, code), [stderr, source, code]);
   const decided = verdict === "AC" ? undefined : decisive(messages, cause?.startsWith("compile_") ?? false);
   const first = useMemo(() => (decided ? { line: decided.line } : null), [decided]);
   const toLine = (line: number) => {

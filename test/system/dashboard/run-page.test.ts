@@ -156,7 +156,7 @@ test("the page of a run", async (t) => {
     assert.equal(download.suggestedFilename(), `${id}-stdout.txt`);
     assert.ok(readFileSync(await download.path()).equals(bytes));
     await button("Search in Standard output").click();
-    await page.getByRole("textbox", { name: "Find" }).fill("red");
+    await page.getByRole("textbox", { name: "Find" }).pressSequentially("red");
     await page.getByRole("textbox", { name: "Find" }).press("Enter");
     await output.locator(".cm-searchMatch-selected").waitFor();
     assert.deepEqual(await violations(page), []);
