@@ -110,13 +110,13 @@ function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
     <div className={css.measured}>
       <section aria-label="Times">
         <Timings of={timeline} />
-        {samples && <UsageCurve of={samples} />}
       </section>
       {usage.length > 0 && (
         <section aria-label="Limits and usage">
           <Used of={usage} />
         </section>
       )}
+      {samples && <UsageCurve of={samples} />}
     </div>
   );
   const panes = (
