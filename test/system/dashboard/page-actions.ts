@@ -29,6 +29,11 @@ export function pageActions(page: Page): PageActions {
   return { heading, settled, button, go };
 }
 
+/** The lines that a viewer or editor shows. */
+export async function linesOf(box: ReturnType<Page["getByRole"]>): Promise<string> {
+  return (await box.locator(".cm-line").allTextContents()).join("\n");
+}
+
 /** Both themes and the width of a phone, with pictures for people to look at. */
 export async function looksGood(page: Page, what: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
