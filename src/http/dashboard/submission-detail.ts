@@ -8,6 +8,7 @@ import { type LongRecord, toLongRecord } from "../../domain/record.ts";
 import type { RecordStore } from "../../store/history/records.ts";
 import type { FoundSubmission } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
+import type { Delivery } from "./api/deliveries.ts";
 import type { SubmissionDetail, SubmissionRow } from "./api/submissions.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 
@@ -27,7 +28,6 @@ export interface LongDetail extends Omit<SubmissionDetail, "record" | "code" | "
 export async function detailOf(store: Store, { found, submission, program, run }: Read): Promise<LongDetail> {
   const record = toLongRecord(submission);
   const course = submission.outcome?.course;
-  const deliveries = await store.deliveries.list({ submissionId: submission.id, max: MAX_DELIVERIES });
   return {
     row: toRow(found),
     run: run && { judgementId: run.judgementId, test: run.test },
@@ -39,8 +39,14 @@ export async function detailOf(store: Store, { found, submission, program, run }
     timeline: timeline(submission, Date.now()),
     usage: usage(record, course),
     proofs: proofs(record.evidence),
-    deliveries: deliveries.map((one) => deliveryAnswer(deliveryView(one))),
+    deliveries: await deliveriesOf(store, submission.id),
   };
+}
+
+/** The newest deliveries of a submission. */
+export async function deliveriesOf(store: Store, submissionId: string): Promise<Delivery[]> {
+  const deliveries = await store.deliveries.list({ submissionId, max: MAX_DELIVERIES });
+  return deliveries.map((one) => deliveryAnswer(deliveryView(one)));
 }
 
 export function toRow({ createdAtMs, startedAtMs, completedAtMs, ...named }: FoundSubmission): SubmissionRow {

@@ -5,8 +5,10 @@ import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
 import type { Admit } from "../submissions/types.ts";
-import { SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
-import type { FoundSubmission, Search, TestOf } from "./types.ts";
+import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
+import type { FoundSubmission, Search, TestOf, Total } from "./types.ts";
+
+const COLUMNS = ["started_at", "cause"] as const satisfies readonly (keyof SubmissionRow)[];
 
 export type RecordStore = ReturnType<typeof recordStore>;
 
@@ -14,12 +16,17 @@ export type RecordStore = ReturnType<typeof recordStore>;
 export function recordStore({ db }: Engine) {
   return {
     /**
-     * Newest first. One search reads a bounded number of submissions, however rare the matches are.
-     * @returns `next`: where this search ended; null if there is nothing older.
+     * In order of acceptance. One search reads a bounded number of submissions, however rare the matches are.
+     * @returns `next`: where this search ended; null if there is nothing more.
      */
     async search(which: Search): Promise<{ readonly found: readonly FoundSubmission[]; readonly next: number | null }> {
-      const { rows, next } = await searchRows(db, { table: "submissions", columns: ["started_at"] }, which);
+      const { rows, next } = await searchRows(db, { table: "submissions", columns: COLUMNS }, which);
       return { found: await named(db, rows), next };
+    },
+
+    /** The number of matches among the newest 10,000 submissions of each account. */
+    count(which: Search): Promise<Total> {
+      return countRows(db, "submissions", which);
     },
 
     /**
@@ -41,7 +48,7 @@ export function recordStore({ db }: Engine) {
     > {
       const row = await db
         .selectFrom("submissions")
-        .select([...SHARED_COLUMNS, "started_at", "judgement_seq", "test"])
+        .select([...SHARED_COLUMNS, ...COLUMNS, "judgement_seq", "test"])
         .where("id", "=", id)
         .executeTakeFirst();
       if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
@@ -76,12 +83,13 @@ async function testOf(
 
 async function named(
   db: Kysely<Schema>,
-  rows: readonly (SharedRow & Pick<SubmissionRow, "started_at">)[],
+  rows: readonly (SharedRow & Pick<SubmissionRow, (typeof COLUMNS)[number]>)[],
 ): Promise<FoundSubmission[]> {
   return (await withNames(db, rows)).map(({ row, names }) => ({
     id: row.id,
     status: row.status as FoundSubmission["status"],
     verdict: row.verdict,
+    cause: row.cause ?? (row.verdict === "AC" ? "normal_exit" : null),
     language: row.language,
     profile: row.profile,
     ...names,

@@ -41,6 +41,8 @@ export interface FoundSubmission {
   readonly id: string;
   readonly status: Status;
   readonly verdict: string | null;
+  /** Null before the end, and for an end by a worker of a release without causes. */
+  readonly cause: string | null;
   readonly language: string;
   readonly profile: string;
   readonly account: Named;
@@ -98,7 +100,7 @@ export interface Beginning {
 }
 
 /** A search for judgements. */
-export interface JudgedSearch extends Search {
+export interface JudgedSearch extends Omit<Search, "cause"> {
   /** Id of a problem, which can have been deleted. */
   readonly problemId?: string | undefined;
 }
@@ -107,7 +109,10 @@ export interface Search {
   /** Null for all. */
   readonly accountIds: readonly string[] | null;
   readonly id?: string | undefined;
+  /** The first characters of an id, in the form of a UUID. */
+  readonly prefix?: string | undefined;
   readonly verdict?: string | undefined;
+  readonly cause?: string | undefined;
   readonly status?: string | undefined;
   readonly language?: string | undefined;
   readonly keyId?: string | undefined;
@@ -115,7 +120,15 @@ export interface Search {
   /** Lower bound of the time of acceptance. */
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
+  /** The newest first, by default. */
+  readonly order?: "newest" | "oldest" | undefined;
   /** `next` of the previous search. */
   readonly before?: number | undefined;
   readonly max: number;
+}
+
+export interface Total {
+  readonly matches: number;
+  /** False: there can be more, among rows that were not counted. */
+  readonly isWhole: boolean;
 }

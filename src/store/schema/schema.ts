@@ -236,6 +236,8 @@ interface SubmissionTable {
   worker_id: string | null;
   lease_until: number | null;
   verdict: string | null;
+  /** As in the outcome; null before the end. */
+  cause: string | null;
   /** 1 if a user may watch the run, otherwise null. */
   live: number | null;
   /** The judgement of which it is a run, and the number of the test, from 0; null for a single submission. */

@@ -6,7 +6,7 @@ import type { StoreEvent } from "../engine/notifier.ts";
 import { lockJudgements } from "../judgements/advance.ts";
 import type { Schema } from "../schema/schema.ts";
 import { end } from "./end.ts";
-import { ENDED_COLUMNS, type Ending } from "./outcomes.ts";
+import { ENDED_COLUMNS, type Ending, endedColumns } from "./outcomes.ts";
 import type { Lease, Swept } from "./types.ts";
 
 const LOST = internalError(`the run was lost ${MAX_ATTEMPTS} times; the platform gave up`);
@@ -62,7 +62,7 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
     const [{ outcome }] = alike as [Finish];
     const leases = alike.map(({ lease }) => lease);
     const rows = await held(trx, ...leases)
-      .set({ ...UNLEASED, status: outcome.status, completed_at: nowMs, verdict: outcome.judgement.verdict })
+      .set({ ...UNLEASED, ...endedColumns(outcome, nowMs) })
       .returning([...ENDED_COLUMNS, "fence"])
       .execute();
     for (const row of rows) ended.set(`${row.id} ${row.fence}`, row);
@@ -80,7 +80,7 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
 }
 
 function howItEnds({ outcome }: Finish): string {
-  return `${outcome.status} ${outcome.judgement.verdict}`;
+  return `${outcome.status} ${outcome.judgement.verdict} ${outcome.judgement.cause}`;
 }
 
 /** @returns whether the lease was valid. */
@@ -162,9 +162,10 @@ export async function sweep(
   const failed: Ending[] = [];
   for (const row of abandoned) {
     const again = row.profile === "judge" && row.attempts < MAX_ATTEMPTS;
+    const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
     const became = again
       ? { ...UNLEASED, status: "pending", started_at: null }
-      : { ...UNLEASED, status: "error", completed_at: nowMs, verdict: "IE" };
+      : { ...UNLEASED, ...endedColumns(outcome, nowMs) };
     const taken = await trx
       .updateTable("submissions")
       .set(became)
@@ -175,7 +176,7 @@ export async function sweep(
       .executeTakeFirst();
     if (taken.numUpdatedRows === 0n) continue;
     if (again) requeued.push(row.id);
-    else failed.push({ row, outcome: row.profile === "judge" ? LOST : NOT_REPEATABLE });
+    else failed.push({ row, outcome });
   }
   const words = await end(trx, failed, judgements, nowMs);
   return { swept: { requeued, failed: failed.map(({ row }) => row.id) }, words };
@@ -199,7 +200,7 @@ export async function cancel(
   const judgements = await lockJudgements(trx, [run?.judgement_seq]);
   const row = await trx
     .updateTable("submissions")
-    .set({ ...UNLEASED, status: CANCELLED.status, completed_at: nowMs, verdict: CANCELLED.judgement.verdict })
+    .set({ ...UNLEASED, ...endedColumns(CANCELLED, nowMs) })
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .where("status", "in", [sql.lit("pending"), sql.lit("running")])

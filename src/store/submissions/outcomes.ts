@@ -25,6 +25,11 @@ export interface Ending {
   readonly checked?: Checked | null | undefined;
 }
 
+/** The columns that the end of a submission sets. */
+export function endedColumns({ status, judgement }: Outcome, nowMs: number) {
+  return { status, completed_at: nowMs, verdict: judgement.verdict, cause: judgement.cause };
+}
+
 /** Part of the transaction of the end, so that each end has its outcome. */
 export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly Ending[]): Promise<void> {
   if (ended.length === 0) return;

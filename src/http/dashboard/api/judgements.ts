@@ -5,11 +5,13 @@ import type { Explanation, Proof, SubmissionRow, Usage } from "./submissions.ts"
 /** GET /judgements, with the parameters of GET /submissions and `problem`, an id → Judgements. */
 export interface Judgements {
   readonly judgements: readonly JudgementRow[];
-  /** For `before`; null: no older ones. */
+  /** For `before`; null: no more. */
   readonly next: string | null;
+  /** Of the rows, for the stream of changes. */
+  readonly mark: string;
 }
 
-export interface JudgementRow extends Omit<SubmissionRow, "startedAt"> {
+export interface JudgementRow extends Omit<SubmissionRow, "startedAt" | "cause"> {
   /** Null until it has ended. */
   readonly score: number | null;
   /** The name is null for a deleted problem. */

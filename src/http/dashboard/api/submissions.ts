@@ -2,17 +2,24 @@ import type { SubmissionRecord } from "../../../domain/record.ts";
 import type { Delivery } from "./deliveries.ts";
 import type { AccountRef } from "./session.ts";
 
-/** GET /submissions?verdict=&status=&language=&key=&project=&account=&id=&since=&until=&before=SEQ&limit=50 → Submissions. */
+/**
+ * GET /submissions?verdict=&cause=&status=&language=&key=&project=&account=&id=&range=&since=&until=&order=&before=SEQ&limit=50
+ * → Submissions; `id` can be the beginning of an id, `range` one of RANGES, `order` newest or oldest. See also lists.ts.
+ */
 export interface Submissions {
   readonly submissions: readonly SubmissionRow[];
-  /** For `before`; null: no older ones. */
+  /** For `before`; null: no more. */
   readonly next: string | null;
+  /** Of the rows, for the stream of changes. */
+  readonly mark: string;
 }
 
 export interface SubmissionRow {
   readonly id: string;
   readonly status: SubmissionRecord["status"];
   readonly verdict: string | null;
+  /** As in the record; null before the end, and for ends by workers of releases without causes. */
+  readonly cause: string | null;
   readonly language: string;
   readonly profile: string;
   readonly account: AccountRef;

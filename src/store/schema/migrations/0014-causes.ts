@@ -1,0 +1,30 @@
+import type { Transaction } from "kysely";
+import type { Outcome } from "../../../domain/outcome.ts";
+import type { Capabilities } from "../../engine/engine.ts";
+import type { Schema } from "../schema.ts";
+
+const AT_ONCE = 1_000;
+
+/** The cause of an end beside its verdict, so that lists need no outcomes. Accepted runs have one cause: they are not rewritten. */
+export async function causes(trx: Transaction<Schema>, _: Capabilities): Promise<void> {
+  await trx.schema.alterTable("submissions").addColumn("cause", "text").execute();
+  for (let last = 0, more = true; more; ) {
+    const rows = await trx
+      .selectFrom("submissions")
+      .innerJoin("outcomes", "outcomes.submission_seq", "submissions.seq")
+      .select(["seq", "body"])
+      .where("seq", ">", last)
+      .where("verdict", "<>", "AC")
+      .orderBy("seq")
+      .limit(AT_ONCE)
+      .execute();
+    const causeOf = ({ body }: { readonly body: string }) =>
+      (JSON.parse(body) as Pick<Outcome, "judgement">).judgement.cause;
+    for (const [cause, alike] of Map.groupBy(rows, causeOf)) {
+      const seqs = alike.map(({ seq }) => seq);
+      await trx.updateTable("submissions").set({ cause }).where("seq", "in", seqs).execute();
+    }
+    last = rows.at(-1)?.seq ?? last;
+    more = rows.length === AT_ONCE;
+  }
+}
