@@ -5,7 +5,7 @@ import type { JudgedSearch, Named, Search, Total } from "./types.ts";
 /** Rows per account that one search reads: bounds how long a search delays others on SQLite. */
 const LOOKED_AT = 5_000;
 
-/** Rows per account that a count reads: 16 ms on SQLite and 11 ms on PostgreSQL, with a filter, among 100,000. */
+/** Rows per account that a count reads: some 15 ms on either database, among 100,000. */
 const COUNTED = 10_000;
 
 /** An id of which only the beginning is known is between the beginning with these. */

@@ -41,7 +41,7 @@ export interface FoundSubmission {
   readonly id: string;
   readonly status: Status;
   readonly verdict: string | null;
-  /** Null before the end, and for an end by a worker of a release without causes. */
+  /** Null also for an end before the column of causes. */
   readonly cause: string | null;
   readonly language: string;
   readonly profile: string;

@@ -17,7 +17,7 @@ import { cancelled } from "../../domain/outcome.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import type { StoreEvent } from "../engine/notifier.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
-import { ENDED_COLUMNS, type Ending, endedColumns, insertOutcomes } from "../submissions/outcomes.ts";
+import { ENDED_COLUMNS, type Ending, endedBy, insertOutcomes } from "../submissions/outcomes.ts";
 
 /** Runs of one judgement in the queue at one time. While its key has more than BUSY pending submissions, it has one. */
 const MOST_QUEUED = 32;
@@ -186,7 +186,7 @@ async function dropRuns(
   const outcome = cancelled("the result of this test is not needed any more");
   const rows = await trx
     .updateTable("submissions")
-    .set({ ...endedColumns(outcome, nowMs), worker_id: null, lease_until: null })
+    .set(endedBy(outcome, nowMs))
     .where("judgement_seq", "=", judgementSeq)
     .where("test", "in", tests)
     .where("status", "in", [sql.lit("pending"), sql.lit("running")])

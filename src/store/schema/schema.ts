@@ -236,7 +236,7 @@ interface SubmissionTable {
   worker_id: string | null;
   lease_until: number | null;
   verdict: string | null;
-  /** As in the outcome; null before the end. */
+  /** Null until the end, and for an end before this column. */
   cause: string | null;
   /** 1 if a user may watch the run, otherwise null. */
   live: number | null;

@@ -6,7 +6,7 @@ import type { StoreEvent } from "../engine/notifier.ts";
 import { lockJudgements } from "../judgements/advance.ts";
 import type { Schema } from "../schema/schema.ts";
 import { end } from "./end.ts";
-import { ENDED_COLUMNS, type Ending, endedColumns } from "./outcomes.ts";
+import { ENDED_COLUMNS, type Ending, endedBy } from "./outcomes.ts";
 import type { Lease, Swept } from "./types.ts";
 
 const LOST = internalError(`the run was lost ${MAX_ATTEMPTS} times; the platform gave up`);
@@ -62,7 +62,7 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
     const [{ outcome }] = alike as [Finish];
     const leases = alike.map(({ lease }) => lease);
     const rows = await held(trx, ...leases)
-      .set({ ...UNLEASED, ...endedColumns(outcome, nowMs) })
+      .set(endedBy(outcome, nowMs))
       .returning([...ENDED_COLUMNS, "fence"])
       .execute();
     for (const row of rows) ended.set(`${row.id} ${row.fence}`, row);
@@ -163,9 +163,7 @@ export async function sweep(
   for (const row of abandoned) {
     const again = row.profile === "judge" && row.attempts < MAX_ATTEMPTS;
     const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
-    const became = again
-      ? { ...UNLEASED, status: "pending", started_at: null }
-      : { ...UNLEASED, ...endedColumns(outcome, nowMs) };
+    const became = again ? { ...UNLEASED, status: "pending", started_at: null } : endedBy(outcome, nowMs);
     const taken = await trx
       .updateTable("submissions")
       .set(became)
@@ -200,7 +198,7 @@ export async function cancel(
   const judgements = await lockJudgements(trx, [run?.judgement_seq]);
   const row = await trx
     .updateTable("submissions")
-    .set({ ...UNLEASED, ...endedColumns(CANCELLED, nowMs) })
+    .set(endedBy(CANCELLED, nowMs))
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .where("status", "in", [sql.lit("pending"), sql.lit("running")])

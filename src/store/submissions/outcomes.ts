@@ -25,9 +25,9 @@ export interface Ending {
   readonly checked?: Checked | null | undefined;
 }
 
-/** The columns that the end of a submission sets. */
-export function endedColumns({ status, judgement }: Outcome, nowMs: number) {
-  return { status, completed_at: nowMs, verdict: judgement.verdict, cause: judgement.cause };
+/** The columns that end a submission: no lease, and how it ended. */
+export function endedBy({ status, judgement: { verdict, cause } }: Outcome, nowMs: number) {
+  return { worker_id: null, lease_until: null, status, completed_at: nowMs, verdict, cause };
 }
 
 /** Part of the transaction of the end, so that each end has its outcome. */

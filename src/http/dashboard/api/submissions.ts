@@ -18,7 +18,7 @@ export interface SubmissionRow {
   readonly id: string;
   readonly status: SubmissionRecord["status"];
   readonly verdict: string | null;
-  /** As in the record; null before the end, and for ends by workers of releases without causes. */
+  /** As in the record; null before the end, and for old records. */
   readonly cause: string | null;
   readonly language: string;
   readonly profile: string;
