@@ -23,7 +23,7 @@ export interface Followed {
   readonly isAllowed: () => Promise<boolean>;
   /** The present state as JSON; undefined once it has been deleted. Null is not sent. */
   readonly read: () => Promise<{ readonly isLast: boolean; readonly value: unknown } | undefined>;
-  /** An event that a script of a page receives, unlike a comment. Also sent after the first read. */
+  /** An event that a script of a page receives, unlike a comment. Also sent in place of null. */
   readonly heartbeat?: string;
 }
 
@@ -62,20 +62,19 @@ async function* states(request: FastifyRequest, followed: Followed, signal: Abor
   signal.addEventListener("abort", stop);
   const { heartbeat } = followed;
   try {
-    let first = true;
     while (!signal.aborted) {
       woken = Promise.withResolvers(); // armed before the read, so that no change is missed
       if (!(await followed.isAllowed())) return;
       const state = await followed.read();
       if (!state) return;
-      if (state.value !== null) {
+      if (state.value === null) {
+        if (heartbeat) yield heartbeat;
+      } else {
         yield `event: ${state.isLast ? "ended" : "state"}\ndata: `;
         yield* jsonPieces(state.value);
         yield "\n\n";
       }
       if (state.isLast) return;
-      if (first && heartbeat) yield heartbeat;
-      first = false;
       await sleep(LEAST_MS, undefined, { signal }).catch(() => {});
       for (let checks = 1; !signal.aborted && !(await changed(woken.promise)); checks++) {
         if (!(await followed.isAllowed())) return;
