@@ -1,12 +1,11 @@
 import { type Kysely, sql } from "kysely";
-import type { Program, Submission } from "../../domain/submission.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
 import type { Admit } from "../submissions/types.ts";
 import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
-import type { FoundSubmission, Search, TestOf, Total } from "./types.ts";
+import type { FoundSubmission, ReadSubmission, Search, TestOf, Total } from "./types.ts";
 
 const COLUMNS = ["started_at", "cause"] as const satisfies readonly (keyof SubmissionRow)[];
 
@@ -31,24 +30,12 @@ export function recordStore({ db }: Engine) {
 
     /**
      * @param accountIds null for any account. @param admit awaited before a large output is read.
-     * @returns undefined for an unknown id and for a submission of another account. `run`: null unless it is a run of a judgement.
+     * @returns undefined for an unknown id and for a submission of another account.
      */
-    async read(
-      id: string,
-      accountIds: readonly string[] | null,
-      admit?: Admit,
-    ): Promise<
-      | {
-          readonly found: FoundSubmission;
-          readonly submission: Submission;
-          readonly program: Program;
-          readonly run: TestOf | null;
-        }
-      | undefined
-    > {
+    async read(id: string, accountIds: readonly string[] | null, admit?: Admit): Promise<ReadSubmission | undefined> {
       const row = await db
         .selectFrom("submissions")
-        .select([...SHARED_COLUMNS, ...COLUMNS, "judgement_seq", "test"])
+        .select([...SHARED_COLUMNS, ...COLUMNS, "live", "original_id", "judgement_seq", "test"])
         .where("id", "=", id)
         .executeTakeFirst();
       if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
@@ -59,9 +46,17 @@ export function recordStore({ db }: Engine) {
       // The input of a test can be larger than that of a submission. Its answers are not needed.
       if (run) await admit?.(run.inputBytes);
       const loaded = (await loadPrograms(db, [row], 0)).get(row.seq);
-      return submission && found && loaded && { found, submission, program: loaded.program, run };
+      if (!submission || !found || !loaded) return undefined;
+      const originalId = await stillThere(db, row.original_id);
+      return { found, submission, program: loaded.program, run, live: row.live === 1, originalId };
     },
   };
+}
+
+async function stillThere(db: Kysely<Schema>, id: string | null): Promise<string | null> {
+  if (id === null) return null;
+  const row = await db.selectFrom("submissions").select("id").where("id", "=", id).executeTakeFirst();
+  return row?.id ?? null;
 }
 
 async function testOf(

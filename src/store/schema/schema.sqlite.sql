@@ -312,6 +312,7 @@ CREATE TABLE "submissions" (
   judgement_seq bigint references judgements (seq) on delete cascade,
   "test" integer,
   "cause" text,
+  "original_id" text,
   constraint "submissions_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "submissions_account" on "submissions" ("account_id", "seq");

@@ -238,6 +238,8 @@ interface SubmissionTable {
   verdict: string | null;
   /** Null until the end, and for an end before this column. */
   cause: string | null;
+  /** The submission that this one repeats, which may be deleted. */
+  original_id: string | null;
   /** 1 if a user may watch the run, otherwise null. */
   live: number | null;
   /** The judgement of which it is a run, and the number of the test, from 0; null for a single submission. */

@@ -5,9 +5,13 @@ import type { Schema } from "../schema.ts";
 
 const AT_ONCE = 1_000;
 
-/** The cause of an end beside its verdict, so that lists need no outcomes. Accepted runs have one cause: they are not rewritten. */
+/**
+ * Of ended submissions, for lists: their outcomes have it behind megabytes of output. Accepted runs have one cause, so they are not
+ * rewritten. And the submission that one repeats.
+ */
 export async function causes(trx: Transaction<Schema>, _: Capabilities): Promise<void> {
   await trx.schema.alterTable("submissions").addColumn("cause", "text").execute();
+  await trx.schema.alterTable("submissions").addColumn("original_id", "text").execute();
   for (let last = 0, more = true; more; ) {
     const rows = await trx
       .selectFrom("submissions")

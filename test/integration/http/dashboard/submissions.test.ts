@@ -6,7 +6,7 @@ import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
 import { startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
 import { onEachEngine } from "../../../support/store/temporary.ts";
-import { signalled } from "../../../support/verdict/reports.ts";
+import { report, signalled } from "../../../support/verdict/reports.ts";
 import { roomFor } from "../../../support/webhooks/project.ts";
 import { watch } from "./watching.ts";
 
@@ -89,6 +89,30 @@ onEachEngine((open) => {
       const { status, json } = await bob.ask({ path: `${SUBMISSIONS}?${query}` });
       assert.equal(status, 400, `${query}: ${JSON.stringify(json)}`);
     }
+  });
+
+  test("a list has the cause of each end, for a program that does not compile, a cancelled one and a lost one", async (t) => {
+    const running = await startHttp(t, { open });
+    const { store, submit } = running;
+    const ada = await signedIn(running, "ada@example.com", "administrator");
+    const causes = async () =>
+      (await ada.ask({ path: SUBMISSIONS })).json.submissions.map(
+        ({ verdict, cause }: Record<string, string>) => `${verdict} ${cause}`,
+      );
+    await submit();
+    await runPending(store);
+    await submit({ language: "c", code: "int main(" });
+    await runPending(store, () => buildOutcome({ compile: report({ exitCode: 1 }) }));
+    const { id } = (await submit()).json;
+    await store.submissions.cancel(id, (await store.records.read(id, null))?.submission.accountId ?? "");
+    await submit();
+    assert.deepEqual(await causes(), ["null null", "IE cancelled", "RE compile_error", "AC normal_exit"]);
+    await store.submissions.claim("w", 60_000);
+    for (const attempts of [1, 2, 3]) {
+      await store.submissions.sweepAll();
+      assert.equal((await store.submissions.claim("w", 60_000)).length, attempts < 3 ? 1 : 0);
+    }
+    assert.equal((await causes())[0], "IE internal_error");
   });
 
   test("a submission has all its details, and its record as a download", async (t) => {
