@@ -20,6 +20,7 @@ import type {
 } from "../../src/http/dashboard/api/judgements.ts";
 import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "../../src/http/dashboard/api/keys.ts";
 import type { Language } from "../../src/http/dashboard/api/languages.ts";
+import type { Total } from "../../src/http/dashboard/api/lists.ts";
 import type {
   Invitations,
   Link,
@@ -28,7 +29,6 @@ import type {
   Members,
   NewInvitation,
 } from "../../src/http/dashboard/api/members.ts";
-import type { Total } from "../../src/http/dashboard/api/lists.ts";
 import type { Node } from "../../src/http/dashboard/api/nodes.ts";
 import type { Health, Now, Overview, Window } from "../../src/http/dashboard/api/overview.ts";
 import type { Problem } from "../../src/http/dashboard/api/problem.ts";
@@ -274,7 +274,13 @@ interface Progress {
 function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): Promise<T> {
   const request = new XMLHttpRequest();
   const ended = new Promise<T>((resolve, reject) => {
-    request.onload = () => resolve(Promise.try(() => answered<T>(request.status, request.responseText)));
+    request.onload = () => {
+      try {
+        resolve(answered<T>(request.status, request.responseText));
+      } catch (error) {
+        reject(error);
+      }
+    };
     request.onerror = () => reject(new Refusal(0, UNREACHABLE));
     request.onabort = () => reject(new Refusal(0, "the upload was cancelled"));
   });

@@ -17,7 +17,9 @@ export function QueryBoundary<T>({ query: { data, error, isFetching, refetch }, 
   if (data !== undefined) {
     return (
       <>
-        {error && !isUnreachable(error) && <Trouble text={`Not updated: ${error.message}.`} again={refetch} busy={isFetching} />}
+        {error && !isUnreachable(error) && (
+          <Trouble text={`Not updated: ${error.message}.`} again={refetch} busy={isFetching} />
+        )}
         {children(data)}
       </>
     );

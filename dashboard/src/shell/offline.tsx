@@ -8,7 +8,7 @@ const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 export function Offline() {
   const { lostAt, seenAt } = useConnection();
   return (
-    <div role="alert">
+    <div role="alert" className={css.offlinePlace}>
       {lostAt !== null && (
         <p className={css.offline}>
           <Icon name="alert" /> No answer from the service since {CLOCK.format(lostAt)}. Last update:{" "}

@@ -7,7 +7,9 @@ import { asking } from "../api.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { Toaster } from "../pieces/toaster.tsx";
 import { NAVIGATION } from "./navigation.ts";
+import { Offline } from "./offline.tsx";
 import { PersonMenu } from "./person-menu.tsx";
+import { Quick } from "./quick.tsx";
 import css from "./shell.module.css";
 
 /** The frame of all pages with a session. */
@@ -27,6 +29,7 @@ export function Shell() {
           <Icon name="menu" />
         </UnstyledButton>
         <Brand />
+        <Quick />
         <PersonMenu person={person} version={version} />
       </header>
       <div className={css.side}>
@@ -46,6 +49,7 @@ export function Shell() {
         </Drawer.Content>
       </Drawer.Root>
       <main id="main" className={css.main} tabIndex={-1}>
+        <Offline />
         {person.suspended.map((name) => (
           <p key={name} className={css.notice}>
             <Icon name="alert" /> The account {name} is suspended. Its keys are refused and nothing of it is run. Ask

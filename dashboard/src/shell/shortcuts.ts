@@ -26,19 +26,25 @@ export function switchSingleKeys(on: boolean): void {
   else localStorage.setItem(STORED, "off");
 }
 
-/** Calls a handler for its key while the component is mounted. @param keys of one character, `Escape` or `Ctrl+K`. */
-export function useShortcuts(keys: Readonly<Record<string, Handler>>): void {
+/**
+ * Calls a handler for its key while the component is mounted. @param keys of one character, `Escape` or `Ctrl+K`.
+ * @param turn `last`: only without another handler of the key.
+ */
+export function useShortcuts(keys: Readonly<Record<string, Handler>>, turn: "first" | "last" = "first"): void {
   const newest = useRef(keys);
   newest.current = keys;
   const names = Object.keys(keys).join(" ");
   useEffect(() => {
     const added = names.split(" ").map((name) => [name, () => newest.current[name]?.()] as const);
-    for (const [name, handler] of added) handlers.set(name, [...(handlers.get(name) ?? []), handler]);
+    for (const [name, handler] of added) {
+      const others = handlers.get(name) ?? [];
+      handlers.set(name, turn === "last" ? [handler, ...others] : [...others, handler]);
+    }
     return () => {
       for (const [name, handler] of added)
         handlers.set(name, handlers.get(name)?.filter((other) => other !== handler) ?? []);
     };
-  }, [names]);
+  }, [names, turn]);
 }
 
 /** Keys belong to text fields, the editor, menus and dialogs while the focus is in them. */

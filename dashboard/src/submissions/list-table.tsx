@@ -1,5 +1,13 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, type ReactNode, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useImperativeHandle,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import type { Column } from "../pieces/data-table.tsx";
 import table from "../pieces/rows.module.css";
 import css from "./newest-list.module.css";
@@ -99,7 +107,8 @@ export function ListTable<Row extends { readonly id: string }>({
     step(by);
   };
 
-  const reachable = items.find(({ index }) => rows[index]?.id === current) ?? items[firstVisible(virtual.scrollOffset ?? 0, items)];
+  const reachable =
+    items.find(({ index }) => rows[index]?.id === current) ?? items[firstVisible(virtual.scrollOffset ?? 0, items)];
   const before = (items[0]?.start ?? margin) - margin;
   const after = virtual.getTotalSize() - ((items.at(-1)?.end ?? margin) - margin);
   return (
@@ -160,6 +169,7 @@ export function ListTable<Row extends { readonly id: string }>({
 function Space({ height, columns }: { height: number; columns: number }) {
   if (height <= 0) return null;
   return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it can have the focus
     <tr aria-hidden="true" className={css.space}>
       <td colSpan={columns} style={{ height }} />
     </tr>

@@ -140,7 +140,10 @@ function merged<Row extends Listed>(before: Unseen<Row>, now: Unseen<Row>): Unse
   if (now.gap) return now;
   const updated = new Map(now.rows.map((row) => [row.id, row]));
   const known = new Set(before.rows.map(({ id }) => id));
-  const rows = [...now.rows.filter(({ id }) => !known.has(id)), ...before.rows.map((row) => updated.get(row.id) ?? row)];
+  const rows = [
+    ...now.rows.filter(({ id }) => !known.has(id)),
+    ...before.rows.map((row) => updated.get(row.id) ?? row),
+  ];
   if (rows.length <= MAX_UNSEEN) return { ...before, rows };
   return { ...before, rows: rows.slice(0, MAX_UNSEEN), gap: true };
 }

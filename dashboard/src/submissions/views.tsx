@@ -1,8 +1,8 @@
 import { Button, Menu, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { Dialog } from "../pieces/dialog.tsx";
-import { Form } from "../pieces/form.tsx";
+import { Form, text } from "../pieces/form.tsx";
 import type { Search } from "./search.ts";
 
 /** Of each list, in this browser. */
@@ -31,8 +31,8 @@ export function Views({ what, search, onChange }: Props) {
     setViews(next);
   };
   const shown = views.find((view) => isSame(view.search, search));
-  const save = (event: FormEvent<HTMLFormElement>) => {
-    const name = String(new FormData(event.currentTarget).get("name")).trim();
+  const save = (form: FormData) => {
+    const name = text(form, "name");
     keep([...views.filter((view) => view.name !== name), { name, search }].slice(-MAX_VIEWS));
     close();
   };
@@ -77,8 +77,13 @@ export function Views({ what, search, onChange }: Props) {
 }
 
 function isSame(one: Search, other: Search): boolean {
-  const text = (search: Search) => JSON.stringify(Object.entries(search).filter(([, value]) => value).sort());
-  return text(one) === text(other);
+  const sorted = (search: Search) =>
+    JSON.stringify(
+      Object.entries(search)
+        .filter(([, value]) => value)
+        .sort(),
+    );
+  return sorted(one) === sorted(other);
 }
 
 /** Entries of another form, as of another version, are left out. */
