@@ -40,13 +40,15 @@ interface Choice {
 export default function Palette({ onClose, onMake }: Props) {
   const [text, setText] = useState("");
   const [asked] = useDebouncedValue(text.trim(), PAUSE_MS);
-  const combobox = useCombobox({ opened: true });
+  const combobox = useCombobox({ opened: true, onDropdownClose: onClose });
   const found = useFound(asked);
   const choices = [...found, ...useNamed(), ...useActions(onMake), ...usePages()];
   const shown = matching(choices, text);
   const order = shown.map(({ id }) => id).join();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the first of each new list
-  useEffect(() => combobox.selectFirstOption() as unknown as undefined, [order]);
+  useEffect(() => {
+    combobox.selectFirstOption();
+  }, [order]);
   const submit = (id: string) => {
     onClose();
     shown.find((choice) => choice.id === id)?.act();
@@ -55,8 +57,9 @@ export default function Palette({ onClose, onMake }: Props) {
   return (
     <Dialog title="Go to" onClose={onClose}>
       <Combobox store={combobox} onOptionSubmit={submit}>
-        <Combobox.EventsTarget>
+        <Combobox.EventsTarget withExpandedAttribute>
           <TextInput
+            role="combobox"
             aria-label="Page, id, name or action"
             placeholder="Page, id, name or action"
             value={text}
@@ -67,21 +70,19 @@ export default function Palette({ onClose, onMake }: Props) {
             maxLength={100}
           />
         </Combobox.EventsTarget>
-        <div className={css.list}>
-          <Combobox.Options aria-label="Matches">
-            {[...groups].map(([group, members]) => (
-              <Combobox.Group key={group} label={group}>
-                {members.map(({ id, icon, label }) => (
-                  <Combobox.Option key={id} value={id} className={css.option}>
-                    <Icon name={icon} size={16} />
-                    <span className={css.label}>{label}</span>
-                  </Combobox.Option>
-                ))}
-              </Combobox.Group>
-            ))}
-            {shown.length === 0 && <Combobox.Empty>No match</Combobox.Empty>}
-          </Combobox.Options>
-        </div>
+        <Combobox.Options aria-label="Matches" className={css.list}>
+          {[...groups].map(([group, members]) => (
+            <Combobox.Group key={group} label={group}>
+              {members.map(({ id, icon, label }) => (
+                <Combobox.Option key={id} value={id} className={css.option}>
+                  <Icon name={icon} size={16} />
+                  <span className={css.label}>{label}</span>
+                </Combobox.Option>
+              ))}
+            </Combobox.Group>
+          ))}
+          {shown.length === 0 && <Combobox.Empty>No match</Combobox.Empty>}
+        </Combobox.Options>
       </Combobox>
     </Dialog>
   );

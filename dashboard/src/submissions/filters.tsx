@@ -91,7 +91,14 @@ export function Filters({ csv, ...filtered }: Props) {
       </Popover>
       <Views what={what} search={search} onChange={onChange} />
       {csv && (
-        <Button component="a" href={csv} download variant="default" title="The first 50,000 matches">
+        <Button
+          component="a"
+          className={css.csv}
+          href={csv}
+          download
+          variant="default"
+          title="The first 50,000 matches"
+        >
           CSV
         </Button>
       )}
@@ -102,7 +109,7 @@ export function Filters({ csv, ...filtered }: Props) {
               key={name}
               variant="light"
               size="compact-sm"
-              aria-label={`Remove the filter ${LABELS[name] ?? name}`}
+              aria-label={`Remove the filter ${labelOf(name, value, filtered)}`}
               rightSection={<Icon name="cross" size={12} />}
               onClick={() => set({ [name]: undefined })}
             >

@@ -30,7 +30,7 @@ const COLUMNS: readonly ListColumn<SubmissionRow>[] = [
 const ACCOUNT: ListColumn<SubmissionRow> = { head: "Account", cell: ({ account }) => account.name };
 
 const FIRST = 50;
-const MORE = 200;
+const MORE = 500;
 
 const SOURCE: Source<SubmissionRow> = {
   path: "/submissions",

@@ -20,7 +20,7 @@ import { deliveriesOf, detailOf, toRow } from "./submission-detail.ts";
 
 export const SUBMISSIONS = "/dashboard/api/submissions";
 
-const MAX_ROWS = 200;
+const MAX_ROWS = 500;
 const name = z.string().min(1).max(100).optional();
 const time = z.iso.datetime({ offset: true }).transform(Date.parse).optional();
 
