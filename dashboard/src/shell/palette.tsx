@@ -186,7 +186,8 @@ function usePages(): Choice[] {
 
 function useActions(onMake: Props["onMake"]): Choice[] {
   const navigate = useNavigate();
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  // Else a style element would suspend them, which the policy forbids.
+  const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const isDark = colorScheme === "dark";
   const action = (id: string, icon: IconName, label: string, act: Choice["act"]): Choice => ({
     ...{ id, group: "Actions", icon, label, words: label, act },

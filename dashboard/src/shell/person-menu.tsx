@@ -14,7 +14,8 @@ const SCHEMES = [
 ] as const;
 
 export function PersonMenu({ person, version }: { person: Person; version: string }) {
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  // Else a style element would suspend them, which the policy forbids.
+  const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const navigate = useNavigate();
   const signOut = useMutation({
     mutationFn: change.signOut,

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { Total } from "../../../src/http/dashboard/api/lists.ts";
 import { asking } from "../api.ts";
 import { type Column, RowsWaiting } from "../pieces/data-table.tsx";
@@ -34,6 +34,7 @@ interface Props<Row extends Listed> {
   /** Opens a row beside the list. */
   readonly open?: (id: string) => void;
   readonly opened?: string | undefined;
+  readonly handle?: RefObject<ListTableHandle | null>;
   /** Shown without any row. */
   readonly children: ReactNode;
 }
@@ -48,11 +49,13 @@ export function NewestList<Row extends Listed>({
   onOrder,
   open,
   opened,
+  handle,
   children,
 }: Props<Row>) {
   const { list, unseen, isWhole, show } = useNewest(source, search);
   const place = useRef<HTMLDivElement>(null);
-  const table = useRef<ListTableHandle>(null);
+  const own = useRef<ListTableHandle>(null);
+  const table = handle ?? own;
   const [by, setBy] = useState<{ readonly head: string; readonly up: boolean }>();
   const total = useQuery({
     ...asking.total(source.path, withoutOrder(search)),

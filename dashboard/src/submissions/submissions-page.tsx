@@ -1,5 +1,5 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import type { SubmissionRow } from "../../../src/http/dashboard/api/submissions.ts";
 import { addressOf, part } from "../api.ts";
 import { Page } from "../pieces/page.tsx";
@@ -8,8 +8,11 @@ import { duration } from "../pieces/words.ts";
 import { useChoiceOfAccounts } from "../session.ts";
 import { CAUSES } from "./causes.ts";
 import { Filters } from "./filters.tsx";
+import type { ListTableHandle } from "./list-table.tsx";
 import type { Source } from "./newest.ts";
 import { type ListColumn, NewestList } from "./newest-list.tsx";
+import { Panel } from "./panel.tsx";
+import css from "./panel.module.css";
 import { RowLink } from "./row-link.tsx";
 import type { Search } from "./search.ts";
 import { VERDICT_WORDS, Verdict } from "./verdict.tsx";
@@ -29,6 +32,9 @@ const COLUMNS: readonly ListColumn<SubmissionRow>[] = [
 
 const ACCOUNT: ListColumn<SubmissionRow> = { head: "Account", cell: ({ account }) => account.name };
 
+/** As in panel.module.css. */
+const SIDE_BY_SIDE = "(width > 68rem)";
+
 const FIRST = 50;
 const MORE = 500;
 
@@ -42,10 +48,22 @@ const SOURCE: Source<SubmissionRow> = {
 };
 
 export function SubmissionsPage() {
-  const search = useSearch();
+  const { search, opened } = useSearch();
   const navigate = useNavigate();
+  const table = useRef<ListTableHandle>(null);
   const manyAccounts = useChoiceOfAccounts().length > 0;
   const go = (next: Search) => navigate({ to: "/submissions", search: next });
+  const open = (id: string | undefined) => {
+    if (id !== undefined && !window.matchMedia(SIDE_BY_SIDE).matches)
+      return navigate({ to: "/submissions/$id", params: { id } });
+    // The first one can be closed by Back; the next ones take its place.
+    return navigate({
+      to: "/submissions",
+      search: { ...search, open: id },
+      replace: opened !== undefined && id !== undefined,
+      resetScroll: false,
+    });
+  };
   return (
     <Page title="Submissions">
       <Filters
@@ -56,23 +74,32 @@ export function SubmissionsPage() {
         onChange={go}
         csv={addressOf("/submissions/csv", search)}
       />
-      <NewestList
-        source={SOURCE}
-        search={search}
-        what="submission"
-        columns={manyAccounts ? [...COLUMNS.slice(0, 4), ACCOUNT, ...COLUMNS.slice(4)] : COLUMNS}
-        onOrder={(order) => go({ ...search, order })}
-      >
-        Run a first program in the <Link to="/playground">playground</Link>, or submit one with an API key.
-      </NewestList>
+      <div className={opened && css.split}>
+        <NewestList
+          source={SOURCE}
+          search={search}
+          what="submission"
+          columns={manyAccounts ? [...COLUMNS.slice(0, 4), ACCOUNT, ...COLUMNS.slice(4)] : COLUMNS}
+          onOrder={(order) => go({ ...search, order })}
+          open={open}
+          opened={opened}
+          handle={table}
+        >
+          Run a first program in the <Link to="/playground">playground</Link>, or submit one with an API key.
+        </NewestList>
+        {opened && (
+          <Panel id={opened} onStep={(by) => table.current?.step(by)} onClose={() => void open(undefined)} />
+        )}
+      </div>
     </Page>
   );
 }
 
-/** The same object while the filters are the same. */
-function useSearch(): Search {
-  const text = JSON.stringify(route.useSearch());
-  return useMemo(() => JSON.parse(text), [text]);
+/** The filters, as the same object while they are the same, and the run beside the list. */
+function useSearch(): { readonly search: Search; readonly opened: string | undefined } {
+  const { open: opened, ...filters } = route.useSearch();
+  const text = JSON.stringify(filters);
+  return { search: useMemo(() => JSON.parse(text), [text]), opened };
 }
 
 function tookMs({ startedAt, completedAt }: SubmissionRow): number | null {
