@@ -97,10 +97,14 @@ export interface Evidence {
 export interface RunStats {
   /** The whole compile step; null without one, and if its result was kept from an earlier submission. */
   readonly compileMs: number | null;
+  /** Its parts; absent in old records, and when `compileMs` is null. */
+  readonly compile?: { readonly wallMs: number; readonly teardownMs: number };
   /** Null if the program was not executed. */
   readonly execute: {
     /** From the request for the step to the end of the program. */
     readonly runMs: number;
+    /** The program alone; null in an interaction, which does not count the waiting for the other. Absent in old records. */
+    readonly wallMs?: number | null;
     readonly teardownMs: number;
     /** Null if the kernel does not count the peak. */
     readonly processesPeak: number | null;

@@ -11,8 +11,8 @@ import { Filters } from "./filters.tsx";
 import type { ListTableHandle } from "./list-table.tsx";
 import type { Source } from "./newest.ts";
 import { type ListColumn, NewestList } from "./newest-list.tsx";
-import { Panel } from "./panel.tsx";
 import css from "./panel.module.css";
+import { Panel } from "./panel.tsx";
 import { RowLink } from "./row-link.tsx";
 import type { Search } from "./search.ts";
 import { VERDICT_WORDS, Verdict } from "./verdict.tsx";
@@ -87,9 +87,7 @@ export function SubmissionsPage() {
         >
           Run a first program in the <Link to="/playground">playground</Link>, or submit one with an API key.
         </NewestList>
-        {opened && (
-          <Panel id={opened} onStep={(by) => table.current?.step(by)} onClose={() => void open(undefined)} />
-        )}
+        {opened && <Panel id={opened} onStep={(by) => table.current?.step(by)} onClose={() => void open(undefined)} />}
       </div>
     </Page>
   );

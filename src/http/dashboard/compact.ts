@@ -24,7 +24,7 @@ export function compactAnswers(server: FastifyInstance): void {
     if (typeof payload === "string") return await shortened(request, reply, payload);
     const type = String(reply.getHeader("content-type"));
     if (!isReadable(payload) || type.startsWith("text/event-stream") || !accepts(request)) return payload;
-    reply.header("content-encoding", "br").header("vary", "accept-encoding");
+    reply.header("content-encoding", "br").header("vary", "accept-encoding").removeHeader("content-length");
     return pipeline(payload, createBrotliCompress({ params }), () => {});
   });
 }

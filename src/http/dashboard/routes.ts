@@ -29,6 +29,7 @@ import { problemRoutes } from "./problems.ts";
 import { projectRoutes } from "./projects.ts";
 import { Provider } from "./provider.ts";
 import { providerRoutes } from "./provider-routes.ts";
+import { runPartRoutes } from "./run-parts.ts";
 import type { Guard } from "./session.ts";
 import { settingsRoutes } from "./settings.ts";
 import { signInRoutes } from "./sign-in.ts";
@@ -67,6 +68,7 @@ export function dashboardRoutes(
   submissionRoutes(server, d, answers, watching, ended);
   exportRoute(server, d, answers);
   playgroundRoutes(server, d, answers);
+  runPartRoutes(server, d, answers);
   liveRoute(server, d, answers, watching, ended);
   judgementRoutes(server, d, answers, watching, ended);
   judgingRoutes(server, d, answers);

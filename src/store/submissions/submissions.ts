@@ -1,6 +1,8 @@
+import type { AuditActor } from "../../domain/audit.ts";
 import { HeartbeatMonitor } from "../../domain/heartbeat-monitor.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import type { Submission } from "../../domain/submission.ts";
+import { note } from "../access/audit.ts";
 import { Batcher } from "../engine/batcher.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Notifier, StoreEvent } from "../engine/notifier.ts";
@@ -101,13 +103,19 @@ export function submissionStore(
       return claims;
     },
 
-    /** Ends a submission as `error` with IE and the cause `cancelled`, and wakes its worker. @returns false if it has ended. */
-    async cancel(id: string, accountId: string): Promise<boolean> {
+    /**
+     * Ends a submission as `error` with IE and the cause `cancelled`, and wakes its worker. @param actor of a person's change,
+     * for the audit trail. @returns false if it has ended.
+     */
+    async cancel(id: string, accountId: string, actor?: AuditActor): Promise<boolean> {
       const done = await transactions.run(
         async (trx) => {
           // A claim chooses submissions before it updates them, so none may end in between.
           await engine.capabilities.lock(trx, "claim");
-          return await cancel(trx, { id, accountId }, now());
+          const words = await cancel(trx, { id, accountId }, now());
+          if (words && actor)
+            await note(trx, { atMs: now(), actor, action: "submission.cancel", subject: id, accountId, detail: {} });
+          return words;
         },
         { words: (words) => (words ? [...words, WORK] : []) },
       );

@@ -164,9 +164,11 @@ test("stores run statistics with the record: the time of each step and the limit
   const { submit, end } = await working(t, { languages: someLanguages(["c"]) });
   const code = '#include <unistd.h>\nint main(void) { usleep(300000); return write(1, "four", 4) != 4; }';
   const { outcome } = await end(await submit(code, { language: "c" }));
-  const { compileMs, execute } = outcome?.course ?? assert.fail();
+  const { compileMs, compile, execute } = outcome?.course ?? assert.fail();
   assert.ok(compileMs !== null && compileMs > 5 && compileMs < 20_000, `${compileMs}`);
   assert.ok(execute && execute.runMs >= 300 && execute.teardownMs > 0 && execute.teardownMs < 5_000);
+  assert.ok(execute.wallMs && execute.wallMs >= 300 && execute.wallMs <= execute.runMs);
+  assert.ok(compile && compile.wallMs > 5 && compile.wallMs + compile.teardownMs <= compileMs);
   const { limits } = execute;
   assert.deepEqual([execute.stdoutBytes, execute.stderrBytes, limits.wallMs > limits.cpuMs], [4, 0, true]);
   const unfit = await end(await submit("int main( {", { language: "c" }));

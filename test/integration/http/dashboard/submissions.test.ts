@@ -115,6 +115,40 @@ onEachEngine((open) => {
     assert.equal((await causes())[0], "IE internal_error");
   });
 
+  test("source, input and output are downloads with their exact bytes, also of a program that is one of its files", async (t) => {
+    const running = await startHttp(t, { open });
+    const { store, submit } = running;
+    const ada = await signedIn(running, "ada@example.com", "administrator");
+    const bytes = Buffer.from([0x00, 0xff, 0x0a]);
+    const files = { "lib/run.py": "print(2)\n" };
+    const { id } = (
+      await submit({ language: "python", entry: "lib/run.py", files, stdin_base64: bytes.toString("base64") })
+    ).json;
+    const get = (name: string) => ada.ask({ path: `${SUBMISSIONS}/${id}/files/${name}` });
+    assert.equal((await get("stdout")).status, 404);
+    await runPending(store, () => buildOutcome({ execute: report({ stdout: bytes, stderr: Buffer.from("<b>") }) }));
+    for (const [name, content, file] of [
+      ["source", Buffer.from("print(2)\n"), "run.py"],
+      ["stdin", bytes, `${id}-stdin.txt`],
+      ["stdout", bytes, `${id}-stdout.txt`],
+      ["stderr", Buffer.from("<b>"), `${id}-stderr.txt`],
+    ] as const) {
+      const { status, headers, text } = await get(name);
+      assert.deepEqual([status, text], [200, content.toString()]);
+      assert.equal(headers["content-length"], String(content.length));
+      assert.equal(headers["content-type"], "application/octet-stream");
+      assert.equal(headers["content-disposition"], `attachment; filename="${file}"`);
+    }
+    assert.equal((await get("record")).status, 404);
+    assert.equal(
+      (await (await signedIn(running, "eve@example.com", [])).ask({ path: `${SUBMISSIONS}/${id}/files/stdout` }))
+        .status,
+      404,
+    );
+    const { json } = await ada.ask({ path: `${SUBMISSIONS}/${id}` });
+    assert.deepEqual([json.source, json.code, json.live], ["lib/run.py", "print(2)\n", false]);
+  });
+
   test("a submission has all its details, and its record as a download", async (t) => {
     const running = await startHttp(t, { open });
     const { store, submit } = running;
@@ -142,8 +176,8 @@ onEachEngine((open) => {
       ["Memory limit exceeded", "MLE", "MLE"],
     );
     assert.deepEqual(
-      json.timeline.map(({ name }: { name: string }) => name),
-      ["queued", "run", "teardown"],
+      json.timeline.map(({ step, phase }: { step: string; phase: string }) => `${step} ${phase}`),
+      ["queue wait", "execute whole", "execute teardown"],
     );
     assert.deepEqual(
       json.usage.filter(({ met }: { met: boolean }) => met).map(({ name }: { name: string }) => name),
