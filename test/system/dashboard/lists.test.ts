@@ -187,6 +187,36 @@ test("lists: found, followed, and quick to move in", async (t) => {
     },
   );
 
+  await t.test("a run opens beside the list, and j, k, Back and Esc move through them", async () => {
+    await go(SUBMISSIONS);
+    await row(passed).click();
+    const panel = (id: string) => page.getByRole("complementary", { name: `Submission ${id.slice(0, 8)}` });
+    await panel(passed).getByRole("heading", { name: /^AC/ }).waitFor();
+    assert.equal(new URL(page.url()).searchParams.get("open"), passed);
+    await row(compiled).waitFor();
+    await page.keyboard.press("j");
+    await panel(failed).waitFor();
+    await panel(failed).getByRole("button", { name: "Next" }).click();
+    await panel(compiled).getByRole("heading", { name: /^RE/ }).waitFor();
+    await page.keyboard.press("k");
+    await panel(failed).waitFor();
+    await page.reload();
+    await panel(failed).getByRole("heading", { name: /^RE/ }).waitFor();
+    assert.deepEqual(await violations(page), []);
+    await page.keyboard.press("Escape");
+    await panel(failed).waitFor({ state: "detached" });
+    await page.goBack();
+    asked.splice(0);
+    await row(passed).click();
+    await panel(passed).getByRole("heading", { name: /^AC/ }).waitFor();
+    await page.goBack();
+    await panel(passed).waitFor({ state: "detached" });
+    await row(passed).click();
+    await panel(passed).getByRole("heading", { name: /^AC/ }).waitFor();
+    assert.equal(requests(`/${passed}`).length, 1, "a run that has ended is loaded once");
+    await page.keyboard.press("Escape");
+  });
+
   await t.test("without a connection, every live page shows it with the time, and recovers by itself", async () => {
     assert.deepEqual(complaints, []);
     const proxy = await startProxy(t, club.running.port);
