@@ -104,7 +104,7 @@ export function Filters({ csv, ...filtered }: Props) {
       )}
       {active.length > 0 && (
         <>
-          {active.map(([name, value]) => (
+          {active.filter(([name]) => !OWN_FIELD.includes(name)).map(([name, value]) => (
             <Button
               key={name}
               variant="light"
@@ -125,6 +125,9 @@ export function Filters({ csv, ...filtered }: Props) {
   );
 }
 
+/** Filters that are shown by their field. */
+const OWN_FIELD = ["id", "range"];
+
 const LABELS: Readonly<Record<string, string>> = {
   verdict: "Verdict",
   cause: "Cause",
@@ -134,8 +137,6 @@ const LABELS: Readonly<Record<string, string>> = {
   project: "Project",
   key: "Key",
   problem: "Problem",
-  id: "Id",
-  range: "Time range",
   since: "From",
   until: "Until",
 };
@@ -147,7 +148,6 @@ function labelOf(name: string, value: string, { verdicts, causes }: Filtered): s
   const words: Readonly<Record<string, () => string | undefined>> = {
     verdict: () => verdicts[value] && `${value} ${verdicts[value]}`,
     cause: () => causes?.[value],
-    range: () => RANGE_OPTIONS.find((option) => option.value === value)?.label,
     since: () => `From ${Number.isNaN(Date.parse(value)) ? value : TIME.format(new Date(value))}`,
     until: () => `Until ${Number.isNaN(Date.parse(value)) ? value : TIME.format(new Date(value))}`,
   };
