@@ -1,6 +1,18 @@
 import { defineConfig } from "vite";
 import { precompress } from "./build/precompress.ts";
 
+/** Without the grammars, of which a page needs one. */
+const EDITOR = /@codemirror\/(view|state|language|commands|search)\/|@lezer\/(common|highlight|lr)\//;
+const BASE =
+  /node_modules\/(react|react-dom|scheduler|clsx|@tanstack\/(query-core|react-query|react-store|store)|@mantine\/(hooks|core\/esm\/(core|utils)))\//;
+/** Menus and dialogs. */
+const OVERLAYS =
+  /@mantine\/core\/esm\/components\/(Menu|Popover|Tooltip|Modal|ModalBase|Drawer|Floating|Overlay)\/|@floating-ui\/|react-remove-scroll|src\/pieces\/(dialog|secret)\./;
+
+function isPiece(id: string): boolean {
+  return /src\/pieces\/|@mantine\//.test(id) && !OVERLAYS.test(id);
+}
+
 export default defineConfig({
   base: "/dashboard/",
   plugins: [precompress()],
@@ -21,7 +33,15 @@ export default defineConfig({
       checks: { moduleLevelDirective: false, pluginTimings: false },
       output: {
         // One file for the code that pages share; otherwise a page would need thirty requests.
-        codeSplitting: { groups: [{ name: "pieces", test: /src\/pieces\/|@mantine\//, minShareCount: 2 }] },
+        codeSplitting: {
+          groups: [
+            { name: "codemirror", test: EDITOR, priority: 4 },
+            { name: "base", test: BASE, priority: 3 },
+            { name: "pieces", test: isPiece, minShareCount: 5, priority: 2 },
+            // Which pages load when they are opened.
+            { name: "overlays", test: OVERLAYS, priority: 1, minShareCount: 2 },
+          ],
+        },
       },
     },
   },

@@ -1,5 +1,6 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
 import { asking, CHOICES, part } from "../api.ts";
 import { Older } from "../pieces/older.tsx";
 import { useParts } from "../pieces/parts.ts";
@@ -37,8 +38,10 @@ export function FilterFields({ verdicts, causes, search, onChange, children }: F
   const named = ({ id, name }: { id: string; name: string }): Option => ({ value: id, label: name });
   const ofProjects = projects.data?.flatMap((page) => page.projects) ?? [];
   const ofKeys = keys.data?.flatMap((page) => page.keys) ?? [];
+  const first = useRef<HTMLDivElement>(null);
+  useEffect(() => first.current?.querySelector("select")?.focus(), []);
   return (
-    <div className={css.fields}>
+    <div ref={first} className={css.fields}>
       {choice(
         "verdict",
         "Verdict",

@@ -1,5 +1,6 @@
-import { Button, NativeSelect, Popover, TextInput } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import { Button, NativeSelect, TextInput } from "@mantine/core";
+import { useClickOutside } from "@mantine/hooks";
+import { type ReactNode, useRef, useState } from "react";
 import { Icon } from "../pieces/icon.tsx";
 import { useShortcuts } from "../shell/shortcuts.ts";
 import { FilterFields } from "./filter-fields.tsx";
@@ -33,6 +34,10 @@ const BEGINNING =
 export function Filters({ csv, ...filtered }: Props) {
   const { what, search, onChange } = filtered;
   const [isOpen, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  const outside = useClickOutside<HTMLDivElement>(({ target }) => {
+    if (!(target instanceof Node && button.current?.contains(target))) setOpen(false);
+  });
   const set = (changes: Search) => onChange({ ...search, ...changes });
   useShortcuts({ "/": () => document.getElementById("find-by-id")?.focus() });
   const active = filtersIn(search);
@@ -71,24 +76,30 @@ export function Filters({ csv, ...filtered }: Props) {
         }}
         data={[{ value: "", label: "Any time" }, ...RANGE_OPTIONS, { value: "custom", label: "Custom" }]}
       />
-      <Popover
-        opened={isOpen}
-        onChange={setOpen}
-        position="bottom-start"
-        withinPortal={false}
-        width="min(34rem, calc(100vw - 2rem))"
-        trapFocus
-        returnFocus
+      <Button
+        ref={button}
+        variant="default"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+        leftSection={<Icon name="filter" size={16} />}
       >
-        <Popover.Target>
-          <Button variant="default" onClick={() => setOpen(!isOpen)} leftSection={<Icon name="filter" size={16} />}>
-            Filter
-          </Button>
-        </Popover.Target>
-        <Popover.Dropdown aria-label={`Filters of the ${what}s`}>
+        Filter
+      </Button>
+      {isOpen && (
+        // biome-ignore lint/a11y/noNoninteractiveElementInteractions: Escape, as in a menu
+        <section
+          ref={outside}
+          className={css.dropdown}
+          aria-label={`Filters of the ${what}s`}
+          onKeyDown={({ key }) => {
+            if (key !== "Escape") return;
+            setOpen(false);
+            button.current?.focus();
+          }}
+        >
           <FilterFields {...filtered} />
-        </Popover.Dropdown>
-      </Popover>
+        </section>
+      )}
       <Views what={what} search={search} onChange={onChange} />
       {csv && (
         <Button
@@ -104,18 +115,20 @@ export function Filters({ csv, ...filtered }: Props) {
       )}
       {active.length > 0 && (
         <>
-          {active.filter(([name]) => !OWN_FIELD.includes(name)).map(([name, value]) => (
-            <Button
-              key={name}
-              variant="light"
-              size="compact-sm"
-              aria-label={`Remove the filter ${labelOf(name, value, filtered)}`}
-              rightSection={<Icon name="cross" size={12} />}
-              onClick={() => set({ [name]: undefined })}
-            >
-              {labelOf(name, value, filtered)}
-            </Button>
-          ))}
+          {active
+            .filter(([name]) => !OWN_FIELD.includes(name))
+            .map(([name, value]) => (
+              <Button
+                key={name}
+                variant="light"
+                size="compact-sm"
+                aria-label={`Remove the filter ${labelOf(name, value, filtered)}`}
+                rightSection={<Icon name="cross" size={12} />}
+                onClick={() => set({ [name]: undefined })}
+              >
+                {labelOf(name, value, filtered)}
+              </Button>
+            ))}
           <Button variant="subtle" size="compact-sm" onClick={() => onChange({ order: search.order })}>
             Clear
           </Button>

@@ -1,82 +1,52 @@
-import { Button, Menu, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { useState } from "react";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form, text } from "../pieces/form.tsx";
+import { Button } from "@mantine/core";
+import { lazy, useState } from "react";
+import { Later } from "../pieces/later.tsx";
 import type { Search } from "./search.ts";
 
 /** Of each list, in this browser. */
 const MAX_VIEWS = 20;
-const MAX_NAME = 40;
+export const MAX_NAME = 40;
 
-interface View {
+export interface View {
   readonly name: string;
   readonly search: Search;
 }
 
-interface Props {
+export interface ViewsProps {
   /** A row of the list, as a noun. */
   readonly what: string;
   readonly search: Search;
   readonly onChange: (search: Search) => void;
 }
 
+const load = () => import("./views-menu.tsx");
+const ViewsMenu = lazy(load);
+
 /** Filters with a name, kept in this browser. */
-export function Views({ what, search, onChange }: Props) {
-  const stored = `assay-views-${what}`;
+export function Views(props: ViewsProps) {
+  const stored = `assay-views-${props.what}`;
   const [views, setViews] = useState(() => read(stored));
-  const [isNaming, { open, close }] = useDisclosure();
   const keep = (next: readonly View[]) => {
-    localStorage.setItem(stored, JSON.stringify(next));
-    setViews(next);
+    const kept = next.slice(-MAX_VIEWS);
+    localStorage.setItem(stored, JSON.stringify(kept));
+    setViews(kept);
   };
-  const shown = views.find((view) => isSame(view.search, search));
-  const save = (form: FormData) => {
-    const name = text(form, "name");
-    keep([...views.filter((view) => view.name !== name), { name, search }].slice(-MAX_VIEWS));
-    close();
-  };
+  const shown = views.find((view) => isSame(view.search, props.search));
   return (
-    <>
-      <Menu position="bottom-start">
-        <Menu.Target>
-          <Button variant="default">{shown ? shown.name : "Views"}</Button>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {views.length === 0 && <Menu.Label>No saved views</Menu.Label>}
-          {views.map((view) => (
-            <Menu.Item key={view.name} onClick={() => onChange(view.search)}>
-              {view.name}
-            </Menu.Item>
-          ))}
-          <Menu.Divider />
-          <Menu.Item onClick={open}>Save these filters as a view</Menu.Item>
-          {shown && (
-            <Menu.Item onClick={() => keep(views.filter((view) => view !== shown))}>{`Remove ${shown.name}`}</Menu.Item>
-          )}
-        </Menu.Dropdown>
-      </Menu>
-      {isNaming && (
-        <Dialog title="Save view" onClose={close}>
-          <Form submit="Save view" busy={false} error={null} onSubmit={save} onCancel={close}>
-            <TextInput
-              label="Name"
-              name="name"
-              required
-              maxLength={MAX_NAME}
-              pattern=".*\S.*"
-              autoComplete="off"
-              data-autofocus
-              description="A view of the same name is replaced."
-            />
-          </Form>
-        </Dialog>
+    <Later
+      load={load}
+      button={(handlers) => (
+        <Button variant="default" aria-haspopup="menu" {...handlers}>
+          {shown ? shown.name : "Views"}
+        </Button>
       )}
-    </>
+    >
+      <ViewsMenu views={views} keep={keep} {...props} />
+    </Later>
   );
 }
 
-function isSame(one: Search, other: Search): boolean {
+export function isSame(one: Search, other: Search): boolean {
   const sorted = (search: Search) =>
     JSON.stringify(
       Object.entries(search)
