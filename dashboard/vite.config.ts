@@ -37,7 +37,7 @@ export default defineConfig({
           groups: [
             { name: "codemirror", test: EDITOR, priority: 4 },
             { name: "base", test: BASE, priority: 3 },
-            { name: "pieces", test: isPiece, minShareCount: 5, priority: 2 },
+            { name: "pieces", test: isPiece, minShareCount: 4, priority: 2 },
             // Which pages load when they are opened.
             { name: "overlays", test: OVERLAYS, priority: 1, minShareCount: 2 },
           ],

@@ -86,7 +86,6 @@ export function Filters({ csv, ...filtered }: Props) {
         Filter
       </Button>
       {isOpen && (
-        // biome-ignore lint/a11y/noNoninteractiveElementInteractions: Escape, as in a menu
         <section
           ref={outside}
           className={css.dropdown}

@@ -6,15 +6,17 @@ import { inside } from "./inside.ts";
 
 /** Of a cold page with its data, without the editor, which comes later. */
 const BUDGET_BYTES = 200_000;
-const OF_THE_EDITOR = /codemirror|code-mirror|editor|viewer|\/lang-|\/dist-/i;
+/** CodeMirror with a grammar. */
+const OF_THE_EDITOR = /assets\/(codemirror|code-mirror|dist|shown)/;
 
-/** First paint of a cold page on a machine of two cores without load, where that of an almost empty page takes BLANK_MS. */
+/**
+ * The first paint of a cold page. On a busy machine, the page of the documents, which has no script, takes longer than BLANK_MS, and
+ * all pages may take longer in proportion.
+ */
 const PAINT_MS = 400;
-const BLANK_MS = 60;
-/** Each page is opened this often; the fastest counts, because other work only delays it. */
+const BLANK_MS = 100;
+/** A page that was late once is opened again: other work only delays a paint. */
 const TRIES = 3;
-
-const BLANK = "/docs/icon.svg";
 
 test("every page, cold: at most 200 kB without the editor, and painted within 400 ms", async (t) => {
   const { page, club, origin } = await inside(t);
@@ -24,19 +26,29 @@ test("every page, cold: at most 200 kB without the editor, and painted within 40
   for (let n = 0; n < 60; n++) id = (await submit({ language: "python", code: "print(1)" }, { key })).json.id;
   await runPending(store);
   const places = [
-    ...["/", "/submissions", `/submissions/${id}`, `/submissions?open=${id}`, "/judgements", "/problems", "/playground"],
+    ...[
+      "/",
+      "/submissions",
+      `/submissions/${id}`,
+      `/submissions?open=${id}`,
+      "/judgements",
+      "/problems",
+      "/playground",
+    ],
     ...["/projects", `/projects/${club.projectId}`, "/keys", "/webhooks", "/languages", "/nodes", "/members", "/audit"],
     "/profile",
   ];
   for (const place of places) {
-    let [bytes, paint, blank] = [0, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-    for (let at = 0; at < TRIES; at++) {
-      blank = Math.min(blank, (await cold(page, `${origin}/docs/`)).paint);
-      const now = await cold(page, `${origin}/dashboard${place}`);
-      paint = Math.min(paint, now.paint);
-      bytes = Math.max(bytes, now.bytes);
+    let late = "";
+    for (let tries = 0; tries === 0 || (late && tries < TRIES); tries++) {
+      const blank = (await cold(page, `${origin}/docs/`)).paint;
+      const { bytes, paint } = await cold(page, `${origin}/dashboard${place}`);
+      t.diagnostic(`${place}: ${bytes} bytes, ${Math.round(paint)} ms, the documents ${Math.round(blank)} ms`);
+      assert.ok(bytes < BUDGET_BYTES, `${place}: ${bytes} of ${BUDGET_BYTES} bytes`);
+      const allowed = PAINT_MS * Math.max(1, blank / BLANK_MS);
+      late = paint > allowed ? `${place}: painted after ${paint} of ${allowed} ms` : "";
     }
-    console.log(place, bytes, Math.round(paint), Math.round(blank));
+    assert.equal(late, "");
   }
 });
 
@@ -55,8 +67,9 @@ async function cold(page: Page, address: string): Promise<{ readonly bytes: numb
   await page.getByRole("heading", { level: 1 }).first().waitFor();
   await page.locator('[aria-busy="true"]').first().waitFor({ state: "detached" });
   await page.waitForTimeout(250);
-  const paint = await page.evaluate<number>(`performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Infinity`);
-  if (process.env.DBG && address.includes("/dashboard")) console.log([...urls.values()].map((u) => u.replace(/.*dashboard/, "")).join("\n   "));
+  const paint = await page.evaluate<number>(
+    `performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Infinity`,
+  );
   await session.detach();
   return { bytes, paint };
 }
