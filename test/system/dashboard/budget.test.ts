@@ -7,7 +7,7 @@ import { inside } from "./inside.ts";
 /** Of a cold page with its data, without the editor, which comes later. */
 const BUDGET_BYTES = 200_000;
 /** CodeMirror with a grammar. */
-const OF_THE_EDITOR = /assets\/(codemirror|code-mirror|dist|shown)/;
+const OF_THE_EDITOR = /assets\/(codemirror|code-mirror|editor|dist|shown)/;
 
 /**
  * The first paint of a cold page. On a busy machine, the page of the documents, which has no script, takes longer than BLANK_MS, and
@@ -30,7 +30,7 @@ test("every page, cold: at most 200 kB without the editor, and painted within 40
       "/",
       "/submissions",
       `/submissions/${id}`,
-      `/submissions?open=${id}`,
+     
       "/judgements",
       "/problems",
       "/playground",
