@@ -5,6 +5,7 @@ import { lazy, Suspense, useId, useRef, useState } from "react";
 import type { Language } from "../../../src/http/dashboard/api/languages.ts";
 import { change } from "../api.ts";
 import { Editor } from "../editor/editor.tsx";
+import type { Chosen } from "../editor/look-at.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { Empty, Trouble } from "../pieces/query-boundary.tsx";
 import { useChoiceOfAccounts, usePerson } from "../session.ts";
@@ -55,7 +56,7 @@ export function Playground({ languages, now }: Props) {
     if (judged) judge.mutate({ what: judged, on: placeOf(now) });
     else run.mutate();
   };
-  const [look, lookAt] = useState<{ readonly line: number } | null>(null);
+  const [look, lookAt] = useState<Chosen | null>(null);
   const profileLabel = useId();
   const resultLabel = useId();
   return (
@@ -136,7 +137,7 @@ export function Playground({ languages, now }: Props) {
           <VisuallyHidden component="h2" id={resultLabel}>
             Result
           </VisuallyHidden>
-          <Result of={now} onLine={(line) => lookAt({ line })} />
+          <Result of={now} onLine={(line) => lookAt({ line, isAsked: true })} />
         </section>
         <section className={css.api}>
           <h2>By the API</h2>

@@ -13,29 +13,24 @@ import css from "./run-view.module.css";
 
 interface Props {
   readonly of: SubmissionDetail;
-  readonly isOpen: boolean;
   readonly tab: string | undefined;
   readonly onTab: ((tab: string) => void) | undefined;
 }
 
-/** The rest, one at a time. */
-export function RunTabs({ of: detail, isOpen, tab, onTab }: Props) {
+/** The rest of a run that has ended, one at a time. */
+export function RunTabs({ of: detail, tab, onTab }: Props) {
   const [own, setOwn] = useState<string>();
   const { explanation, proofs, deliveries } = detail;
   const tabs: readonly (readonly [name: string, title: string, content: () => ReactNode])[] = [
     ...(explanation && explanation.whyNot.length > 0
       ? [["why", "Why not…", () => <WhyNot of={explanation} />] as const]
       : []),
-    ...(isOpen
-      ? []
-      : ([
-          ["evidence", "Evidence", () => <Proven of={proofs} />],
-          [
-            "deliveries",
-            deliveries.length === 0 ? "Deliveries" : `Deliveries (${deliveries.length})`,
-            () => <Deliveries of={detail} />,
-          ],
-        ] as const)),
+    ["evidence", "Evidence", () => <Proven of={proofs} />],
+    [
+      "deliveries",
+      deliveries.length === 0 ? "Deliveries" : `Deliveries (${deliveries.length})`,
+      () => <Deliveries of={detail} />,
+    ],
     ["record", "Raw record", () => <RawRecord of={detail} />],
   ];
   const wanted = tab ?? own;

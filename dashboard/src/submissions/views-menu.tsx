@@ -2,7 +2,7 @@ import { Button, Menu, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Dialog } from "../pieces/dialog.tsx";
 import { Form, text } from "../pieces/form.tsx";
-import { isSame, MAX_NAME, type View, type ViewsProps } from "./views.tsx";
+import { isSame, MAX_NAME, type View, type ViewsProps } from "./stored-views.ts";
 
 interface Props extends ViewsProps {
   readonly views: readonly View[];

@@ -30,7 +30,7 @@ test("every page, cold: at most 200 kB without the editor, and painted within 40
       "/",
       "/submissions",
       `/submissions/${id}`,
-     
+
       "/judgements",
       "/problems",
       "/playground",

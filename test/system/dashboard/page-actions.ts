@@ -37,6 +37,11 @@ export async function filter(page: Page, label: string, value: string | { readon
   await page.getByLabel(label, { exact: true }).waitFor({ state: "detached" });
 }
 
+/** The lines that a viewer or editor shows. */
+export async function linesOf(box: ReturnType<Page["getByRole"]>): Promise<string> {
+  return (await box.locator(".cm-line").allTextContents()).join("\n");
+}
+
 /** Both themes and the width of a phone, with pictures for people to look at. */
 export async function looksGood(page: Page, what: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {

@@ -7,7 +7,9 @@ import { TOO_LONG } from "../../support/engine/long.ts";
 import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
 import { place, receiverSettings } from "../faults/places.ts";
 import { screenshot, type Visitor, violations, visit } from "./browser.ts";
-import { DESK, filter, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
+
+import { DESK, filter, linesOf, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
+
 import { verifyPackage } from "./verify-package.ts";
 
 /** So slow that half of its output is visible before the rest exists. */
@@ -145,16 +147,16 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await go("Playground");
     const program = page.getByRole("textbox", { name: "Program" });
     const result = page.getByRole("region", { name: "Result" });
-    const output = result.getByRole("region", { name: "Standard output" });
+    const output = result.getByRole("textbox", { name: "Standard output" });
     await page.getByLabel("Language").selectOption("python");
     await program.click();
     await page.keyboard.press("Control+a");
     await page.keyboard.insertText(SLOW);
     await page.keyboard.press("Control+Enter");
     await output.getByText("one").waitFor();
-    assert.equal(await output.textContent(), "one\n");
+    assert.equal(await linesOf(output), "one\n");
     await result.getByRole("heading", { name: "Accepted", exact: true }).waitFor();
-    assert.equal(await output.textContent(), "one\ntwo\n");
+    assert.equal(await linesOf(output), "one\ntwo\n");
     await looksGood(page, "playground");
   });
 
@@ -211,8 +213,9 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await rows.nth(2).waitFor({ state: "detached" });
     await rows.nth(1).getByRole("link").click();
     await page.getByRole("link", { name: "Open page" }).click();
+    await heading("Memory limit exceeded");
     await settled();
-    await page.getByRole("heading", { name: "Memory limit exceeded" }).waitFor();
+    await page.getByRole("tab", { name: "Evidence" }).click();
     const evidence = page.getByRole("table", { name: "Evidence" }).getByRole("row");
     const row = evidence.filter({ hasText: "oom_kill_events" });
     assert.match((await row.textContent()) ?? "", /oom_kill_events\s*[1-9]/);
