@@ -142,7 +142,7 @@ test("judgements: list and page", async (t) => {
     await selected.getByRole("heading", { name: "Test 3" }).waitFor();
     await cell("Test 4: WA wrong answer").click();
     await selected
-      .getByText("Truncated: output beyond the limit was discarded. Only the first 64 KiB of 97.7 KiB.")
+      .getByText("Cut off: output beyond the limit was discarded. Only the first 64 KiB of 97.7 KiB.")
       .waitFor();
     await selected.getByText("Only the first 64 KiB of each are compared.").waitFor();
     await looksGood(page, "judgement-truncated");

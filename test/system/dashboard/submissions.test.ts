@@ -132,7 +132,7 @@ test("submissions: search and detail pages", async (t) => {
       await rows.nth(2).getByRole("link").textContent(),
     );
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Runtime error" }).waitFor();
+    await page.waitForURL(({ pathname }) => /\/submissions\/[0-9a-f-]{36}$/.test(pathname));
   });
 
   await t.test("explains why a run is MLE and not RE, with the evidence", async () => {
