@@ -20,6 +20,7 @@ import type {
 } from "../../src/http/dashboard/api/judgements.ts";
 import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "../../src/http/dashboard/api/keys.ts";
 import type { Language } from "../../src/http/dashboard/api/languages.ts";
+import type { Total } from "../../src/http/dashboard/api/lists.ts";
 import type {
   Invitations,
   Link,
@@ -56,6 +57,7 @@ import type {
   SubmissionDetail,
   Submissions,
 } from "../../src/http/dashboard/api/submissions.ts";
+import { lost, seen } from "./connection.ts";
 
 /**
  * The client of the API and the only file with its paths: `asking` has the queries, cached by TanStack Query under path
@@ -75,6 +77,11 @@ export class Refusal extends Error {
 /** Whether the id is unknown or invalid. */
 export function isNotThere(error: unknown): boolean {
   return error instanceof Refusal && (error.status === 404 || error.status === 400);
+}
+
+/** Whether the service did not answer, which every page shows (shell/offline.tsx). */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof Refusal && error.status === 0;
 }
 
 export const API = "/dashboard/api";
@@ -115,6 +122,7 @@ export const asking = {
     }),
   deliveriesOf: (id: string) => question<readonly Delivery[]>(`/submissions/${encodeURIComponent(id)}/deliveries`),
   submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
+  total: (list: "/submissions" | "/judgements", search: Parameters) => question<Total>(`${list}/total`, search),
 };
 
 /** Number of options of a select: the maximum page size of the API. */
@@ -131,8 +139,8 @@ export const part = {
   endpoints: (project?: string, before?: string) => get<Endpoints>("/endpoints", { project, before }),
   deliveries: (endpoint: string, before?: string) => get<Deliveries>("/deliveries", { endpoint, before }),
   audit: (account?: string, before?: string) => get<Audit>("/audit", { account, before, limit: 100 }),
-  submissions: (search: Parameters, before?: string) =>
-    get<Submissions>("/submissions", { ...search, before, limit: 50 }),
+  submissions: (search: Parameters, before?: string, limit = 50) =>
+    get<Submissions>("/submissions", { ...search, before, limit }),
   judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before }),
   problems: (account?: string, before?: string, limit?: number) =>
     get<ProblemList>("/problems", { account, before, limit }),
@@ -185,8 +193,39 @@ function question<T>(path: string, parameters: Parameters = {}) {
   });
 }
 
-function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
-  return fetched<T>(`${API}${path}${queryOf(parameters)}`, signal ? { signal } : {});
+/** An address of the API for links and streams. */
+export function addressOf(path: string, parameters: Parameters = {}): string {
+  return `${API}${path}${queryOf(parameters)}`;
+}
+
+/** Answers with their tags, least recently used first: an unchanged answer is not sent again. Only in memory, unlike the browser's cache. */
+const answers = new Map<string, { readonly tag: string; readonly data: unknown; readonly length: number }>();
+const MAX_LENGTH = 8_000_000;
+
+async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+  const address = addressOf(path, parameters);
+  const known = answers.get(address);
+  answers.delete(address);
+  const response = await reached(address, {
+    ...(signal && { signal }),
+    ...(known && { headers: { "if-none-match": known.tag } }),
+  });
+  const isKnown = response.status === 304 && known !== undefined;
+  const text = isKnown ? "" : await textOf(response);
+  const data = isKnown ? (known.data as T) : answered<T>(response.status, text);
+  const tag = response.headers.get("etag");
+  if (tag) remember(address, isKnown ? known : { tag, data, length: text.length });
+  return data;
+}
+
+function remember(address: string, answer: NonNullable<ReturnType<typeof answers.get>>): void {
+  answers.set(address, answer);
+  let sum = [...answers.values()].reduce((all, { length }) => all + length, 0);
+  for (const [oldest, { length }] of answers) {
+    if (sum <= MAX_LENGTH) return;
+    answers.delete(oldest);
+    sum -= length;
+  }
 }
 
 function queryOf(parameters: Parameters): string {
@@ -202,11 +241,29 @@ function send<T>(method: string, path: string, body: unknown = {}): Promise<T> {
 }
 
 async function fetched<T>(path: string, init: RequestInit): Promise<T> {
-  const answer = await fetch(path, init).catch((error: Error) => {
-    if (error.name === "AbortError") throw error;
-    throw new Refusal(0, UNREACHABLE);
-  });
-  return answered<T>(answer.status, await answer.text());
+  const answer = await reached(path, init);
+  return answered<T>(answer.status, await textOf(answer));
+}
+
+/** Statuses of a proxy without an answer of the service. */
+const NO_ANSWER = [502, 504];
+
+async function reached(path: string, init: RequestInit): Promise<Response> {
+  const answer = await fetch(path, init).catch(unanswered);
+  if (NO_ANSWER.includes(answer.status)) lost();
+  else seen();
+  return answer;
+}
+
+/** The connection can also be lost within the body. */
+function textOf(answer: Response): Promise<string> {
+  return answer.text().catch(unanswered);
+}
+
+function unanswered(error: Error): never {
+  if (error.name === "AbortError") throw error;
+  lost();
+  throw new Refusal(0, UNREACHABLE);
 }
 
 interface Progress {
@@ -220,7 +277,13 @@ interface Progress {
 function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): Promise<T> {
   const request = new XMLHttpRequest();
   const ended = new Promise<T>((resolve, reject) => {
-    request.onload = () => resolve(answered<T>(request.status, request.responseText));
+    request.onload = () => {
+      try {
+        resolve(answered<T>(request.status, request.responseText));
+      } catch (error) {
+        reject(error);
+      }
+    };
     request.onerror = () => reject(new Refusal(0, UNREACHABLE));
     request.onabort = () => reject(new Refusal(0, "the upload was cancelled"));
   });
@@ -232,7 +295,7 @@ function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): P
   return ended;
 }
 
-async function answered<T>(status: number, text: string): Promise<T> {
+function answered<T>(status: number, text: string): T {
   if (status >= 200 && status < 300) return (text === "" ? undefined : JSON.parse(text)) as T;
   throw new Refusal(status, refusalIn(text) ?? `the service returned status ${status}`);
 }

@@ -70,7 +70,8 @@ const audit = createRoute({
 const submissions = createRoute({
   getParentRoute: () => inside,
   path: "/submissions",
-  validateSearch: (search): Search => texts(search, SEARCHED),
+  /** The filters, and the run beside the list. */
+  validateSearch: (search): Search & { open?: string | undefined } => texts(search, [...SEARCHED, "open"]),
   component: lazyRouteComponent(() => import("./submissions/submissions-page.tsx"), "SubmissionsPage"),
 });
 

@@ -1,4 +1,4 @@
-import { ActionIcon, Tooltip } from "@mantine/core";
+import { ActionIcon } from "@mantine/core";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { copy } from "../pieces/copyable.tsx";
 import { Icon, type IconName } from "../pieces/icon.tsx";
@@ -61,19 +61,18 @@ export function Viewer({ head, download, original, isLive = false, ...text }: Pr
         <Tool icon="wrap" label={`Wrap lines of ${label}`} isOn={wrap} onClick={() => setWrap(!wrap)} />
         <Tool icon="copy" label={`Copy ${label}`} onClick={() => copy(original, label)} />
         {download && (
-          <Tooltip label={`Download ${label}`}>
-            <ActionIcon
-              component="a"
-              href={download}
-              download
-              variant="subtle"
-              color="gray"
-              size="md"
-              aria-label={`Download ${label}`}
-            >
-              <Icon name="download" size={16} />
-            </ActionIcon>
-          </Tooltip>
+          <ActionIcon
+            component="a"
+            href={download}
+            download
+            title={`Download ${label}`}
+            variant="subtle"
+            color="gray"
+            size="md"
+            aria-label={`Download ${label}`}
+          >
+            <Icon name="download" size={16} />
+          </ActionIcon>
         )}
       </div>
       <div className={css.editor} data-viewer>
@@ -103,17 +102,16 @@ interface ToolProps {
 
 function Tool({ icon, label, isOn, onClick }: ToolProps) {
   return (
-    <Tooltip label={label}>
-      <ActionIcon
-        variant={isOn ? "light" : "subtle"}
-        color={isOn ? "teal" : "gray"}
-        size="md"
-        aria-label={label}
-        aria-pressed={isOn}
-        onClick={onClick}
-      >
-        <Icon name={icon} size={16} />
-      </ActionIcon>
-    </Tooltip>
+    <ActionIcon
+      variant={isOn ? "light" : "subtle"}
+      color={isOn ? "teal" : "gray"}
+      size="md"
+      title={label}
+      aria-label={label}
+      aria-pressed={isOn}
+      onClick={onClick}
+    >
+      <Icon name={icon} size={16} />
+    </ActionIcon>
   );
 }

@@ -4,10 +4,12 @@ import type { LongAnswers } from "../long-answers.ts";
 import { Watching } from "../run-events.ts";
 import { accountRoutes } from "./accounts.ts";
 import { auditRoutes } from "./audit.ts";
+import { compactAnswers } from "./compact.ts";
 import { compareRoute } from "./compare.ts";
 import { deliveryRoutes } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { endpointRoutes } from "./endpoints.ts";
+import { exportRoute } from "./export.ts";
 import { fileRoutes } from "./files.ts";
 import { healthRoutes } from "./health.ts";
 import { invitationRoutes } from "./invitations.ts";
@@ -34,7 +36,7 @@ import { signInRoutes } from "./sign-in.ts";
 import { submissionRoutes } from "./submissions.ts";
 import { tierRoutes } from "./tiers.ts";
 
-/** Runs and judgements that a person can watch at once. Each holds a connection, and connections per address are limited. */
+/** Runs, judgements and lists that a person can watch at once. Each holds a connection, and connections per address are limited. */
 const MAX_WATCHED = 8;
 
 interface Shared {
@@ -55,6 +57,7 @@ export function dashboardRoutes(
   const watching = new Watching(MAX_WATCHED);
   const provider = d.provider && new Provider(d.provider);
   const door = { store, guard, passwords: new Passwords(store), provider };
+  compactAnswers(server);
   fileRoutes(server, d.dashboardDir);
   signInRoutes(server, door);
   providerRoutes(server, door, log);
@@ -62,11 +65,12 @@ export function dashboardRoutes(
   meRoutes(server, door);
   memberRoutes(server, d);
   overviewRoutes(server, d);
-  submissionRoutes(server, d, answers);
+  submissionRoutes(server, d, answers, watching, ended);
+  exportRoute(server, d, answers);
   playgroundRoutes(server, d, answers);
   runPartRoutes(server, d, answers);
   liveRoute(server, d, answers, watching, ended);
-  judgementRoutes(server, d, answers);
+  judgementRoutes(server, d, answers, watching, ended);
   judgingRoutes(server, d, answers);
   compareRoute(server, d, answers);
   judgementLiveRoute(server, d, answers, watching, ended);

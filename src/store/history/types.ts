@@ -116,7 +116,7 @@ export interface Beginning {
 }
 
 /** A search for judgements. */
-export interface JudgedSearch extends Search {
+export interface JudgedSearch extends Omit<Search, "cause"> {
   /** Id of a problem, which can have been deleted. */
   readonly problemId?: string | undefined;
 }
@@ -125,7 +125,10 @@ export interface Search {
   /** Null for all. */
   readonly accountIds: readonly string[] | null;
   readonly id?: string | undefined;
+  /** The first characters of an id, in the form of a UUID. */
+  readonly prefix?: string | undefined;
   readonly verdict?: string | undefined;
+  readonly cause?: string | undefined;
   readonly status?: string | undefined;
   readonly language?: string | undefined;
   readonly keyId?: string | undefined;
@@ -133,7 +136,15 @@ export interface Search {
   /** Lower bound of the time of acceptance. */
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
+  /** The newest first, by default. */
+  readonly order?: "newest" | "oldest" | undefined;
   /** `next` of the previous search. */
   readonly before?: number | undefined;
   readonly max: number;
+}
+
+export interface Total {
+  readonly matches: number;
+  /** False: there can be more, among rows that were not counted. */
+  readonly isWhole: boolean;
 }

@@ -195,9 +195,17 @@ async function look(
   assert.ok(await store.records.read(id, null));
   for (const accountIds of [null, [accountId]]) {
     const times = { sinceMs: clock.nowMs - 60_000, untilMs: clock.nowMs + 1 };
-    const filters = [{ keyId, verdict: "AC" }, times, { id }];
+    const prefix = id.slice(0, 8);
+    const filters = [
+      { keyId, verdict: "AC" },
+      times,
+      { id },
+      { prefix, keyId },
+      { order: "oldest" as const, cause: "oom_kill" },
+    ];
     for (const one of filters) await store.records.search({ accountIds, max: 5, ...one });
     await store.records.search({ accountIds, max: 5, before: 1_000, verdict: "MLE" });
+    await store.records.count({ accountIds, max: 1, verdict: "MLE", keyId });
   }
 }
 

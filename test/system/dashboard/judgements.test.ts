@@ -7,7 +7,7 @@ import { runPending } from "../../support/http/running.ts";
 import { report, signalled } from "../../support/verdict/reports.ts";
 import { violations } from "./browser.ts";
 import { type Inside, inside } from "./inside.ts";
-import { looksGood } from "./page-actions.ts";
+import { filter, looksGood } from "./page-actions.ts";
 
 const COURSE = {
   compileMs: null,
@@ -95,7 +95,7 @@ test("judgements: list and page", async (t) => {
     assert.match(await text(1), new RegExp(`^WA wrong answer ${failing.slice(0, 8)} 1 of 10 1 python shop grader`));
     assert.match(await text(2), new RegExp(`^AC accepted ${good.slice(0, 8)} 1 of 1 1 c shop grader`));
     await looksGood(page, "judgements");
-    await page.getByLabel("Verdict").selectOption("WA");
+    await filter(page, "Verdict", "WA");
     await rows.nth(2).waitFor({ state: "detached" });
     assert.equal(new URL(page.url()).search, "?verdict=WA");
     await page.goBack();

@@ -7,7 +7,9 @@ import { TOO_LONG } from "../../support/engine/long.ts";
 import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
 import { place, receiverSettings } from "../faults/places.ts";
 import { screenshot, type Visitor, violations, visit } from "./browser.ts";
-import { DESK, linesOf, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
+
+import { DESK, filter, linesOf, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
+
 import { verifyPackage } from "./verify-package.ts";
 
 /** So slow that half of its output is visible before the rest exists. */
@@ -206,10 +208,11 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
 
   await t.test("a run has a page with all of its evidence, and can be run again there", async () => {
     await go("Submissions");
-    await page.getByLabel("Verdict").selectOption("MLE");
+    await filter(page, "Verdict", "MLE");
     const rows = page.getByRole("table", { name: "Submissions" }).getByRole("row");
     await rows.nth(2).waitFor({ state: "detached" });
     await rows.nth(1).getByRole("link").click();
+    await page.getByRole("link", { name: "Open page" }).click();
     await heading("Memory limit exceeded");
     await settled();
     await page.getByRole("tab", { name: "Evidence" }).click();
