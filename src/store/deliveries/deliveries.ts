@@ -19,6 +19,7 @@ import {
   replayFailed,
 } from "./replay.ts";
 import type { Delivery, DeliveryClaim, Message, RecentDeliveries, ReplayBounds } from "./types.ts";
+import { insertUncountedDeliveries } from "./uncounted.ts";
 
 /**
  * The outbox. The transaction that ends a submission inserts a row for each active endpoint of its
@@ -211,9 +212,10 @@ async function recordAttempt(
       next_at: again ? next.atMs : null,
       ended_at: again ? null : nowMs,
     })
-    .returning("seq")
+    .returning(["seq", "endpoint_id"])
     .executeTakeFirst();
   if (!row) return false;
+  if (!again) await insertUncountedDeliveries(trx, [row], next.state, nowMs);
   await trx
     .insertInto("attempts")
     .values({
