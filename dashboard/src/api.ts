@@ -29,7 +29,8 @@ import type {
   NewInvitation,
 } from "../../src/http/dashboard/api/members.ts";
 import type { Node } from "../../src/http/dashboard/api/nodes.ts";
-import type { Health, Now, Overview, Window } from "../../src/http/dashboard/api/overview.ts";
+import type { FirstSteps } from "../../src/http/dashboard/api/first-steps.ts";
+import type { Health, Now, Overview, Use } from "../../src/http/dashboard/api/overview.ts";
 import type { Problem } from "../../src/http/dashboard/api/problem.ts";
 import type { ImportedProblem, ProblemDetail, ProblemList } from "../../src/http/dashboard/api/problems.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "../../src/http/dashboard/api/projects.ts";
@@ -89,9 +90,12 @@ export const asking = {
       queryKey: ["/invitations/look", token],
       queryFn: () => send<Invitation>("POST", "/invitations/look", { token }),
     }),
-  overview: (window: Window, account?: string) => question<Overview>("/overview", { window, account }),
+  overview: (which: Parameters) => question<Overview>("/overview", which),
+  use: (which: Parameters) => question<Use>("/use", which),
+  firstSteps: (account?: string) => question<FirstSteps>("/first-steps", { account }),
   now: (account?: string) => question<Now>("/overview/now", { account }),
   health: () => question<Health>("/health"),
+  key: (id: string) => question<Key>(`/keys/${encodeURIComponent(id)}`),
   project: (id: string) => question<Project>(`/projects/${encodeURIComponent(id)}`),
   endpoint: (id: string) => question<Endpoint>(`/endpoints/${encodeURIComponent(id)}`),
   languages: () => question<readonly Language[]>("/languages"),

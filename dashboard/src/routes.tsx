@@ -7,8 +7,8 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { WINDOWS, type Window } from "../../src/http/dashboard/api/overview.ts";
 import { asking } from "./api.ts";
+import { overviewSearch } from "./overview/search.ts";
 import { Broken, NotFoundPage } from "./pieces/not-found-page.tsx";
 import { queries } from "./queries.ts";
 import { Shell } from "./shell/shell.tsx";
@@ -52,11 +52,7 @@ const page = <const P extends string>(path: P, component: ReturnType<typeof lazy
 const overview = createRoute({
   getParentRoute: () => inside,
   path: "/",
-  validateSearch: (search): { window?: Window; account?: string | undefined } => {
-    const { account } = texts(search, ["account"]);
-    const window = WINDOWS.find((each) => each === search.window);
-    return { ...(window && { window }), ...(account && { account }) };
-  },
+  validateSearch: overviewSearch,
   component: lazyRouteComponent(() => import("./overview/overview-page.tsx"), "OverviewPage"),
 });
 
@@ -131,6 +127,10 @@ const pages = [
   page(
     "/keys",
     lazyRouteComponent(() => import("./keys/keys-page.tsx"), "KeysPage"),
+  ),
+  page(
+    "/keys/$id",
+    lazyRouteComponent(() => import("./keys/key-page.tsx"), "KeyPage"),
   ),
   page(
     "/webhooks",

@@ -9,6 +9,7 @@ import { deliveryRoutes } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { endpointRoutes } from "./endpoints.ts";
 import { fileRoutes } from "./files.ts";
+import { firstStepsRoute } from "./first-steps.ts";
 import { healthRoutes } from "./health.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { judgementLiveRoute } from "./judgement-live.ts";
@@ -61,6 +62,7 @@ export function dashboardRoutes(
   meRoutes(server, door);
   memberRoutes(server, d);
   overviewRoutes(server, d);
+  firstStepsRoute(server, d);
   submissionRoutes(server, d, answers);
   playgroundRoutes(server, d, answers);
   liveRoute(server, d, answers, watching, ended);

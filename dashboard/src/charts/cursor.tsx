@@ -1,0 +1,56 @@
+import { createContext, type ReactNode, useContext, useMemo, useState } from "react";
+
+/** The times of charts that share a crosshair and a selection. */
+export interface Times {
+  /** Starts of the buckets, in milliseconds since the epoch. */
+  readonly starts: readonly number[];
+  readonly bucketMs: number;
+}
+
+/** The first and the last bucket of a selection. */
+export type Span = readonly [from: number, to: number];
+
+interface Cursor extends Times {
+  /** The bucket under the pointer or chosen by keys. */
+  readonly at: number | null;
+  readonly choose: (at: number | null) => void;
+  readonly selected: Span | null;
+  readonly select: (span: Span | null) => void;
+  /** Shows only these buckets; absent where charts have a fixed range. */
+  readonly zoom: ((span: Span) => void) | undefined;
+}
+
+const Context = createContext<Cursor | null>(null);
+
+interface Props extends Times {
+  readonly zoom?: (span: Span) => void;
+  readonly children: ReactNode;
+}
+
+/** What is chosen in one chart is chosen in all charts inside. */
+export function SharedCursor({ starts, bucketMs, zoom, children }: Props) {
+  const [at, choose] = useState<number | null>(null);
+  const [selected, select] = useState<Span | null>(null);
+  const inside = (index: number | null) => (index !== null && index < starts.length ? index : null);
+  const cursor = useMemo(
+    () => ({ starts, bucketMs, zoom, at: inside(at), choose, select, selected: inside(selected?.[1] ?? null) === null ? null : selected }),
+    [starts, bucketMs, zoom, at, selected],
+  );
+  return <Context value={cursor}>{children}</Context>;
+}
+
+export function useCursor(): Cursor {
+  const cursor = useContext(Context);
+  if (!cursor) throw new Error("a chart is outside of SharedCursor");
+  return cursor;
+}
+
+/** In order, whichever end was chosen first. */
+export function spanOf(one: number, other: number): Span {
+  return [Math.min(one, other), Math.max(one, other)];
+}
+
+/** The times of a span. */
+export function timesOf({ starts, bucketMs }: Times, [from, to]: Span): { readonly fromMs: number; readonly toMs: number } {
+  return { fromMs: starts[from] ?? 0, toMs: (starts[to] ?? 0) + bucketMs };
+}
