@@ -14,6 +14,7 @@ import { additions } from "./migrations/0010-additions.ts";
 import { judgements } from "./migrations/0011-judgements.ts";
 import { problems } from "./migrations/0012-problems.ts";
 import { judgementsOfProblems } from "./migrations/0013-judgements-of-problems.ts";
+import { webhookHeadersAndAuditSearch } from "./migrations/0016-webhook-headers-and-audit-search.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
@@ -33,6 +34,7 @@ const MIGRATIONS: readonly Migration[] = [
   judgements,
   problems,
   judgementsOfProblems,
+  webhookHeadersAndAuditSearch,
 ];
 
 /** The version of the schema that this program works with. */
