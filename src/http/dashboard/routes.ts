@@ -51,10 +51,10 @@ export function dashboardRoutes(
   guard: Guard,
   { answers, imports, ended }: Shared,
 ): void {
-  const { store, log } = d;
+  const { store, log, ownAuthority } = d;
   const watching = new Watching(MAX_WATCHED);
   const provider = d.provider && new Provider(d.provider);
-  const door = { store, guard, passwords: new Passwords(store), provider };
+  const door = { store, guard, passwords: new Passwords(store), provider, ownAuthority };
   fileRoutes(server, d.dashboardDir);
   signInRoutes(server, door);
   providerRoutes(server, door, log);
@@ -75,7 +75,7 @@ export function dashboardRoutes(
   projectRoutes(server, d);
   keyRoutes(server, d);
   endpointRoutes(server, d);
-  deliveryRoutes(server, d);
+  deliveryRoutes(server, d, answers);
   languageRoutes(server, d);
   nodeRoutes(server, d);
   auditRoutes(server, d);

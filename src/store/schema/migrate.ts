@@ -15,6 +15,7 @@ import { judgements } from "./migrations/0011-judgements.ts";
 import { problems } from "./migrations/0012-problems.ts";
 import { judgementsOfProblems } from "./migrations/0013-judgements-of-problems.ts";
 import { historyOfUse } from "./migrations/0015-history-of-use.ts";
+import { webhookHeadersAndAuditSearch } from "./migrations/0016-webhook-headers-and-audit-search.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
@@ -35,6 +36,7 @@ const MIGRATIONS: readonly Migration[] = [
   problems,
   judgementsOfProblems,
   historyOfUse,
+  webhookHeadersAndAuditSearch,
 ];
 
 /** The version of the schema that this program works with. */

@@ -46,6 +46,8 @@ create table attempts (
   status integer,
   error text,
   answer bytea,
+  sent_headers text,
+  answer_headers text,
   constraint attempts_delivery_seq_fkey FOREIGN KEY (delivery_seq) REFERENCES deliveries(seq) ON DELETE CASCADE,
   constraint attempts_pk PRIMARY KEY (delivery_seq, number)
 );
@@ -61,6 +63,8 @@ create table audit (
   constraint audit_pkey PRIMARY KEY (seq)
 );
 CREATE INDEX audit_account ON audit USING btree (account_id, seq);
+CREATE INDEX audit_action ON audit USING btree (action, seq);
+CREATE INDEX audit_actor ON audit USING btree (actor, seq);
 CREATE INDEX audit_door ON audit USING btree (at) WHERE (action = ANY (ARRAY['person.sign-in'::text, 'person.sign-out'::text, 'person.refuse'::text]));
 CREATE INDEX audit_subject ON audit USING btree (subject, seq);
 create table contents (
@@ -115,10 +119,12 @@ create table endpoints (
   active integer not null,
   created_at bigint not null,
   removed_at bigint,
+  failing_since bigint,
   constraint endpoints_signing_check CHECK ((signing = ANY (ARRAY['standard'::text, 'raw'::text]))),
   constraint endpoints_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
   constraint endpoints_pkey PRIMARY KEY (id)
 );
+CREATE INDEX endpoints_failing ON endpoints USING btree (failing_since, id) WHERE (failing_since IS NOT NULL);
 CREATE INDEX endpoints_newest ON endpoints USING btree (created_at, id) WHERE (removed_at IS NULL);
 CREATE INDEX endpoints_project ON endpoints USING btree (project_id);
 CREATE INDEX endpoints_unremoved ON endpoints USING btree (project_id) WHERE (removed_at IS NULL);

@@ -39,6 +39,8 @@ CREATE TABLE "attempts" (
   "status" integer,
   "error" text,
   "answer" blob,
+  "sent_headers" text,
+  "answer_headers" text,
   constraint "attempts_pk" primary key ("delivery_seq", "number")
 );
 CREATE TABLE "audit" (
@@ -52,6 +54,8 @@ CREATE TABLE "audit" (
   "address" text
 );
 CREATE INDEX "audit_account" on "audit" ("account_id", "seq");
+CREATE INDEX "audit_action" on "audit" ("action", "seq");
+CREATE INDEX "audit_actor" on "audit" ("actor", "seq");
 CREATE INDEX audit_door on audit (at) where action in ('person.sign-in', 'person.sign-out', 'person.refuse');
 CREATE INDEX "audit_subject" on "audit" ("subject", "seq");
 CREATE TABLE "contents" (
@@ -97,8 +101,10 @@ CREATE TABLE "endpoints" (
   "signing" text not null check (signing in ('standard', 'raw')),
   "active" integer not null,
   "created_at" bigint not null,
-  "removed_at" bigint
+  "removed_at" bigint,
+  "failing_since" bigint
 );
+CREATE INDEX endpoints_failing on endpoints (failing_since, id) where failing_since is not null;
 CREATE INDEX endpoints_newest on endpoints (created_at, id) where removed_at is null;
 CREATE INDEX "endpoints_project" on "endpoints" ("project_id");
 CREATE INDEX endpoints_unremoved on endpoints (project_id) where removed_at is null;

@@ -276,6 +276,8 @@ interface EndpointTable {
   active: number;
   created_at: number;
   removed_at: number | null;
+  /** End of the first delivery that failed since the last success; null while deliveries succeed. */
+  failing_since: number | null;
 }
 
 /** Secrets that a rotation replaced: deliveries are also signed with them until they expire. */
@@ -327,6 +329,9 @@ interface AttemptTable {
   error: string | null;
   /** The first bytes of the response. */
   answer: Buffer | null;
+  /** JSON pairs of names and values; null for an attempt without them, and of releases that did not store them. */
+  sent_headers: string | null;
+  answer_headers: string | null;
 }
 
 /** The audit trail of changes. */
