@@ -9,6 +9,7 @@ import type {
   NewEndpoint,
   Replayed,
 } from "../../src/http/dashboard/api/endpoints.ts";
+import type { FirstSteps } from "../../src/http/dashboard/api/first-steps.ts";
 import type {
   Cancelled,
   Compared,
@@ -29,7 +30,6 @@ import type {
   NewInvitation,
 } from "../../src/http/dashboard/api/members.ts";
 import type { Node } from "../../src/http/dashboard/api/nodes.ts";
-import type { FirstSteps } from "../../src/http/dashboard/api/first-steps.ts";
 import type { Health, Now, Overview, Use } from "../../src/http/dashboard/api/overview.ts";
 import type { Problem } from "../../src/http/dashboard/api/problem.ts";
 import type { ImportedProblem, ProblemDetail, ProblemList } from "../../src/http/dashboard/api/problems.ts";
@@ -92,6 +92,7 @@ export const asking = {
     }),
   overview: (which: Parameters) => question<Overview>("/overview", which),
   use: (which: Parameters) => question<Use>("/use", which),
+  latest: (which: Parameters) => question<Submissions>("/submissions", which),
   firstSteps: (account?: string) => question<FirstSteps>("/first-steps", { account }),
   now: (account?: string) => question<Now>("/overview/now", { account }),
   health: () => question<Health>("/health"),

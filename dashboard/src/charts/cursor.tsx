@@ -31,11 +31,19 @@ interface Props extends Times {
 export function SharedCursor({ starts, bucketMs, zoom, children }: Props) {
   const [at, choose] = useState<number | null>(null);
   const [selected, select] = useState<Span | null>(null);
-  const inside = (index: number | null) => (index !== null && index < starts.length ? index : null);
-  const cursor = useMemo(
-    () => ({ starts, bucketMs, zoom, at: inside(at), choose, select, selected: inside(selected?.[1] ?? null) === null ? null : selected }),
-    [starts, bucketMs, zoom, at, selected],
-  );
+  const cursor = useMemo(() => {
+    // After a change of the range, what was chosen can be outside.
+    const isInside = (index: number) => index < starts.length;
+    return {
+      starts,
+      bucketMs,
+      zoom,
+      at: at !== null && isInside(at) ? at : null,
+      choose,
+      selected: selected?.every(isInside) ? selected : null,
+      select,
+    };
+  }, [starts, bucketMs, zoom, at, selected]);
   return <Context value={cursor}>{children}</Context>;
 }
 
@@ -51,6 +59,9 @@ export function spanOf(one: number, other: number): Span {
 }
 
 /** The times of a span. */
-export function timesOf({ starts, bucketMs }: Times, [from, to]: Span): { readonly fromMs: number; readonly toMs: number } {
+export function timesOf(
+  { starts, bucketMs }: Times,
+  [from, to]: Span,
+): { readonly fromMs: number; readonly toMs: number } {
   return { fromMs: starts[from] ?? 0, toMs: (starts[to] ?? 0) + bucketMs };
 }

@@ -1,6 +1,6 @@
 import { memo } from "react";
-import type { Canvas } from "./plot.tsx";
 import css from "./line.module.css";
+import type { Canvas } from "./plot.tsx";
 
 interface Props {
   readonly canvas: Canvas;
@@ -22,7 +22,13 @@ export const Line = memo(function Line({ canvas: { x, y, step }, values, colour,
     const [first] = points;
     if (!first) return null;
     const [left, top] = first;
-    const ends: [number, number][] = points.length > 1 ? points : [[left - step / 2, top], [left + step / 2, top]];
+    const ends: [number, number][] =
+      points.length > 1
+        ? points
+        : [
+            [left - step / 2, top],
+            [left + step / 2, top],
+          ];
     const path = ends.map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`).join(" ");
     return (
       <g key={left} className={css.line}>

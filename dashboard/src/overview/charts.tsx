@@ -22,12 +22,21 @@ export function Charts({ history, account, asShare, onChange, onZoom }: Props) {
   const starts = useMemo(() => buckets.map(({ at }) => Date.parse(at)), [buckets]);
   const filters: Search = account === undefined ? {} : { account };
   return (
-    <SharedCursor starts={starts} bucketMs={bucketMs} zoom={(span: Span) => onZoom(timesOf({ starts, bucketMs }, span))}>
+    <SharedCursor
+      starts={starts}
+      bucketMs={bucketMs}
+      zoom={(span: Span) => onZoom(timesOf({ starts, bucketMs }, span))}
+    >
       <div className={css.charts}>
         <div className={css.wide}>
           <Mix history={history} by={by} asShare={asShare} account={account} onChange={onChange} />
         </div>
-        <LatencyChart title="Waiting time, accepted to started" latency={history.wait} bounds={bounds} filters={filters} />
+        <LatencyChart
+          title="Waiting time, accepted to started"
+          latency={history.wait}
+          bounds={bounds}
+          filters={filters}
+        />
         <LatencyChart title="Run time, started to ended" latency={history.run} bounds={bounds} filters={filters} />
         <LoadChart buckets={buckets} filters={filters} />
         <DeliveriesChart history={history} />

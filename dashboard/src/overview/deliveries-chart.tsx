@@ -8,6 +8,7 @@ import { linear } from "../charts/scale.ts";
 import { count } from "../pieces/words.ts";
 import css from "./overview.module.css";
 import { inside, percent, sum } from "./sums.ts";
+import { toDeliveries } from "./to-deliveries.ts";
 
 const STATES = [
   { name: "delivered", colour: "var(--verdict-ac)" },
@@ -32,7 +33,9 @@ export function DeliveriesChart({ history: { buckets, failing } }: { history: Hi
     (canvas: Canvas) => (
       <Bars
         canvas={canvas}
-        stacks={buckets.map(({ deliveries }) => STATES.map(({ name, colour }) => ({ colour, value: deliveries[name] })))}
+        stacks={buckets.map(({ deliveries }) =>
+          STATES.map(({ name, colour }) => ({ colour, value: deliveries[name] })),
+        )}
       />
     ),
     [buckets],
@@ -66,10 +69,4 @@ export function DeliveriesChart({ history: { buckets, failing } }: { history: Hi
       {draw}
     </Plot>
   );
-}
-
-/** The deliveries of the endpoint where most fail, or the endpoints. */
-export function toDeliveries(failing: History["failing"]) {
-  const worst = failing.find(({ removed }) => !removed);
-  return worst ? ({ to: "/webhooks/$id", params: { id: worst.id } } as const) : ({ to: "/webhooks" } as const);
 }

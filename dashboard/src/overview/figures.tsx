@@ -4,9 +4,9 @@ import type { ReactNode } from "react";
 import type { History, Now } from "../../../src/http/dashboard/api/overview.ts";
 import { State } from "../pieces/state.tsx";
 import { count, counted, duration } from "../pieces/words.ts";
-import { toDeliveries } from "./deliveries-chart.tsx";
 import css from "./overview.module.css";
 import { sum } from "./sums.ts";
+import { toDeliveries } from "./to-deliveries.ts";
 
 interface Props {
   readonly now: Now;
@@ -38,11 +38,7 @@ export function Figures({ now, history, during }: Props) {
   );
 }
 
-function Deliveries({
-  pending,
-  history,
-  during,
-}: { readonly pending: number } & Pick<Props, "history" | "during">) {
+function Deliveries({ pending, history, during }: { readonly pending: number } & Pick<Props, "history" | "during">) {
   const failed = history && sum(history.buckets.map(({ deliveries }) => deliveries.failed));
   const words = `${count(pending)} pending${failed === undefined ? "" : ` · ${count(failed)} failed`}`;
   return (
@@ -81,7 +77,9 @@ function Figure({ name, value, isBad, children }: FigureProps) {
   return (
     <div className={css.figure}>
       <dt>{name}</dt>
-      <dd className={css.value} data-bad={isBad || undefined}>{value}</dd>
+      <dd className={css.value} data-bad={isBad || undefined}>
+        {value}
+      </dd>
       <dd className={css.beside}>{children}</dd>
     </div>
   );

@@ -104,8 +104,11 @@ function percentilesOf(
   const sorted = [...amounts].sort(([a], [b]) => a - b);
   const at = (share: number) => {
     let seen = 0;
-    const [bin = 0] = sorted.find(([, amount]) => (seen += amount) >= all * share) ?? [];
-    return ends(bin)[1];
+    const reached = sorted.find(([, amount]) => {
+      seen += amount;
+      return seen >= all * share;
+    });
+    return ends(reached?.[0] ?? 0)[1];
   };
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
 }

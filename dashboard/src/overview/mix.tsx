@@ -64,9 +64,10 @@ export function Mix({ history, by, asShare, account, onChange }: Props) {
     });
   };
   const draw = useCallback(
-    (canvas: Canvas) => <Bars canvas={canvas} stacks={totals.map((_, index) => barOf(series, index, asShare))} />,
-    // biome-ignore lint/correctness/useExhaustiveDependencies: the totals are those of the series
-    [series, asShare],
+    (canvas: Canvas) => (
+      <Bars canvas={canvas} stacks={history.buckets.map((_, index) => barOf(series, index, asShare))} />
+    ),
+    [history, series, asShare],
   );
   return (
     <Plot
@@ -145,4 +146,3 @@ function partAt(parts: readonly { readonly value: number; readonly filters: Sear
     return height <= below && value > 0;
   });
 }
-

@@ -65,8 +65,8 @@ export function OverviewPage() {
         actions={overview.data && <Zoom range={range} shown={shownIn(overview.data.history)} onChange={show} />}
       >
         <p className={css.hint} id="charts-hint">
-          Drag in a chart to zoom all; click a bar or a name to list its runs. Keys: arrows move, Shift and arrows select,
-          Enter zooms or lists.
+          Drag in a chart to zoom all; click a bar or a name to list its runs. Keys: arrows move, Shift and arrows
+          select, Enter zooms or lists.
         </p>
         <QueryBoundary query={overview} waiting={<ChartsWaiting />}>
           {({ history }) => (

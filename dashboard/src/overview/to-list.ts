@@ -4,8 +4,9 @@ import type { Search } from "../submissions/search.ts";
 
 /** Filters of the submissions that a part of a chart counts. */
 export function ofVerdict(verdict: string): Search {
-  const filters = verdict === "CE" ? { verdict: "RE", cause: "compile_error" } : { verdict };
-  return verdict === "RE" ? ({ ...filters, cause: "nonzero_exit" } as Search) : (filters as Search);
+  const cause = { CE: "compile_error", RE: "nonzero_exit" }[verdict];
+  const filters = { verdict: verdict === "CE" ? "RE" : verdict, ...(cause && { cause }) };
+  return filters;
 }
 
 export function ofGroup(by: Exclude<Grouping, "verdict">, id: string): Search {

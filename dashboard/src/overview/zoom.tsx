@@ -37,7 +37,11 @@ export function Zoom({ range, shown: { fromMs, toMs }, onChange }: Props) {
   };
   const isCustom = range.from !== undefined;
   const acts = [
-    ["Earlier", () => move(fromMs - length / 2, toMs - length / 2), toMs - length / 2 < Date.now() - MOST_MS + LEAST_MS],
+    [
+      "Earlier",
+      () => move(fromMs - length / 2, toMs - length / 2),
+      toMs - length / 2 < Date.now() - MOST_MS + LEAST_MS,
+    ],
     ["Later", () => move(fromMs + length / 2, toMs + length / 2), toMs >= Date.now()],
     ["Zoom in", () => move(fromMs + length / 4, toMs - length / 4), length <= LEAST_MS],
     ["Zoom out", () => move(fromMs - length / 2, toMs + length / 2), length >= MOST_MS],

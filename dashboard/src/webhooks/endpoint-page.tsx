@@ -12,6 +12,7 @@ import { Page, Section } from "../pieces/page.tsx";
 import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { useAction } from "../pieces/use-action.ts";
+import { UseOverTime } from "../use/use-over-time.tsx";
 import { DeliveryLog } from "./delivery-log.tsx";
 import { Recent } from "./recent.tsx";
 import { RotateSecret } from "./rotate-secret.tsx";
@@ -78,6 +79,7 @@ function One({ endpoint }: { endpoint: Endpoint }) {
         ]}
       />
       {changing.error && <p role="alert">{changing.error.message}</p>}
+      <UseOverTime of={{ endpoint: id, ofProject: project.id }} />
       <Section
         title="Deliveries"
         actions={
