@@ -4,15 +4,15 @@ import { type KeyboardEvent, type PointerEvent, type ReactNode, useId, useMemo, 
 import type { Search } from "../submissions/search.ts";
 import { type Span, spanOf, useCursor } from "./cursor.tsx";
 import css from "./plot.module.css";
-import { type Axis, labelled } from "./scale.ts";
+import type { Axis } from "./scale.ts";
 import { Values } from "./values.tsx";
-import { longTime, shortTime } from "./when.ts";
+import { labels, longTime } from "./when.ts";
 
 const HEIGHT = 184;
 const LEFT = 54;
 const BOTTOM = 20;
 const TOP = 8;
-const LABEL_PX = 76;
+const LABEL_PX = 64;
 /** A shorter movement of the pointer is a click. */
 const DRAG_PX = 4;
 
@@ -181,9 +181,9 @@ export function Plot({ title, axis, told, empty, onPick, actions, below, childre
                 </text>
               </g>
             ))}
-            {labelled(starts.length, LABEL_PX / step).map((index) => (
+            {labels(cursor, LABEL_PX / step).map(({ index, text }) => (
               <text key={index} className={css.axis} x={x(index)} y={HEIGHT - 4}>
-                {shortTime(cursor, index)}
+                {text}
               </text>
             ))}
             {drawn}

@@ -10,6 +10,7 @@ import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { count } from "../pieces/words.ts";
+import { LatestRuns } from "../use/latest-runs.tsx";
 import { UseOverTime } from "../use/use-over-time.tsx";
 import { KeyMenu } from "./key-menu.tsx";
 import { TONES } from "./keys.tsx";
@@ -67,6 +68,7 @@ export function KeyPage() {
             ]}
           />
           <UseOverTime of={{ key: key.id }} />
+          <LatestRuns of={{ key: key.id }} />
         </Page>
       )}
     </QueryBoundary>

@@ -44,6 +44,7 @@ function Deliveries({ pending, history, during }: { readonly pending: number } &
   return (
     <Figure
       name="Webhook deliveries"
+      isLong
       isBad={failed !== undefined && failed > 0}
       value={<Link {...toDeliveries(history?.failing ?? [])}>{words}</Link>}
     >
@@ -70,14 +71,16 @@ interface FigureProps {
   readonly name: string;
   readonly value: ReactNode;
   readonly isBad?: boolean;
+  /** Words besides numbers. */
+  readonly isLong?: boolean;
   readonly children: ReactNode;
 }
 
-function Figure({ name, value, isBad, children }: FigureProps) {
+function Figure({ name, value, isBad, isLong, children }: FigureProps) {
   return (
     <div className={css.figure}>
       <dt>{name}</dt>
-      <dd className={css.value} data-bad={isBad || undefined}>
+      <dd className={css.value} data-bad={isBad || undefined} data-long={isLong || undefined}>
         {value}
       </dd>
       <dd className={css.beside}>{children}</dd>

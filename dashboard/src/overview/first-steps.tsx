@@ -45,10 +45,14 @@ export function FirstSteps({ account }: { account: string | undefined }) {
       </div>
       <ol>
         <Step isDone={data.project} title="Create a project">
-          It groups keys and the endpoints that get their results. <Link to="/projects">Projects</Link>
+          <p>
+            It groups keys and the endpoints that get their results. <Link to="/projects">Projects</Link>
+          </p>
         </Step>
         <Step isDone={data.key} title="Create an API key">
-          Copy it when it is shown: the service keeps only a hash. <Link to="/keys">API keys</Link>
+          <p>
+            Copy it when it is shown: the service keeps only a hash. <Link to="/keys">API keys</Link>
+          </p>
         </Step>
         <Step isDone={data.run} title="Run a first program">
           <p>
@@ -61,7 +65,9 @@ export function FirstSteps({ account }: { account: string | undefined }) {
           </Button>
         </Step>
         <Step isDone={data.endpoint} title="Add a webhook endpoint">
-          Results are then sent to you, signed. <Link to="/webhooks">Webhooks</Link>
+          <p>
+            Results are then sent to you, signed. <Link to="/webhooks">Webhooks</Link>
+          </p>
         </Step>
       </ol>
     </section>

@@ -71,7 +71,7 @@ export function Mix({ history, by, asShare, account, onChange }: Props) {
   );
   return (
     <Plot
-      title={`Ended runs ${GROUPING_WORDS[by]}`}
+      title="Ended runs"
       axis={axis}
       told={told}
       empty={most === 0 ? "No run ended in this time." : null}

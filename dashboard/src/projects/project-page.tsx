@@ -18,6 +18,7 @@ import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { useAction } from "../pieces/use-action.ts";
+import { LatestRuns } from "../use/latest-runs.tsx";
 import { UseOverTime } from "../use/use-over-time.tsx";
 import { Endpoints } from "../webhooks/endpoints.tsx";
 import { NewEndpoint } from "../webhooks/new-endpoint.tsx";
@@ -66,6 +67,7 @@ function One({ project }: { project: Project }) {
         ]}
       />
       <UseOverTime of={{ project: project.id }} />
+      <LatestRuns of={{ project: project.id }} />
       <Section
         title="Keys"
         actions={

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import type { SubmissionRow } from "../../../src/http/dashboard/api/submissions.ts";
 import { asking } from "../api.ts";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
+import { Section } from "../pieces/page.tsx";
 import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { duration } from "../pieces/words.ts";
@@ -41,27 +42,34 @@ const COLUMNS: readonly Column<SubmissionRow>[] = [
   { head: "Accepted", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
 ];
 
+interface Props {
+  readonly of: Pick<Search, "key" | "project">;
+  readonly title?: string;
+}
+
 /** The newest submissions of a key or a project. */
-export function LatestRuns({ of: which }: { of: Pick<Search, "key" | "project"> }) {
+export function LatestRuns({ of: which, title = "Latest runs" }: Props) {
   const latest = useQuery({ ...asking.latest({ ...which, limit: AMOUNT }), refetchInterval: EVERY_MS });
   return (
-    <QueryBoundary query={latest} waiting={<RowsWaiting rows={AMOUNT} />}>
-      {({ submissions }) =>
-        submissions.length === 0 ? (
-          <Empty title="No run yet">
-            <Link to="/">The overview</Link> has the command for a first one.
-          </Empty>
-        ) : (
-          <>
-            <DataTable caption="Latest runs" columns={COLUMNS} rows={submissions} rowKey={({ id }) => id} />
-            <p className={css.all}>
-              <Link to="/submissions" search={which}>
-                All its submissions
-              </Link>
-            </p>
-          </>
-        )
-      }
-    </QueryBoundary>
+    <Section title={title}>
+      <QueryBoundary query={latest} waiting={<RowsWaiting rows={AMOUNT} />}>
+        {({ submissions }) =>
+          submissions.length === 0 ? (
+            <Empty title="No run yet">
+              <Link to="/">The overview</Link> has the command for a first one.
+            </Empty>
+          ) : (
+            <>
+              <DataTable caption="Latest runs" columns={COLUMNS} rows={submissions} rowKey={({ id }) => id} />
+              <p className={css.all}>
+                <Link to="/submissions" search={which}>
+                  All its submissions
+                </Link>
+              </p>
+            </>
+          )
+        }
+      </QueryBoundary>
+    </Section>
   );
 }

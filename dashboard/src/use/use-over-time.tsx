@@ -4,7 +4,6 @@ import { lazy, Suspense, useState } from "react";
 import { asking } from "../api.ts";
 import { Section } from "../pieces/page.tsx";
 import { QueryBoundary } from "../pieces/query-boundary.tsx";
-import { LatestRuns } from "./latest-runs.tsx";
 
 const UseChart = lazy(() => import("./use-chart.tsx").then((module) => ({ default: module.UseChart })));
 
@@ -22,7 +21,7 @@ const WINDOWS = [
 const EVERY_MS = 30_000;
 const WAITING = <Skeleton height={290} />;
 
-/** Use over time, and the latest runs. */
+/** Ended runs, or ended deliveries of an endpoint. */
 export function UseOverTime({ of: user }: { of: User }) {
   const [window, choose] = useState("7d");
   const { runs, counted } =
@@ -35,26 +34,21 @@ export function UseOverTime({ of: user }: { of: User }) {
     refetchInterval: EVERY_MS,
   });
   return (
-    <>
-      <Section
-        title={"endpoint" in user ? "Deliveries over time" : "Use"}
-        actions={
-          <SegmentedControl size="xs" aria-label="Range of the chart" value={window} data={WINDOWS} onChange={choose} />
-        }
-      >
-        <QueryBoundary query={use} waiting={WAITING}>
-          {(found) => (
-            <div aria-busy={use.isPlaceholderData}>
-              <Suspense fallback={WAITING}>
-                <UseChart use={found} runs={runs} isDeliveries={"endpoint" in user} />
-              </Suspense>
-            </div>
-          )}
-        </QueryBoundary>
-      </Section>
-      <Section title={"endpoint" in user ? "Latest runs of the project" : "Latest runs"}>
-        <LatestRuns of={runs} />
-      </Section>
-    </>
+    <Section
+      title={"endpoint" in user ? "Deliveries over time" : "Use"}
+      actions={
+        <SegmentedControl size="xs" aria-label="Range of the chart" value={window} data={WINDOWS} onChange={choose} />
+      }
+    >
+      <QueryBoundary query={use} waiting={WAITING}>
+        {(found) => (
+          <div aria-busy={use.isPlaceholderData}>
+            <Suspense fallback={WAITING}>
+              <UseChart use={found} runs={runs} isDeliveries={"endpoint" in user} />
+            </Suspense>
+          </div>
+        )}
+      </QueryBoundary>
+    </Section>
   );
 }

@@ -12,6 +12,7 @@ import { Page, Section } from "../pieces/page.tsx";
 import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { useAction } from "../pieces/use-action.ts";
+import { LatestRuns } from "../use/latest-runs.tsx";
 import { UseOverTime } from "../use/use-over-time.tsx";
 import { DeliveryLog } from "./delivery-log.tsx";
 import { Recent } from "./recent.tsx";
@@ -110,6 +111,7 @@ function One({ endpoint }: { endpoint: Endpoint }) {
       >
         <DeliveryLog endpoint={id} />
       </Section>
+      <LatestRuns of={{ project: project.id }} title="Latest runs of the project" />
     </Page>
   );
 }
