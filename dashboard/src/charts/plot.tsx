@@ -2,9 +2,10 @@ import { useElementSize } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useId, useMemo, useRef } from "react";
 import type { Search } from "../submissions/search.ts";
-import { type Span, spanOf, useCursor } from "./cursor.tsx";
+import { useCursor } from "./cursor.tsx";
 import css from "./plot.module.css";
 import type { Axis } from "./scale.ts";
+import { type Span, spanOf } from "./times.ts";
 import { Values } from "./values.tsx";
 import { labels, longTime } from "./when.ts";
 

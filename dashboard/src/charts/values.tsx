@@ -1,6 +1,6 @@
 import { useState } from "react";
-import type { Span, Times } from "./cursor.tsx";
 import type { Told } from "./plot.tsx";
+import type { Span, Times } from "./times.ts";
 import css from "./values.module.css";
 import { longTime } from "./when.ts";
 

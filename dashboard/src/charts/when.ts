@@ -1,4 +1,4 @@
-import type { Span, Times } from "./cursor.tsx";
+import type { Span, Times } from "./times.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,6 +1,7 @@
 import { useMemo } from "react";
 import type { Grouping, History } from "../../../src/http/dashboard/api/overview.ts";
-import { SharedCursor, type Span, timesOf } from "../charts/cursor.tsx";
+import { SharedCursor } from "../charts/cursor.tsx";
+import { type Span, timesOf } from "../charts/times.ts";
 import type { Search } from "../submissions/search.ts";
 import { DeliveriesChart } from "./deliveries-chart.tsx";
 import { LatencyChart } from "./latency-chart.tsx";

@@ -1,11 +1,12 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import type { History, Latency, Percentiles } from "../../../src/http/dashboard/api/overview.ts";
-import { type Span, useCursor } from "../charts/cursor.tsx";
+import { useCursor } from "../charts/cursor.tsx";
 import { Heat } from "../charts/heat.tsx";
 import { Line } from "../charts/line.tsx";
 import { type Canvas, Plot, type Told } from "../charts/plot.tsx";
 import { logarithmic } from "../charts/scale.ts";
+import type { Span } from "../charts/times.ts";
 import { counted, duration } from "../pieces/words.ts";
 import type { Search } from "../submissions/search.ts";
 import { inside, sum } from "./sums.ts";

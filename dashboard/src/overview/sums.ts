@@ -1,5 +1,5 @@
 import type { Amounts } from "../../../src/http/dashboard/api/overview.ts";
-import type { Span } from "../charts/cursor.tsx";
+import type { Span } from "../charts/times.ts";
 
 export function sum(values: Iterable<number>): number {
   let total = 0;

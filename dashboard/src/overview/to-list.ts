@@ -1,5 +1,5 @@
 import type { Grouping } from "../../../src/http/dashboard/api/overview.ts";
-import { type Span, type Times, timesOf } from "../charts/cursor.tsx";
+import { type Span, type Times, timesOf } from "../charts/times.ts";
 import type { Search } from "../submissions/search.ts";
 
 /** Filters of the submissions that a part of a chart counts. */
