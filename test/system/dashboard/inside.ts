@@ -1,5 +1,6 @@
 import type { TestContext } from "node:test";
 import { startTwoTenants, type TwoTenants } from "../../support/http/dashboard/two-tenants.ts";
+import type { Options } from "../../support/http/running.ts";
 import { type Visitor, visit } from "./browser.ts";
 import { builtDashboard } from "./built.ts";
 
@@ -13,8 +14,8 @@ export interface Inside extends Visitor {
 }
 
 /** Ada, a member of one account, signed in, with the browser at the real service. */
-export async function inside(t: TestContext): Promise<Inside> {
-  const club = await startTwoTenants(t, { dashboardDir: builtDashboard() });
+export async function inside(t: TestContext, options: Options = {}): Promise<Inside> {
+  const club = await startTwoTenants(t, { dashboardDir: builtDashboard(), ...options });
   const origin = `https://127.0.0.1:${club.running.port}`;
   const visitor = await visit(t);
   const { page } = visitor;
