@@ -23,7 +23,7 @@ import { accountsOf } from "./submissions.ts";
 const OVERVIEW = "/dashboard/api/overview";
 const USE = "/dashboard/api/use";
 
-/** More than the colours of the charts would not be told apart. */
+/** The colours of more could not be distinguished. */
 const MOST_GROUPS = 7;
 const MOST_FAILING = 5;
 

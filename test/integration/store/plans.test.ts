@@ -131,7 +131,7 @@ onEachEngine((temporaryStore) => {
 const HISTORY = ["history", "history_times", "history_keys", "history_deliveries", "history_load"];
 
 onEachEngine((temporaryStore) => {
-  test("the history is read by time and account, whatever other accounts have", async (t) => {
+  test("the history is read by time and account, regardless of the rows of other accounts", async (t) => {
     const { store, database } = await temporaryStore(t);
     const project = await addProject(store);
     const endpoint = await addEndpoint(store, project);

@@ -82,7 +82,7 @@ test("the charts of the overview, first steps, and the use of keys, projects and
     return { x: (minutesAgo: number) => box.x + 54 + ((box.width - 54) / 60) * (59.5 - minutesAgo), y: box.y };
   };
 
-  await t.test("complete first steps are gone; failed deliveries are red and lead to their endpoint", async () => {
+  await t.test("complete first steps disappear; failed deliveries are red and lead to their endpoint", async () => {
     await go("/?window=1h");
     assert.equal(await page.getByRole("heading", { name: "First steps" }).count(), 0);
     const failed = page.getByRole("link", { name: /pending · 427 failed/ });

@@ -85,7 +85,7 @@ onEachEngine((open) => {
     const runs = [
       ...Array.from({ length: 98 }, () => run(20, {})),
       run(20, { verdict: "CE", keyId: keyOf("nightly"), language: "c" }),
-      // The newest bucket has a single slow run, which says nothing about the hour.
+      // The newest bucket has a single slow run, which is no percentile of the hour.
       run(1, { verdict: "TLE", runMs: 10_000 }),
       run(1, { accountId: other.accountId, keyId: keyOf("theirs"), verdict: "SIG" }),
       run(1, { keyId: null, verdict: "RE" }),
