@@ -21,6 +21,10 @@ const GROUPING_WORDS: Readonly<Record<Grouping, string>> = {
   project: "by project",
 };
 
+/** Series besides those of the groups. */
+const REST = "others";
+const NONE = "no project";
+
 /** A part of each bar. */
 interface Series {
   readonly name: string;
@@ -116,8 +120,11 @@ function seriesOf({ by, buckets, groups }: History): readonly Series[] {
       filters: ofVerdict(verdict),
     }));
   }
+  const isUnique = (wanted: string) =>
+    wanted !== REST && wanted !== NONE && groups.filter(({ name }) => name === wanted).length === 1;
   const own = groups.map(({ id, name, amounts }, index) => ({
-    name: id === "" ? "no project" : name,
+    // Keys and projects of several accounts can have the same name.
+    name: id === "" ? NONE : isUnique(name) ? name : `${name} (${id.slice(0, 8)})`,
     colour: groupColour(index),
     values: amounts,
     filters: id === "" ? null : ofGroup(by, id),
@@ -127,7 +134,7 @@ function seriesOf({ by, buckets, groups }: History): readonly Series[] {
     Math.max(0, total(verdicts) - sum(groups.map(({ amounts }) => amounts[index] ?? 0))),
   );
   if (sum(rest) === 0) return own;
-  return [...own, { name: "others", colour: groupColour("rest"), values: rest, filters: null }];
+  return [...own, { name: REST, colour: groupColour("rest"), values: rest, filters: null }];
 }
 
 function barOf(series: readonly Series[], index: number, asShare: boolean) {

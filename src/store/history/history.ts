@@ -1,7 +1,7 @@
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { countDeliveries, countEnds, hasUncountedDeliveries } from "./count.ts";
-import { sampleLoad } from "./load.ts";
+import { addLoad, readQueue } from "./load.ts";
 import { readDeliveries, readEnds, readFailing, readGroups, readLoad } from "./read-history.ts";
 import { shrink } from "./shrink.ts";
 import type { Counts, DeliveryCount, EndsOf, FailingEndpoint, Group, GroupBy, LoadCount, Range } from "./types.ts";
@@ -39,10 +39,11 @@ export function historyStore({ db, capabilities: abilities }: Engine, transactio
     },
 
     /** Records what is pending and running now, of the whole service and of each account. @param slots of all workers. */
-    sample(slots: number): Promise<void> {
-      return transactions.runAsyncCommit(async (trx) => {
+    async sample(slots: number): Promise<void> {
+      const loads = await readQueue(db);
+      await transactions.runAsyncCommit(async (trx) => {
         await abilities.lock(trx, "history");
-        await sampleLoad(trx, slots, now());
+        await addLoad(trx, loads, slots, now());
       });
     },
 

@@ -1,4 +1,4 @@
-import { sql, type Transaction } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
 import { minuteOf } from "./count.ts";
 import { highest } from "./shrink.ts";
@@ -7,36 +7,53 @@ import { highest } from "./shrink.ts";
 export const WHOLE = "";
 
 /** By key from the indexes of the queue, regardless of the number of records. The status is a literal: see backlog.ts. */
-export const queued = (status: "pending" | "running") => sql<{ account_id: string; amount: number | string }>`
+const queued = (status: "pending" | "running") => sql<{ account_id: string; amount: number | string }>`
   select api_keys.account_id, sum(of_key.amount) as amount
   from (select key_id, count(*) as amount from submissions where status = ${sql.lit(status)} group by key_id) as of_key
   join api_keys on api_keys.id = of_key.key_id group by api_keys.account_id`;
 
-/** Adds a row for the service and for each account with pending or running submissions; a row keeps the highest values of its minute. */
-export async function sampleLoad(trx: Transaction<Schema>, slots: number, nowMs: number): Promise<void> {
-  const at = minuteOf(nowMs);
-  const whole = { at, account_id: WHOLE, pending: 0, running: 0, slots };
-  const rows = new Map([[WHOLE, whole]]);
+export interface Load {
+  readonly accountId: string;
+  pending: number;
+  running: number;
+}
+
+/** What is pending and running now, of the service and of each account with any. Not part of a transaction, which others wait for. */
+export async function readQueue(db: Kysely<Schema>): Promise<readonly Load[]> {
+  const whole: Load = { accountId: WHOLE, pending: 0, running: 0 };
+  const all = new Map([[WHOLE, whole]]);
   for (const status of ["pending", "running"] as const) {
-    for (const { account_id, amount } of (await queued(status).execute(trx)).rows) {
-      const row = rows.get(account_id) ?? { at, account_id, pending: 0, running: 0, slots: 0 };
-      row[status] = Number(amount);
+    for (const { account_id: accountId, amount } of (await queued(status).execute(db)).rows) {
+      const load = all.get(accountId) ?? { accountId, pending: 0, running: 0 };
+      load[status] = Number(amount);
       whole[status] += Number(amount);
-      rows.set(account_id, row);
+      all.set(accountId, load);
     }
   }
-  const all = [...rows.values()];
+  return [...all.values()];
+}
+
+/** Adds a row for each; a row keeps the highest values of its minute. */
+export async function addLoad(
+  trx: Transaction<Schema>,
+  loads: readonly Load[],
+  slots: number,
+  nowMs: number,
+): Promise<void> {
+  const rows = loads.map(({ accountId, ...load }) => ({
+    ...{ at: minuteOf(nowMs), account_id: accountId, ...load },
+    slots: accountId === WHOLE ? slots : 0,
+  }));
+  const keep = (column: "pending" | "running" | "slots") => highest("history_load", column);
   // Below the limit of parameters of a statement, which is 32,766 for SQLite.
-  for (let from = 0; from < all.length; from += 1_000) {
+  for (let from = 0; from < rows.length; from += 1_000) {
     await trx
       .insertInto("history_load")
-      .values(all.slice(from, from + 1_000))
+      .values(rows.slice(from, from + 1_000))
       .onConflict((conflict) =>
-        conflict.columns(["at", "account_id"]).doUpdateSet({
-          pending: highest("history_load", "pending") as never,
-          running: highest("history_load", "running") as never,
-          slots: highest("history_load", "slots") as never,
-        }),
+        conflict
+          .columns(["at", "account_id"])
+          .doUpdateSet({ pending: keep("pending"), running: keep("running"), slots: keep("slots") }),
       )
       .execute();
   }

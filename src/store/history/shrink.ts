@@ -58,7 +58,7 @@ function summed(table: string, column: string): RawBuilder<unknown> {
 }
 
 /** The function for the higher of two values has another name in each engine. */
-export function highest(table: string, column: string): RawBuilder<unknown> {
+export function highest(table: string, column: string): RawBuilder<number> {
   const [old, young] = [sql.ref(`${table}.${column}`), sql.ref(`excluded.${column}`)];
   return sql`case when ${young} > ${old} then ${young} else ${old} end`;
 }

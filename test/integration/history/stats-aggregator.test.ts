@@ -110,6 +110,26 @@ test("once an hour, removes minutes older than two days and hours older than a m
   assert.equal(calls.length, 2);
 });
 
+test("every 15 seconds, samples the slots and counts deliveries, which end without a notification", async () => {
+  const samples: number[] = [];
+  const left = [256, 3];
+  const { store } = storeOf({
+    sample: async (slots) => void samples.push(slots),
+    countDeliveries: async () => left.shift() ?? 0,
+  });
+  let nowMs = Date.UTC(2031, 0, 2);
+  const options = { store, log, slots: () => samples.length + 3, everyMs: EVERY_MS, now: () => nowMs };
+  const summariser = StatsAggregator.start(options);
+  await until("the deliveries", () => left.length === 0);
+  nowMs += 14_999;
+  await sleep(20 * EVERY_MS);
+  assert.deepEqual(samples, [3]);
+  nowMs += 1;
+  await until("the next sample", () => samples.length === 2);
+  await summariser.stop();
+  assert.deepEqual(samples, [3, 4]);
+});
+
 test("stops after the current step, however much is left", async () => {
   let steps = 0;
   const { store } = storeOf({

@@ -7,7 +7,7 @@ import { internalError } from "../../../src/domain/outcome.ts";
 import { openEngine, openStore } from "../../../src/store/open.ts";
 import { migrateTo, NEWEST } from "../../../src/store/schema/migrate.ts";
 import { countAll, end } from "../../support/store/history.ts";
-import { addKey, emptyDatabase, onEachEngine, START_MS, sweepLater } from "../../support/store/temporary.ts";
+import { addKey, emptyDatabase, enqueue, onEachEngine, START_MS, sweepLater } from "../../support/store/temporary.ts";
 import { addProject } from "../../support/webhooks/project.ts";
 
 /** The last schema version without a history. */
