@@ -40,15 +40,24 @@ export function Figures({ now, history, during }: Props) {
 
 function Deliveries({ pending, history, during }: { readonly pending: number } & Pick<Props, "history" | "during">) {
   const failed = history && sum(history.buckets.map(({ deliveries }) => deliveries.failed));
-  const words = `${count(pending)} pending${failed === undefined ? "" : ` · ${count(failed)} failed`}`;
   return (
     <Figure
       name="Webhook deliveries"
       isLong
       isBad={failed !== undefined && failed > 0}
-      value={<Link {...toDeliveries(history?.failing ?? [])}>{words}</Link>}
+      value={
+        <Link {...toDeliveries(history?.failing ?? [])}>
+          <span>{count(pending)} pending</span>
+          {failed !== undefined && (
+            <>
+              {" · "}
+              <span>{count(failed)} failed</span>
+            </>
+          )}
+        </Link>
+      }
     >
-      {failed ? `failed ${during}, see the deliveries` : `none failed ${during}`}
+      {failed ? `failed ${during}` : `none failed ${during}`}
     </Figure>
   );
 }
