@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { Link } from "@tanstack/react-router";
 import type { Invited, Member } from "../../../src/http/dashboard/api/members.ts";
 import { change, part } from "../api.ts";
 import { Confirm } from "../pieces/confirm.tsx";
@@ -54,6 +55,7 @@ const WITHDRAW: Column<Invited> = {
   cell: ({ id, email }) => (
     <Confirm
       label="Withdraw"
+      submit="Withdraw link"
       title={`Withdraw the link of ${email}?`}
       act={() => change.withdraw(id)}
       said="Link withdrawn."
@@ -84,7 +86,10 @@ export function MembersPage() {
         {(pages) => {
           const all = pages.flatMap((page) => page.members);
           return all.length === 0 ? (
-            <Empty title="No members yet" />
+            <Empty title="No members yet">
+              You have access to no account. Ask an administrator; <Link to="/profile">your profile</Link> has your
+              e-mail.
+            </Empty>
           ) : (
             <>
               <DataTable

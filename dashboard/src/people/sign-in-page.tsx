@@ -1,8 +1,9 @@
 import { Button, PasswordInput, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import type { SubmitEvent } from "react";
+import { type SubmitEvent, useState } from "react";
 import { API, asking, change } from "../api.ts";
+import { hasEnded } from "../kept.ts";
 import { Trouble } from "../pieces/query-boundary.tsx";
 import { enter } from "../session.ts";
 import { AuthLayout } from "./auth-layout.tsx";
@@ -12,6 +13,7 @@ const route = getRouteApi("/sign-in");
 export function SignInPage() {
   const { to, refused } = route.useSearch();
   const { data: session } = useQuery(asking.session());
+  const [ended] = useState(hasEnded);
   const signIn = useMutation({ mutationFn: change.signIn, onSuccess: () => enter(placeWithin(to)) });
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -29,6 +31,9 @@ export function SignInPage() {
   }
   return (
     <AuthLayout title="Sign in">
+      {ended && session?.person === null && !refused && !signIn.error && (
+        <p role="status">Your session ended. Sign in to continue.</p>
+      )}
       {refused && !signIn.error && (
         <Trouble text="Sign-in failed: the provider's e-mail address needs an invitation here first." />
       )}

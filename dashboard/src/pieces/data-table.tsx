@@ -19,12 +19,15 @@ interface Props<T> {
   readonly faded?: (row: T) => boolean;
 }
 
+/** Columns that fit on a tablet. */
+const FEW = 6;
+
 /** A table; on narrow screens each row is a card. Roles are explicit, because this CSS removes the implicit ones. */
 export function DataTable<T>({ caption, columns, rows, rowKey: of, faded }: Props<T>) {
   return (
     <div className={css.frame}>
       {/* biome-ignore-start lint/a11y/noRedundantRoles: a table that is laid out as blocks is none any more, without them */}
-      <table className={css.table} role="table" aria-label={caption}>
+      <table className={`${css.table} ${columns.length > FEW ? css.wide : ""}`} role="table" aria-label={caption}>
         <thead role="rowgroup">
           <tr role="row">
             {columns.map(({ head, number, headUnseen }) => (

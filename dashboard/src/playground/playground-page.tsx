@@ -15,7 +15,7 @@ const route = getRouteApi("/inside/playground");
 
 /** The first program: the draft, that of the submission in the URL, or an example; for the problem in the URL. */
 export function PlaygroundPage() {
-  const written = useDraft();
+  const { draft: written, isKept } = useDraft();
   const { accounts } = usePerson();
   const languages = useQuery({ ...asking.languages(), staleTime: 60_000 });
   const source = useSource(written);
@@ -32,7 +32,7 @@ export function PlaygroundPage() {
             return <Empty title="You have no account">Runs need an account. Ask an administrator.</Empty>;
           if (source) return <Loading query={source} />;
           if (problem) return <Loading query={problem} />;
-          return <Playground languages={all} now={written ?? beginning(all)} />;
+          return <Playground languages={all} now={written ?? beginning(all)} isKept={isKept} />;
         }}
       </QueryBoundary>
     </Page>

@@ -19,9 +19,11 @@ import type { Judged } from "./snippets.ts";
 interface Props {
   readonly languages: readonly Language[];
   readonly now: Draft;
+  /** Whether a reload keeps the draft. */
+  readonly isKept: boolean;
 }
 
-export function Playground({ languages, now }: Props) {
+export function Playground({ languages, now, isKept }: Props) {
   const navigate = useNavigate();
   const { accounts } = usePerson();
   const accountId = now.accountId ?? accounts[0]?.id ?? "";
@@ -113,6 +115,7 @@ export function Playground({ languages, now }: Props) {
           {START[input]}
         </Button>
       </div>
+      {!isKept && <Trouble text="This draft is too large for the browser to keep. A reload loses it." />}
       {error && <Trouble text={`Not run: ${error.message}.`} />}
       <div className={css.sides}>
         <div className={css.program}>

@@ -19,6 +19,7 @@ import { State } from "../pieces/state.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { useAction } from "../pieces/use-action.ts";
 import { Endpoints } from "../webhooks/endpoints.tsx";
+import { FailingOf } from "../webhooks/failing.tsx";
 import { NewEndpoint } from "../webhooks/new-endpoint.tsx";
 
 const route = getRouteApi("/inside/projects/$id");
@@ -51,6 +52,7 @@ function One({ project }: { project: Project }) {
         </>
       }
     >
+      <FailingOf project={project.id} />
       <Facts
         of={[
           [
@@ -74,7 +76,7 @@ function One({ project }: { project: Project }) {
           )
         }
       >
-        <Keys project={project.id} />
+        <Keys project={project.id} onNew={open ? newKey.open : undefined} />
       </Section>
       <Section
         title="Webhook endpoints"
@@ -86,7 +88,7 @@ function One({ project }: { project: Project }) {
           )
         }
       >
-        <Endpoints project={project.id} />
+        <Endpoints project={project.id} onNew={open ? newEndpoint.open : undefined} />
       </Section>
       {renaming && <Rename project={project} onClose={rename.close} />}
       {key && <NewKey projectId={project.id} onClose={newKey.close} />}
@@ -103,7 +105,7 @@ function Rename({ project, onClose }: { project: Project; onClose: () => void })
   return (
     <Dialog title={`Rename ${project.name}`} onClose={onClose}>
       <Form
-        submit="Rename"
+        submit="Rename project"
         busy={renaming.isPending}
         error={renaming.error}
         onCancel={onClose}
@@ -120,6 +122,7 @@ function Archive({ project: { id, name, archivedAt } }: { project: Project }) {
   return archivedAt === null ? (
     <Confirm
       label="Archive"
+      submit="Archive project"
       title={`Archive ${name}?`}
       act={() => change.project(id, { archived: true })}
       said={`${name} archived.`}
@@ -131,6 +134,7 @@ function Archive({ project: { id, name, archivedAt } }: { project: Project }) {
   ) : (
     <Confirm
       label="Reopen"
+      submit="Reopen project"
       title={`Reopen ${name}?`}
       act={() => change.project(id, { archived: false })}
       said={`${name} reopened.`}
