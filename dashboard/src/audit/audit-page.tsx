@@ -65,7 +65,7 @@ function columnsFor(search: AuditSearch): readonly Column<Row>[] {
         </Link>
       ),
     },
-    { head: "Event", cell: ({ entry, named }) => <Event of={entry} named={named} /> },
+    { head: "Event", main: true, cell: ({ entry, named }) => <Event of={entry} named={named} /> },
     { head: "Account", cell: ({ entry: { account } }) => account ?? "none" },
     {
       head: "Client",

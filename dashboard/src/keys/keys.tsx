@@ -82,6 +82,8 @@ const COLUMNS: readonly Column<Key>[] = [
   },
 ];
 
+const OF_PROJECT = COLUMNS.filter(({ head }) => head !== "Project" && head !== "Account");
+
 interface Props {
   readonly project?: string;
   readonly ended?: boolean;
@@ -108,7 +110,7 @@ export function Keys({ project, ended, name, onNew }: Props) {
           <>
             <DataTable
               caption="API keys"
-              columns={COLUMNS}
+              columns={project === undefined ? COLUMNS : OF_PROJECT}
               rows={keys}
               rowKey={({ id }) => id}
               faded={({ state }) => state !== "live"}

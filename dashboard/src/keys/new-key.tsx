@@ -26,7 +26,8 @@ export function NewKey({ projectId, onClose }: { projectId?: string; onClose: ()
     <Dialog title="New key" onClose={onClose}>
       {accounts.length === 0 ? (
         <Empty title="You have no account">
-          A key belongs to an account. Ask an administrator for access to one: <Link to="/members">members</Link>.
+          A key belongs to an account. Ask an administrator for access; <Link to="/profile">your profile</Link> has your
+          e-mail.
         </Empty>
       ) : (
         <Form
@@ -51,7 +52,7 @@ export function NewKey({ projectId, onClose }: { projectId?: string; onClose: ()
             none={projectId === undefined}
             description={
               <>
-                Results of its keys are sent to the webhooks of a project.{" "}
+                Results are sent to the webhooks of the project.{" "}
                 {projectId === undefined && <Link to="/projects">Projects</Link>}
               </>
             }

@@ -30,7 +30,7 @@ const MEMBERS: readonly Column<Member>[] = [
   {
     head: "Access",
     cell: ({ administrator, accounts }) =>
-      administrator ? "all accounts (administrator)" : accounts.map(({ name }) => name).join(", ") || "nothing",
+      administrator ? "Administrator: all accounts" : accounts.map(({ name }) => name).join(", ") || "no account",
   },
   { head: "Signs in with", cell: ({ signsInWith }) => signsInWith.join(", ") || "not signed in yet" },
   { head: "Last seen", cell: ({ seenAt }) => <Timestamp at={seenAt} /> },
@@ -45,7 +45,10 @@ const ACTIONS: Column<Member> = { head: "Actions", headUnseen: true, cell: (memb
 const INVITED: readonly Column<Invited>[] = [
   { head: "E-mail", cell: ({ email }) => email },
   { head: "Purpose", cell: ({ kind }) => (kind === "reset" ? "password reset" : "invitation") },
-  { head: "Access", cell: ({ administrator, account }) => (administrator ? "all accounts" : (account ?? "unchanged")) },
+  {
+    head: "Access",
+    cell: ({ administrator, account }) => (administrator ? "Administrator: all accounts" : (account ?? "unchanged")),
+  },
   { head: "Expires", cell: ({ expiresAt }) => <Timestamp at={expiresAt} /> },
 ];
 

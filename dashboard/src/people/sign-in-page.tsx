@@ -5,6 +5,7 @@ import { type SubmitEvent, useState } from "react";
 import { API, asking, change } from "../api.ts";
 import { hasEnded } from "../kept.ts";
 import { Trouble } from "../pieces/query-boundary.tsx";
+import { sentence } from "../pieces/words.ts";
 import { enter } from "../session.ts";
 import { AuthLayout } from "./auth-layout.tsx";
 
@@ -37,7 +38,7 @@ export function SignInPage() {
       {refused && !signIn.error && (
         <Trouble text="Sign-in failed: the provider's e-mail address needs an invitation here first." />
       )}
-      {signIn.error && <Trouble text={`${signIn.error.message}.`} />}
+      {signIn.error && <Trouble text={sentence(signIn.error.message)} />}
       <form onSubmit={submit}>
         <TextInput label="E-mail" name="email" type="email" autoComplete="username" required withAsterisk={false} />
         <PasswordInput label="Password" name="password" autoComplete="current-password" required withAsterisk={false} />

@@ -23,6 +23,11 @@ export function relative(at: string, now: number): string {
   return unit === "day" && Math.abs(count) > LONG_AGO_DAYS ? DAY.format(new Date(at)) : RELATIVE.format(count, unit);
 }
 
+/** A message of the API as a sentence. */
+export function sentence(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+}
+
 export function exact(at: string): string {
   return EXACT.format(new Date(at));
 }

@@ -1,6 +1,6 @@
 import { Button, NativeSelect, SegmentedControl, VisuallyHidden } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useId, useRef } from "react";
 import type { Language } from "../../../src/http/dashboard/api/languages.ts";
 import { change } from "../api.ts";
@@ -152,14 +152,15 @@ function Result({ of: now }: { of: Draft }) {
     return (
       <Empty title="No judgement yet">
         {`${input === "problem" ? "Choose a problem, then press" : "Press"} ${START[input]}. `}
-        Each test is a run of its own, with its verdict here.
+        Each test is a run of its own, with its verdict here (<a href="/docs/judging">documentation</a>).
       </Empty>
     );
   }
   if (from) return <RunResult key={from} id={from} />;
   return (
     <Empty title="No run yet">
-      Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run.
+      Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run. All runs are in{" "}
+      <Link to="/submissions">submissions</Link>.
     </Empty>
   );
 }

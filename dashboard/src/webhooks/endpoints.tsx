@@ -33,6 +33,8 @@ const COLUMNS: readonly Column<Endpoint>[] = [
   { head: "State", cell: (endpoint) => <StateOf of={endpoint} /> },
 ];
 
+const OF_PROJECT = COLUMNS.filter(({ head }) => head !== "Project");
+
 function StateOf({ of: { active, failingSince } }: { of: Endpoint }) {
   if (!active) return <State tone="idle">paused</State>;
   return failingSince ? <State tone="bad">failing</State> : <State tone="good">active</State>;
@@ -61,7 +63,7 @@ export function Endpoints({ project, onNew }: Props) {
           <>
             <DataTable
               caption="Webhook endpoints"
-              columns={COLUMNS}
+              columns={project === undefined ? COLUMNS : OF_PROJECT}
               rows={rows}
               rowKey={({ id }) => id}
               faded={({ active }) => !active}
