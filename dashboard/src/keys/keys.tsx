@@ -138,7 +138,7 @@ function NoKeys({ ended, isSearch, onNew }: Pick<Props, "onNew"> & { ended: bool
   return (
     <Empty title={ended ? "No key yet" : "No live key"}>
       <p>Clients need a key to submit. A key is shown once, when it is created.</p>
-      {onNew && <Button onClick={onNew}>New key</Button>}
+      {onNew && <Button onClick={onNew}>Create a key</Button>}
     </Empty>
   );
 }

@@ -58,7 +58,7 @@ export function ProjectsPage() {
           return projects.length === 0 ? (
             <Empty title={archived ? "No project yet" : "No open project"}>
               <p>Results of the keys of a project are sent to its webhook endpoints.</p>
-              <Button onClick={open}>New project</Button>
+              <Button onClick={open}>Create a project</Button>
             </Empty>
           ) : (
             <>

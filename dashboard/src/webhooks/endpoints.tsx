@@ -57,7 +57,7 @@ export function Endpoints({ project, onNew }: Props) {
             <p>
               An endpoint receives results without polling (<a href="/docs/webhooks">documentation</a>).
             </p>
-            {onNew && <Button onClick={onNew}>New endpoint</Button>}
+            {onNew && <Button onClick={onNew}>Create an endpoint</Button>}
           </Empty>
         ) : (
           <>

@@ -145,7 +145,7 @@ test("an endpoint, from its first failure to the replay of what failed", { timeo
       await page.getByText("delivered").first().waitFor();
       await page.goto(`${origin}/dashboard/webhooks`);
       await page.getByText("No endpoint yet").waitFor();
-      await button("New endpoint").last().click();
+      await button("Create an endpoint").click();
       await page.getByRole("dialog", { name: "New endpoint" }).waitFor();
     },
   );
