@@ -1,13 +1,15 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { Audit } from "../../src/http/dashboard/api/audit.ts";
-import type { Deliveries, Delivery } from "../../src/http/dashboard/api/deliveries.ts";
+import type { Deliveries, Delivery, SentBody } from "../../src/http/dashboard/api/deliveries.ts";
 import type {
   Endpoint,
   EndpointChanges,
   Endpoints,
+  Failing,
   MadeEndpoint,
   NewEndpoint,
   Replayed,
+  Replays,
 } from "../../src/http/dashboard/api/endpoints.ts";
 import type { FirstSteps } from "../../src/http/dashboard/api/first-steps.ts";
 import type {
@@ -99,6 +101,10 @@ export const asking = {
   key: (id: string) => question<Key>(`/keys/${encodeURIComponent(id)}`),
   project: (id: string) => question<Project>(`/projects/${encodeURIComponent(id)}`),
   endpoint: (id: string) => question<Endpoint>(`/endpoints/${encodeURIComponent(id)}`),
+  failing: () => question<Failing>("/endpoints/failing"),
+  /** The same in every attempt. */
+  sentBody: (delivery: string) =>
+    queryOptions({ ...question<SentBody>(`/deliveries/${delivery}/body`), staleTime: Number.POSITIVE_INFINITY }),
   languages: () => question<readonly Language[]>("/languages"),
   nodes: () => question<readonly Node[]>("/nodes"),
   settings: () => question<Settings>("/settings"),
@@ -129,11 +135,10 @@ export const part = {
   invitations: (before?: string) => get<Invitations>("/members/invitations", { before }),
   projects: (state: "open" | "any", before?: string, limit?: number) =>
     get<Projects>("/projects", { state, before, limit }),
-  keys: (state: "live" | "any", project?: string, before?: string, limit?: number) =>
-    get<Keys>("/keys", { state, project, before, limit }),
+  keys: (which: Parameters) => get<Keys>("/keys", which),
   endpoints: (project?: string, before?: string) => get<Endpoints>("/endpoints", { project, before }),
   deliveries: (endpoint: string, before?: string) => get<Deliveries>("/deliveries", { endpoint, before }),
-  audit: (account?: string, before?: string) => get<Audit>("/audit", { account, before, limit: 100 }),
+  audit: (search: Parameters, before?: string) => get<Audit>("/audit", { ...search, before, limit: 100 }),
   submissions: (search: Parameters, before?: string) =>
     get<Submissions>("/submissions", { ...search, before, limit: 50 }),
   judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before }),
@@ -162,7 +167,7 @@ export const change = {
     send<MadeEndpoint>("POST", `/endpoints/${id}/rotate-secret`, rotation),
   removeEndpoint: (id: string) => send<void>("DELETE", `/endpoints/${id}`),
   testEndpoint: (id: string) => send<Delivery>("POST", `/endpoints/${id}/test`),
-  replayFailed: (id: string) => send<Replayed>("POST", `/endpoints/${id}/replay-failed`, {}),
+  replayFailed: (id: string, times: Replays) => send<Replayed>("POST", `/endpoints/${id}/replay-failed`, times),
   replay: (id: string) => send<Delivery>("POST", `/deliveries/${id}/replay`),
   tier: (name: string, body: Omit<Tier, "name">) => send<Tier>("PUT", `/tiers/${encodeURIComponent(name)}`, body),
   makeAccount: (body: NewAccount) => send<Account>("POST", "/accounts", body),

@@ -8,6 +8,8 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { asking } from "./api.ts";
+import { AUDIT_SEARCHED, type AuditSearch } from "./audit/search.ts";
+import { signedIn } from "./kept.ts";
 import { overviewSearch } from "./overview/search.ts";
 import { Broken, NotFoundPage } from "./pieces/not-found-page.tsx";
 import { queries } from "./queries.ts";
@@ -40,6 +42,7 @@ const inside = createRoute({
   beforeLoad: async ({ context, location }) => {
     const { person } = await context.queries.query({ ...asking.session(), staleTime: 60_000 });
     if (!person) throw redirect({ to: "/sign-in", search: { to: location.href }, replace: true });
+    signedIn(person.id);
     return { person };
   },
   component: Shell,
@@ -59,7 +62,7 @@ const overview = createRoute({
 const audit = createRoute({
   getParentRoute: () => inside,
   path: "/audit",
-  validateSearch: (search): { account?: string | undefined } => texts(search, ["account"]),
+  validateSearch: (search): AuditSearch => texts(search, AUDIT_SEARCHED),
   component: lazyRouteComponent(() => import("./audit/audit-page.tsx"), "AuditPage"),
 });
 
@@ -101,6 +104,19 @@ const playground = createRoute({
   component: lazyRouteComponent(() => import("./playground/playground-page.tsx"), "PlaygroundPage"),
 });
 
+const keys = createRoute({
+  getParentRoute: () => inside,
+  path: "/keys",
+  validateSearch: ({
+    ended,
+    ...search
+  }: Record<string, unknown>): { name?: string | undefined; ended?: true | undefined } => ({
+    ...texts(search, ["name"]),
+    ...(ended === true && { ended }),
+  }),
+  component: lazyRouteComponent(() => import("./keys/keys-page.tsx"), "KeysPage"),
+});
+
 const pages = [
   overview,
   submissions,
@@ -124,10 +140,7 @@ const pages = [
     "/projects/$id",
     lazyRouteComponent(() => import("./projects/project-page.tsx"), "ProjectPage"),
   ),
-  page(
-    "/keys",
-    lazyRouteComponent(() => import("./keys/keys-page.tsx"), "KeysPage"),
-  ),
+  keys,
   page(
     "/keys/$id",
     lazyRouteComponent(() => import("./keys/key-page.tsx"), "KeyPage"),

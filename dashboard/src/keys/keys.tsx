@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { Key } from "../../../src/http/dashboard/api/keys.ts";
 import { part } from "../api.ts";
@@ -29,19 +30,16 @@ const COLUMNS: readonly Column<Key>[] = [
   },
   {
     head: "Project",
-    cell: ({ project, account }) => (
-      <span className={css.name}>
-        {project ? (
-          <Link to="/projects/$id" params={{ id: project.id }}>
-            {project.name}
-          </Link>
-        ) : (
-          "none"
-        )}
-        <span>{account.name}</span>
-      </span>
-    ),
+    cell: ({ project }) =>
+      project ? (
+        <Link to="/projects/$id" params={{ id: project.id }}>
+          {project.name}
+        </Link>
+      ) : (
+        "no project"
+      ),
   },
+  { head: "Account", cell: ({ account }) => account.name },
   {
     head: "Requests, last minute",
     cell: ({ usage, limits }) => <Meter used={usage.requests} limit={limits.requestsPerMinute} />,
@@ -55,7 +53,17 @@ const COLUMNS: readonly Column<Key>[] = [
     ),
   },
   { head: "Profiles", cell: ({ profiles }) => profiles.join(", ") },
-  { head: "Last used", cell: ({ lastUsedAt }) => <Timestamp at={lastUsedAt} /> },
+  {
+    head: "Last used",
+    cell: ({ id, lastUsedAt }) => (
+      <span className={css.name}>
+        <Timestamp at={lastUsedAt} />
+        <Link to="/submissions" search={{ key: id }}>
+          Submissions
+        </Link>
+      </span>
+    ),
+  },
   {
     head: "State",
     cell: ({ state, expiresAt }) => (
@@ -76,27 +84,35 @@ const COLUMNS: readonly Column<Key>[] = [
   },
 ];
 
+const OF_PROJECT = COLUMNS.filter(({ head }) => head !== "Project" && head !== "Account");
+
 interface Props {
   readonly project?: string;
   readonly ended?: boolean;
+  /** Part of the name, or the beginning of the key. */
+  readonly name?: string | undefined;
+  /** Begins a new key; undefined: not possible here. */
+  readonly onNew?: (() => void) | undefined;
 }
 
-export function Keys({ project, ended }: Props) {
+export function Keys({ project, ended, name, onNew }: Props) {
   const state = ended ? "any" : "live";
-  const parts = useParts(["/keys", state, project], (before) => part.keys(state, project, before), USAGE_MS);
+  const parts = useParts(
+    ["/keys", state, project, name],
+    (before) => part.keys({ state, project, name, before }),
+    USAGE_MS,
+  );
   return (
     <QueryBoundary query={parts} waiting={<RowsWaiting />}>
       {(pages) => {
         const keys = pages.flatMap((page) => page.keys);
         return keys.length === 0 ? (
-          <Empty title={ended ? "No key yet" : "No live key"}>
-            Clients need a key to submit. A key is shown once, when it is created.
-          </Empty>
+          <NoKeys ended={ended === true} isSearch={name !== undefined} onNew={onNew} />
         ) : (
           <>
             <DataTable
               caption="API keys"
-              columns={COLUMNS}
+              columns={project === undefined ? COLUMNS : OF_PROJECT}
               rows={keys}
               rowKey={({ id }) => id}
               faded={({ state }) => state !== "live"}
@@ -106,5 +122,25 @@ export function Keys({ project, ended }: Props) {
         );
       }}
     </QueryBoundary>
+  );
+}
+
+function NoKeys({ ended, isSearch, onNew }: Pick<Props, "onNew"> & { ended: boolean; isSearch: boolean }) {
+  if (isSearch) {
+    return (
+      <Empty title="No key matches">
+        Change the search, or{" "}
+        <Link to="/keys" search={{ ended: true }} reloadDocument>
+          show all keys
+        </Link>
+        .
+      </Empty>
+    );
+  }
+  return (
+    <Empty title={ended ? "No key yet" : "No live key"}>
+      <p>Clients need a key to submit. A key is shown once, when it is created.</p>
+      {onNew && <Button onClick={onNew}>Create a key</Button>}
+    </Empty>
   );
 }

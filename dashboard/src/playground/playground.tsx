@@ -1,6 +1,6 @@
 import { Button, NativeSelect, SegmentedControl, VisuallyHidden } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useId, useRef } from "react";
 import type { Language } from "../../../src/http/dashboard/api/languages.ts";
 import { change } from "../api.ts";
@@ -19,9 +19,11 @@ import type { Judged } from "./snippets.ts";
 interface Props {
   readonly languages: readonly Language[];
   readonly now: Draft;
+  /** Whether a reload keeps the draft. */
+  readonly isKept: boolean;
 }
 
-export function Playground({ languages, now }: Props) {
+export function Playground({ languages, now, isKept }: Props) {
   const navigate = useNavigate();
   const { accounts } = usePerson();
   const accountId = now.accountId ?? accounts[0]?.id ?? "";
@@ -113,6 +115,7 @@ export function Playground({ languages, now }: Props) {
           {START[input]}
         </Button>
       </div>
+      {!isKept && <Trouble text="This draft is too large for the browser to keep. A reload loses it." />}
       {error && <Trouble text={`Not run: ${error.message}.`} />}
       <div className={css.sides}>
         <div className={css.program}>
@@ -149,14 +152,15 @@ function Result({ of: now }: { of: Draft }) {
     return (
       <Empty title="No judgement yet">
         {`${input === "problem" ? "Choose a problem, then press" : "Press"} ${START[input]}. `}
-        Each test is a run of its own, with its verdict here.
+        Each test is a run of its own, with its verdict here (<a href="/docs/judging">documentation</a>).
       </Empty>
     );
   }
   if (from) return <RunResult key={from} id={from} />;
   return (
     <Empty title="No run yet">
-      Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run.
+      Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run. All runs are in{" "}
+      <Link to="/submissions">submissions</Link>.
     </Empty>
   );
 }

@@ -6,6 +6,7 @@ import { useEffect, useRef } from "react";
 import { asking } from "../api.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { Toaster } from "../pieces/toaster.tsx";
+import { FailingBadge } from "../webhooks/failing.tsx";
 import { NAVIGATION } from "./navigation.ts";
 import { PersonMenu } from "./person-menu.tsx";
 import css from "./shell.module.css";
@@ -97,6 +98,7 @@ function Navigation({ administrator, onChoice }: { administrator: boolean; onCho
                   >
                     <Icon name={place.icon} />
                     {place.label}
+                    {place.to === "/webhooks" && <FailingBadge />}
                   </Link>
                 </li>
               ))}

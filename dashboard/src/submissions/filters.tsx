@@ -29,7 +29,7 @@ export function Filters({ what, verdicts, search, onChange, children }: Props) {
   const accounts = useChoiceOfAccounts();
   const { data: languages } = useQuery({ ...asking.languages(), staleTime: 60_000 });
   const projects = useParts(["/projects", "any", CHOICES], (before) => part.projects("any", before, CHOICES));
-  const keys = useParts(["/keys", "any", CHOICES], (before) => part.keys("any", undefined, before, CHOICES));
+  const keys = useParts(["/keys", "any", CHOICES], (before) => part.keys({ state: "any", before, limit: CHOICES }));
   const set = (name: keyof Search, value: string | undefined) => onChange({ ...search, [name]: value || undefined });
   const choice = (name: keyof Search, label: string, all: string, options: readonly Option[]) => (
     <NativeSelect

@@ -15,6 +15,18 @@ test("formats a time in the largest unit that has passed, and as a date after so
   assert.deepEqual([30_000, 120_000, 86_400_000].map(from), ["in less than a minute", "in 2 minutes", "tomorrow"]);
 });
 
+test("rounds a future time to the nearest unit", () => {
+  const DAY_MS = 86_400_000;
+  assert.deepEqual([7 * DAY_MS - 1_000, 6.4 * DAY_MS, DAY_MS - 1_000, 3_599_000, 12 * 3_600_000, 59_000].map(from), [
+    "in 7 days",
+    "in 6 days",
+    "tomorrow",
+    "in 1 hour",
+    "in 12 hours",
+    "in less than a minute",
+  ]);
+});
+
 test("formats a duration and a size with a fitting unit and few digits", () => {
   assert.deepEqual(
     [0, 0.0432, 9.14, 130.25, 999, 1_000, 1_450, 59_900, 90_000, 7_200_000, 2_592_000_000].map(duration),

@@ -16,6 +16,8 @@ export type AuditedAction = AuditAction;
 export interface NamedObject {
   readonly kind: "account" | "project" | "key" | "endpoint" | "person" | "problem";
   readonly name: string;
+  /** Whether it was removed, and has no page. */
+  readonly isGone: boolean;
 }
 
 export interface AuditEntry {
