@@ -40,7 +40,7 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
     trust: trustedAuthorities(null),
     userAgent: "bench",
   };
-  const config = { database, retentionMs: null };
+  const config = { database, retentionMs: null, ownAuthority: null };
   const stopping = new AbortController().signal;
   const dashboard = dashboardOf({ config, store, languages, sending, nodes: async () => [], stopping });
   const options = {

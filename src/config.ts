@@ -11,6 +11,8 @@ export interface Config {
   readonly database: Database;
   readonly listen: Address;
   readonly transport: Transport;
+  /** File with the authority that set-up made for the service; null with a certificate from elsewhere, or none. */
+  readonly ownAuthority: string | null;
   /** Liveness and readiness without a key, for the operator of the machine; null for none. */
   readonly operatorListen: Address | null;
   /** Whether the service itself runs submissions, instead of workers in other processes only. */
@@ -100,6 +102,7 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     database: databaseOf(settings.ASSAY_DATABASE, dataDir),
     listen: settings.ASSAY_LISTEN,
     transport: transportOf(settings),
+    ownAuthority: ownAuthorityOf(settings),
     operatorListen: operatorAddress(settings.ASSAY_OPERATOR_LISTEN),
     ownWorker: flags.worker ?? true,
     workers: settings.ASSAY_WORKERS,
@@ -168,6 +171,12 @@ function transportOf(settings: z.output<typeof settingsSchema>): Transport {
     certPath: cert ?? join(directory, "server.pem"),
     keyPath: key ?? join(directory, "server.key"),
   };
+}
+
+function ownAuthorityOf(settings: z.output<typeof settingsSchema>): string | null {
+  const { ASSAY_DATA, ASSAY_TLS_CERT, ASSAY_PLAIN_HTTP, ASSAY_TRUSTED_PROXY } = settings;
+  const isOther = ASSAY_TLS_CERT !== undefined || ASSAY_PLAIN_HTTP === "yes" || ASSAY_TRUSTED_PROXY.length > 0;
+  return isOther ? null : join(ASSAY_DATA, "tls", "ca.pem");
 }
 
 function oidcOf(settings: z.output<typeof settingsSchema>): OidcSettings | null {

@@ -1,14 +1,17 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { Audit } from "../../src/http/dashboard/api/audit.ts";
-import type { Deliveries, Delivery } from "../../src/http/dashboard/api/deliveries.ts";
+import type { Deliveries, Delivery, SentBody } from "../../src/http/dashboard/api/deliveries.ts";
 import type {
   Endpoint,
   EndpointChanges,
   Endpoints,
+  Failing,
   MadeEndpoint,
   NewEndpoint,
   Replayed,
+  Replays,
 } from "../../src/http/dashboard/api/endpoints.ts";
+import type { FirstSteps } from "../../src/http/dashboard/api/first-steps.ts";
 import type {
   Cancelled,
   Compared,
@@ -30,7 +33,7 @@ import type {
   NewInvitation,
 } from "../../src/http/dashboard/api/members.ts";
 import type { Node } from "../../src/http/dashboard/api/nodes.ts";
-import type { Health, Now, Overview, Window } from "../../src/http/dashboard/api/overview.ts";
+import type { Health, Now, Overview, Use } from "../../src/http/dashboard/api/overview.ts";
 import type { Problem } from "../../src/http/dashboard/api/problem.ts";
 import type { ImportedProblem, ProblemDetail, ProblemList } from "../../src/http/dashboard/api/problems.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "../../src/http/dashboard/api/projects.ts";
@@ -97,11 +100,19 @@ export const asking = {
       queryKey: ["/invitations/look", token],
       queryFn: () => send<Invitation>("POST", "/invitations/look", { token }),
     }),
-  overview: (window: Window, account?: string) => question<Overview>("/overview", { window, account }),
+  overview: (which: Parameters) => question<Overview>("/overview", which),
+  use: (which: Parameters) => question<Use>("/use", which),
+  latest: (which: Parameters) => question<Submissions>("/submissions", which),
+  firstSteps: (account?: string) => question<FirstSteps>("/first-steps", { account }),
   now: (account?: string) => question<Now>("/overview/now", { account }),
   health: () => question<Health>("/health"),
+  key: (id: string) => question<Key>(`/keys/${encodeURIComponent(id)}`),
   project: (id: string) => question<Project>(`/projects/${encodeURIComponent(id)}`),
   endpoint: (id: string) => question<Endpoint>(`/endpoints/${encodeURIComponent(id)}`),
+  failing: () => question<Failing>("/endpoints/failing"),
+  /** The same in every attempt. */
+  sentBody: (delivery: string) =>
+    queryOptions({ ...question<SentBody>(`/deliveries/${delivery}/body`), staleTime: Number.POSITIVE_INFINITY }),
   languages: () => question<readonly Language[]>("/languages"),
   nodes: () => question<readonly Node[]>("/nodes"),
   settings: () => question<Settings>("/settings"),
@@ -134,11 +145,10 @@ export const part = {
   invitations: (before?: string) => get<Invitations>("/members/invitations", { before }),
   projects: (state: "open" | "any", before?: string, limit?: number) =>
     get<Projects>("/projects", { state, before, limit }),
-  keys: (state: "live" | "any", project?: string, before?: string, limit?: number) =>
-    get<Keys>("/keys", { state, project, before, limit }),
+  keys: (which: Parameters) => get<Keys>("/keys", which),
   endpoints: (project?: string, before?: string) => get<Endpoints>("/endpoints", { project, before }),
   deliveries: (endpoint: string, before?: string) => get<Deliveries>("/deliveries", { endpoint, before }),
-  audit: (account?: string, before?: string) => get<Audit>("/audit", { account, before, limit: 100 }),
+  audit: (search: Parameters, before?: string) => get<Audit>("/audit", { ...search, before, limit: 100 }),
   submissions: (search: Parameters, before?: string, limit = 50) =>
     get<Submissions>("/submissions", { ...search, before, limit }),
   judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before }),
@@ -167,7 +177,7 @@ export const change = {
     send<MadeEndpoint>("POST", `/endpoints/${id}/rotate-secret`, rotation),
   removeEndpoint: (id: string) => send<void>("DELETE", `/endpoints/${id}`),
   testEndpoint: (id: string) => send<Delivery>("POST", `/endpoints/${id}/test`),
-  replayFailed: (id: string) => send<Replayed>("POST", `/endpoints/${id}/replay-failed`, {}),
+  replayFailed: (id: string, times: Replays) => send<Replayed>("POST", `/endpoints/${id}/replay-failed`, times),
   replay: (id: string) => send<Delivery>("POST", `/deliveries/${id}/replay`),
   tier: (name: string, body: Omit<Tier, "name">) => send<Tier>("PUT", `/tiers/${encodeURIComponent(name)}`, body),
   makeAccount: (body: NewAccount) => send<Account>("POST", "/accounts", body),

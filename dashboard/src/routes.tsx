@@ -7,8 +7,10 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { WINDOWS, type Window } from "../../src/http/dashboard/api/overview.ts";
 import { asking } from "./api.ts";
+import { AUDIT_SEARCHED, type AuditSearch } from "./audit/search.ts";
+import { signedIn } from "./kept.ts";
+import { overviewSearch } from "./overview/search.ts";
 import { Broken, NotFoundPage } from "./pieces/not-found-page.tsx";
 import { queries } from "./queries.ts";
 import { Shell } from "./shell/shell.tsx";
@@ -40,6 +42,7 @@ const inside = createRoute({
   beforeLoad: async ({ context, location }) => {
     const { person } = await context.queries.query({ ...asking.session(), staleTime: 60_000 });
     if (!person) throw redirect({ to: "/sign-in", search: { to: location.href }, replace: true });
+    signedIn(person.id);
     return { person };
   },
   component: Shell,
@@ -52,18 +55,14 @@ const page = <const P extends string>(path: P, component: ReturnType<typeof lazy
 const overview = createRoute({
   getParentRoute: () => inside,
   path: "/",
-  validateSearch: (search): { window?: Window; account?: string | undefined } => {
-    const { account } = texts(search, ["account"]);
-    const window = WINDOWS.find((each) => each === search.window);
-    return { ...(window && { window }), ...(account && { account }) };
-  },
+  validateSearch: overviewSearch,
   component: lazyRouteComponent(() => import("./overview/overview-page.tsx"), "OverviewPage"),
 });
 
 const audit = createRoute({
   getParentRoute: () => inside,
   path: "/audit",
-  validateSearch: (search): { account?: string | undefined } => texts(search, ["account"]),
+  validateSearch: (search): AuditSearch => texts(search, AUDIT_SEARCHED),
   component: lazyRouteComponent(() => import("./audit/audit-page.tsx"), "AuditPage"),
 });
 
@@ -113,6 +112,19 @@ const playground = createRoute({
   component: lazyRouteComponent(() => import("./playground/playground-page.tsx"), "PlaygroundPage"),
 });
 
+const keys = createRoute({
+  getParentRoute: () => inside,
+  path: "/keys",
+  validateSearch: ({
+    ended,
+    ...search
+  }: Record<string, unknown>): { name?: string | undefined; ended?: true | undefined } => ({
+    ...texts(search, ["name"]),
+    ...(ended === true && { ended }),
+  }),
+  component: lazyRouteComponent(() => import("./keys/keys-page.tsx"), "KeysPage"),
+});
+
 const pages = [
   overview,
   submissions,
@@ -133,9 +145,10 @@ const pages = [
     "/projects/$id",
     lazyRouteComponent(() => import("./projects/project-page.tsx"), "ProjectPage"),
   ),
+  keys,
   page(
-    "/keys",
-    lazyRouteComponent(() => import("./keys/keys-page.tsx"), "KeysPage"),
+    "/keys/$id",
+    lazyRouteComponent(() => import("./keys/key-page.tsx"), "KeyPage"),
   ),
   page(
     "/webhooks",

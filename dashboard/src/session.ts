@@ -15,6 +15,12 @@ export function useChoiceOfAccounts(): readonly AccountRef[] {
   return accounts.length > 1 ? accounts : [];
 }
 
+/** File with the authority of the service's own certificate, for clients; null for another certificate. */
+export function useAuthority(): string | null {
+  const { data } = useQuery(asking.session());
+  return data?.authority ?? null;
+}
+
 /** Opens the dashboard after sign-in by loading a new document, so that no data of an earlier session stays in memory. */
 export function enter(place: string): void {
   window.location.replace(`/dashboard${place}`);

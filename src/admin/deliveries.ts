@@ -1,4 +1,5 @@
 import type { AuditActor } from "../domain/audit.ts";
+import type { Headers } from "../domain/delivery.ts";
 import type { Delivery, ReplayBounds } from "../store/deliveries/types.ts";
 import type { Store } from "../store/store.ts";
 import { noSuchEndpoint } from "./endpoints.ts";
@@ -29,6 +30,9 @@ export interface AttemptView {
   readonly status: number | null;
   readonly error: string | null;
   readonly answer: string | null;
+  /** Of the request; null if none was made. */
+  readonly sentHeaders: Headers | null;
+  readonly answerHeaders: Headers | null;
 }
 
 export function deliveryView(delivery: Delivery): DeliveryView {
@@ -44,13 +48,15 @@ export function deliveryView(delivery: Delivery): DeliveryView {
     nextAt: delivery.nextAtMs === null ? null : isoTime(delivery.nextAtMs),
     endedAt: delivery.endedAtMs === null ? null : isoTime(delivery.endedAtMs),
     reason: delivery.reason,
-    attempts: delivery.attempts.map(({ atMs, latencyMs, status, error, answer }, index) => ({
+    attempts: delivery.attempts.map(({ atMs, latencyMs, status, error, answer, ...headers }, index) => ({
       number: index + 1,
       at: isoTime(atMs),
       latencyMs,
       status,
       error,
       answer: answer?.toString("utf8") ?? null,
+      sentHeaders: headers.sentHeaders ?? null,
+      answerHeaders: headers.answerHeaders ?? null,
     })),
   };
 }
@@ -88,7 +94,7 @@ export const MAX_REPLAYS = 500;
 /**
  * Replays results whose newest delivery to an endpoint failed, oldest first, at most MAX_REPLAYS; a second call continues
  * with the rest.
- * @param since ISO 8601; undefined for all.
+ * @param since ISO 8601, as `until`; undefined for all.
  * @param onlyIdle fails while replays to the endpoint are pending.
  * @returns their number, and whether there may be more.
  * @throws AdminError if the time is invalid, the endpoint unknown or disabled, replays are pending, or a bound is reached.
@@ -98,25 +104,27 @@ export async function replayFailed(
   {
     endpointId,
     since,
+    until,
     onlyIdle,
     bounds,
   }: {
     readonly endpointId?: string | undefined;
     readonly since?: string | undefined;
+    readonly until?: string | undefined;
     readonly onlyIdle?: boolean;
     readonly bounds?: ReplayBounds;
   },
   actor: AuditActor,
 ): Promise<{ readonly replayed: number; readonly more: boolean }> {
-  const sinceMs = since === undefined ? 0 : Date.parse(since);
-  if (Number.isNaN(sinceMs)) throw new AdminError(`${since} is not a time like 2026-01-31T12:00:00Z`);
+  const sinceMs = timeIn(since) ?? 0;
+  const untilMs = timeIn(until);
   if (endpointId !== undefined) {
     const endpoint = await store.endpoints.get(endpointId);
     if (!endpoint) throw noSuchEndpoint(endpointId);
     if (!endpoint.active) throw new AdminError("the endpoint is disabled");
   }
   const replayed = await store.deliveries.replayFailed(
-    { endpointId, sinceMs, max: MAX_REPLAYS, onlyIdle, bounds },
+    { endpointId, sinceMs, untilMs, max: MAX_REPLAYS, onlyIdle, bounds },
     actor,
   );
   if (replayed === null) throw tooManyReplays(bounds);
@@ -132,6 +140,14 @@ export async function testEndpoint(send: SendTest, endpointId: string, actor: Au
   const delivery = await send(endpointId, actor);
   if (!delivery) throw noSuchEndpoint(endpointId);
   return deliveryView(delivery);
+}
+
+/** @throws AdminError. */
+function timeIn(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = Date.parse(text);
+  if (Number.isNaN(ms)) throw new AdminError(`${text} is not a time like 2026-01-31T12:00:00Z`);
+  return ms;
 }
 
 function isoTime(ms: number): string {

@@ -18,6 +18,8 @@ export interface NewKey {
    * do not share records, and a second key of the same name does.
    */
   readonly account?: string | undefined;
+  /** Instead of `account`: the id of an account that exists. */
+  readonly accountId?: string | undefined;
   /** The project whose webhooks receive the results; the key then belongs to its account. */
   readonly project?: string | undefined;
   /** Overrides of the tier; undefined keeps its value. */
@@ -161,7 +163,8 @@ export async function dropPendingOfKey(
 }
 
 async function ownerOf(store: Store, request: NewKey, actor: AuditActor, unnamed: Unnamed) {
-  const { account, project } = request;
+  const { account, accountId: own, project } = request;
+  if (own !== undefined) return { accountId: own, projectId: null };
   if (project === undefined) return { accountId: await ensureAccount(store, request, actor, unnamed), projectId: null };
   if (account !== undefined) await findAccount(store, account);
   const { id, accountId } = await findOpenProject(store, project, account);

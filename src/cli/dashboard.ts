@@ -5,6 +5,7 @@ import type { ManagementDependencies } from "../http/dashboard/dependencies.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Store } from "../store/store.ts";
 import type { AnnouncedWorker } from "../store/workers.ts";
+import { beginOf } from "../webhooks/body.ts";
 import { checkUrl } from "../webhooks/guard.ts";
 import type { SendOptions } from "../webhooks/send.ts";
 import { sendTest } from "../webhooks/send-test.ts";
@@ -14,7 +15,7 @@ import type { WorkerRegistry } from "../worker/worker-registry.ts";
 import { ourExamples } from "./engine.ts";
 
 export interface DashboardOptions {
-  readonly config: Pick<Config, "database" | "retentionMs">;
+  readonly config: Pick<Config, "database" | "retentionMs" | "ownAuthority">;
   readonly store: Store;
   readonly languages: Languages;
   readonly sending: SendOptions;
@@ -33,6 +34,8 @@ export function dashboardOf(options: DashboardOptions): ManagementDependencies {
       sendTest(store, sending, endpointId, actor, stopping).catch((error: unknown) => {
         throw stopping.aborted ? clientError("shuttingDown", []) : error;
       }),
+    bodyBegin: beginOf,
+    ownAuthority: config.ownAuthority,
     languages,
     examples: ourExamples(languages),
     nodes,

@@ -10,7 +10,14 @@ export interface Attempt {
   readonly error: string | null;
   /** The first bytes of the response; null without a response. */
   readonly answer: Buffer | null;
+  /** Of the request; null if none was made, and for attempts of releases that did not keep them. */
+  readonly sentHeaders?: Headers | null;
+  /** The first headers of the response. */
+  readonly answerHeaders?: Headers | null;
 }
+
+/** Names and values in the order of the message. */
+export type Headers = readonly (readonly [name: string, value: string])[];
 
 /** The state of a delivery after an attempt. */
 export type Next =

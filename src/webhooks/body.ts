@@ -25,6 +25,18 @@ export async function bodyOf(message: Message, owner: string): Promise<Body> {
   return pieces;
 }
 
+/** The first bytes of the body, for people. @returns `isCut`: whether there are more. */
+export function beginOf(message: Message, most: number): { readonly begin: Buffer; readonly isCut: boolean } {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for (const piece of "body" in message ? [message.body] : jsonPieces(toJson(message))) {
+    pieces.push(Buffer.from(piece));
+    length += Buffer.byteLength(piece);
+    if (length > most) break;
+  }
+  return { begin: Buffer.concat(pieces).subarray(0, most), isCut: length > most };
+}
+
 /** The record of a submission; for a judgement, an event with its record. */
 function toJson(message: Exclude<Message, { body: Buffer }>): unknown {
   if ("submission" in message) return toLongRecord(message.submission);

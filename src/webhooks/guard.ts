@@ -51,7 +51,9 @@ export async function permittedAddresses(
   for (const address of addresses) {
     const why = whyNotGlobal(address);
     if (why !== null)
-      throw new BlockedError(`${literal ? "" : `${host} is `}${address} (${why}), which is not allowed`);
+      throw new BlockedError(
+        `only public addresses are allowed: ${literal ? address : `${host}, ${address},`} is ${why}`,
+      );
   }
   return addresses;
 }

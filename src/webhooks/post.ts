@@ -2,6 +2,7 @@ import { connect as connectTcp, isIP, type LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import { connect, type SecureContext } from "node:tls";
 import { type buildConnector, Client } from "undici";
+import type { Headers } from "../domain/delivery.ts";
 import type { Body } from "./body.ts";
 import { permittedAddresses } from "./guard.ts";
 import type { Resolve } from "./resolve.ts";
@@ -20,6 +21,7 @@ const CHECK_MS = 50;
 
 export interface Post {
   readonly target: Target;
+  /** All headers except `host` and `connection`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
 }
@@ -33,6 +35,7 @@ export interface PostOptions {
 
 export interface Answer {
   readonly status: number;
+  readonly headers: Headers;
   /** At most 1 KiB. */
   readonly begin: Buffer;
   /** The error that interrupted reading; null if the response or enough of it was read. */
@@ -55,19 +58,18 @@ export async function post({ target, headers, body }: Post, options: PostOptions
   });
   try {
     const path = `${target.url.pathname}${target.url.search}`;
-    const length = { "content-length": body.reduce((sum, piece) => sum + piece.length, 0).toString() };
     const request = () =>
       client.request({
         method: "POST",
         path,
-        headers: { ...headers, ...length },
+        headers,
         // In pieces, because TLS encrypts each write at once: a receiver that does not read would cause a second copy of the body.
         body: Readable.from(body),
         signal,
         reset: true,
       });
     const answer = await orAborted(request, signal); // the client ignores the signal until it is connected
-    return { status: answer.statusCode, ...(await readBegin(answer.body)) };
+    return { status: answer.statusCode, headers: keptOf(answer.headers), ...(await readBegin(answer.body)) };
   } finally {
     void client.destroy();
   }
@@ -110,6 +112,24 @@ function connector({ host, port }: Target, addresses: readonly string[], options
       options.signal.removeEventListener("abort", abort);
     });
   };
+}
+
+/** Of the headers of a response, for the delivery log: a receiver can send 16 KiB. */
+const KEPT_HEADERS = 30;
+const KEPT_HEADER_CHARACTERS = 200;
+/** A session of the receiver is not kept. */
+const SECRET_HEADERS = new Set(["set-cookie"]);
+
+/** The first headers, with the beginning of each value. */
+export function keptOf(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
+  return Object.entries(headers)
+    .flatMap(([name, values = []]) => [values].flat().map((value) => [name, value] as const))
+    .slice(0, KEPT_HEADERS)
+    .map(([name, value]) => [begin(name), SECRET_HEADERS.has(name) ? "(not kept)" : begin(value)]);
+}
+
+function begin(text: string): string {
+  return text.length > KEPT_HEADER_CHARACTERS ? `${text.slice(0, KEPT_HEADER_CHARACTERS)}…` : text;
 }
 
 /** Reads the first bytes. An interrupted response still has a status, which decides the delivery. */

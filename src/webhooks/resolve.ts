@@ -22,12 +22,19 @@ export function dnsResolve(servers?: readonly string[]): Resolve {
       const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
       const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
       const failure = answers.find((answer) => answer.status === "rejected");
-      if (addresses.length === 0) throw failure?.reason ?? new Error(`${name} has no address`);
+      if (addresses.length === 0) throw inWords(name, failure?.reason);
       return addresses;
     } finally {
       signal?.removeEventListener("abort", cancel);
     }
   };
+}
+
+const NOT_FOUND = new Set(["ENOTFOUND", "ENODATA"]);
+
+function inWords(name: string, cause: NodeJS.ErrnoException | undefined): Error {
+  const { code = "ENODATA" } = cause ?? {};
+  return new Error(NOT_FOUND.has(code) ? `DNS: ${name} not found` : `DNS: no answer for ${name} (${code})`, { cause });
 }
 
 export const resolvePublic: Resolve = dnsResolve();

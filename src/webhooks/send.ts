@@ -1,5 +1,5 @@
 import type { SecureContext } from "node:tls";
-import type { Attempt } from "../domain/delivery.ts";
+import type { Attempt, Headers } from "../domain/delivery.ts";
 import type { Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
 import type { DeliveryClaim } from "../store/deliveries/types.ts";
@@ -39,22 +39,32 @@ export async function send(claim: DeliveryClaim, body: Body, options: SendOption
   const { endpoint, messageId, accountId: owner } = claim;
   const atMs = now();
   const began = performance.now();
-  const sent = (ending: Sent["ending"], seen: Pick<Attempt, "status" | "error" | "answer">): Sent => ({
+  let sentHeaders: Headers | null = null;
+  const sent = (ending: Sent["ending"], seen: Seen): Sent => ({
     ending,
-    attempt: { atMs, latencyMs: Math.round(performance.now() - began), ...seen },
+    attempt: { atMs, latencyMs: Math.round(performance.now() - began), ...seen, sentHeaders },
   });
   const time = new AbortController();
   const timer = setTimeout(() => time.abort(new Error(`no response within ${timeoutMs / 1000} s`)), timeoutMs);
   try {
     const target = parseTarget(endpoint.url, options.allowed);
     const signed = await signatureOf(claim, { id: messageId, atMs, body, owner }, options.sealer);
-    const headers = { "content-type": "application/json", "user-agent": options.userAgent, ...signed };
+    const length = body.reduce((sum, piece) => sum + piece.length, 0).toString();
+    const headers = {
+      "content-type": "application/json",
+      "user-agent": options.userAgent,
+      ...signed,
+      "content-length": length,
+    };
+    sentHeaders = [["host", target.url.host], ...Object.entries(headers)];
     const signal = AbortSignal.any([time.signal, stop]);
     const answer = await post({ target, headers, body }, { trust: options.trust, resolve, signal });
     return sent(endingOf(answer.status), seenIn(answer));
   } catch (error) {
     if (stop.aborted) throw stop.reason;
-    return sent(error instanceof BlockedError ? "never" : "again", { status: null, error: words(error), answer: null });
+    if (error instanceof BlockedError) sentHeaders = null;
+    const seen = { status: null, error: words(error), answer: null, answerHeaders: null };
+    return sent(error instanceof BlockedError ? "never" : "again", seen);
   } finally {
     clearTimeout(timer);
   }
@@ -76,8 +86,12 @@ function endingOf(status: number): Sent["ending"] {
   return status >= 500 ? "again" : "never";
 }
 
-function seenIn({ status, begin, broken }: Answer): Pick<Attempt, "status" | "error" | "answer"> {
-  return { status, error: broken === null ? null : `the response was interrupted: ${words(broken)}`, answer: begin };
+/** What is known of the response. */
+type Seen = Pick<Attempt, "status" | "error" | "answer" | "answerHeaders">;
+
+function seenIn({ status, headers, begin, broken }: Answer): Seen {
+  const error = broken === null ? null : `the response was interrupted: ${words(broken)}`;
+  return { status, error, answer: begin, answerHeaders: headers };
 }
 
 /** A certificate can have thousands of names, and the error for a wrong name repeats all of them to log and database. */

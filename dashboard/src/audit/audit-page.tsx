@@ -1,8 +1,6 @@
-import { getRouteApi } from "@tanstack/react-router";
-import type { AuditEntry } from "../../../src/http/dashboard/api/audit.ts";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { Audit, AuditEntry } from "../../../src/http/dashboard/api/audit.ts";
 import { part } from "../api.ts";
-import { ChooseAccount } from "../pieces/choose-account.tsx";
-import { Copyable } from "../pieces/copyable.tsx";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
 import { More } from "../pieces/more.tsx";
 import { Page } from "../pieces/page.tsx";
@@ -10,38 +8,43 @@ import { useParts } from "../pieces/parts.ts";
 import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import css from "./audit.module.css";
+import { Event } from "./event.tsx";
+import { AuditFilters } from "./filters.tsx";
+import type { AuditSearch } from "./search.ts";
 
 const route = getRouteApi("/inside/audit");
 
-const COLUMNS: readonly Column<AuditEntry>[] = [
-  { head: "When", cell: ({ at }) => <Timestamp at={at} /> },
-  { head: "Who", cell: ({ actor }) => actor },
-  { head: "What", cell: ({ action }) => <code>{action}</code> },
-  { head: "Of what", cell: ({ subject }) => <Copyable text={subject} what="subject" short /> },
-  { head: "From", cell: ({ address }) => address ?? "not known" },
-  { head: "Detail", cell: ({ detail }) => <Detail of={detail} /> },
-];
+interface Row {
+  readonly entry: AuditEntry;
+  readonly named: Audit["named"];
+}
 
 export function AuditPage() {
-  const { account } = route.useSearch();
+  const search = route.useSearch();
   const navigate = route.useNavigate();
-  const parts = useParts(["/audit", account], (before) => part.audit(account, before));
+  const parts = useParts(["/audit", search], (before) => part.audit(search, before));
+  const isFiltered = Object.values(search).some(Boolean);
   return (
     <Page
       title="Audit trail"
       lead="Changes, sign-ins, and reads of programs of other accounts by administrators. Each change and its entry are one transaction."
-      actions={
-        <ChooseAccount value={account} onChange={(next) => navigate({ search: { account: next }, replace: true })} />
-      }
     >
+      <AuditFilters search={search} onChange={(next) => navigate({ search: next })} />
       <QueryBoundary query={parts} waiting={<RowsWaiting rows={10} />}>
         {(pages) => {
-          const entries = pages.flatMap((page) => page.entries);
-          return entries.length === 0 ? (
-            <Empty title="No entries yet" />
-          ) : (
+          const rows = pages.flatMap(({ entries, named }) => entries.map((entry): Row => ({ entry, named })));
+          return (
             <>
-              <DataTable caption="Entries, newest first" columns={COLUMNS} rows={entries} rowKey={placeOf} />
+              {rows.length > 0 ? (
+                <DataTable
+                  caption="Entries, newest first"
+                  columns={columnsFor(search)}
+                  rows={rows}
+                  rowKey={({ entry }) => String(entry.seq)}
+                />
+              ) : (
+                <Nothing isFiltered={isFiltered} hasOlder={parts.hasNextPage} />
+              )}
               <More query={parts} />
             </>
           );
@@ -51,20 +54,49 @@ export function AuditPage() {
   );
 }
 
-function placeOf({ at, subject, action, detail }: AuditEntry): string {
-  return `${at} ${action} ${subject} ${JSON.stringify(detail)}`;
+function columnsFor(search: AuditSearch): readonly Column<Row>[] {
+  return [
+    { head: "Time", cell: ({ entry: { at } }) => <Timestamp at={at} /> },
+    {
+      head: "Actor",
+      cell: ({ entry: { actor } }) => (
+        <Link to="/audit" search={{ ...search, actor }} className={css.actor}>
+          {actor}
+        </Link>
+      ),
+    },
+    { head: "Event", main: true, cell: ({ entry, named }) => <Event of={entry} named={named} /> },
+    { head: "Account", cell: ({ entry: { account } }) => account ?? "none" },
+    {
+      head: "Client",
+      cell: ({ entry: { actor, address } }) => address ?? (actor === "cli" ? "command line" : "not recorded"),
+    },
+    {
+      head: "History of the target",
+      headUnseen: true,
+      cell: ({ entry: { subject } }) => (
+        <Link to="/audit" search={{ subject }}>
+          History
+        </Link>
+      ),
+    },
+  ];
 }
 
-function Detail({ of: detail }: { of: AuditEntry["detail"] }) {
-  const entries = Object.entries(detail);
-  if (entries.length === 0) return <span>none</span>;
+function Nothing({ isFiltered, hasOlder }: { isFiltered: boolean; hasOlder: boolean }) {
+  if (!isFiltered) {
+    return (
+      <Empty title="No entries yet">
+        Changes appear here: <Link to="/projects">create a project</Link>, for example.
+      </Empty>
+    );
+  }
   return (
-    <span className={css.detail}>
-      {entries.map(([name, value]) => (
-        <span key={name}>
-          {name} <code>{typeof value === "string" ? value : JSON.stringify(value)}</code>
-        </span>
-      ))}
-    </span>
+    <Empty title={hasOlder ? "No match yet" : "No match"}>
+      {hasOlder && "Only the newest entries were searched. "}
+      <Link to="/audit" search={{}}>
+        Show all entries
+      </Link>
+    </Empty>
   );
 }

@@ -51,6 +51,7 @@ function OneJudgement({ id }: { id: string }) {
             {isOpen(data) && (
               <Confirm
                 label="Cancel"
+                submit="Cancel judgement"
                 title="Cancel this judgement?"
                 act={() => change.cancelJudgement(id)}
                 said="Judgement cancelled."

@@ -77,7 +77,11 @@ export function Runs({ of: { tests, limits }, onSelect }: Props) {
         {limits.length > 0 && <p>{limitWords(limits)}</p>}
       </div>
       {rows.length === 0 ? (
-        <Empty title="No test failed" />
+        <Empty title="No test failed">
+          <Button variant="default" onClick={() => setFailed(false)}>
+            Show all tests
+          </Button>
+        </Empty>
       ) : (
         <div className={css.runs}>
           <DataTable

@@ -13,7 +13,7 @@ export function ChangeLimits({ apiKey: key, onClose }: { apiKey: Key; onClose: (
   return (
     <Dialog title={`Limits of ${key.name}`} onClose={onClose}>
       <Form
-        submit="Change"
+        submit="Save limits"
         busy={changing.isPending}
         error={changing.error}
         onCancel={onClose}

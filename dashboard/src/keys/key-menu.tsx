@@ -21,9 +21,10 @@ export function KeyMenu({ apiKey: key }: { apiKey: Key }) {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Item onClick={() => setAct("limits")}>Change limits</Menu.Item>
-          <Menu.Item onClick={() => setAct("rotate")}>Rotate</Menu.Item>
+          <Menu.Item onClick={() => setAct("rotate")}>Rotate key</Menu.Item>
+          <Menu.Divider />
           <Menu.Item color="red" onClick={() => setAct("revoke")}>
-            Revoke
+            Revoke key
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>

@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { Key } from "../../../src/http/dashboard/api/keys.ts";
 import { part } from "../api.ts";
@@ -12,34 +13,33 @@ import { KeyMenu } from "./key-menu.tsx";
 import css from "./keys.module.css";
 import { Meter } from "./meter.tsx";
 
-const TONES: Readonly<Record<Key["state"], Tone>> = { live: "good", expired: "idle", revoked: "bad" };
+export const TONES: Readonly<Record<Key["state"], Tone>> = { live: "good", expired: "idle", revoked: "bad" };
 const USAGE_MS = 5_000;
 
 const COLUMNS: readonly Column<Key>[] = [
   {
     head: "Key",
-    cell: ({ name, prefix, ofPlayground }) => (
+    cell: ({ id, name, prefix, ofPlayground }) => (
       <span className={css.name}>
-        <b>{name}</b>
+        <Link to="/keys/$id" params={{ id }}>
+          {name}
+        </Link>
         {ofPlayground ? <span>playground runs</span> : <code>{prefix}…</code>}
       </span>
     ),
   },
   {
     head: "Project",
-    cell: ({ project, account }) => (
-      <span className={css.name}>
-        {project ? (
-          <Link to="/projects/$id" params={{ id: project.id }}>
-            {project.name}
-          </Link>
-        ) : (
-          "none"
-        )}
-        <span>{account.name}</span>
-      </span>
-    ),
+    cell: ({ project }) =>
+      project ? (
+        <Link to="/projects/$id" params={{ id: project.id }}>
+          {project.name}
+        </Link>
+      ) : (
+        "no project"
+      ),
   },
+  { head: "Account", cell: ({ account }) => account.name },
   {
     head: "Requests, last minute",
     cell: ({ usage, limits }) => <Meter used={usage.requests} limit={limits.requestsPerMinute} />,
@@ -53,7 +53,17 @@ const COLUMNS: readonly Column<Key>[] = [
     ),
   },
   { head: "Profiles", cell: ({ profiles }) => profiles.join(", ") },
-  { head: "Last used", cell: ({ lastUsedAt }) => <Timestamp at={lastUsedAt} /> },
+  {
+    head: "Last used",
+    cell: ({ id, lastUsedAt }) => (
+      <span className={css.name}>
+        <Timestamp at={lastUsedAt} />
+        <Link to="/submissions" search={{ key: id }}>
+          Submissions
+        </Link>
+      </span>
+    ),
+  },
   {
     head: "State",
     cell: ({ state, expiresAt }) => (
@@ -74,27 +84,35 @@ const COLUMNS: readonly Column<Key>[] = [
   },
 ];
 
+const OF_PROJECT = COLUMNS.filter(({ head }) => head !== "Project" && head !== "Account");
+
 interface Props {
   readonly project?: string;
   readonly ended?: boolean;
+  /** Part of the name, or the beginning of the key. */
+  readonly name?: string | undefined;
+  /** Begins a new key; undefined: not possible here. */
+  readonly onNew?: (() => void) | undefined;
 }
 
-export function Keys({ project, ended }: Props) {
+export function Keys({ project, ended, name, onNew }: Props) {
   const state = ended ? "any" : "live";
-  const parts = useParts(["/keys", state, project], (before) => part.keys(state, project, before), USAGE_MS);
+  const parts = useParts(
+    ["/keys", state, project, name],
+    (before) => part.keys({ state, project, name, before }),
+    USAGE_MS,
+  );
   return (
     <QueryBoundary query={parts} waiting={<RowsWaiting />}>
       {(pages) => {
         const keys = pages.flatMap((page) => page.keys);
         return keys.length === 0 ? (
-          <Empty title={ended ? "No key yet" : "No live key"}>
-            Clients need a key to submit. A key is shown once, when it is created.
-          </Empty>
+          <NoKeys ended={ended === true} isSearch={name !== undefined} onNew={onNew} />
         ) : (
           <>
             <DataTable
               caption="API keys"
-              columns={COLUMNS}
+              columns={project === undefined ? COLUMNS : OF_PROJECT}
               rows={keys}
               rowKey={({ id }) => id}
               faded={({ state }) => state !== "live"}
@@ -104,5 +122,25 @@ export function Keys({ project, ended }: Props) {
         );
       }}
     </QueryBoundary>
+  );
+}
+
+function NoKeys({ ended, isSearch, onNew }: Pick<Props, "onNew"> & { ended: boolean; isSearch: boolean }) {
+  if (isSearch) {
+    return (
+      <Empty title="No key matches">
+        Change the search, or{" "}
+        <Link to="/keys" search={{ ended: true }} reloadDocument>
+          show all keys
+        </Link>
+        .
+      </Empty>
+    );
+  }
+  return (
+    <Empty title={ended ? "No key yet" : "No live key"}>
+      <p>Clients need a key to submit. A key is shown once, when it is created.</p>
+      {onNew && <Button onClick={onNew}>Create a key</Button>}
+    </Empty>
   );
 }

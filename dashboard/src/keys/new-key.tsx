@@ -1,26 +1,37 @@
-import { TextInput } from "@mantine/core";
+import { NativeSelect, TextInput } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
 import { Form, text } from "../pieces/form.tsx";
 import { Empty } from "../pieces/query-boundary.tsx";
 import { useAction } from "../pieces/use-action.ts";
 import { ProjectChoice, useOpenProjects } from "../projects/project-choice.tsx";
+import { usePerson } from "../session.ts";
 import { KeySecret } from "./key-secret.tsx";
 import { LimitFields, limitsIn } from "./limit-fields.tsx";
 
 export function NewKey({ projectId, onClose }: { projectId?: string; onClose: () => void }) {
+  const { accounts } = usePerson();
   const projects = useOpenProjects(projectId);
-  const making = useAction((form: FormData) =>
-    change.makeKey({ name: text(form, "name"), projectId: text(form, "project"), ...limitsIn(form) }),
-  );
+  const [project, choose] = useState<string>();
+  const making = useAction((form: FormData) => {
+    const [id, accountId] = [text(form, "project"), text(form, "account")];
+    const owner = id === "" ? { accountId: accountId || (accounts[0]?.id ?? "") } : { projectId: id };
+    return change.makeKey({ name: text(form, "name"), ...owner, ...limitsIn(form) });
+  });
   if (making.data) return <KeySecret made={making.data} title="Key created" onClose={onClose} />;
+  const chosen = project ?? projectId ?? projects.open[0]?.id ?? "";
   return (
     <Dialog title="New key" onClose={onClose}>
-      {projects.open.length === 0 ? (
-        <Empty title="No open project">A key belongs to the account of its project. Create a project first.</Empty>
+      {accounts.length === 0 ? (
+        <Empty title="You have no account">
+          A key belongs to an account. Ask an administrator for access; <Link to="/profile">your profile</Link> has your
+          e-mail.
+        </Empty>
       ) : (
         <Form
-          submit="Create"
+          submit="Create key"
           busy={making.isPending}
           error={making.error}
           onCancel={onClose}
@@ -34,7 +45,26 @@ export function NewKey({ projectId, onClose }: { projectId?: string; onClose: ()
             data-autofocus
             maxLength={100}
           />
-          <ProjectChoice from={projects} />
+          <ProjectChoice
+            from={projects}
+            value={chosen}
+            onChange={choose}
+            none={projectId === undefined}
+            description={
+              <>
+                Results are sent to the webhooks of the project.{" "}
+                {projectId === undefined && <Link to="/projects">Projects</Link>}
+              </>
+            }
+          />
+          {chosen === "" && accounts.length > 1 && (
+            <NativeSelect
+              label="Account"
+              description="The owner of the key and its records"
+              name="account"
+              data={accounts.map(({ id, name }) => ({ value: id, label: name }))}
+            />
+          )}
           <LimitFields />
         </Form>
       )}

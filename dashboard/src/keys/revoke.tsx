@@ -6,13 +6,13 @@ import { useAction } from "../pieces/use-action.ts";
 
 export function Revoke({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {
   const revoking = useAction(() => change.revokeKey(key.id), {
-    toast: ({ name }) => `${name} is revoked.`,
+    toast: ({ name }) => `Key ${name} revoked.`,
     done: onClose,
   });
   return (
-    <Dialog title={`Revoke ${key.name}?`} onClose={onClose}>
+    <Dialog title={`Revoke the key ${key.name}?`} onClose={onClose}>
       <Form
-        submit="Revoke"
+        submit="Revoke key"
         danger
         busy={revoking.isPending}
         error={revoking.error}

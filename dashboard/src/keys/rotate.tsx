@@ -10,9 +10,9 @@ export function Rotate({ apiKey: key, onClose }: { apiKey: Key; onClose: () => v
   const rotating = useAction((overlapMs: number) => change.rotateKey(key.id, { overlapMs }));
   if (rotating.data) return <KeySecret made={rotating.data} title="Key rotated" onClose={onClose} />;
   return (
-    <Dialog title={`Rotate ${key.name}`} onClose={onClose}>
+    <Dialog title={`Rotate the key ${key.name}?`} onClose={onClose}>
       <Form
-        submit="Rotate"
+        submit="Rotate key"
         busy={rotating.isPending}
         error={rotating.error}
         onCancel={onClose}
@@ -22,7 +22,7 @@ export function Rotate({ apiKey: key, onClose }: { apiKey: Key; onClose: () => v
           Creates a key with the same limits and shows it once. The old key stays valid during the overlap, so that
           clients can switch without interruption.
         </p>
-        <Overlap none="no overlap: the old key is revoked now" />
+        <Overlap none="No overlap: the old key is revoked now" />
       </Form>
     </Dialog>
   );

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import type { Language, StepLimits } from "../../../src/http/dashboard/api/languages.ts";
 import { asking } from "../api.ts";
 import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
@@ -32,7 +33,9 @@ export function LanguagesPage() {
       <QueryBoundary query={languages} waiting={<RowsWaiting rows={8} />}>
         {(all) =>
           all.length === 0 ? (
-            <Empty title="No language is configured" />
+            <Empty title="No language is configured">
+              The <Link to="/nodes">nodes</Link> show which languages their workers have proven.
+            </Empty>
           ) : (
             <ul className={css.list}>
               {all.map((language) => (

@@ -22,7 +22,7 @@ export function NodesPage() {
           all.length === 0 ? (
             <Empty title="No worker is registered">
               Submissions stay pending until a worker runs. Start one with <code>assay serve</code> or{" "}
-              <code>assay worker</code>.
+              <code>assay worker</code> (<a href="/docs/scaling">documentation</a>).
             </Empty>
           ) : (
             all.map((node) => <One key={node.id} node={node} />)

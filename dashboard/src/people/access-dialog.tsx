@@ -19,7 +19,7 @@ export function AccessDialog({ member, onClose }: { member: Member; onClose: () 
   return (
     <Dialog title={`Access of ${member.name}`} onClose={onClose}>
       <Form
-        submit="Change"
+        submit="Save access"
         busy={changing.isPending}
         error={changing.error}
         onCancel={onClose}

@@ -8,13 +8,13 @@ export function DisableDialog({ member, onClose }: { member: Member; onClose: ()
   const disable = member.disabledAt === null;
   const word = disable ? "Disable" : "Enable";
   const changing = useAction(() => change.member(member.id, { disabled: disable }), {
-    toast: ({ name }) => `${name} is ${disable ? "disabled" : "enabled"}.`,
+    toast: ({ name }) => `Member ${name} ${disable ? "disabled" : "enabled"}.`,
     done: onClose,
   });
   return (
     <Dialog title={`${word} ${member.name}?`} onClose={onClose}>
       <Form
-        submit={word}
+        submit={`${word} member`}
         danger={disable}
         busy={changing.isPending}
         error={changing.error}

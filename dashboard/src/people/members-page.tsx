@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { Link } from "@tanstack/react-router";
 import type { Invited, Member } from "../../../src/http/dashboard/api/members.ts";
 import { change, part } from "../api.ts";
 import { Confirm } from "../pieces/confirm.tsx";
@@ -29,7 +30,7 @@ const MEMBERS: readonly Column<Member>[] = [
   {
     head: "Access",
     cell: ({ administrator, accounts }) =>
-      administrator ? "all accounts (administrator)" : accounts.map(({ name }) => name).join(", ") || "nothing",
+      administrator ? "Administrator: all accounts" : accounts.map(({ name }) => name).join(", ") || "no account",
   },
   { head: "Signs in with", cell: ({ signsInWith }) => signsInWith.join(", ") || "not signed in yet" },
   { head: "Last seen", cell: ({ seenAt }) => <Timestamp at={seenAt} /> },
@@ -44,7 +45,10 @@ const ACTIONS: Column<Member> = { head: "Actions", headUnseen: true, cell: (memb
 const INVITED: readonly Column<Invited>[] = [
   { head: "E-mail", cell: ({ email }) => email },
   { head: "Purpose", cell: ({ kind }) => (kind === "reset" ? "password reset" : "invitation") },
-  { head: "Access", cell: ({ administrator, account }) => (administrator ? "all accounts" : (account ?? "unchanged")) },
+  {
+    head: "Access",
+    cell: ({ administrator, account }) => (administrator ? "Administrator: all accounts" : (account ?? "unchanged")),
+  },
   { head: "Expires", cell: ({ expiresAt }) => <Timestamp at={expiresAt} /> },
 ];
 
@@ -54,6 +58,7 @@ const WITHDRAW: Column<Invited> = {
   cell: ({ id, email }) => (
     <Confirm
       label="Withdraw"
+      submit="Withdraw link"
       title={`Withdraw the link of ${email}?`}
       act={() => change.withdraw(id)}
       said="Link withdrawn."
@@ -84,7 +89,10 @@ export function MembersPage() {
         {(pages) => {
           const all = pages.flatMap((page) => page.members);
           return all.length === 0 ? (
-            <Empty title="No members yet" />
+            <Empty title="No members yet">
+              You have access to no account. Ask an administrator; <Link to="/profile">your profile</Link> has your
+              e-mail.
+            </Empty>
           ) : (
             <>
               <DataTable

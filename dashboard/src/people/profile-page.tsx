@@ -21,7 +21,9 @@ export function ProfilePage() {
           ["E-mail", email],
           [
             "Access",
-            administrator ? "all accounts (administrator)" : accounts.map((each) => each.name).join(", ") || "nothing",
+            administrator
+              ? "Administrator: all accounts"
+              : accounts.map((each) => each.name).join(", ") || "no account",
           ],
         ]}
       />

@@ -1,9 +1,11 @@
 import { Button, PasswordInput, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import type { SubmitEvent } from "react";
+import { type SubmitEvent, useState } from "react";
 import { API, asking, change } from "../api.ts";
+import { hasEnded } from "../kept.ts";
 import { Trouble } from "../pieces/query-boundary.tsx";
+import { sentence } from "../pieces/words.ts";
 import { enter } from "../session.ts";
 import { AuthLayout } from "./auth-layout.tsx";
 
@@ -12,6 +14,7 @@ const route = getRouteApi("/sign-in");
 export function SignInPage() {
   const { to, refused } = route.useSearch();
   const { data: session } = useQuery(asking.session());
+  const [ended] = useState(hasEnded);
   const signIn = useMutation({ mutationFn: change.signIn, onSuccess: () => enter(placeWithin(to)) });
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -29,10 +32,13 @@ export function SignInPage() {
   }
   return (
     <AuthLayout title="Sign in">
+      {ended && session?.person === null && !refused && !signIn.error && (
+        <p role="status">Your session ended. Sign in to continue.</p>
+      )}
       {refused && !signIn.error && (
         <Trouble text="Sign-in failed: the provider's e-mail address needs an invitation here first." />
       )}
-      {signIn.error && <Trouble text={`${signIn.error.message}.`} />}
+      {signIn.error && <Trouble text={sentence(signIn.error.message)} />}
       <form onSubmit={submit}>
         <TextInput label="E-mail" name="email" type="email" autoComplete="username" required withAsterisk={false} />
         <PasswordInput label="Password" name="password" autoComplete="current-password" required withAsterisk={false} />

@@ -8,6 +8,7 @@ import { RowsWaiting } from "../pieces/data-table.tsx";
 import { text } from "../pieces/form.tsx";
 import { QueryBoundary, Trouble } from "../pieces/query-boundary.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
+import { sentence } from "../pieces/words.ts";
 import { enter } from "../session.ts";
 import { AuthLayout } from "./auth-layout.tsx";
 
@@ -26,8 +27,8 @@ export function WelcomePage() {
     return (
       <AuthLayout title="This link does not work">
         <p>
-          {token === "" ? "The link is incomplete." : `${invitation.error?.message}.`} Links work once and expire; ask
-          an administrator for a new one.
+          {token === "" ? "The link is incomplete." : sentence(invitation.error?.message ?? "")} Links work once and
+          expire; ask an administrator for a new one.
         </p>
         <p>
           <Link to="/sign-in">Sign in</Link>
@@ -68,7 +69,7 @@ function Accept({ token, of: { kind, email, account, expiresAt } }: { token: str
         {kind === "reset" && "The old password and all its sessions then end."} The link expires{" "}
         <Timestamp at={expiresAt} />.
       </p>
-      {accepting.error && <Trouble text={`${accepting.error.message}.`} />}
+      {accepting.error && <Trouble text={sentence(accepting.error.message)} />}
       <form onSubmit={submit}>
         {email === null ? (
           <TextInput label="E-mail" name="email" type="email" autoComplete="username" required withAsterisk={false} />

@@ -8,8 +8,9 @@ import { useAction } from "./use-action.ts";
 const Dialog = lazy(async () => ({ default: (await import("./dialog.tsx")).Dialog }));
 
 interface Props<T> {
-  /** Label of the button and of the button in the dialog. */
   readonly label: string;
+  /** Label of the button in the dialog, which names the action. */
+  readonly submit: string;
   readonly title: string;
   /** The consequence, and whether it can be undone. */
   readonly children: ReactNode;
@@ -21,7 +22,7 @@ interface Props<T> {
 }
 
 /** A button that asks for confirmation in a dialog. */
-export function Confirm<T>({ label, title, children, act, said, done, harmless, button }: Props<T>) {
+export function Confirm<T>({ label, submit, title, children, act, said, done, harmless, button }: Props<T>) {
   const [open, { open: show, close }] = useDisclosure();
   const doing = useAction(act, {
     toast: () => said,
@@ -39,7 +40,7 @@ export function Confirm<T>({ label, title, children, act, said, done, harmless, 
         <Suspense>
           <Dialog title={title} onClose={close}>
             <Form
-              submit={label}
+              submit={submit}
               busy={doing.isPending}
               error={doing.error}
               danger={!harmless}

@@ -1,7 +1,7 @@
 import { ActionIcon } from "@mantine/core";
 import css from "./copyable.module.css";
 import { Icon } from "./icon.tsx";
-import { toast } from "./toaster.tsx";
+import { toast, toastAtButton } from "./toaster.tsx";
 
 /** Text with a button to copy it: an id, a URL, a secret. */
 export function Copyable({ text, what, short }: { text: string; what: string; short?: boolean }) {
@@ -20,7 +20,7 @@ export function Copyable({ text, what, short }: { text: string; what: string; sh
 export async function copy(text: string, what: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    toast(`Copied: ${what}.`);
+    toastAtButton("Copied");
   } catch {
     // Without HTTPS, or without permission.
     toast(`The browser denies access to the clipboard. Select the ${what} and copy it by hand.`, "bad");

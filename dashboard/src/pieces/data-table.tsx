@@ -9,6 +9,8 @@ export interface Column<T> {
   readonly number?: true;
   /** A heading for screen readers only. */
   readonly headUnseen?: true;
+  /** The heading of a card; the first column by default. */
+  readonly main?: true;
 }
 
 interface Props<T> {
@@ -19,12 +21,16 @@ interface Props<T> {
   readonly faded?: (row: T) => boolean;
 }
 
+/** Columns that fit on a tablet. */
+const FEW = 6;
+
 /** A table; on narrow screens each row is a card. Roles are explicit, because this CSS removes the implicit ones. */
 export function DataTable<T>({ caption, columns, rows, rowKey: of, faded }: Props<T>) {
+  const main = columns.find((column) => column.main) ?? columns[0];
   return (
     <div className={css.frame}>
       {/* biome-ignore-start lint/a11y/noRedundantRoles: a table that is laid out as blocks is none any more, without them */}
-      <table className={css.table} role="table" aria-label={caption}>
+      <table className={`${css.table} ${columns.length > FEW ? css.wide : ""}`} role="table" aria-label={caption}>
         <thead role="rowgroup">
           <tr role="row">
             {columns.map(({ head, number, headUnseen }) => (
@@ -37,11 +43,20 @@ export function DataTable<T>({ caption, columns, rows, rowKey: of, faded }: Prop
         <tbody role="rowgroup">
           {rows.map((row) => (
             <tr key={of(row)} role="row" data-faded={faded?.(row) || undefined}>
-              {columns.map(({ head, cell, number, headUnseen }) => (
-                <td key={head} role="cell" data-number={number} data-head={headUnseen ? undefined : head}>
-                  {cell(row)}
-                </td>
-              ))}
+              {columns.map((column) => {
+                const { head, cell, number, headUnseen } = column;
+                return (
+                  <td
+                    key={head}
+                    role="cell"
+                    data-number={number}
+                    data-head={headUnseen ? undefined : head}
+                    data-main={column === main || undefined}
+                  >
+                    {cell(row)}
+                  </td>
+                );
+              })}
             </tr>
           ))}
         </tbody>

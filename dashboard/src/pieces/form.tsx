@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import type { ReactNode, SubmitEvent } from "react";
 import css from "./form.module.css";
 import { Trouble } from "./query-boundary.tsx";
+import { sentence } from "./words.ts";
 
 interface Props {
   readonly submit: string;
@@ -21,7 +22,7 @@ export function Form({ submit, busy, error, danger, onSubmit, onCancel, children
   };
   return (
     <form className={css.form} onSubmit={submitted}>
-      {error && <Trouble text={`${error.message}.`} />}
+      {error && <Trouble text={sentence(error.message)} />}
       {children}
       <div className={css.buttons}>
         {onCancel && (

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { isUnreachable } from "../api.ts";
+import { isNotThere, isUnreachable } from "../api.ts";
 import css from "./answered.module.css";
 import { Icon } from "./icon.tsx";
 
@@ -24,7 +24,11 @@ export function QueryBoundary<T>({ query: { data, error, isFetching, refetch }, 
       </>
     );
   }
-  if (error) return <Trouble text={`Not loaded: ${error.message}.`} again={refetch} busy={isFetching} />;
+  if (error) {
+    // An object that does not exist is not there after another try either.
+    const again = isNotThere(error) ? {} : { again: refetch };
+    return <Trouble text={`Not loaded: ${error.message}.`} {...again} busy={isFetching} />;
+  }
   return (
     <div aria-busy="true">
       <span className={css.unseen}>Loading</span>

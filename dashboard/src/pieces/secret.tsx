@@ -8,20 +8,27 @@ interface Props {
   readonly title: string;
   readonly what: string;
   readonly secret: string;
+  /** A second text to copy. */
+  readonly also?: { readonly label: string; readonly text: string };
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
 /** A secret that is shown once. Only its button closes the dialog, because a click outside would lose the secret. */
-export function Secret({ title, what, secret, onClose, children }: Props) {
+export function Secret({ title, what, secret, also, onClose, children }: Props) {
   return (
     <Dialog title={title} onClose={onClose} insists>
       <div className={css.body}>
-        <div>{children}</div>
         <code className={css.secret}>{secret}</code>
+        <div className={css.words}>{children}</div>
         <div className={css.buttons}>
+          {also && (
+            <Button variant="default" onClick={() => copy(also.text, also.label)}>
+              {also.label}
+            </Button>
+          )}
           <Button variant="default" data-autofocus onClick={() => copy(secret, what)}>
-            Copy
+            {`Copy ${what}`}
           </Button>
           <Button onClick={onClose}>Done</Button>
         </div>

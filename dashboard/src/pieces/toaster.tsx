@@ -7,9 +7,12 @@ type Tone = "good" | "bad";
 interface Sentence {
   readonly text: string;
   readonly tone: Tone;
+  /** The pressed button, at which the text is shown. */
+  readonly at?: Element | null;
 }
 
 const SHOWN_MS = 6_000;
+const SHOWN_AT_BUTTON_MS = 2_000;
 
 let current: Sentence | null = null;
 const listeners = new Set<() => void>();
@@ -17,6 +20,12 @@ const listeners = new Set<() => void>();
 /** Shows the result of an action for some seconds, and announces it to screen readers. */
 export function toast(text: string, tone: Tone = "good"): void {
   become({ text, tone });
+}
+
+/** Shows it at the button that has the focus, for results that need no reading. */
+export function toastAtButton(text: string): void {
+  const { activeElement: at } = document;
+  become({ text, tone: "good", at: at?.closest("button") ?? null });
 }
 
 function become(next: Sentence | null): void {
@@ -29,14 +38,26 @@ function listen(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
+/** Half the width of a text at a button. */
+const EDGE_PX = 48;
+
 export function Toaster() {
   const sentence = useSyncExternalStore(listen, () => current);
   useEffect(() => {
     // Errors stay until they are closed.
     if (sentence?.tone !== "good") return;
-    const timer = setTimeout(() => become(null), SHOWN_MS);
+    const timer = setTimeout(() => become(null), sentence.at ? SHOWN_AT_BUTTON_MS : SHOWN_MS);
     return () => clearTimeout(timer);
   }, [sentence]);
+  if (sentence?.at) {
+    const { left, width, top } = sentence.at.getBoundingClientRect();
+    const middle = Math.min(Math.max(left + width / 2, EDGE_PX), window.innerWidth - EDGE_PX);
+    return (
+      <div role="status" className={css.bubble} style={{ left: middle, top }}>
+        {sentence.text}
+      </div>
+    );
+  }
   return (
     <div role="status" className={css.place}>
       {sentence && (

@@ -1,7 +1,8 @@
+/** Each with the half of the next smaller one, from which a future time is rounded up to it. */
 const UNITS = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
+  ["day", 86_400_000, 1_800_000],
+  ["hour", 3_600_000, 30_000],
+  ["minute", 60_000, 0],
 ] as const;
 
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
@@ -15,10 +16,16 @@ const APART_MS = 10_000;
 /** "3 minutes ago", "in 2 days"; the date for longer periods. */
 export function relative(at: string, now: number): string {
   const ms = Date.parse(at) - now;
-  const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ["second", 0];
+  const [unit, size] = UNITS.find(([, each, half]) => (ms < 0 ? -ms >= each : ms >= each - half)) ?? ["second", 0];
   if (unit === "second") return ms > APART_MS ? "in less than a minute" : "just now";
-  const count = Math.trunc(ms / size);
+  // A link that was made a second ago, for 7 days, expires in 7 days.
+  const count = ms < 0 ? Math.trunc(ms / size) : Math.round(ms / size);
   return unit === "day" && Math.abs(count) > LONG_AGO_DAYS ? DAY.format(new Date(at)) : RELATIVE.format(count, unit);
+}
+
+/** A message of the API as a sentence. */
+export function sentence(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
 }
 
 export function exact(at: string): string {

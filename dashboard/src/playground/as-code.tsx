@@ -1,12 +1,14 @@
 import { Button, Tabs } from "@mantine/core";
 import { CodeBlock } from "../pieces/code-block.tsx";
 import { copy } from "../pieces/copyable.tsx";
+import { useAuthority } from "../session.ts";
 import css from "./as-code.module.css";
 import { type Judged, KEY_PLACE, type Run, snippets } from "./snippets.ts";
 
 /** The same run or judgement by the public API. */
 export function AsCode({ of: run }: { of: Run | Judged }) {
-  const all = snippets(window.location.origin, run);
+  const authority = useAuthority();
+  const all = snippets(window.location.origin, run, authority);
   return (
     <Tabs defaultValue={all[0]?.name ?? null} keepMounted={false}>
       <Tabs.List aria-label="Clients">
@@ -22,6 +24,8 @@ export function AsCode({ of: run }: { of: Run | Judged }) {
           <div className={css.below}>
             <p>
               Insert your key for <code>{KEY_PLACE}</code>.
+              {authority !== null &&
+                " The certificate file is on the machine of the service: copy it to other machines."}
             </p>
             <Button variant="default" size="compact-sm" onClick={() => copy(text, `${name} snippet`)}>
               {`Copy as ${name}`}

@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from "react";
+import { keep, kept } from "../kept.ts";
 
-/** The draft in the playground. */
+/** The draft in the playground; it is kept over a reload and the end of the session. */
 export interface Draft {
   readonly language: string;
   readonly code: string;
@@ -32,16 +33,52 @@ export interface TestDraft {
   readonly points: number;
 }
 
-/** Undefined: no draft yet. It is kept while the document is open, also on other pages. */
-let current: Draft | undefined;
+interface State {
+  /** Undefined: no draft yet. */
+  readonly draft: Draft | undefined;
+  /** Whether the browser keeps it over a reload. */
+  readonly isKept: boolean;
+}
+
+/** Delay of the write, because a draft can have megabytes. */
+const KEEP_MS = 300;
+
+/** Null: not read yet. */
+let state: State | null = null;
+let timer: ReturnType<typeof setTimeout> | undefined;
 const listeners = new Set<() => void>();
 
-export function useDraft(): Draft | undefined {
-  return useSyncExternalStore(listen, () => current);
+export function useDraft(): State {
+  return useSyncExternalStore(listen, () => {
+    state ??= { draft: draftIn(kept()), isKept: true };
+    return state;
+  });
 }
 
 export function draft(next: Draft): void {
-  current = next;
+  become({ draft: next, isKept: state?.isKept ?? true });
+  timer ??= setTimeout(keepNow, KEEP_MS);
+}
+
+function keepNow(): void {
+  clearTimeout(timer);
+  timer = undefined;
+  if (!state?.draft) return;
+  const isKept = keep(state.draft);
+  if (isKept !== state.isKept) become({ ...state, isKept });
+}
+
+window.addEventListener("pagehide", keepNow);
+
+/** The draft of another release can have another form. */
+function draftIn(value: unknown): Draft | undefined {
+  const { language, code, stdin, profile } = (value ?? {}) as Partial<Draft>;
+  const isDraft = [language, code, stdin, profile].every((field) => typeof field === "string");
+  return isDraft ? (value as Draft) : undefined;
+}
+
+function become(next: State): void {
+  state = next;
   for (const tell of listeners) tell();
 }
 

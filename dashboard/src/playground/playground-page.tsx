@@ -1,9 +1,9 @@
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import type { Language } from "../../../src/http/dashboard/api/languages.ts";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
-import { asking } from "../api.ts";
+import { asking, isNotThere } from "../api.ts";
 import { Page } from "../pieces/page.tsx";
 import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
 import { usePerson } from "../session.ts";
@@ -15,7 +15,7 @@ const route = getRouteApi("/inside/playground");
 
 /** The first program: the draft, that of the submission in the URL, or an example; for the problem in the URL. */
 export function PlaygroundPage() {
-  const written = useDraft();
+  const { draft: written, isKept } = useDraft();
   const { accounts } = usePerson();
   const languages = useQuery({ ...asking.languages(), staleTime: 60_000 });
   const source = useSource(written);
@@ -27,12 +27,22 @@ export function PlaygroundPage() {
     >
       <QueryBoundary query={languages} waiting={<PlaygroundWaiting />}>
         {(all) => {
-          if (all.length === 0) return <Empty title="No language is configured" />;
+          if (all.length === 0)
+            return (
+              <Empty title="No language is configured">
+                See <Link to="/languages">languages</Link>.
+              </Empty>
+            );
           if (accounts.length === 0)
-            return <Empty title="You have no account">Runs need an account. Ask an administrator.</Empty>;
+            return (
+              <Empty title="You have no account">
+                Runs need an account. Ask an administrator for access; <Link to="/profile">your profile</Link> has your
+                e-mail.
+              </Empty>
+            );
           if (source) return <Loading query={source} />;
           if (problem) return <Loading query={problem} />;
-          return <Playground languages={all} now={written ?? beginning(all)} />;
+          return <Playground languages={all} now={written ?? beginning(all)} isKept={isKept} />;
         }}
       </QueryBoundary>
     </Page>
@@ -41,6 +51,13 @@ export function PlaygroundPage() {
 
 /** The draft follows when it is loaded; until then, its placeholder or the error. */
 function Loading<T>({ query }: { query: UseQueryResult<T> }) {
+  if (isNotThere(query.error)) {
+    return (
+      <Empty title="Not found, or you have no access to it">
+        <Link to="/playground">Start with an example</Link>
+      </Empty>
+    );
+  }
   return (
     <QueryBoundary query={query} waiting={<PlaygroundWaiting />}>
       {() => <PlaygroundWaiting />}

@@ -1,6 +1,6 @@
 import { Button, NativeSelect, SegmentedControl, VisuallyHidden } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useId, useRef, useState } from "react";
 import type { Language } from "../../../src/http/dashboard/api/languages.ts";
 import { change } from "../api.ts";
@@ -22,9 +22,11 @@ const RunResult = lazy(async () => ({ default: (await import("./run-result.tsx")
 interface Props {
   readonly languages: readonly Language[];
   readonly now: Draft;
+  /** Whether a reload keeps the draft. */
+  readonly isKept: boolean;
 }
 
-export function Playground({ languages, now }: Props) {
+export function Playground({ languages, now, isKept }: Props) {
   const navigate = useNavigate();
   const { accounts } = usePerson();
   const accountId = now.accountId ?? accounts[0]?.id ?? "";
@@ -117,6 +119,7 @@ export function Playground({ languages, now }: Props) {
           {START[input]}
         </Button>
       </div>
+      {!isKept && <Trouble text="This draft is too large for the browser to keep. A reload loses it." />}
       {error && <Trouble text={`Not run: ${error.message}.`} />}
       <div className={css.sides}>
         <div className={css.program}>
@@ -162,7 +165,7 @@ function Result({ of: now, onLine }: { of: Draft; onLine: (line: number) => void
     return (
       <Empty title="No judgement yet">
         {`${input === "problem" ? "Choose a problem, then press" : "Press"} ${START[input]}. `}
-        Each test is a run of its own, with its verdict here.
+        Each test is a run of its own, with its verdict here (<a href="/docs/judging">documentation</a>).
       </Empty>
     );
   }
@@ -175,7 +178,8 @@ function Result({ of: now, onLine }: { of: Draft; onLine: (line: number) => void
   }
   return (
     <Empty title="No run yet">
-      Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run.
+      Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run. All runs are in{" "}
+      <Link to="/submissions">submissions</Link>.
     </Empty>
   );
 }

@@ -1,5 +1,6 @@
 import type { GivenTests, JudgedProgram, OnProblem } from "../../../src/http/dashboard/api/judgements.ts";
 import type { NewSubmission } from "../../../src/http/dashboard/api/submissions.ts";
+import { curlOf } from "../pieces/curl.ts";
 
 /** The same run as a request to the public API, with a placeholder for the key. */
 export const KEY_PLACE = "YOUR_API_KEY";
@@ -13,13 +14,14 @@ export interface Snippet {
   readonly text: string;
 }
 
-export function snippets(origin: string, run: Run | Judged): readonly Snippet[] {
+/** @param authority file with the authority of the service's own certificate; null: clients know the authority. */
+export function snippets(origin: string, run: Run | Judged, authority: string | null = null): readonly Snippet[] {
   const request = "stdin" in run ? submissionOf(run) : judgementOf(run);
   const url = `${origin}${request.path}?wait=true`;
   return [
-    { name: "curl", text: curl(url, request) },
-    { name: "TypeScript", text: typescript(url, request) },
-    { name: "Python", text: python(url, request) },
+    { name: "curl", text: curlOf({ url, authority, key: KEY_PLACE, body: request.body }) },
+    { name: "TypeScript", text: typescript(url, request, authority) },
+    { name: "Python", text: python(url, request, authority) },
   ];
 }
 
@@ -48,19 +50,10 @@ function judgementOf(body: Judged): Request {
   return { path: "/api/judgements", body, prints: [["verdict"], ["score"]] };
 }
 
-/** The body is one line that begins with a brace, so it cannot end the here-document, and the shell expands nothing in it. */
-function curl(url: string, { body }: Request): string {
-  return `curl -sS '${url}' \\
-  -H 'X-API-Key: ${KEY_PLACE}' \\
-  -H 'Content-Type: application/json' \\
-  --data-binary @- <<'END'
-${JSON.stringify(body)}
-END
-`;
-}
-
-function typescript(url: string, { body, prints }: Request): string {
-  return `const answer = await fetch("${url}", {
+/** Node reads further authorities at its start only. */
+function typescript(url: string, { body, prints }: Request, authority: string | null): string {
+  const trust = authority === null ? "" : `// Run with NODE_EXTRA_CA_CERTS=${authority}\n`;
+  return `${trust}const answer = await fetch("${url}", {
   method: "POST",
   headers: { "X-API-Key": "${KEY_PLACE}", "Content-Type": "application/json" },
   body: JSON.stringify(${literal(body, "  ")}),
@@ -72,17 +65,19 @@ console.log(${prints.map((names) => `record.${names.join(".")}`).join(", ")});
 }
 
 /** JSON strings are valid Python strings: the escapes are the same. */
-function python(url: string, { body, prints }: Request): string {
+function python(url: string, { body, prints }: Request, authority: string | null): string {
+  const context =
+    authority === null ? "" : `context = ssl.create_default_context(cafile=${JSON.stringify(authority)})\n\n`;
   return `import json
-import urllib.request
+${context && "import ssl\n"}import urllib.request
 
-request = urllib.request.Request(
+${context}request = urllib.request.Request(
     "${url}",
     method="POST",
     headers={"X-API-Key": "${KEY_PLACE}", "Content-Type": "application/json"},
     data=json.dumps(${literal(body, "    ")}).encode(),
 )
-with urllib.request.urlopen(request) as answer:
+with urllib.request.urlopen(request${context && ", context=context"}) as answer:
     record = json.load(answer)
 print(${prints.map((names) => `record${names.map((name) => `["${name}"]`).join("")}`).join(", ")})
 `;

@@ -46,7 +46,7 @@ export function ImportProblem({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Import a package" onClose={cancel}>
       <Form
-        submit="Import"
+        submit="Import package"
         busy={importing.isPending}
         error={importing.error && new Error(`not imported: ${importing.error.message}`)}
         onCancel={cancel}

@@ -88,6 +88,7 @@ function One({ problem }: { problem: ProblemDetail }) {
           </Button>
           <Confirm
             label="Delete"
+            submit="Delete problem"
             title={`Delete ${name}?`}
             act={async () => {
               await change.deleteProblem(id);

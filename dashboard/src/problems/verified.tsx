@@ -65,7 +65,13 @@ export function Verified({ problem: { id, groups }, of: { until, submissions } }
     <Section title="Verification">
       {error && <Trouble text={`Not updated: ${error.message}.`} />}
       {submissions.length === 0 ? (
-        <Empty title="The package has no submissions">Nothing was judged.</Empty>
+        <Empty title="The package has no submissions">
+          Nothing was judged.{" "}
+          <Link to="/playground" search={{ problem: id }}>
+            Try a program
+          </Link>{" "}
+          instead.
+        </Empty>
       ) : (
         <>
           <div className={`${css.progress} ${css.verified}`}>

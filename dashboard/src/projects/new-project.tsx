@@ -11,7 +11,7 @@ export function NewProject({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="New project" onClose={onClose}>
       <Form
-        submit="Create"
+        submit="Create project"
         busy={making.isPending}
         error={making.error}
         onCancel={onClose}

@@ -1,5 +1,6 @@
 import { NativeSelect } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { asking, CHOICES, part } from "../api.ts";
 import { Older } from "../pieces/older.tsx";
 import { useParts } from "../pieces/parts.ts";
@@ -14,18 +15,25 @@ export function useOpenProjects(projectId: string | undefined) {
 
 interface Props {
   readonly from: ReturnType<typeof useOpenProjects>;
-  readonly description?: string;
+  readonly description?: ReactNode;
+  /** Whether no project is a choice, with an empty value. */
+  readonly none?: boolean;
+  readonly value?: string;
+  readonly onChange?: (id: string) => void;
 }
 
 /** The field `project` of a form. */
-export function ProjectChoice({ from: { open, parts }, description }: Props) {
+export function ProjectChoice({ from: { open, parts }, description, none = false, value, onChange }: Props) {
+  const projects = open.map(({ id, name, account }) => ({ value: id, label: `${name} (${account.name})` }));
   return (
     <div>
       <NativeSelect
         label="Project"
         description={description}
         name="project"
-        data={open.map(({ id, name, account }) => ({ value: id, label: `${name} (${account.name})` }))}
+        data={none ? [...projects, { value: "", label: "No project" }] : projects}
+        {...(value !== undefined && { value })}
+        {...(onChange && { onChange: ({ currentTarget }) => onChange(currentTarget.value) })}
       />
       {parts && <Older of={parts} shown={open.length} what="projects" />}
     </div>

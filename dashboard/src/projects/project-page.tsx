@@ -18,7 +18,10 @@ import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { useAction } from "../pieces/use-action.ts";
+import { LatestRuns } from "../use/latest-runs.tsx";
+import { UseOverTime } from "../use/use-over-time.tsx";
 import { Endpoints } from "../webhooks/endpoints.tsx";
+import { FailingOf } from "../webhooks/failing.tsx";
 import { NewEndpoint } from "../webhooks/new-endpoint.tsx";
 
 const route = getRouteApi("/inside/projects/$id");
@@ -51,6 +54,7 @@ function One({ project }: { project: Project }) {
         </>
       }
     >
+      <FailingOf project={project.id} />
       <Facts
         of={[
           [
@@ -64,6 +68,8 @@ function One({ project }: { project: Project }) {
           ["Id", <Copyable key="id" text={project.id} what="id of the project" />],
         ]}
       />
+      <UseOverTime of={{ project: project.id }} />
+      <LatestRuns of={{ project: project.id }} />
       <Section
         title="Keys"
         actions={
@@ -74,7 +80,7 @@ function One({ project }: { project: Project }) {
           )
         }
       >
-        <Keys project={project.id} />
+        <Keys project={project.id} onNew={open ? newKey.open : undefined} />
       </Section>
       <Section
         title="Webhook endpoints"
@@ -86,7 +92,7 @@ function One({ project }: { project: Project }) {
           )
         }
       >
-        <Endpoints project={project.id} />
+        <Endpoints project={project.id} onNew={open ? newEndpoint.open : undefined} />
       </Section>
       {renaming && <Rename project={project} onClose={rename.close} />}
       {key && <NewKey projectId={project.id} onClose={newKey.close} />}
@@ -103,7 +109,7 @@ function Rename({ project, onClose }: { project: Project; onClose: () => void })
   return (
     <Dialog title={`Rename ${project.name}`} onClose={onClose}>
       <Form
-        submit="Rename"
+        submit="Rename project"
         busy={renaming.isPending}
         error={renaming.error}
         onCancel={onClose}
@@ -120,6 +126,7 @@ function Archive({ project: { id, name, archivedAt } }: { project: Project }) {
   return archivedAt === null ? (
     <Confirm
       label="Archive"
+      submit="Archive project"
       title={`Archive ${name}?`}
       act={() => change.project(id, { archived: true })}
       said={`${name} archived.`}
@@ -131,6 +138,7 @@ function Archive({ project: { id, name, archivedAt } }: { project: Project }) {
   ) : (
     <Confirm
       label="Reopen"
+      submit="Reopen project"
       title={`Reopen ${name}?`}
       act={() => change.project(id, { archived: false })}
       said={`${name} reopened.`}

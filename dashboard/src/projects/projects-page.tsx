@@ -57,7 +57,8 @@ export function ProjectsPage() {
           const projects = pages.flatMap((page) => page.projects);
           return projects.length === 0 ? (
             <Empty title={archived ? "No project yet" : "No open project"}>
-              Webhook endpoints belong to a project.
+              <p>Results of the keys of a project are sent to its webhook endpoints.</p>
+              <Button onClick={open}>Create a project</Button>
             </Empty>
           ) : (
             <>

@@ -18,12 +18,12 @@ export function AccountForm({ of, tiers, onClose }: Props) {
       if (!of) return change.makeAccount({ name, tier });
       return change.account(of.id, { ...(name !== of.name && { name }), ...(tier !== of.tier && { tier }) });
     },
-    { toast: ({ name }) => `Account ${name} saved.`, done: onClose },
+    { toast: ({ name }) => `Account ${name} ${of ? "saved" : "created"}.`, done: onClose },
   );
   return (
     <Dialog title={of ? `Account ${of.name}` : "New account"} onClose={onClose}>
       <Form
-        submit={of ? "Save" : "Create"}
+        submit={of ? "Save account" : "Create account"}
         busy={saving.isPending}
         error={saving.error}
         onCancel={onClose}

@@ -3,17 +3,17 @@ import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
 import { Form } from "../pieces/form.tsx";
 import { useAction } from "../pieces/use-action.ts";
-import { count } from "../pieces/words.ts";
+import { counted } from "../pieces/words.ts";
 
 export function DropPending({ of: account, onClose }: { of: UsedAccount; onClose: () => void }) {
   const dropping = useAction(() => change.dropPending(account.id), {
-    toast: ({ dropped }) => `${count(dropped)} pending submissions of ${account.name} were dropped.`,
+    toast: ({ dropped }) => `${counted(dropped, "pending submission")} of ${account.name} dropped.`,
     done: onClose,
   });
   return (
     <Dialog title={`Drop the pending submissions of ${account.name}?`} onClose={onClose}>
       <Form
-        submit="Drop"
+        submit="Drop submissions"
         danger
         busy={dropping.isPending}
         error={dropping.error}
@@ -21,9 +21,9 @@ export function DropPending({ of: account, onClose }: { of: UsedAccount; onClose
         onSubmit={() => dropping.mutate()}
       >
         <p>
-          {count(account.pending)} submissions are pending. They end as <code>error</code> with the verdict IE without
-          being run, and webhooks receive these results. This cannot be undone. To prevent more submissions, suspend the
-          account first.
+          {counted(account.pending, "submission is", "submissions are")} pending. Pending submissions end as{" "}
+          <code>error</code> with the verdict IE without being run, and webhooks receive these results. This cannot be
+          undone. To prevent more submissions, suspend the account first.
         </p>
       </Form>
     </Dialog>

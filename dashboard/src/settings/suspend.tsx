@@ -8,13 +8,13 @@ export function Suspend({ of: account, onClose }: { of: Account; onClose: () => 
   const suspend = account.suspendedAt === null;
   const word = suspend ? "Suspend" : "Resume";
   const changing = useAction(() => (suspend ? change.suspend(account.id) : change.resume(account.id)), {
-    toast: ({ name }) => `${name} is ${suspend ? "suspended" : "active again"}.`,
+    toast: ({ name }) => `Account ${name} ${suspend ? "suspended" : "resumed"}.`,
     done: onClose,
   });
   return (
     <Dialog title={`${word} ${account.name}?`} onClose={onClose}>
       <Form
-        submit={word}
+        submit={`${word} account`}
         danger={suspend}
         busy={changing.isPending}
         error={changing.error}

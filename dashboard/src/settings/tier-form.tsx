@@ -17,7 +17,7 @@ export function TierForm({ of, onClose }: { of?: Tier; onClose: () => void }) {
   return (
     <Dialog title={of ? `Tier ${of.name}` : "New tier"} onClose={onClose}>
       <Form
-        submit={of ? "Save" : "Create"}
+        submit={of ? "Save tier" : "Create tier"}
         busy={saving.isPending}
         error={saving.error}
         onCancel={onClose}

@@ -3,6 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Person } from "../../../src/http/dashboard/api/session.ts";
 import { change } from "../api.ts";
+import { signedOut } from "../kept.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { toast } from "../pieces/toaster.tsx";
 import { PersonButton } from "./person-button.tsx";
@@ -20,7 +21,10 @@ export default function PersonMenu({ person, version }: { person: Person; versio
   const signOut = useMutation({
     mutationFn: change.signOut,
     // A new document keeps no data in memory.
-    onSuccess: () => window.location.assign("/dashboard/sign-in"),
+    onSuccess: () => {
+      signedOut();
+      window.location.assign("/dashboard/sign-in");
+    },
     onError: ({ message }) => toast(`Not signed out: ${message}`, "bad"),
   });
   return (

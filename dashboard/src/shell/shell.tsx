@@ -7,6 +7,7 @@ import { asking } from "../api.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { Later } from "../pieces/later.tsx";
 import { Toaster } from "../pieces/toaster.tsx";
+import { FailingBadge } from "../webhooks/failing.tsx";
 import { NAVIGATION } from "./navigation.ts";
 import { Offline } from "./offline.tsx";
 import { PersonButton } from "./person-button.tsx";
@@ -107,6 +108,7 @@ function Navigation({ administrator, onChoice }: { administrator: boolean; onCho
                   >
                     <Icon name={place.icon} />
                     {place.label}
+                    {place.to === "/webhooks" && <FailingBadge />}
                   </Link>
                 </li>
               ))}

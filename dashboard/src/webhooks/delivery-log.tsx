@@ -13,7 +13,11 @@ export function DeliveryLog({ endpoint }: { endpoint: string }) {
       {(pages) => {
         const deliveries = pages.flatMap((page) => page.deliveries);
         if (deliveries.length === 0) {
-          return <Empty title="No deliveries yet">Send a test, or wait for a result of the project.</Empty>;
+          return (
+            <Empty title="No deliveries yet">
+              Send a test, or run a program with a key of the project (<a href="/docs/webhooks">documentation</a>).
+            </Empty>
+          );
         }
         return (
           <>

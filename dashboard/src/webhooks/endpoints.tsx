@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
 import { part } from "../api.ts";
@@ -29,22 +30,40 @@ const COLUMNS: readonly Column<Endpoint>[] = [
   { head: "Newest deliveries", cell: ({ recent }) => <Recent of={recent} /> },
   { head: "Signing", cell: ({ signing }) => signing },
   { head: "Created", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
-  { head: "State", cell: ({ active }) => <State tone={active ? "good" : "idle"}>{active ? "on" : "off"}</State> },
+  { head: "State", cell: (endpoint) => <StateOf of={endpoint} /> },
 ];
 
-export function Endpoints({ project }: { project?: string }) {
+const OF_PROJECT = COLUMNS.filter(({ head }) => head !== "Project");
+
+function StateOf({ of: { active, failingSince } }: { of: Endpoint }) {
+  if (!active) return <State tone="idle">paused</State>;
+  return failingSince ? <State tone="bad">failing</State> : <State tone="good">active</State>;
+}
+
+interface Props {
+  readonly project?: string;
+  /** Begins a new endpoint; undefined: not possible here. */
+  readonly onNew?: (() => void) | undefined;
+}
+
+export function Endpoints({ project, onNew }: Props) {
   const parts = useParts(["/endpoints", project], (before) => part.endpoints(project, before), 10_000);
   return (
     <QueryBoundary query={parts} waiting={<RowsWaiting />}>
       {(pages) => {
         const rows = pages.flatMap((page) => page.endpoints);
         return rows.length === 0 ? (
-          <Empty title="No endpoint yet">An endpoint receives results without polling.</Empty>
+          <Empty title="No endpoint yet">
+            <p>
+              An endpoint receives results without polling (<a href="/docs/webhooks">documentation</a>).
+            </p>
+            {onNew && <Button onClick={onNew}>Create an endpoint</Button>}
+          </Empty>
         ) : (
           <>
             <DataTable
               caption="Webhook endpoints"
-              columns={COLUMNS}
+              columns={project === undefined ? COLUMNS : OF_PROJECT}
               rows={rows}
               rowKey={({ id }) => id}
               faded={({ active }) => !active}

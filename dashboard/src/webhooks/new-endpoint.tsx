@@ -1,4 +1,5 @@
 import { NativeSelect, TextInput } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
@@ -16,10 +17,12 @@ export function NewEndpoint({ projectId, onClose }: { projectId?: string; onClos
   return (
     <Dialog title="New endpoint" onClose={onClose}>
       {projects.open.length === 0 ? (
-        <Empty title="No open project">An endpoint belongs to a project. Create one first.</Empty>
+        <Empty title="No open project">
+          An endpoint belongs to a project: <Link to="/projects">create one</Link> first.
+        </Empty>
       ) : (
         <Form
-          submit="Create"
+          submit="Create endpoint"
           busy={making.isPending}
           error={making.error}
           onCancel={onClose}

@@ -1,7 +1,13 @@
-import type { Delivery } from "../../../src/http/dashboard/api/deliveries.ts";
-import { change } from "../api.ts";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { Delivery, Headers } from "../../../src/http/dashboard/api/deliveries.ts";
+import { asking, change } from "../api.ts";
+import { CodeBlock } from "../pieces/code-block.tsx";
 import { Confirm } from "../pieces/confirm.tsx";
 import { Copyable } from "../pieces/copyable.tsx";
+import { RowsWaiting } from "../pieces/data-table.tsx";
+import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State, type Tone } from "../pieces/state.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { counted, duration } from "../pieces/words.ts";
@@ -9,9 +15,11 @@ import css from "./delivery-log.module.css";
 
 const TONES: Readonly<Record<Delivery["state"], Tone>> = { pending: "idle", delivered: "good", failed: "bad" };
 
-/** A delivery in one line; expanded, its attempts with the start of each response. */
+type Attempt = Delivery["attempts"][number];
+
+/** A delivery in one line; expanded, its request and its attempts with their responses. */
 export function OneDelivery({ of: delivery }: { of: Delivery }) {
-  const { id, state, kind, attempts, reason, nextAt, createdAt, submissionId, webhookId, url } = delivery;
+  const { id, state, kind, attempts, reason, nextAt, createdAt, webhookId, url } = delivery;
   const last = attempts.at(-1);
   return (
     <li>
@@ -26,14 +34,10 @@ export function OneDelivery({ of: delivery }: { of: Delivery }) {
         </summary>
         <div className={css.inside}>
           <p className={css.ids}>
+            <Subject of={delivery} />
             <span>
               URL <Copyable text={url} what="URL of the endpoint" />
             </span>
-            {submissionId && (
-              <span>
-                Submission <Copyable text={submissionId} what="id of the submission" short />
-              </span>
-            )}
             <span>
               webhook-id <Copyable text={webhookId} what="webhook-id" short />
             </span>
@@ -44,21 +48,16 @@ export function OneDelivery({ of: delivery }: { of: Delivery }) {
             )}
           </p>
           {reason && <p>{reason}</p>}
+          <RequestBody id={id} />
           <ol className={css.attempts}>
             {attempts.map((attempt) => (
-              <li key={attempt.number}>
-                <p>
-                  <b>Attempt {attempt.number}</b> <Timestamp at={attempt.at} />, {duration(attempt.latencyMs)}:{" "}
-                  {attempt.status === null ? "no response" : `status ${attempt.status}`}
-                  {attempt.error && `, ${attempt.error}`}
-                </p>
-                {attempt.answer && <pre>{attempt.answer}</pre>}
-              </li>
+              <OneAttempt key={attempt.number} of={attempt} isLast={attempt === last} />
             ))}
           </ol>
-          {submissionId && state !== "pending" && (
+          {kind !== "test" && state !== "pending" && (
             <Confirm
               label="Replay"
+              submit="Replay delivery"
               title="Replay this delivery?"
               act={() => change.replay(id)}
               said="Delivery replayed."
@@ -70,5 +69,95 @@ export function OneDelivery({ of: delivery }: { of: Delivery }) {
         </div>
       </details>
     </li>
+  );
+}
+
+/** The submission or judgement whose result was sent. */
+function Subject({ of: { submissionId, kind, webhookId } }: { of: Delivery }) {
+  if (submissionId) {
+    return (
+      <Link to="/submissions/$id" params={{ id: submissionId }}>
+        Submission {submissionId.slice(0, 8)}
+      </Link>
+    );
+  }
+  if (kind === "test") return <span>Test message</span>;
+  // The id of the message is that of the judgement.
+  return (
+    <Link to="/judgements/$id" params={{ id: webhookId }}>
+      Judgement {webhookId.slice(0, 8)}
+    </Link>
+  );
+}
+
+function OneAttempt({ of: attempt, isLast }: { of: Attempt; isLast: boolean }) {
+  const { number, at, latencyMs, status, error, answer, sentHeaders, answerHeaders } = attempt;
+  return (
+    <li>
+      <p>
+        <b>Attempt {number}</b> <Timestamp at={at} />, {duration(latencyMs)}:{" "}
+        {status === null ? "no response" : `status ${status}`}
+        {error && `, ${error}`}
+      </p>
+      {sentHeaders && <HeadersOf name="Request headers" of={sentHeaders} />}
+      {status !== null && (
+        <>
+          {answerHeaders && <HeadersOf name="Response headers" of={answerHeaders} />}
+          <details className={css.part} open={isLast}>
+            <summary>Response body</summary>
+            {answer ? (
+              <>
+                <CodeBlock label={`Response body of attempt ${number}`}>{answer}</CodeBlock>
+                <p className={css.hint}>The first KiB is kept.</p>
+              </>
+            ) : (
+              <p className={css.hint}>Empty.</p>
+            )}
+          </details>
+        </>
+      )}
+    </li>
+  );
+}
+
+function HeadersOf({ name, of: headers }: { name: string; of: Headers }) {
+  return (
+    <details className={css.part}>
+      <summary>{`${name} (${headers.length})`}</summary>
+      <dl className={css.headers}>
+        {headers.map(([header, value], at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a header can repeat, and does not change
+          <div key={at}>
+            <dt>{header}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}
+
+/** Loaded when it is opened: a record can have megabytes. */
+function RequestBody({ id }: { id: string }) {
+  const [open, setOpen] = useState(false);
+  const body = useQuery({ ...asking.sentBody(id), enabled: open });
+  return (
+    <details className={css.part} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Request body</summary>
+      {open && (
+        <QueryBoundary query={body} waiting={<RowsWaiting rows={3} />}>
+          {({ text, isCut }) =>
+            text === null ? (
+              <p className={css.hint}>The record was deleted.</p>
+            ) : (
+              <>
+                <CodeBlock label="Request body">{text}</CodeBlock>
+                {isCut && <p className={css.hint}>Only the first 64 KiB are shown.</p>}
+              </>
+            )
+          }
+        </QueryBoundary>
+      )}
+    </details>
   );
 }

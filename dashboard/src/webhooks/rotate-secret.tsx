@@ -1,5 +1,3 @@
-import { Button } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../pieces/dialog.tsx";
@@ -8,37 +6,25 @@ import { Overlap } from "../pieces/overlap.tsx";
 import { useAction } from "../pieces/use-action.ts";
 import { EndpointSecret } from "./endpoint-secret.tsx";
 
-export function RotateSecret({ of: { id } }: { of: Endpoint }) {
-  const [open, { open: show, close }] = useDisclosure();
+export function RotateSecret({ endpoint: { id }, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const rotating = useAction((overlapMs: number) => change.rotateSecret(id, { overlapMs }));
-  const closed = () => {
-    close();
-    rotating.reset();
-  };
+  if (rotating.data) return <EndpointSecret made={rotating.data} title="Secret rotated" onClose={onClose} />;
   return (
-    <>
-      <Button variant="default" size="compact-sm" onClick={show}>
-        Rotate secret
-      </Button>
-      {open && rotating.data && <EndpointSecret made={rotating.data} title="Secret rotated" onClose={closed} />}
-      {open && !rotating.data && (
-        <Dialog title="Rotate the secret?" onClose={closed}>
-          <Form
-            submit="Rotate secret"
-            busy={rotating.isPending}
-            error={rotating.error}
-            danger
-            onCancel={closed}
-            onSubmit={(form) => rotating.mutate(Number(text(form, "overlap")))}
-          >
-            <p>
-              Creates a secret and shows it once. During the overlap each delivery has two signatures, so that receivers
-              with either secret accept it. Afterwards only the new secret is valid.
-            </p>
-            <Overlap none="no overlap: receivers with the old secret reject deliveries" />
-          </Form>
-        </Dialog>
-      )}
-    </>
+    <Dialog title="Rotate the secret?" onClose={onClose}>
+      <Form
+        submit="Rotate secret"
+        busy={rotating.isPending}
+        error={rotating.error}
+        danger
+        onCancel={onClose}
+        onSubmit={(form) => rotating.mutate(Number(text(form, "overlap")))}
+      >
+        <p>
+          Creates a secret and shows it once. During the overlap each delivery has two signatures, so that receivers
+          with either secret accept it. Afterwards only the new secret is valid.
+        </p>
+        <Overlap none="No overlap: receivers with the old secret reject deliveries" />
+      </Form>
+    </Dialog>
   );
 }

@@ -17,7 +17,7 @@ export function WebhooksPage() {
         </Button>
       }
     >
-      <Endpoints />
+      <Endpoints onNew={open} />
       {making && <NewEndpoint onClose={close} />}
     </Page>
   );

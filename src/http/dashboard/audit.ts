@@ -1,27 +1,55 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { auditView } from "../../admin/audit.ts";
+import { AUDIT_ACTIONS } from "../../domain/audit.ts";
+import type { AuditEntry } from "../../store/access/types.ts";
 import type { Audit } from "./api/audit.ts";
 import { anId, ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { nextOf, place } from "./pages.ts";
+import { place } from "./pages.ts";
 import { queryOf } from "./parse.ts";
 import { personOf } from "./session.ts";
 
+const time = z.iso.datetime().transform((text) => Date.parse(text));
 const which = z.strictObject({
   account: anId.optional(),
+  actor: z.string().min(1).max(254).optional(),
+  action: z.enum(AUDIT_ACTIONS).optional(),
+  /** An id, or the name of a tier. */
+  subject: z.string().min(1).max(100).optional(),
+  since: time.optional(),
+  until: time.optional(),
   before: place.optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 
+/** Ids of a page whose names are read: an entry has few. */
+const MAX_NAMED = 2_000;
+
 /** /dashboard/api/audit: the audit trail; for members, of their own accounts. */
 export function auditRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   server.get("/dashboard/api/audit", { config: { session: "member" } }, async (request): Promise<Audit> => {
-    const { account, before, limit } = queryOf(request, which);
+    const { account, since, until, limit, ...filters } = queryOf(request, which);
     const person = personOf(request);
     const accountIds = account === undefined ? person.accountIds : [(await ownAccount(store, person, account)).id];
-    const found = await store.audit.list({ max: limit + 1, before, accountIds });
-    const shown = found.slice(0, limit);
-    return { entries: shown.map(auditView), next: nextOf(shown, found) };
+    const asked = { ...filters, max: limit, accountIds, sinceMs: since, untilMs: until };
+    const { entries, next } = await store.audit.search(asked);
+    const named = await store.audit.named(idsIn(entries), person.accountIds);
+    return {
+      entries: entries.map((entry) => ({ seq: entry.seq, ...auditView(entry), action: entry.action })),
+      named: Object.fromEntries(named),
+      next: next === null ? null : String(next),
+    };
   });
+}
+
+/** Everything in an entry that has the form of an id: subjects, and texts of details. */
+function idsIn(entries: readonly AuditEntry[]): string[] {
+  const texts = entries.flatMap(({ subject, detail }) => [subject, ...Object.values(detail).flatMap(textsIn)]);
+  return [...new Set(texts)].filter((text) => /^[\w-]{32,100}$/.test(text)).slice(0, MAX_NAMED);
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }

@@ -1,10 +1,13 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { type DeliveryView, deliveryView, printable, replayDelivery } from "../../admin/deliveries.ts";
+import type { Headers } from "../../domain/delivery.ts";
 import { clientError } from "../../domain/error.ts";
 import type { Delivery as Stored } from "../../store/deliveries/types.ts";
 import type { Store } from "../../store/store.ts";
-import type { Deliveries, Delivery } from "./api/deliveries.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { ownerOf } from "../owner.ts";
+import type { Deliveries, Delivery, SentBody } from "./api/deliveries.ts";
 import { anId } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { nextOf, place } from "./pages.ts";
@@ -15,6 +18,11 @@ import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
 const DELIVERIES = "/dashboard/api/deliveries";
 const PAGE = 50;
 
+/** Of a body that is displayed. */
+const BODY_BYTES = 65_536;
+/** Of the record that is read for it, at most. */
+const RECORD_BYTES = 4 * 1_048_576;
+
 const which = z
   .strictObject({ endpoint: anId.optional(), submission: anId.optional(), before: place.optional() })
   .refine(
@@ -23,7 +31,11 @@ const which = z
   );
 
 /** /dashboard/api/deliveries: requests sent and their responses, including those to removed endpoints. */
-export function deliveryRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
+export function deliveryRoutes(
+  server: FastifyInstance,
+  { store, bodyBegin }: DashboardDependencies,
+  answers: LongAnswers,
+): void {
   const config = { session: "member" } as const;
 
   server.get(DELIVERIES, { config }, async (request): Promise<Deliveries> => {
@@ -33,6 +45,19 @@ export function deliveryRoutes(server: FastifyInstance, { store }: DashboardDepe
     const shown = found.slice(0, PAGE);
     return { deliveries: shown.map((one) => deliveryAnswer(deliveryView(one))), next: nextOf(shown, found) };
   });
+
+  server.get<{ Params: { id: string } }>(
+    `${DELIVERIES}/:id/body`,
+    { config },
+    async (request, reply): Promise<SentBody> => {
+      const { id } = await ownDelivery(store, personOf(request), request.params.id);
+      await answers.admitFor(ownerOf(request), request, reply)(RECORD_BYTES);
+      const message = await store.deliveries.message({ id });
+      if (!message) return { text: null, isCut: false };
+      const { begin, isCut } = bodyBegin(message, BODY_BYTES);
+      return { text: printable(new TextDecoder().decode(begin, { stream: isCut })), isCut };
+    },
+  );
 
   server.post<{ Params: { id: string } }>(
     `${DELIVERIES}/:id/replay`,
@@ -64,6 +89,12 @@ export function deliveryAnswer({ endpoint, submission, attempts, ...view }: Deli
       ...attempt,
       error: attempt.error && printable(attempt.error),
       answer: attempt.answer && printable(attempt.answer),
+      sentHeaders: shown(attempt.sentHeaders),
+      answerHeaders: shown(attempt.answerHeaders),
     })),
   };
+}
+
+function shown(headers: Headers | null): Headers | null {
+  return headers?.map(([name, value]) => [printable(name), printable(value)] as const) ?? null;
 }

@@ -2,6 +2,7 @@ import type { SendTest } from "../../admin/deliveries.ts";
 import type { EndpointRoom } from "../../admin/endpoints.ts";
 import type { Example } from "../../languages/examples.ts";
 import type { Languages } from "../../languages/load.ts";
+import type { Message } from "../../store/deliveries/types.ts";
 import type { AnnouncedWorker } from "../../store/workers.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { ProviderSettings } from "./provider.ts";
@@ -9,6 +10,10 @@ import type { ProviderSettings } from "./provider.ts";
 /** Dependencies of the management routes. */
 export interface ManagementDependencies extends Pick<EndpointRoom, "sealer" | "checkUrl"> {
   readonly sendTest: SendTest;
+  /** The first bytes of the body of a delivery; `isCut`: whether there are more. */
+  readonly bodyBegin: (message: Message, most: number) => { readonly begin: Buffer; readonly isCut: boolean };
+  /** File with the authority of the service's own certificate, for clients on this machine; null for another certificate. */
+  readonly ownAuthority: string | null;
   /** The configured languages, available or not. */
   readonly languages: Languages;
   /** Keyed by language. */

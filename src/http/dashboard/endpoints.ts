@@ -18,6 +18,7 @@ import type {
   Endpoint,
   EndpointChanges,
   Endpoints,
+  Failing,
   MadeEndpoint,
   NewEndpoint,
   Replayed,
@@ -49,8 +50,15 @@ const changes = z.strictObject({
   active: z.boolean().exactOptional(),
   signing: signing.exactOptional(),
 }) satisfies z.ZodType<EndpointChanges>;
-const replays = z.strictObject({ since: z.iso.datetime().exactOptional() }) satisfies z.ZodType<Replays>;
+const time = z.iso.datetime();
+const replays = z.strictObject({
+  since: time.exactOptional(),
+  until: time.exactOptional(),
+}) satisfies z.ZodType<Replays>;
 const rotation = z.strictObject({ overlapMs: z.number() }) satisfies z.ZodType<Rotation>;
+/** Endpoints in an alert. */
+const MAX_FAILING = 20;
+
 const which = listed.extend({ project: anId.optional() });
 
 interface ById {
@@ -70,6 +78,11 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const asked = { accountIds, projectId: project, after: before, max: limit + 1 };
     const { shown, next } = partOf(await store.endpoints.list(asked), limit);
     return { endpoints: await answers(store, shown), next };
+  });
+
+  server.get(`${ENDPOINTS}/failing`, { config }, async (request): Promise<Failing> => {
+    const found = await store.endpoints.failing(personOf(request).accountIds, MAX_FAILING + 1);
+    return { endpoints: await answers(store, found.slice(0, MAX_FAILING)), more: found.length > MAX_FAILING };
   });
 
   server.get<ById>(`${ENDPOINTS}/:id`, { config }, (request): Promise<Endpoint> => {
@@ -119,13 +132,13 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
   });
 
   server.post<ById>(`${ENDPOINTS}/:id/replay-failed`, { config }, async (request): Promise<Replayed> => {
-    const { since } = bodyOf(request, replays);
+    const { since, until } = bodyOf(request, replays);
     const person = personOf(request);
     const { id, accountId } = await ownEndpoint(store, person, request.params.id);
     await takeSend(store, "replays", accountId);
     return await replayFailed(
       store,
-      { endpointId: id, since, onlyIdle: true, bounds: REPLAY_BOUNDS },
+      { endpointId: id, since, until, onlyIdle: true, bounds: REPLAY_BOUNDS },
       actorOf(request),
     );
   });
@@ -144,7 +157,7 @@ async function answers(store: Store, endpoints: readonly stored.Endpoint[]): Pro
   ]);
   const owners = new Map(projects.map((project) => [project?.id, project]));
   return endpoints.flatMap((endpoint): Endpoint[] => {
-    const { id, active, createdAtMs } = endpoint;
+    const { id, active, createdAtMs, failingSinceMs } = endpoint;
     const owner = owners.get(endpoint.projectId);
     if (!owner) return [];
     return [
@@ -156,6 +169,7 @@ async function answers(store: Store, endpoints: readonly stored.Endpoint[]): Pro
         signing: endpoint.signing,
         active,
         createdAt: new Date(createdAtMs).toISOString(),
+        failingSince: active && failingSinceMs !== null ? new Date(failingSinceMs).toISOString() : null,
         recent: recent.get(id) ?? { delivered: 0, failed: 0, pending: 0 },
       },
     ];

@@ -3,8 +3,9 @@ import { z } from "zod";
 import { createKey, revokeKey, rotateKey, updateKey } from "../../admin/keys.ts";
 import { checkMembersKey, checkMembersRevoke, MEMBERS_KEYS } from "../../admin/member-keys.ts";
 import { PROFILE_NAMES } from "../../domain/limits.ts";
+import type { Store } from "../../store/store.ts";
 import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "./api/keys.ts";
-import { anId, ownKey, ownProject } from "./authorize.ts";
+import { anId, ownAccount, ownKey, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { keyOf, keyViews } from "./key-views.ts";
 import { accountsFor, listed, partOf } from "./pages.ts";
@@ -21,11 +22,17 @@ const limits = z.strictObject({
   profiles: z.array(profile).max(PROFILE_NAMES.length).exactOptional(),
   defaultProfile: profile.exactOptional(),
 }) satisfies z.ZodType<Partial<KeyLimits>>;
-const newKey = limits.extend({ name: z.string(), projectId: anId }) satisfies z.ZodType<NewKey>;
+const newKey = limits
+  .extend({ name: z.string(), projectId: anId.exactOptional(), accountId: anId.exactOptional() })
+  .refine(
+    ({ projectId, accountId }) => (projectId === undefined) !== (accountId === undefined),
+    "projectId or accountId",
+  ) satisfies z.ZodType<NewKey>;
 const rotation = z.strictObject({ overlapMs: z.number() }) satisfies z.ZodType<Rotation>;
 const which = listed.extend({
   project: anId.optional(),
   state: z.enum(["live", "any"]).default("any"),
+  name: z.string().min(1).max(100).optional(),
 });
 
 interface ById {
@@ -40,33 +47,38 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
 
   server.get(KEYS, { config }, async (request): Promise<Keys> => {
     const person = personOf(request);
-    const { account, project, state, before, limit } = queryOf(request, which);
+    const { account, project, state, name, before, limit } = queryOf(request, which);
     const accountIds = accountsFor(person, account);
     if (project !== undefined) await ownProject(store, person, project);
-    const asked = { accountIds, projectId: project, live: state === "live", after: before, max: limit + 1 };
+    const asked = { accountIds, projectId: project, live: state === "live", name, after: before, max: limit + 1 };
     const { shown, next } = partOf(await store.keys.list(asked), limit);
     return { keys: await keyViews(store, shown), next };
+  });
+
+  server.get<ById>(`${KEYS}/:id`, { config }, (request): Promise<Key> => {
+    return keyOf(store, personOf(request), request.params.id);
   });
 
   server.post(KEYS, { config }, async (request): Promise<MadeKey> => {
     const {
       name,
       projectId,
+      accountId,
       requestsPerMinute,
       concurrency,
       profiles = ["judge"],
       defaultProfile,
     } = bodyOf(request, newKey);
     const person = personOf(request);
-    const project = await ownProject(store, person, projectId);
+    const owner = await ownerOf(store, person, { projectId, accountId });
     const wanted = {
       requestsPerMinute: requestsPerMinute ?? undefined,
       concurrency: concurrency ?? undefined,
       profiles,
     };
-    if (!person.administrator) await checkMembersKey(store, project.accountId, wanted, null);
-    const asked = { name, project: project.id, ...wanted, defaultProfile };
-    const made = await createKey(store, asked, actorOf(request), bounds(person));
+    if (!person.administrator) await checkMembersKey(store, owner.accountId, wanted, null);
+    const asked = { name, ...wanted, defaultProfile };
+    const made = await createKey(store, { ...asked, ...owner.asked }, actorOf(request), bounds(person));
     return { key: await keyOf(store, person, made.id), secret: made.key };
   });
 
@@ -94,6 +106,23 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
     await revokeKey(store, key.id, actorOf(request));
     return await keyOf(store, person, key.id);
   });
+}
+
+/** The project of a new key, or its account, which exists. */
+async function ownerOf(
+  store: Store,
+  person: SignedIn,
+  { projectId, accountId = "" }: { readonly [name in "projectId" | "accountId"]: string | undefined },
+): Promise<{
+  readonly accountId: string;
+  readonly asked: { readonly project: string } | { readonly accountId: string };
+}> {
+  if (projectId !== undefined) {
+    const project = await ownProject(store, person, projectId);
+    return { accountId: project.accountId, asked: { project: project.id } };
+  }
+  const { id } = await ownAccount(store, person, accountId);
+  return { accountId: id, asked: { accountId: id } };
 }
 
 function bounds({ administrator }: SignedIn) {

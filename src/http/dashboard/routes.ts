@@ -11,6 +11,7 @@ import type { DashboardDependencies } from "./dependencies.ts";
 import { endpointRoutes } from "./endpoints.ts";
 import { exportRoute } from "./export.ts";
 import { fileRoutes } from "./files.ts";
+import { firstStepsRoute } from "./first-steps.ts";
 import { healthRoutes } from "./health.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { judgementLiveRoute } from "./judgement-live.ts";
@@ -53,11 +54,11 @@ export function dashboardRoutes(
   guard: Guard,
   { answers, imports, ended }: Shared,
 ): void {
-  const { store, log } = d;
+  const { store, log, ownAuthority } = d;
   const watching = new Watching(MAX_WATCHED);
   const provider = d.provider && new Provider(d.provider);
-  const door = { store, guard, passwords: new Passwords(store), provider };
   compactAnswers(server);
+  const door = { store, guard, passwords: new Passwords(store), provider, ownAuthority };
   fileRoutes(server, d.dashboardDir);
   signInRoutes(server, door);
   providerRoutes(server, door, log);
@@ -67,6 +68,7 @@ export function dashboardRoutes(
   overviewRoutes(server, d);
   submissionRoutes(server, d, answers, watching, ended);
   exportRoute(server, d, answers);
+  firstStepsRoute(server, d);
   playgroundRoutes(server, d, answers);
   runPartRoutes(server, d, answers);
   liveRoute(server, d, answers, watching, ended);
@@ -79,7 +81,7 @@ export function dashboardRoutes(
   projectRoutes(server, d);
   keyRoutes(server, d);
   endpointRoutes(server, d);
-  deliveryRoutes(server, d);
+  deliveryRoutes(server, d, answers);
   languageRoutes(server, d);
   nodeRoutes(server, d);
   auditRoutes(server, d);

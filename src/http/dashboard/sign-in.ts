@@ -24,6 +24,7 @@ export interface SignInContext {
   readonly passwords: Passwords;
   /** Null: passwords only. */
   readonly provider: Provider | null;
+  readonly ownAuthority: string | null;
 }
 
 /** /dashboard/api/session: the current session, signing in and out. */
@@ -48,12 +49,16 @@ export function signInRoutes(server: FastifyInstance, door: SignInContext): void
 }
 
 /** The response about the request's own session. */
-export async function sessionOf({ store, provider }: SignInContext, { person }: FastifyRequest): Promise<Session> {
+export async function sessionOf(
+  { store, provider, ownAuthority }: SignInContext,
+  { person }: FastifyRequest,
+): Promise<Session> {
   return {
     person: person && (await describe(store, person)),
     empty: person === null && !(await store.people.any()),
     provider: provider && `Sign in with ${provider.name}`,
     version: VERSION,
+    authority: person && ownAuthority,
   };
 }
 

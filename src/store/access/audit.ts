@@ -1,8 +1,10 @@
-import type { Transaction } from "kysely";
+import type { Selectable, Transaction } from "kysely";
 import { type AuditAction, type AuditActor, addressOf, nameOf } from "../../domain/audit.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
+import { type NamedObject, namedObjects } from "./audit-names.ts";
+import { type AuditSearch, searchAudit } from "./audit-search.ts";
 import type { AuditEntry } from "./types.ts";
 
 interface Entry {
@@ -95,17 +97,44 @@ export function auditStore({ db }: Engine, transactions: Transactions, now: () =
         .orderBy("audit.seq", "desc")
         .limit(max)
         .execute();
-      return rows.map((row) => ({
-        seq: row.seq,
-        atMs: row.at,
-        actor: row.actor,
-        action: row.action as AuditAction,
-        subject: row.subject,
-        accountId: row.account_id,
-        accountName: row.account_name,
-        detail: JSON.parse(row.detail) as Record<string, unknown>,
-        address: row.address,
-      }));
+      return rows.map(toEntry);
     },
+
+    /** Newest first. @returns `next`: where this search ended; null if there is nothing older. */
+    async search(
+      which: AuditSearch,
+      lookAt?: number,
+    ): Promise<{ readonly entries: readonly AuditEntry[]; readonly next: number | null }> {
+      if (which.accountIds?.length === 0) return { entries: [], next: null };
+      const { seqs, next } = await searchAudit(db, which, lookAt);
+      if (seqs.length === 0) return { entries: [], next };
+      const rows = await db
+        .selectFrom("audit")
+        .leftJoin("accounts", "accounts.id", "audit.account_id")
+        .selectAll("audit")
+        .select("accounts.name as account_name")
+        .where("audit.seq", "in", seqs)
+        .orderBy("audit.seq", "desc")
+        .execute();
+      return { entries: rows.map(toEntry), next };
+    },
+
+    /** What these ids name now, of these accounts; null for all. Names of people only for all. */
+    named: (ids: readonly string[], accountIds: readonly string[] | null): Promise<ReadonlyMap<string, NamedObject>> =>
+      namedObjects(db, ids, accountIds),
+  };
+}
+
+function toEntry(row: Selectable<Schema["audit"]> & { readonly account_name: string | null }): AuditEntry {
+  return {
+    seq: row.seq,
+    atMs: row.at,
+    actor: row.actor,
+    action: row.action as AuditAction,
+    subject: row.subject,
+    accountId: row.account_id,
+    accountName: row.account_name,
+    detail: JSON.parse(row.detail) as Record<string, unknown>,
+    address: row.address,
   };
 }

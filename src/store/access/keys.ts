@@ -1,4 +1,4 @@
-import type { Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import { Batcher } from "../engine/batcher.ts";
@@ -20,12 +20,27 @@ const TOUCH_MS = 60_000;
 
 const DAY_MS = 86_400_000;
 
+/** Keys that a search by name reads. */
+const LOOKED_AT = 5_000;
+
+/** @param text part of the name in any case, or the beginning of the key. */
+function named(text: string) {
+  const literal = text.replaceAll(/[\\%_]/g, String.raw`\$&`);
+  return sql<boolean>`(lower(api_keys.name) like lower(${`%${literal}%`}) escape '\\'
+    or api_keys.prefix like ${`${literal}%`} escape '\\')`;
+}
+
 export type KeyStore = ReturnType<typeof keyStore>;
 
 /** @param now milliseconds since the epoch. */
 export function keyStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
   const touched = new Map<string, number>();
   const callers = new Batcher((hashes: readonly string[]) => findCallers(db, hashes, now()));
+  /** The newest keys of an account, or of all: a search by name has no index. */
+  const newest = (accountId: string | null) => {
+    const keys = db.selectFrom("api_keys").select("id").orderBy("created_at", "desc").orderBy("id", "desc");
+    return (accountId === null ? keys : keys.where("account_id", "=", accountId)).limit(LOOKED_AT);
+  };
   return {
     /**
      * Adds nothing if the project is archived or of another account, or if the account has reached its limit of live keys
@@ -64,14 +79,20 @@ export function keyStore({ db, capabilities: abilities }: Engine, transactions: 
       });
     },
 
-    /** @param which.projectId only keys of a project; `live`: only live keys. */
+    /**
+     * @param which.projectId only keys of a project; `live`: only live keys; `name`: part of the name in any case, or the
+     * beginning of the key, among the newest keys of each account.
+     */
     async list({
       projectId,
       live = false,
+      name,
       ...part
-    }: Part & { readonly projectId?: string | undefined; readonly live?: boolean | undefined } = {}): Promise<
-      ApiKey[]
-    > {
+    }: Part & {
+      readonly projectId?: string | undefined;
+      readonly live?: boolean | undefined;
+      readonly name?: string | undefined;
+    } = {}): Promise<ApiKey[]> {
       const nowMs = now();
       const placeOf = (id: string) =>
         db.selectFrom("api_keys").select(["id", "created_at", "account_id"]).where("id", "=", id).executeTakeFirst();
@@ -81,6 +102,7 @@ export function keyStore({ db, capabilities: abilities }: Engine, transactions: 
         if (projectId !== undefined) query = query.where("api_keys.project_id", "=", projectId);
         if (live) query = query.where((eb) => liveAt(eb, nowMs));
         if (place) query = query.where(behindPlace("api_keys", place));
+        if (name !== undefined) query = query.where(named(name)).where("api_keys.id", "in", newest(accountId));
         return query.execute();
       });
       return rows.map((row) => toApiKey(row, nowMs));

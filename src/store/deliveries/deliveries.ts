@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import type { Attempt, Next } from "../../domain/delivery.ts";
+import type { Attempt, Headers, Next } from "../../domain/delivery.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
@@ -19,6 +19,7 @@ import {
   replayFailed,
 } from "./replay.ts";
 import type { Delivery, DeliveryClaim, Message, RecentDeliveries, ReplayBounds } from "./types.ts";
+import { insertUncountedDeliveries } from "./uncounted.ts";
 
 /**
  * The outbox. The transaction that ends a submission inserts a row for each active endpoint of its
@@ -52,7 +53,7 @@ export function deliveryStore({ db, capabilities: abilities }: Engine, transacti
     },
 
     /** The message to send; undefined if it has been deleted. */
-    async message({ id }: DeliveryClaim): Promise<Message | undefined> {
+    async message({ id }: Pick<DeliveryClaim, "id">): Promise<Message | undefined> {
       const row = await db
         .selectFrom("deliveries")
         .select(["submission_seq", "judgement_seq", "body"])
@@ -127,7 +128,7 @@ export function deliveryStore({ db, capabilities: abilities }: Engine, transacti
      * Replays the results whose newest delivery to an active endpoint has failed, oldest first. A result with a pending
      * replay is skipped, so a repeated request replays only newly failed deliveries.
      * Uses several short transactions, so that other writers do not wait for a scan of all failed deliveries.
-     * @param which.sinceMs only deliveries created at this time or later.
+     * @param which.sinceMs only deliveries created at this time or later; `untilMs`: before this time.
      * @param which.lookAt failed deliveries that one transaction reads; 5,000 by default.
      * @param which.onlyIdle does nothing while replays to the endpoint are pending.
      * @param which.bounds limits of the endpoint's account.
@@ -138,6 +139,7 @@ export function deliveryStore({ db, capabilities: abilities }: Engine, transacti
       {
         endpointId: only,
         sinceMs,
+        untilMs = Number.MAX_SAFE_INTEGER,
         max,
         onlyIdle = false,
         lookAt = MAX_LOOKED_AT,
@@ -145,6 +147,7 @@ export function deliveryStore({ db, capabilities: abilities }: Engine, transacti
       }: {
         readonly endpointId?: string | undefined;
         readonly sinceMs: number;
+        readonly untilMs?: number | undefined;
         readonly max: number;
         readonly onlyIdle?: boolean | undefined;
         readonly lookAt?: number;
@@ -158,7 +161,13 @@ export function deliveryStore({ db, capabilities: abilities }: Engine, transacti
         let afterSeq: number | null = 0;
         while (afterSeq !== null && total < max) {
           const place: ReplayPlace = { endpointId, afterSeq, lookAt };
-          const which = { sinceMs, max: max - total, onlyIdle: onlyIdle && total === before, bounds: bounds ?? null };
+          const which = {
+            sinceMs,
+            untilMs,
+            max: max - total,
+            onlyIdle: onlyIdle && total === before,
+            bounds: bounds ?? null,
+          };
           const step: ReplayStep | undefined | null = await transactions.run(
             (trx) => replayFailed(trx, abilities, place, which, { actor, atMs: now() }),
             { words: (done) => (done?.replayed ? [{ kind: "deliveries" }] : []) },
@@ -211,9 +220,11 @@ async function recordAttempt(
       next_at: again ? next.atMs : null,
       ended_at: again ? null : nowMs,
     })
-    .returning("seq")
+    .returning(["seq", "endpoint_id"])
     .executeTakeFirst();
   if (!row) return false;
+  if (!again) await insertUncountedDeliveries(trx, [row], next.state, nowMs);
+  if (!again) await noteHealth(trx, row.endpoint_id, next.state === "delivered" ? null : nowMs);
   await trx
     .insertInto("attempts")
     .values({
@@ -224,7 +235,23 @@ async function recordAttempt(
       status: attempt.status,
       error: attempt.error,
       answer: attempt.answer,
+      sent_headers: jsonOf(attempt.sentHeaders),
+      answer_headers: jsonOf(attempt.answerHeaders),
     })
     .execute();
   return true;
+}
+
+function jsonOf(headers: Headers | null | undefined): string | null {
+  return headers ? JSON.stringify(headers) : null;
+}
+
+/** Writes only when the endpoint begins to fail or to work. @param failedMs null after a success. */
+async function noteHealth(trx: Transaction<Schema>, endpointId: string, failedMs: number | null): Promise<void> {
+  await trx
+    .updateTable("endpoints")
+    .set({ failing_since: failedMs })
+    .where("id", "=", endpointId)
+    .where("failing_since", failedMs === null ? "is not" : "is", null)
+    .execute();
 }

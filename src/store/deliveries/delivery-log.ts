@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Attempt } from "../../domain/delivery.ts";
+import type { Attempt, Headers } from "../../domain/delivery.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { DeliveryStore } from "./deliveries.ts";
 import type { Delivery, DeliveryKind, RecentDeliveries } from "./types.ts";
@@ -87,10 +87,15 @@ async function attemptsOf(db: Kysely<Schema>, seqs: readonly number[]): Promise<
     .orderBy("delivery_seq")
     .orderBy("number")
     .execute();
-  for (const { delivery_seq, at, latency_ms, status, error, answer } of rows) {
+  for (const { delivery_seq, at, latency_ms, status, error, answer, sent_headers, answer_headers } of rows) {
     const attempts = all.get(delivery_seq) ?? [];
-    attempts.push({ atMs: at, latencyMs: latency_ms, status, error, answer });
+    const headers = { sentHeaders: headersIn(sent_headers), answerHeaders: headersIn(answer_headers) };
+    attempts.push({ atMs: at, latencyMs: latency_ms, status, error, answer, ...headers });
     all.set(delivery_seq, attempts);
   }
   return all;
+}
+
+function headersIn(json: string | null): Headers | null {
+  return json === null ? null : (JSON.parse(json) as Headers);
 }

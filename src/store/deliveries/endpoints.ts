@@ -104,6 +104,23 @@ export function endpointStore({ db, capabilities: abilities }: Engine, transacti
       return new Map(rows.map(({ project_id, amount }) => [project_id, Number(amount)]));
     },
 
+    /** Active endpoints whose last delivery failed, those that fail longest first. @param accountIds null for all. */
+    async failing(accountIds: readonly string[] | null, max: number): Promise<Endpoint[]> {
+      if (accountIds?.length === 0) return [];
+      let query = db
+        .selectFrom("endpoints")
+        .selectAll()
+        .where("failing_since", "is not", null)
+        .where("active", "=", 1)
+        .where("removed_at", "is", null)
+        .limit(max);
+      if (accountIds) {
+        const own = db.selectFrom("projects").select("id").where("account_id", "in", accountIds);
+        query = query.where("project_id", "in", own);
+      }
+      return (await query.orderBy("failing_since").orderBy("id").execute()).map(toEndpoint);
+    },
+
     async get(id: string): Promise<Endpoint | undefined> {
       const row = await read(db, id);
       return row && toEndpoint(row);
@@ -233,5 +250,6 @@ function toEndpoint(row: EndpointRow): Endpoint {
     signing: row.signing as Signing,
     active: row.active === 1,
     createdAtMs: row.created_at,
+    failingSinceMs: row.failing_since,
   };
 }

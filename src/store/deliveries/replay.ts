@@ -67,6 +67,7 @@ export interface ReplayPlace {
 
 export interface ReplayAsked {
   readonly sinceMs: number;
+  readonly untilMs: number;
   readonly max: number;
   readonly onlyIdle: boolean;
   readonly bounds: ReplayBounds | null;
@@ -106,7 +107,7 @@ export async function replayFailed(
   trx: Transaction<Schema>,
   { lock }: Pick<Capabilities, "lock">,
   { endpointId, afterSeq, lookAt }: ReplayPlace,
-  { sinceMs, max, onlyIdle, bounds }: ReplayAsked,
+  { sinceMs, untilMs, max, onlyIdle, bounds }: ReplayAsked,
   asking: Asking,
 ): Promise<ReplayStep | undefined | null> {
   await lock(trx, "replay");
@@ -137,6 +138,7 @@ export async function replayFailed(
     .where("failed.seq", "<=", last?.seq ?? Number.MAX_SAFE_INTEGER)
     .where("kind", "!=", "test")
     .where("created_at", ">=", sinceMs)
+    .where("created_at", "<", untilMs)
     .where(({ not, exists, selectFrom, ref }) =>
       not(
         exists(
@@ -160,7 +162,8 @@ export async function replayFailed(
   const replayed = rows.length;
   if (replayed > 0) {
     await countSent(trx, { accountId, kind: "replayed", atMs: asking.atMs, amount: replayed });
-    const about = { ...detail, amount: replayed, since: new Date(sinceMs).toISOString() };
+    const until = untilMs === Number.MAX_SAFE_INTEGER ? {} : { until: new Date(untilMs).toISOString() };
+    const about = { ...detail, amount: replayed, since: new Date(sinceMs).toISOString(), ...until };
     await note(trx, { ...asking, action: "endpoint.replay-failed", subject: endpointId, accountId, detail: about });
   }
   return { replayed, next: last?.seq ?? null };

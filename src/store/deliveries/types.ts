@@ -80,6 +80,8 @@ export interface Endpoint {
   readonly signing: Signing;
   readonly active: boolean;
   readonly createdAtMs: number;
+  /** End of the first delivery that failed since the last success; null while deliveries succeed. */
+  readonly failingSinceMs: number | null;
 }
 
 /** Seals a secret before it is stored. Called in the transaction, with the lock of the secrets, possibly more than once. */

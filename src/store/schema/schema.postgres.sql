@@ -46,6 +46,8 @@ create table attempts (
   status integer,
   error text,
   answer bytea,
+  sent_headers text,
+  answer_headers text,
   constraint attempts_delivery_seq_fkey FOREIGN KEY (delivery_seq) REFERENCES deliveries(seq) ON DELETE CASCADE,
   constraint attempts_pk PRIMARY KEY (delivery_seq, number)
 );
@@ -61,6 +63,8 @@ create table audit (
   constraint audit_pkey PRIMARY KEY (seq)
 );
 CREATE INDEX audit_account ON audit USING btree (account_id, seq);
+CREATE INDEX audit_action ON audit USING btree (action, seq);
+CREATE INDEX audit_actor ON audit USING btree (actor, seq);
 CREATE INDEX audit_door ON audit USING btree (at) WHERE (action = ANY (ARRAY['person.sign-in'::text, 'person.sign-out'::text, 'person.refuse'::text]));
 CREATE INDEX audit_subject ON audit USING btree (subject, seq);
 create table contents (
@@ -115,10 +119,12 @@ create table endpoints (
   active integer not null,
   created_at bigint not null,
   removed_at bigint,
+  failing_since bigint,
   constraint endpoints_signing_check CHECK ((signing = ANY (ARRAY['standard'::text, 'raw'::text]))),
   constraint endpoints_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
   constraint endpoints_pkey PRIMARY KEY (id)
 );
+CREATE INDEX endpoints_failing ON endpoints USING btree (failing_since, id) WHERE (failing_since IS NOT NULL);
 CREATE INDEX endpoints_newest ON endpoints USING btree (created_at, id) WHERE (removed_at IS NULL);
 CREATE INDEX endpoints_project ON endpoints USING btree (project_id);
 CREATE INDEX endpoints_unremoved ON endpoints USING btree (project_id) WHERE (removed_at IS NULL);
@@ -139,6 +145,34 @@ create table history (
   amount bigint not null,
   constraint history_pk PRIMARY KEY (at, account_id, language, verdict)
 );
+CREATE INDEX history_account ON history USING btree (account_id, at);
+create table history_deliveries (
+  at bigint not null,
+  account_id text not null,
+  endpoint_id text not null,
+  state text not null,
+  amount bigint not null,
+  constraint history_deliveries_pk PRIMARY KEY (at, account_id, endpoint_id, state)
+);
+CREATE INDEX history_deliveries_account ON history_deliveries USING btree (account_id, at);
+create table history_keys (
+  at bigint not null,
+  account_id text not null,
+  key_id text not null,
+  verdict text not null,
+  amount bigint not null,
+  constraint history_keys_pk PRIMARY KEY (at, account_id, key_id, verdict)
+);
+CREATE INDEX history_keys_account ON history_keys USING btree (account_id, at);
+create table history_load (
+  at bigint not null,
+  account_id text not null,
+  pending bigint not null,
+  running bigint not null,
+  slots bigint not null,
+  constraint history_load_pk PRIMARY KEY (at, account_id)
+);
+CREATE INDEX history_load_account ON history_load USING btree (account_id, at);
 create table history_times (
   at bigint not null,
   account_id text not null,
@@ -148,6 +182,7 @@ create table history_times (
   constraint history_times_kind_check CHECK ((kind = ANY (ARRAY['wait'::text, 'run'::text]))),
   constraint history_times_pk PRIMARY KEY (at, account_id, kind, bin)
 );
+CREATE INDEX history_times_account ON history_times USING btree (account_id, at);
 create table invitations (
   id text not null,
   hash text not null,
@@ -408,7 +443,15 @@ create table uncounted (
   completed_at bigint not null,
   wait_ms bigint not null,
   run_ms bigint not null,
+  key_id text,
   constraint uncounted_pkey PRIMARY KEY (submission_seq)
+);
+create table uncounted_deliveries (
+  delivery_seq bigint not null,
+  endpoint_id text not null,
+  state text not null,
+  ended_at bigint not null,
+  constraint uncounted_deliveries_pkey PRIMARY KEY (delivery_seq)
 );
 create table version_contents (
   version_seq bigint not null,

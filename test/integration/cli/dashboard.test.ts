@@ -18,7 +18,7 @@ test("a test message in progress when the service stops is abandoned, logged, an
   const allowed = [{ host: "127.0.0.1", port: receiver.port }];
   const sending = { sealer, allowed, trust: trustedAuthorities(certificates.ca), userAgent: "Assay/0.0.0" };
   const stopping = new AbortController();
-  const config = { database, retentionMs: null };
+  const config = { database, retentionMs: null, ownAuthority: null };
   const languages = ourLanguages();
   const nodes = nodesOf(null, null);
   const dashboard = dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal });

@@ -71,7 +71,7 @@ test("an undelivered test message fails with a reason and is not repeated", LIMI
   assert.match(untrusted.stdout, /^failed: .*certificate.*\n$/);
   const blocked = await run("test", id);
   assert.equal(blocked.code, 1);
-  assert.match(blocked.stdout, /^failed: 127\.0\.0\.1 \(loopback\), which is not allowed\n$/);
+  assert.match(blocked.stdout, /^failed: only public addresses are allowed: 127\.0\.0\.1 is loopback\n$/);
   assert.equal(receiver.received.length, 1);
 });
 

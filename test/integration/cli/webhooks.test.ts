@@ -90,7 +90,7 @@ test("a mistake prints one sentence, fails and creates nothing", async (t) => {
     [["create", "--project", "none", "--url", URL], /^assay: there is no project none\n$/],
     [[...create(URL), "--signing", "none"], /Allowed choices are standard, raw/],
     [create("http://93.184.216.34/"), /^assay: the URL must begin with https:\/\/\n$/],
-    [create("https://127.0.0.1/"), /^assay: 127\.0\.0\.1 .*not allowed\n$/],
+    [create("https://127.0.0.1/"), /^assay: only public addresses are allowed: 127\.0\.0\.1 is loopback\n$/],
     [create("https://localhost/"), /^assay: localhost is not a public name\n$/],
     [create("hook"), /^assay: this is not a URL\n$/],
     [["disable", "none"], /^assay: there is no webhook endpoint none\n$/],

@@ -339,7 +339,7 @@ test("a disallowed address is recorded as one attempt without a connection", LIM
   await deliverer.stop();
   assert.equal(delivery.state, "failed");
   assert.deepEqual([delivery.attempts.length, delivery.attempts[0]?.status], [1, null]);
-  assert.match(delivery.attempts[0]?.error ?? "", /127\.0\.0\.1 \(loopback\), which is not allowed/);
+  assert.match(delivery.attempts[0]?.error ?? "", /only public addresses are allowed: 127\.0\.0\.1 is loopback/);
   assert.equal(receiver.connections(), 0);
 });
 

@@ -110,7 +110,7 @@ test("refuses a name that resolves to another address after configuration", asyn
     const before = [begun.mock.callCount(), accepted];
     const { ending, attempt } = await sendTo(url, resolve);
     assert.equal(ending, "never");
-    assert.match(attempt.error ?? "", /which is not allowed/);
+    assert.match(attempt.error ?? "", /only public addresses are allowed/);
     assert.deepEqual([begun.mock.callCount(), accepted], before);
   }
 });

@@ -91,6 +91,8 @@ export interface Options {
   /** Directory of a built dashboard; by default there is none. */
   readonly dashboardDir?: string;
   readonly provider?: ProviderSettings;
+  /** Whether the certificate is the service's own; by default it is from elsewhere. */
+  readonly ownAuthority?: boolean;
   readonly heartbeatMs?: number;
   /** A real engine, instead of the engine that the test controls. */
   readonly engineOver?: (store: Store) => Engine;
@@ -115,7 +117,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
   const nodes = async () => [
     { id: "node 1", slots: engine.workers, languages: engine.languages, readiness: engine.ready, provenAtMs: START_MS },
   ];
-  const config = { database, retentionMs: 86_400_000 };
+  const config = { database, retentionMs: 86_400_000, ownAuthority: options.ownAuthority === true ? certPath : null };
   const languages = ourLanguages();
   const server = new HttpServer(
     {

@@ -1,5 +1,7 @@
 import type { TestContext } from "node:test";
+import type { SignedInPerson } from "../../support/http/dashboard/signed-in.ts";
 import { startTwoTenants, type TwoTenants } from "../../support/http/dashboard/two-tenants.ts";
+import type { Options } from "../../support/http/running.ts";
 import { type Visitor, visit } from "./browser.ts";
 import { builtDashboard } from "./built.ts";
 
@@ -8,18 +10,23 @@ export interface Inside extends Visitor {
   readonly origin: string;
   /** Opens a page of the dashboard, and waits until it is complete. */
   readonly go: (path: string) => Promise<void>;
+  /** The browser has the session of that person from the next request on. */
+  readonly become: (person: SignedInPerson) => Promise<void>;
   /** The last copied text. */
   readonly clipboard: () => Promise<string>;
 }
 
 /** Ada, a member of one account, signed in, with the browser at the real service. */
-export async function inside(t: TestContext): Promise<Inside> {
-  const club = await startTwoTenants(t, { dashboardDir: builtDashboard() });
+export async function inside(t: TestContext, options: Options = {}): Promise<Inside> {
+  const club = await startTwoTenants(t, { dashboardDir: builtDashboard(), ...options });
   const origin = `https://127.0.0.1:${club.running.port}`;
   const visitor = await visit(t);
   const { page } = visitor;
-  const [name = "", value = ""] = club.ada.person.cookie.split("=");
-  await page.context().addCookies([{ name, value, url: origin, secure: true, httpOnly: true }]);
+  const become = async ({ cookie }: SignedInPerson) => {
+    const [name = "", value = ""] = cookie.split("=");
+    await page.context().addCookies([{ name, value, url: origin, secure: true, httpOnly: true }]);
+  };
+  await become(club.ada.person);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin });
   const settled = () => page.locator('[aria-busy="true"]').first().waitFor({ state: "detached" });
   const go = async (path: string) => {
@@ -28,5 +35,5 @@ export async function inside(t: TestContext): Promise<Inside> {
     await settled();
   };
   const clipboard = () => page.evaluate<string>("navigator.clipboard.readText()");
-  return { ...visitor, club, origin, go, clipboard };
+  return { ...visitor, club, origin, become, go, clipboard };
 }

@@ -53,13 +53,13 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await go("Projects");
     await button("New project").click();
     await page.getByRole("textbox", { name: "Name" }).fill("shop");
-    await button("Create").click();
+    await button("Create project").click();
     await page.getByRole("link", { name: "shop", exact: true }).click();
     await heading("shop");
     await button("New key").click();
     await page.getByRole("textbox", { name: "Name" }).fill("grader");
     assert.deepEqual(await violations(page), []);
-    await button("Create").click();
+    await button("Create key").click();
     await button("Done").waitFor();
     const secret =
       (await page
@@ -80,7 +80,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await go("Webhooks");
     await button("New endpoint").click();
     await page.getByLabel("URL").fill("https://169.254.169.254/hook");
-    await button("Create").click();
+    await button("Create endpoint").click();
     await page.getByRole("alert").waitFor();
     assert.deepEqual(
       complaints.splice(0).map((text) => /status of (\d+)/.exec(text)?.[1]),
@@ -95,16 +95,16 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
   await t.test("explains a destructive action first, and runs it only by its own button", async () => {
     await go("API keys");
     await button("Actions for grader").click();
-    await page.getByRole("menuitem", { name: "Revoke" }).waitFor();
+    await page.getByRole("menuitem", { name: "Revoke key" }).waitFor();
     assert.deepEqual(await violations(page), []);
-    await page.getByRole("menuitem", { name: "Revoke" }).click();
-    await page.getByRole("dialog", { name: "Revoke grader?" }).getByText("This cannot be undone").waitFor();
+    await page.getByRole("menuitem", { name: "Revoke key" }).click();
+    await page.getByRole("dialog", { name: "Revoke the key grader?" }).getByText("This cannot be undone").waitFor();
     await button("Cancel").click();
     assert.equal((await store.keys.list()).find(({ name }) => name === "grader")?.live, true);
     await button("Actions for grader").click();
-    await page.getByRole("menuitem", { name: "Revoke" }).click();
-    await button("Revoke").click();
-    await page.getByText("grader is revoked.").waitFor();
+    await page.getByRole("menuitem", { name: "Revoke key" }).click();
+    await button("Revoke key").click();
+    await page.getByText("Key grader revoked.").waitFor();
     assert.equal((await store.keys.list()).find(({ name }) => name === "grader")?.live, false);
   });
 
@@ -121,16 +121,16 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
       };
       await choose("Suspend");
       assert.deepEqual(await violations(page), []);
-      await button("Suspend").click();
+      await button("Suspend account").click();
       await noisy.getByText("suspended").waitFor();
       assert.equal((await submit(undefined, { key })).status, 403);
       await choose("Drop pending submissions");
-      await page.getByRole("dialog").getByText("1 submissions are pending").waitFor();
-      await button("Drop").click();
-      await page.getByText("1 pending submissions of noisy were dropped.").waitFor();
+      await page.getByRole("dialog").getByText("1 submission is pending").waitFor();
+      await button("Drop submissions").click();
+      await page.getByText("1 pending submission of noisy dropped.").waitFor();
       assert.equal(await store.submissions.depth(), 0);
       await choose("Resume");
-      await button("Resume").click();
+      await button("Resume account").click();
       await noisy.getByText("active").waitFor();
       assert.equal((await submit(undefined, { key })).status, 202);
       await runPending(store);

@@ -24,7 +24,7 @@ test("problems: list, import, page and deletion", async (t) => {
     await button("Import a package").click();
     await dialog.getByLabel("ZIP archive").setInputFiles(archive(texts));
   };
-  const send = () => dialog.getByRole("button", { name: "Import", exact: true }).click();
+  const send = () => dialog.getByRole("button", { name: "Import package", exact: true }).click();
 
   await t.test("an empty list explains how to import", async () => {
     await go("/judgements");
@@ -118,7 +118,7 @@ test("problems: list, import, page and deletion", async (t) => {
     await dialog.getByRole("button", { name: "Cancel" }).click();
     assert.equal((await club.ada("GET", "/problems")).json.problems.length, 1);
     await button("Delete").click();
-    await dialog.getByRole("button", { name: "Delete" }).click();
+    await dialog.getByRole("button", { name: "Delete problem" }).click();
     await page.getByText("factors deleted.").waitFor();
     await heading("Problems");
     await page.getByText("No problems yet").waitFor();
@@ -206,7 +206,7 @@ test("an import can verify the submissions of the package", async (t) => {
     await dialog.getByLabel("CPU time limit in seconds").fill("1");
     await dialog.getByLabel("Verify its submissions").check();
     await looksGood(page, "problems-verify");
-    await dialog.getByRole("button", { name: "Import", exact: true }).click();
+    await dialog.getByRole("button", { name: "Import package", exact: true }).click();
     await heading("Sum of two");
     await status("0 of 5 submissions ended, 0 as expected");
     await row("sum.cob").getByText("skipped: no installed language").waitFor();
@@ -236,7 +236,7 @@ test("an import can verify the submissions of the package", async (t) => {
     await button("Import a package").click();
     await dialog.getByLabel("ZIP archive").setInputFiles(archive(PACKAGES.factors));
     await dialog.getByLabel("Verify its submissions").check();
-    await dialog.getByRole("button", { name: "Import", exact: true }).click();
+    await dialog.getByRole("button", { name: "Import package", exact: true }).click();
     await heading("Factors");
     await row("zero.py").getByText("not judged").waitFor();
     await looksGood(page, "verification-quota");

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { labelled, steps } from "../../../dashboard/src/charts/scale.ts";
 import { counted, duration, relative, size } from "../../../dashboard/src/pieces/words.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00Z");
@@ -14,6 +13,18 @@ test("formats a time in the largest unit that has passed, and as a date after so
   // The clock of the service may be a little ahead.
   assert.equal(from(5_000), "just now");
   assert.deepEqual([30_000, 120_000, 86_400_000].map(from), ["in less than a minute", "in 2 minutes", "tomorrow"]);
+});
+
+test("rounds a future time to the nearest unit", () => {
+  const DAY_MS = 86_400_000;
+  assert.deepEqual([7 * DAY_MS - 1_000, 6.4 * DAY_MS, DAY_MS - 1_000, 3_599_000, 12 * 3_600_000, 59_000].map(from), [
+    "in 7 days",
+    "in 6 days",
+    "tomorrow",
+    "in 1 hour",
+    "in 12 hours",
+    "in less than a minute",
+  ]);
 });
 
 test("formats a duration and a size with a fitting unit and few digits", () => {
@@ -33,15 +44,4 @@ test("formats a duration and a size with a fitting unit and few digits", () => {
     [counted(1, "key"), counted(2, "key"), counted(0, "entry", "entries")],
     ["1 key", "2 keys", "0 entries"],
   );
-});
-
-test("an axis has steps of 1, 2 or 5, ends above all values, and has separate labels", () => {
-  assert.deepEqual(steps(0), [0, 1]);
-  assert.deepEqual(steps(1), [0, 0.5, 1]);
-  assert.deepEqual(steps(193), [0, 50, 100, 150, 200]);
-  assert.deepEqual(steps(3_200), [0, 1_000, 2_000, 3_000, 4_000]);
-  for (const top of [0.3, 7, 42, 999, 12_345]) assert.ok((steps(top).at(-1) ?? 0) >= top && steps(top).length <= 6);
-  assert.deepEqual(labelled(10, 4), [0, 4]);
-  assert.deepEqual(labelled(3, 0.5), [0, 1, 2]);
-  assert.deepEqual(labelled(3, 8), []);
 });

@@ -67,13 +67,13 @@ test("returns the other family if one is empty or fails", async (t) => {
 
 test("rejects a name without addresses with the reason", async (t) => {
   const { resolve } = await nameServer(t, (name) => (name === "gone.example" ? NO_SUCH_NAME : []));
-  await assert.rejects(resolve("gone.example"), /ENOTFOUND gone\.example/);
-  await assert.rejects(resolve("empty.example"), /ENODATA empty\.example/);
+  await assert.rejects(resolve("gone.example"), /^Error: DNS: gone\.example not found$/);
+  await assert.rejects(resolve("empty.example"), /^Error: DNS: empty\.example not found$/);
 });
 
 test("does not use /etc/hosts", async (t) => {
   const { resolve, queries } = await nameServer(t, () => NO_SUCH_NAME);
-  await assert.rejects(resolve("localhost.localdomain"), /ENOTFOUND/);
+  await assert.rejects(resolve("localhost.localdomain"), /not found/);
   assert.ok(queries() > 0);
 });
 

@@ -27,5 +27,19 @@ export interface Delivery {
     readonly error: string | null;
     /** The beginning of the response, without control characters. */
     readonly answer: string | null;
+    /** Of the request; null if none was made, or by an earlier release. */
+    readonly sentHeaders: Headers | null;
+    /** The first headers of the response, without control characters. */
+    readonly answerHeaders: Headers | null;
   }[];
+}
+
+export type Headers = readonly (readonly [name: string, value: string])[];
+
+/** GET /deliveries/:id/body → SentBody: the beginning of the body, which is the same in every attempt. */
+export interface SentBody {
+  /** Null: the record was deleted. */
+  readonly text: string | null;
+  /** Whether the body is longer. */
+  readonly isCut: boolean;
 }

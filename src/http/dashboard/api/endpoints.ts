@@ -15,6 +15,8 @@ export interface Endpoint {
   readonly signing: "standard" | "raw";
   readonly active: boolean;
   readonly createdAt: string;
+  /** End of the first delivery that failed since the last success; null while deliveries succeed. */
+  readonly failingSince: string | null;
   /** States of the newest deliveries. */
   readonly recent: { readonly delivered: number; readonly failed: number; readonly pending: number };
 }
@@ -45,12 +47,20 @@ export interface MadeEndpoint {
 
 /** POST /endpoints/:id/replay-failed → Replayed: sends results again whose newest delivery to this endpoint failed. */
 export interface Replays {
-  /** Only deliveries created since then. */
+  /** Only deliveries created since then, and before `until`. */
   readonly since?: string;
+  readonly until?: string;
 }
 
 export interface Replayed {
   readonly replayed: number;
   /** More may remain: repeat the request. */
+  readonly more: boolean;
+}
+
+/** GET /endpoints/failing → Failing: active endpoints whose last delivery failed, those that fail longest first. */
+export interface Failing {
+  readonly endpoints: readonly Endpoint[];
+  /** Whether there are more. */
   readonly more: boolean;
 }

@@ -1,6 +1,6 @@
 import type { AccountRef } from "./session.ts";
 
-/** GET /keys[?account=ID][&project=ID][&state=live][&before=NEXT&limit=100] → Keys. */
+/** GET /keys[?account=ID][&project=ID][&state=live][&name=TEXT][&before=NEXT&limit=100] → Keys; `name`: part of the name or beginning of the key. */
 export interface Keys {
   readonly keys: readonly Key[];
   readonly next: string | null;
@@ -35,7 +35,9 @@ export interface Key {
 /** POST /keys → MadeKey. PATCH /keys/:id (KeyLimits) → Key. POST /keys/:id/revoke → Key. */
 export interface NewKey extends Partial<KeyLimits> {
   readonly name: string;
-  readonly projectId: string;
+  /** Either the project, or the account of a key without one, whose results are sent to no endpoint. */
+  readonly projectId?: string;
+  readonly accountId?: string;
 }
 
 /** Only administrators may exceed the limits of the tier. */

@@ -7,6 +7,8 @@ export interface Session {
   /** Label of the button; null: no OpenID Connect provider. */
   readonly provider: string | null;
   readonly version: string;
+  /** File with the authority of the service's own certificate, on its machine; null for another, and without a session. */
+  readonly authority: string | null;
 }
 
 export interface Person {

@@ -103,8 +103,8 @@ onEachEngine((open) => {
 test("checks a URL with the same guard as the command, and returns its message", LIMIT, async (t) => {
   const { ada, projectId } = await startTwoTenants(t);
   for (const [status, error, url] of [
-    [422, /^127\.0\.0\.1 \(loopback.*\), which is not allowed$/, "https://127.0.0.1/"],
-    [422, /^169\.254\.169\.254 .*not allowed$/, "https://169.254.169.254/latest"],
+    [422, /^only public addresses are allowed: 127\.0\.0\.1 is loopback$/, "https://127.0.0.1/"],
+    [422, /^only public addresses are allowed: 169\.254\.169\.254 is link/, "https://169.254.169.254/latest"],
     [422, /https/, "http://8.8.8.8/"],
     [422, /./, "nothing"],
     [400, /^url: has unprintable characters$/, "https://8.8.8.8/\x01"],

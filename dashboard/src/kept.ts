@@ -1,0 +1,65 @@
+/**
+ * What the browser keeps for the signed-in person: the draft of the playground, over a reload and the end of the session. It
+ * is in the storage of the tab and has its owner, so that the next person in the same browser never gets it.
+ */
+
+/** In the storage of all tabs: id of the person; no value after a sign-out. */
+const SIGNED_IN = "assay-signed-in";
+const DRAFT = "assay-draft";
+
+interface Kept {
+  readonly owner: string;
+  readonly value: unknown;
+}
+
+/** The person of this document. */
+let owner: string | null = null;
+
+/** A session of this person exists. */
+export function signedIn(id: string): void {
+  owner = id;
+  localStorage.setItem(SIGNED_IN, id);
+  if (read()?.owner !== id) sessionStorage.removeItem(DRAFT);
+}
+
+/** The person signed out. */
+export function signedOut(): void {
+  owner = null;
+  localStorage.removeItem(SIGNED_IN);
+  sessionStorage.removeItem(DRAFT);
+}
+
+/** Whether a session ended by itself: nobody signed out. */
+export function hasEnded(): boolean {
+  return localStorage.getItem(SIGNED_IN) !== null;
+}
+
+/** What this person kept last. */
+export function kept(): unknown {
+  const last = read();
+  return last && last.owner === owner ? last.value : undefined;
+}
+
+/** @returns false, with nothing kept, if it is larger than the browser's limit. */
+export function keep(value: unknown): boolean {
+  if (owner === null) return true; // after the sign-out
+  try {
+    sessionStorage.setItem(DRAFT, JSON.stringify({ owner, value } satisfies Kept));
+    return true;
+  } catch {
+    sessionStorage.removeItem(DRAFT);
+    return false;
+  }
+}
+
+function read(): Kept | null {
+  return JSON.parse(sessionStorage.getItem(DRAFT) ?? "null") as Kept | null;
+}
+
+// Another tab signed out, or signed in another person, whose session this tab now has.
+window.addEventListener("storage", ({ key, newValue }) => {
+  if (key !== SIGNED_IN || owner === null || newValue === owner) return;
+  owner = null;
+  sessionStorage.removeItem(DRAFT);
+  window.location.reload();
+});

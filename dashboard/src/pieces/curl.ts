@@ -1,0 +1,28 @@
+interface Request {
+  readonly url: string;
+  /** File with the authority of the service's own certificate; null: curl knows the authority. */
+  readonly authority: string | null;
+  readonly key: string;
+  /** Sent as JSON. */
+  readonly body: object;
+}
+
+/**
+ * A request to the public API that works as copied into a shell. The body is one line that begins with a brace, so it cannot
+ * end the here-document, and the shell expands nothing in it.
+ */
+export function curlOf({ url, authority, key, body }: Request): string {
+  const trust = authority === null ? "" : `  --cacert ${quoted(authority)} \\\n`;
+  return `curl -sS ${quoted(url)} \\
+${trust}  -H ${quoted(`X-API-Key: ${key}`)} \\
+  -H 'Content-Type: application/json' \\
+  --data-binary @- <<'END'
+${JSON.stringify(body)}
+END
+`;
+}
+
+/** As one word of a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -1,0 +1,131 @@
+import { type Kysely, sql } from "kysely";
+import type { Schema } from "../schema/schema.ts";
+
+/** Entries that one search reads for each account: bounds how long a search delays others on SQLite. */
+const LOOKED_AT = 5_000;
+
+/** Maximum difference between the clocks of processes: entries are numbered in the order of their insertion. */
+const CLOCKS_MS = 60_000;
+
+export interface AuditSearch {
+  readonly max: number;
+  /** Only entries with a lower `seq`. */
+  readonly before?: number | undefined;
+  /** Only entries of these accounts; null for all. */
+  readonly accountIds: readonly string[] | null;
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly sinceMs?: number | undefined;
+  readonly untilMs?: number | undefined;
+}
+
+/** An index by which entries are read, and its value. */
+type Source = readonly [column: "account_id" | "subject" | "actor" | "action", value: string] | null;
+
+interface Range {
+  readonly from: number;
+  readonly before: number;
+}
+
+/**
+ * The place of the newest matches: one search reads a bounded number of entries, however rare the matches are.
+ * @param lookAt entries of an account that are read; a test has fewer.
+ * @returns `next`: where this search ended; null if there is nothing older.
+ */
+export async function searchAudit(
+  db: Kysely<Schema>,
+  which: AuditSearch,
+  lookAt = LOOKED_AT,
+): Promise<{ readonly seqs: readonly number[]; readonly next: number | null }> {
+  const { max, sinceMs, untilMs, before = Number.MAX_SAFE_INTEGER } = which;
+  const from = sinceMs === undefined ? 0 : await placeOf(db, sinceMs - CLOCKS_MS);
+  const until = untilMs === undefined ? before : await placeOf(db, untilMs + CLOCKS_MS);
+  const range = { from, before: Math.min(before, until) };
+  const parts = await Promise.all(sourcesOf(which).map((source) => ofSource(db, which, source, range, lookAt)));
+  const floor = Math.max(from, ...parts.map((part) => part.floor));
+  const seqs = parts
+    .flatMap((part) => part.seqs)
+    .filter((seq) => seq >= floor)
+    .sort((a, b) => b - a);
+  const last = seqs[max - 1];
+  if (last !== undefined && seqs.length > max) return { seqs: seqs.slice(0, max), next: last };
+  return { seqs, next: floor > from ? floor : null };
+}
+
+/** The narrowest index. Members read by account, so that entries of others neither delay nor reveal anything. */
+function sourcesOf({ accountIds, subject, actor, action }: AuditSearch): readonly Source[] {
+  if (subject !== undefined) return [["subject", subject]];
+  if (accountIds) return [...new Set(accountIds)].map((id) => ["account_id", id] as const);
+  if (actor !== undefined) return [["actor", actor]];
+  return action === undefined ? [null] : [["action", action]];
+}
+
+/** @returns `floor`: lower numbers were not read. */
+async function ofSource(
+  db: Kysely<Schema>,
+  which: AuditSearch,
+  source: Source,
+  { from, before }: Range,
+  lookAt: number,
+): Promise<{ readonly seqs: readonly number[]; readonly floor: number }> {
+  const entries = db.selectFrom("audit").select("seq").orderBy(newestFirst(source));
+  const last = await entries
+    .where(between(source, { from, before }))
+    .limit(1)
+    .offset(lookAt - 1)
+    .executeTakeFirst();
+  const floor = last?.seq ?? from;
+  const rows = await matching(entries, which)
+    .where(between(source, { from: floor, before }))
+    .limit(which.max + 1)
+    .execute();
+  return { seqs: rows.map(({ seq }) => seq), floor };
+}
+
+/** Compared and sorted by pairs, so that no plan can read all entries by seq alone. */
+function between(source: Source, { from, before }: Range) {
+  if (source === null) return sql<boolean>`seq >= ${from} and seq < ${before}`;
+  const column = sql.ref(source[0]);
+  const value = source[1];
+  return sql<boolean>`(${column}, seq) >= (${value}, ${from}) and (${column}, seq) < (${value}, ${before})`;
+}
+
+function newestFirst(source: Source) {
+  return source === null ? sql.raw("seq desc") : sql`${sql.ref(source[0])} desc, seq desc`;
+}
+
+type Entries = ReturnType<typeof entriesOf>;
+function entriesOf(db: Kysely<Schema>) {
+  return db.selectFrom("audit").select("seq");
+}
+
+/** As expressions: with comparisons of columns, a database could read all entries of an actor instead of the range. */
+function matching(entries: Entries, { accountIds, actor, action, subject, sinceMs, untilMs }: AuditSearch): Entries {
+  let query = entries;
+  if (accountIds) query = query.where(sql`coalesce(account_id, '')`, "in", accountIds);
+  for (const [column, value] of Object.entries({ actor, action, subject })) {
+    if (value !== undefined) query = query.where(sql`coalesce(${sql.ref(column)}, '')`, "=", value);
+  }
+  if (sinceMs !== undefined) query = query.where("at", ">=", sinceMs);
+  if (untilMs !== undefined) query = query.where("at", "<", untilMs);
+  return query;
+}
+
+/**
+ * Times have no index. Numbers increase with time, so a binary search with some twenty reads finds the place.
+ * @returns the lowest number of an entry of then or later.
+ */
+async function placeOf(db: Kysely<Schema>, ms: number): Promise<number> {
+  const end = async (direction: "asc" | "desc") =>
+    (await entriesOf(db).orderBy("seq", direction).limit(1).executeTakeFirst())?.seq ?? 0;
+  let low = await end("asc");
+  let high = (await end("desc")) + 1;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const row = await entriesOf(db).select("at").where("seq", ">=", middle).orderBy("seq").limit(1).executeTakeFirst();
+    if (!row || row.at >= ms) high = middle;
+    else low = row.seq + 1;
+  }
+  return low;
+}

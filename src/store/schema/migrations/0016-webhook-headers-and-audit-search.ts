@@ -1,0 +1,23 @@
+import { sql, type Transaction } from "kysely";
+import type { Capabilities } from "../../engine/engine.ts";
+import type { Schema } from "../schema.ts";
+
+/**
+ * Headers of webhook requests and responses, the time since when an endpoint fails, and indexes for a search of the audit
+ * trail by actor or action.
+ */
+export async function webhookHeadersAndAuditSearch(trx: Transaction<Schema>, _: Capabilities): Promise<void> {
+  await trx.schema.alterTable("attempts").addColumn("sent_headers", "text").execute();
+  await trx.schema.alterTable("attempts").addColumn("answer_headers", "text").execute();
+  await trx.schema.alterTable("endpoints").addColumn("failing_since", "bigint").execute();
+  // The state of the newest ended delivery.
+  await sql`update endpoints set failing_since = (
+      select case when state = 'failed' then ended_at end from deliveries
+      where endpoint_id = endpoints.id and state <> 'pending' and reason is null order by seq desc limit 1)
+    where removed_at is null and active = 1`.execute(trx);
+  await sql`create index endpoints_failing on endpoints (failing_since, id) where failing_since is not null`.execute(
+    trx,
+  );
+  await trx.schema.createIndex("audit_actor").on("audit").columns(["actor", "seq"]).execute();
+  await trx.schema.createIndex("audit_action").on("audit").columns(["action", "seq"]).execute();
+}
