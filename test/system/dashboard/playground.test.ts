@@ -106,8 +106,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     await page.reload();
     await program.getByText("print(2)").waitFor();
     await result.getByRole("heading", { name: "Accepted", exact: true }).waitFor();
-    assert.equal(await source(), "print(2)
-");
+    assert.equal(await source(), "print(2)\n");
     assert.equal(await page.getByLabel("Standard input").inputValue(), "in\n");
   });
 
