@@ -61,6 +61,7 @@ import type {
   Submissions,
 } from "../../src/http/dashboard/api/submissions.ts";
 import { lost, seen } from "./connection.ts";
+import { known, remember } from "./known-answers.ts";
 
 /**
  * The client of the API and the only file with its paths: `asking` has the queries, cached by TanStack Query under path
@@ -208,34 +209,19 @@ export function addressOf(path: string, parameters: Parameters = {}): string {
   return `${API}${path}${queryOf(parameters)}`;
 }
 
-/** Answers with their tags, least recently used first: an unchanged answer is not sent again. Only in memory, unlike the browser's cache. */
-const answers = new Map<string, { readonly tag: string; readonly data: unknown; readonly length: number }>();
-const MAX_LENGTH = 8_000_000;
-
 async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
   const address = addressOf(path, parameters);
-  const known = answers.get(address);
-  answers.delete(address);
+  const before = known(address);
   const response = await reached(address, {
     ...(signal && { signal }),
-    ...(known && { headers: { "if-none-match": known.tag } }),
+    ...(before && { headers: { "if-none-match": before.tag } }),
   });
-  const isKnown = response.status === 304 && known !== undefined;
+  const isKnown = response.status === 304 && before !== undefined;
   const text = isKnown ? "" : await textOf(response);
-  const data = isKnown ? (known.data as T) : answered<T>(response.status, text);
+  const data = isKnown ? (before.data as T) : answered<T>(response.status, text);
   const tag = response.headers.get("etag");
-  if (tag) remember(address, isKnown ? known : { tag, data, length: text.length });
+  if (tag) remember(address, isKnown ? before : { tag, data, length: text.length });
   return data;
-}
-
-function remember(address: string, answer: NonNullable<ReturnType<typeof answers.get>>): void {
-  answers.set(address, answer);
-  let sum = [...answers.values()].reduce((all, { length }) => all + length, 0);
-  for (const [oldest, { length }] of answers) {
-    if (sum <= MAX_LENGTH) return;
-    answers.delete(oldest);
-    sum -= length;
-  }
 }
 
 function queryOf(parameters: Parameters): string {

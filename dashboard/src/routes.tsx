@@ -69,7 +69,7 @@ const audit = createRoute({
 const submissions = createRoute({
   getParentRoute: () => inside,
   path: "/submissions",
-  /** The filters, and the run beside the list. */
+  /** The filters, and the run next to the list. */
   validateSearch: (search): Search & { open?: string | undefined } => texts(search, [...SEARCHED, "open"]),
   component: lazyRouteComponent(() => import("./submissions/submissions-page.tsx"), "SubmissionsPage"),
 });

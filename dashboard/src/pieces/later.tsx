@@ -14,7 +14,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** A button whose menu is loaded when it is wanted: menus are a tenth of a page, and few visits need one. */
+/** A button whose menu is loaded at its first use: menus are a tenth of a page, and few visits need one. */
 export function Later({ button, load, children }: Props) {
   const [isWanted, want] = useState(false);
   const soon = () => void load();

@@ -38,7 +38,7 @@ interface Props<Row> {
   /** Whether there are more rows than `rows`. */
   readonly hasMore: boolean;
   readonly onEnd: () => void;
-  /** Opens a row beside the list. */
+  /** Opens a row next to the list. */
   readonly open?: ((id: string) => void) | undefined;
   readonly opened?: string | undefined;
   readonly handle: React.RefObject<ListTableHandle | null>;

@@ -31,7 +31,7 @@ interface Props<Row extends Listed> {
   readonly isFiltered?: boolean;
   /** Changes the order of the list, if it can be sorted. */
   readonly onOrder?: (order: "oldest" | undefined) => void;
-  /** Opens a row beside the list. */
+  /** Opens a row next to the list. */
   readonly open?: (id: string) => void;
   readonly opened?: string | undefined;
   readonly handle?: RefObject<ListTableHandle | null>;

@@ -5,7 +5,7 @@ import css from "./newest-list.module.css";
 interface Rows {
   /** The only row of the list that Tab reaches. */
   readonly current: string | undefined;
-  /** Opens a row beside the list; undefined: its page is opened. */
+  /** Opens a row next to the list; undefined: its page is opened. */
   readonly open?: ((id: string) => void) | undefined;
 }
 

@@ -93,7 +93,7 @@ export function SubmissionsPage() {
   );
 }
 
-/** The filters, as the same object while they are the same, and the run beside the list. */
+/** The filters, as the same object while they are the same, and the run next to the list. */
 function useSearch(): { readonly search: Search; readonly opened: string | undefined } {
   const { open: opened, ...filters } = route.useSearch();
   const text = JSON.stringify(filters);

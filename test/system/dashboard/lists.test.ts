@@ -187,7 +187,7 @@ test("lists: found, followed, and quick to move in", async (t) => {
     },
   );
 
-  await t.test("a run opens beside the list, and j, k, Back and Esc move through them", async () => {
+  await t.test("a run opens next to the list, and j, k, Back and Esc move through them", async () => {
     await go(SUBMISSIONS);
     await row(passed).click();
     const panel = (id: string) => page.getByRole("complementary", { name: `Submission ${id.slice(0, 8)}` });

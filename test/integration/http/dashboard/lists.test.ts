@@ -129,7 +129,7 @@ test("answers have tags, and are compressed; changes and their secrets are not",
   assert.equal(made.status, 200, made.text);
   assert.deepEqual([made.headers["content-encoding"], made.headers.etag], [undefined, undefined]);
 
-  await t.test("a submission that has ended is not sent again, and only to those who may see it", async () => {
+  await t.test("a submission that has ended is not sent again, and only to members of its account", async () => {
     const long = buildOutcome({ execute: report({ stdout: Buffer.alloc(100_000, "x") }) });
     await runPending(store, () => long);
     const id = (await ada("GET", `${SUBMISSIONS}?status=completed`)).json.submissions[0].id;
