@@ -23,7 +23,8 @@ export function logarithmic(low: number, high: number, unit: (value: number) => 
   return { ticks: values.map((value) => ({ value, label: unit(value) })), place };
 }
 
-function steps(top: number): readonly number[] {
+/** From zero to at least `top`, in steps of 1, 2 or 5 times a power of ten. */
+export function steps(top: number): readonly number[] {
   if (top <= 0) return [0, 1];
   const rough = top / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
