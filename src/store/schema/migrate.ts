@@ -14,6 +14,8 @@ import { additions } from "./migrations/0010-additions.ts";
 import { judgements } from "./migrations/0011-judgements.ts";
 import { problems } from "./migrations/0012-problems.ts";
 import { judgementsOfProblems } from "./migrations/0013-judgements-of-problems.ts";
+import { causes } from "./migrations/0014-causes.ts";
+import { samples } from "./migrations/0015-samples.ts";
 import { webhookHeadersAndAuditSearch } from "./migrations/0016-webhook-headers-and-audit-search.ts";
 import type { Schema } from "./schema.ts";
 
@@ -34,6 +36,8 @@ const MIGRATIONS: readonly Migration[] = [
   judgements,
   problems,
   judgementsOfProblems,
+  causes,
+  samples,
   webhookHeadersAndAuditSearch,
 ];
 

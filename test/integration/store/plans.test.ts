@@ -149,6 +149,8 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
   assert.ok(await submissions.renew(first.lease, 60_000));
   assert.ok(await submissions.repeat(second.lease));
   assert.ok(await submissions.finish(first.lease, DONE));
+  const [held] = await submissions.claim("w", 60_000, 1);
+  assert.ok(held && (await submissions.release(held.lease, false)));
   const [again] = await submissions.claim("w", 60_000, 1);
   assert.ok(again && (await submissions.finish(again.lease, DONE)));
   assert.ok(await submissions.get(first.submission.id, project.key.accountId));
