@@ -232,7 +232,8 @@ test("a delivery has its attempts, without control characters", async (t) => {
   const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(1) });
   assert.ok(claim);
   const attempt = { atMs: 5, latencyMs: 7, status: 500, error: null, answer: Buffer.from("no\x1b[2J") };
-  await store.deliveries.recordAttempt(claim, attempt, { state: "failed" });
+  const headers = { sentHeaders: [["host", "example.com"]], answerHeaders: [["x-\u202e", "\x1b[31m"]] } as const;
+  await store.deliveries.recordAttempt(claim, { ...attempt, ...headers }, { state: "failed" });
   const ada = await signedIn(running, "ada@example.com", "administrator");
   const [delivery] = (await ada.ask({ path: `${SUBMISSIONS}/${id}` })).json.deliveries;
   const { createdAt: _, endedAt: __, ...rest } = delivery;
@@ -247,7 +248,11 @@ test("a delivery has its attempts, without control characters", async (t) => {
     nextAt: null,
     reason: null,
     attempts: [
-      { number: 1, at: "1970-01-01T00:00:00.005Z", latencyMs: 7, status: 500, error: null, answer: "no\ufffd[2J" },
+      {
+        ...{ number: 1, at: "1970-01-01T00:00:00.005Z", latencyMs: 7, status: 500, error: null, answer: "no\ufffd[2J" },
+        sentHeaders: [["host", "example.com"]],
+        answerHeaders: [["x-\ufffd", "\ufffd[31m"]],
+      },
     ],
   });
 });
