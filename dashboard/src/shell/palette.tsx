@@ -142,7 +142,7 @@ function useNamed(): Choice[] {
   });
   const keys = useQuery({
     queryKey: ["palette", "/keys"],
-    queryFn: () => part.keys("any", undefined, undefined, CHOICES),
+    queryFn: () => part.keys({ state: "any", limit: CHOICES }),
     ...options,
   });
   const problems = useQuery({

@@ -16,7 +16,7 @@ export function FilterFields({ verdicts, causes, search, onChange, children }: F
   const accounts = useChoiceOfAccounts();
   const { data: languages } = useQuery({ ...asking.languages(), staleTime: 60_000 });
   const projects = useParts(["/projects", "any", CHOICES], (before) => part.projects("any", before, CHOICES));
-  const keys = useParts(["/keys", "any", CHOICES], (before) => part.keys("any", undefined, before, CHOICES));
+  const keys = useParts(["/keys", "any", CHOICES], (before) => part.keys({ state: "any", before, limit: CHOICES }));
   const set = (changes: Search) => onChange({ ...search, ...changes });
   const choice = (name: keyof Search, label: string, all: string, options: readonly Option[]) => (
     <NativeSelect
