@@ -32,7 +32,11 @@ export function Timings({ of: spans }: { of: readonly Span[] }) {
                 {ticks.map(({ ms: tick, at }) => (
                   <i key={tick} className={css.line} data-zero={tick === 0 || undefined} style={{ left: `${at}%` }} />
                 ))}
-                <span className={css.bar} data-cut={isCut || undefined} style={{ left: `${from}%`, width: `${width}%` }} />
+                <span
+                  className={css.bar}
+                  data-cut={isCut || undefined}
+                  style={{ left: `${from}%`, width: `${width}%` }}
+                />
               </span>
               <span className={css.ms}>{duration(ms)}</span>
             </li>
