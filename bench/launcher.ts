@@ -10,6 +10,8 @@ const resultSchema = z.object({
   bare_us: spread,
   warm_us: spread,
   torn_us: spread,
+  sampled_us: spread,
+  unsampled_us: spread,
   bare_per_second: z.array(z.number()),
   boxes_per_second: z.array(z.number()),
 });
@@ -33,10 +35,17 @@ export async function launcherRows(flags: EngineFlags, runs: number): Promise<Ro
     "--uid-base",
     flags.uidBase,
   ]);
-  const { bare_us: bare, warm_us: warm, torn_us: torn, ...rates } = resultSchema.parse(JSON.parse(stdout));
+  const {
+    bare_us: bare,
+    warm_us: warm,
+    torn_us: torn,
+    sampled_us: sampled,
+    ...rest
+  } = resultSchema.parse(JSON.parse(stdout));
   return [
     finished({ name: "launcher_warm_box", unit: "us", ...warm, floor: bare.median }),
     finished({ name: "launcher_warm_box_until_torn", unit: "us", ...torn, floor: bare.median }),
-    ratesRow("saturated_boxes", rates.boxes_per_second, rates.bare_per_second),
+    finished({ name: "slot_cpu_of_sampled_second", unit: "us", ...sampled, floor: rest.unsampled_us.median }),
+    ratesRow("saturated_boxes", rest.boxes_per_second, rest.bare_per_second),
   ];
 }

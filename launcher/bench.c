@@ -14,13 +14,14 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "prepare.h"
 #include "supervise.h"
 
-enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MAX = 64, FIRST_WORKER = 8,
+enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MAX = 64, FIRST_WORKER = 8, SAMPLE_MS = 10, RUNS_PER_SECOND_RUN = 30,
 	/*
 	 * Building and ending a box sleeps through grace periods of the kernel: more slots than CPUs keep the CPUs
 	 * busy.
@@ -81,15 +82,18 @@ static double run_bare(void)
 
 static struct request request(void)
 {
-	static const char argument[] = "./hello";
+	/* The second argument, of a run of one second, does not count by default. */
+	static const char name[] = "./hello", second[] = "1000";
 	struct request r = {.args = 1};
-	r.arg[0] = (struct bytes){(const uint8_t *)argument, sizeof argument - 1};
+	r.arg[0] = (struct bytes){(const uint8_t *)name, sizeof name - 1};
+	r.arg[1] = (struct bytes){(const uint8_t *)second, sizeof second - 1};
 	r.stdin_data.data = (const uint8_t *)"";
 	static const struct { enum key key; uint64_t value; } numbers[] = {
 		{KEY_WALL_MS, 10000}, {KEY_CPU_MS, 10000}, {KEY_MEMORY_BYTES, 256 << 20}, {KEY_PROCESSES, 10},
 		{KEY_FILE_BYTES, 1 << 20}, {KEY_OPEN_FILES, 32}, {KEY_ADDRESS_SPACE_BYTES, UINT64_MAX},
 		{KEY_STACK_BYTES, 8 << 20}, {KEY_CPU_RLIMIT_SECS, 11}, {KEY_CPUS, 1}, {KEY_KERNEL_BYTES, 64 << 20}, {KEY_PROCESSES_RLIMIT, 64},
 		{KEY_STDOUT_BYTES, 65536}, {KEY_STDERR_BYTES, 65536},
+		{KEY_SAMPLE_MS, SAMPLE_MS},
 	};
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		r.number[numbers[i].key] = numbers[i].value;
@@ -136,6 +140,19 @@ static void print_spread(const char *name, double *us, unsigned n, const char *e
 {
 	qsort(us, n, sizeof *us, ascending);
 	printf("\"%s\":{\"median\":%.1f,\"p99\":%.1f}%s", name, us[n / 2], us[n * 99 / 100], end);
+}
+
+/* CPU time of the slot for a program that sleeps for a second, with samples or without; microseconds, as clock() counts. */
+static double second_us(struct slot *s, struct box *b, bool sampled)
+{
+	struct request r = request();
+	double removed;
+	r.args = 2;
+	r.number[KEY_SAMPLE_MS] = sampled ? SAMPLE_MS : 0;
+	park(s, b);
+	clock_t start = clock();
+	run_box(s, b, &r, &removed);
+	return (double)(clock() - start);
 }
 
 struct tally {
@@ -199,9 +216,11 @@ static int measure(struct launcher *l, unsigned runs)
 	struct failure f = {0};
 	struct request r = request();
 	double *bare = calloc(runs, sizeof *bare), *warm = calloc(runs, sizeof *warm), *removed = calloc(runs, sizeof *removed);
+	unsigned seconds = runs / RUNS_PER_SECOND_RUN + 1;
+	double *sampled = calloc(seconds, sizeof *sampled), *unsampled = calloc(seconds, sizeof *unsampled);
 
 	signal(SIGCHLD, SIG_DFL);
-	if (!bare || !warm || !removed || slot_prepare(&s, l, 0, &f) < 0)
+	if (!bare || !warm || !removed || !sampled || !unsampled || slot_prepare(&s, l, 0, &f) < 0)
 		bench_failed(&f);
 	for (unsigned i = 0; i < runs; i++) {
 		park(&s, &b);
@@ -209,6 +228,10 @@ static int measure(struct launcher *l, unsigned runs)
 		bare[i] = run_bare();
 		usleep(PAUSE_US);
 		warm[i] = run_box(&s, &b, &r, &removed[i]);
+	}
+	for (unsigned i = 0; i < seconds; i++) {
+		unsampled[i] = second_us(&s, &b, false);
+		sampled[i] = second_us(&s, &b, true);
 	}
 	if (work_unmount(&s, &f) < 0)
 		bench_failed(&f);
@@ -221,12 +244,16 @@ static int measure(struct launcher *l, unsigned runs)
 		print_spread("bare_us", bare, runs, ",");
 		print_spread("warm_us", warm, runs, ",");
 		print_spread("torn_us", removed, runs, ",");
+		print_spread("sampled_us", sampled, seconds, ",");
+		print_spread("unsampled_us", unsampled, seconds, ",");
 		print_rates("bare_per_second", bare_rates, ",");
 		print_rates("boxes_per_second", box_rates, "}\n");
 	}
 	free(bare);
 	free(warm);
 	free(removed);
+	free(sampled);
+	free(unsampled);
 	return !measured;
 }
 

@@ -14,6 +14,14 @@ struct parked {
 	uint8_t *body;
 };
 
+/* Files for later steps: an area that no other process maps, and the files in it. */
+struct kept {
+	uint8_t *area;
+	size_t size;
+	unsigned files;
+	struct bytes name[FILES_MAX], data[FILES_MAX];
+};
+
 struct service {
 	struct slot slot;
 	int connection;
@@ -21,6 +29,7 @@ struct service {
 	uint8_t *body; /* body of the frame being served */
 	struct request *peer; /* the PEER for the next STEP, and the frame that it points into; otherwise NULL */
 	uint8_t *peer_body;
+	struct kept kept[KEPT_PLACES];
 	struct parked fresh;     /* waits for a step on a new work directory */
 	struct parked following; /* waits for the step after that, on the same work directory */
 	bool work_used;          /* a payload has used the mounted work directory */
@@ -48,6 +57,9 @@ void send_teardown(struct queue *out, const struct teardown *t);
 
 /* Queues FILE frames with the files of /box, or of this directory below it, all or none (slot-collect.c). */
 void send_files(struct queue *out, const char *path);
+
+/* Serves KEEP_FILES: keeps the files of the step, or gives it those that are kept. Returns NULL or why it cannot (slot-kept.c). */
+const char *kept_files(struct service *v, struct request *r);
 
 void discard(struct service *v, struct parked *p);
 /* Parks a box on a new work directory. */

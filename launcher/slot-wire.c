@@ -83,7 +83,8 @@ static int read_request(struct service *v, enum frame *frame, struct request *r)
 		return -1;
 	if (request_parse(*frame, v->body, size, r, &why) < 0)
 		return refuse(v, why.reason, why.object);
-	return 0;
+	const char *reason = kept_files(v, r);
+	return reason ? refuse(v, reason, "KEEP_FILES") : 0;
 }
 
 void forget_peer(struct service *v)

@@ -5,7 +5,7 @@
  *
  * slot-wire.c reads requests and sends answers, slot-park.c keeps a box ready,
  * slot-place.c holds the mounts, networks and work directory for boxes,
- * slot-collect.c reads the files that a step left.
+ * slot-collect.c reads the files that a step left, slot-kept.c keeps files for later steps.
  *
  * A slot that cannot clean up exits after its report. The launcher then sweeps,
  * and the service's next connection gets a new slot.

@@ -118,6 +118,7 @@ void set_deadlines(struct watch *w)
 	w->wall_deadline = w->start_ns + w->request->number[KEY_WALL_MS] * 1000000;
 	w->cpu_check = w->start_ns + w->cpu_budget_usec * 1000 / w->cpus;
 	w->kernel_check = w->start_ns + KERNEL_CHECK_NS;
+	plan_samples(w);
 }
 
 /* Wall time counts from the exec, which on a busy machine comes later than the start signal. */
@@ -144,6 +145,8 @@ void check_deadlines(struct watch *w)
 	/* The event precedes the count of the kill: check again soon until a kill is counted. */
 	if (w->oom_events && w->o->reason == KILL_NONE && w->cpu_check > now + OOM_RECHECK_NS)
 		w->cpu_check = now + OOM_RECHECK_NS;
+	if (w->o->reason == KILL_NONE)
+		sample_if_due(w, now);
 }
 
 struct timespec time_until(uint64_t deadline)
@@ -157,6 +160,8 @@ uint64_t next_check(const struct watch *w, bool quiet)
 	uint64_t next = w->cpu_check < w->wall_deadline ? w->cpu_check : w->wall_deadline;
 	if (w->kernel_check < next)
 		next = w->kernel_check;
+	if (next_sample(w) < next)
+		next = next_sample(w);
 	if (w->o->reason != KILL_NONE)
 		next = (w->hurried_ns ? w->hurried_ns : w->killed_ns) + HURRY_MS * 1000000ull;
 	if (quiet && w->quiet_until < next)

@@ -61,6 +61,10 @@ void check_deadlines(struct watch *w);
 /* The time of the next check. */
 uint64_t next_check(const struct watch *w, bool quiet);
 struct timespec time_until(uint64_t deadline);
+/* Sets the time of the first sample; the latest time of the next one; takes it if it is due. */
+void plan_samples(struct watch *w);
+uint64_t next_sample(const struct watch *w);
+void sample_if_due(struct watch *w, uint64_t now);
 /*
  * Called every HURRY_MS after a kill. Processes that exit may use idle CPUs; long system calls of the others are ended by
  * helpers, which end_helpers ends.

@@ -62,6 +62,7 @@ void outcome_report(const struct outcome *o, const struct box *b, struct queue *
 			  o->ended_ns > o->last_output_ns ? (o->ended_ns - o->last_output_ns) / 1000 : 0);
 	queue_int(out, KEY_WRITE_ERROR, o->write_error);
 	report_rlimits(o, out);
+	report_samples(&o->samples, out);
 	for (int c = 0; c < CONTROL_COUNT; c++) {
 		char text[160];
 		snprintf(text, sizeof text, "%s: %s", control_name[c], b->control[c] ? b->control[c] : "was not read");

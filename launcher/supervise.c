@@ -1,7 +1,8 @@
 /*
  * Supervises one running program with one thread and one poll: the program's pidfd, its two pipes, the v1 OOM event,
- * the connection, and a timeout for the nearest deadline. Only kernel memory is sampled, every 20 ms, because it has no
- * event. supervise-pair.c does the same for two programs, supervise-limits.c has the limits of either.
+ * the connection, and a timeout for the nearest deadline. Kernel memory is read every 20 ms, because it has no event.
+ * supervise-pair.c does the same for two programs, supervise-limits.c has the limits of either, supervise-samples.c what
+ * users see of their course.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -6,6 +6,17 @@
 
 enum kill_reason { KILL_NONE, KILL_WALL, KILL_CPU, KILL_OOM, KILL_CLIENT };
 
+/* Since the exec: time and CPU time; memory at that time. */
+struct sample {
+	uint64_t at_usec, cpu_usec, memory;
+};
+
+struct samples {
+	unsigned count;
+	uint64_t interval_ns, next_ns; /* 0: none are taken */
+	struct sample taken[SAMPLES_MAX];
+};
+
 /* Everything known about a step after its end. */
 struct outcome {
 	struct failure failure;
@@ -26,6 +37,7 @@ struct outcome {
 	uint64_t fact[FACT_COUNT];
 	bool known[FACT_COUNT];
 	uint64_t file_size_signals, cpu_time_signals;
+	struct samples samples;
 	struct rlimit rlimit[RLIM_NLIMITS];
 	char error[8][160];
 	unsigned errors;
@@ -56,5 +68,7 @@ bool runtime_waits(const struct slot *s, const struct box *b);
 
 /* Queues the ENDED frame. */
 void outcome_report(const struct outcome *o, const struct box *b, struct queue *out);
+/* Queues its samples, if there are any. */
+void report_samples(const struct samples *s, struct queue *out);
 
 #endif

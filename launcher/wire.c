@@ -132,8 +132,10 @@ static int validate_request(enum frame frame, const struct request *r, const boo
 				return refuse(why, "twice the same name", "FILE_NAME");
 	}
 	/* Root never writes into a directory that a payload has used. */
-	if (r->number[KEY_KEEP_WORK] && r->files)
+	if (r->number[KEY_KEEP_WORK] && (r->files || r->number[KEY_KEEP_FILES]))
 		return refuse(why, "files only into a fresh work directory", "FILE_NAME");
+	if (frame != FRAME_STEP && r->number[KEY_KEEP_FILES])
+		return refuse(why, "only in STEP", "KEEP_FILES");
 	/* A runtime gets nothing of a submission before its step. */
 	if (frame == FRAME_PARK && (r->files || r->stdin_data.size))
 		return refuse(why, "files and input only in a STEP", "PARK");

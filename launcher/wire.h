@@ -18,7 +18,10 @@ enum {
 	ENV_MAX = 64,
 	FILES_MAX = 64,
 	FILE_PATH_MAX = 200,
+	KEPT_PLACES = 4,
 	PATH_PARTS_MAX = 8, /* components of the path of a file */
+	SAMPLES_MAX = 128, /* of a run; even */
+	SAMPLE_BYTES = 24,
 };
 
 enum frame {

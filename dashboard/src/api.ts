@@ -54,6 +54,7 @@ import type {
 } from "../../src/http/dashboard/api/settings.ts";
 import type {
   Accepted,
+  Cancelled as CancelledRun,
   NewSubmission,
   SubmissionDetail,
   Submissions,
@@ -123,6 +124,7 @@ export const asking = {
       queryFn: () => send<Compared>("POST", `/judgements/${encodeURIComponent(id)}/compare`, body),
       staleTime: Number.POSITIVE_INFINITY,
     }),
+  deliveriesOf: (id: string) => question<readonly Delivery[]>(`/submissions/${encodeURIComponent(id)}/deliveries`),
   submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
 };
 
@@ -176,6 +178,7 @@ export const change = {
   dropPending: (id: string) => send<Dropped>("POST", `/accounts/${id}/drop-pending`),
   submit: (body: NewSubmission) => send<Accepted>("POST", "/submissions", body),
   again: (id: string) => send<Accepted>("POST", `/submissions/${encodeURIComponent(id)}/again`),
+  cancelSubmission: (id: string) => send<CancelledRun>("POST", `/submissions/${encodeURIComponent(id)}/cancel`),
   judge: (body: NewJudgement) => send<Accepted>("POST", "/judgements", body),
   rejudge: (id: string) => send<Accepted>("POST", `/judgements/${encodeURIComponent(id)}/rejudge`),
   cancelJudgement: (id: string) => send<Cancelled>("POST", `/judgements/${encodeURIComponent(id)}/cancel`),

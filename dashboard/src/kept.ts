@@ -29,7 +29,7 @@ export function signedOut(): void {
   sessionStorage.removeItem(DRAFT);
 }
 
-/** Whether a session ended by itself: nobody signed out. */
+/** Whether a session ended without a sign-out. */
 export function hasEnded(): boolean {
   return localStorage.getItem(SIGNED_IN) !== null;
 }

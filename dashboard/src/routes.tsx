@@ -73,6 +73,13 @@ const submissions = createRoute({
   component: lazyRouteComponent(() => import("./submissions/submissions-page.tsx"), "SubmissionsPage"),
 });
 
+const submission = createRoute({
+  getParentRoute: () => inside,
+  path: "/submissions/$id",
+  validateSearch: (search): { tab?: string | undefined } => texts(search, ["tab"]),
+  component: lazyRouteComponent(() => import("./submissions/submission-page.tsx"), "SubmissionPage"),
+});
+
 const judgements = createRoute({
   getParentRoute: () => inside,
   path: "/judgements",
@@ -120,10 +127,7 @@ const keys = createRoute({
 const pages = [
   overview,
   submissions,
-  page(
-    "/submissions/$id",
-    lazyRouteComponent(() => import("./submissions/submission-page.tsx"), "SubmissionPage"),
-  ),
+  submission,
   judgements,
   judgement,
   problems,

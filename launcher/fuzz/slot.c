@@ -14,7 +14,7 @@ static unsigned served(const uint8_t *data, size_t size)
 	static struct request r;
 	struct refusal why;
 	unsigned count = 0;
-	bool paired = false;
+	bool paired = false, kept[KEPT_PLACES + 1] = {true};
 	for (size_t at = 0; size - at >= FRAME_HEADER;) {
 		const uint8_t *h = data + at;
 		size_t length = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
@@ -24,6 +24,10 @@ static unsigned served(const uint8_t *data, size_t size)
 			break;
 		if (paired && (r.stdin_data.size || r.number[KEY_MORE] || r.number[KEY_COLLECT]))
 			break;
+		uint64_t place = r.number[KEY_KEEP_FILES];
+		if (!r.files && !kept[place])
+			break;
+		kept[place] = true;
 		at += length;
 		paired = h[4] == FRAME_PEER;
 		count += !paired;
@@ -42,6 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
 	EXPECT(send(ends[1], data, size, MSG_DONTWAIT) == (ssize_t)size && shutdown(ends[1], SHUT_WR) == 0);
 	v.connection = ends[0];
+	for (unsigned place = 0; place < KEPT_PLACES; place++)
+		v.kept[place].files = 0;
 	unsigned requests = 0;
 	enum frame frame;
 	int next;

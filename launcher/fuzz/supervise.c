@@ -1,12 +1,13 @@
 /*
  * Data of a running program: its output and the memory that it shared until its exec. Also the strings of a request on
- * their way into that memory.
+ * their way into that memory, and the samples of a run.
  *
  * Input: one byte that chooses, then the data for that choice.
  */
 #include "../supervise-start.c"
 #include "../supervise-output.c"
 #include "../supervise-limits.c"
+#include "../supervise-samples.c"
 #include "../supervise-end.c"
 #include "../cgroup-parts.h"
 #include "files.h"
@@ -109,6 +110,32 @@ static void try_strings(const uint8_t *data, size_t size)
 	EXPECT(!exec_args->argv[request.args] && !exec_args->envp[request.envs]);
 }
 
+/* ---- samples: time, CPU time and memory in a byte each, added to or replacing those before ---- */
+
+static void try_samples(const uint8_t *data, size_t size)
+{
+	struct samples *s = &outcome.samples;
+	struct sample one = {0};
+	uint64_t peak = 0, start = 1 + data[0];
+	s->interval_ns = start;
+	for (size_t i = 1; i + 3 <= size; i += 3) {
+		bool later = data[i] > 0 || i == 1;
+		one = (struct sample){one.at_usec + data[i], (uint64_t)data[i + 1] << (data[i] & 31), (uint64_t)data[i + 2] << 48};
+		peak = later && one.memory > peak ? one.memory : peak;
+		add_sample(s, one);
+		EXPECT(s->count > 0 && s->count <= SAMPLES_MAX && s->interval_ns % start == 0);
+	}
+	uint64_t kept = 0;
+	for (unsigned i = 0; i < s->count; i++) {
+		kept = s->taken[i].memory > kept ? s->taken[i].memory : kept;
+		EXPECT(i == 0 || (s->taken[i].at_usec > s->taken[i - 1].at_usec && s->taken[i].cpu_usec >= s->taken[i - 1].cpu_usec));
+	}
+	EXPECT(kept == peak);
+	queue_frame(&out, FRAME_ENDED);
+	report_samples(s, &out);
+	EXPECT(out.size == FRAME_HEADER + (s->count ? 5 + s->count * SAMPLE_BYTES : 0));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 3)
@@ -127,10 +154,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&outcome, 0, sizeof outcome);
 	memset(&request, 0, sizeof request);
 	box = (struct box){.lane = &lane, .leaf.dir = {-1, -1, -1, -1}};
-	switch (data[0] % 3) {
+	switch (data[0] % 4) {
 	case 0: try_output(data + 1, size - 1); break;
 	case 1: try_exec_args(data + 1, size - 1); break;
-	default: try_strings(data + 1, size - 1);
+	case 2: try_strings(data + 1, size - 1); break;
+	default: try_samples(data + 1, size - 1);
 	}
 	queue_free(&out);
 	return 0;

@@ -60,7 +60,8 @@ static void check_request(const struct request *r, const uint8_t *data, size_t s
 		EXPECT(!memchr(r->file_name[i].data, 0, r->file_name[i].size));
 	}
 	check_inside(r->stdin_data, KEY_STDIN, data, size);
-	EXPECT(!(r->number[KEY_KEEP_WORK] && r->files));
+	EXPECT(!(r->number[KEY_KEEP_WORK] && (r->files || r->number[KEY_KEEP_FILES])));
+	EXPECT(r->number[KEY_KEEP_FILES] <= KEPT_PLACES);
 }
 
 static bool same(struct bytes a, struct bytes b)

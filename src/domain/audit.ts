@@ -39,6 +39,7 @@ export const AUDIT_ACTIONS = [
   "problem.import",
   "problem.delete",
   "submission.read",
+  "submission.cancel",
   "judgement.read",
   "judgement.cancel",
 ] as const;

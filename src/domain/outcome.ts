@@ -1,5 +1,6 @@
 import type { Limits } from "./limits.ts";
 import type { CgroupBackend, Rlimits } from "./report.ts";
+import type { Samples } from "./samples.ts";
 
 export const VERDICTS = ["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"] as const;
 export type Verdict = (typeof VERDICTS)[number];
@@ -97,10 +98,14 @@ export interface Evidence {
 export interface RunStats {
   /** The whole compile step; null without one, and if its result was kept from an earlier submission. */
   readonly compileMs: number | null;
+  /** Its parts; absent in old records, and when `compileMs` is null. */
+  readonly compile?: { readonly wallMs: number; readonly teardownMs: number };
   /** Null if the program was not executed. */
   readonly execute: {
     /** From the request for the step to the end of the program. */
     readonly runMs: number;
+    /** The program alone; in an interaction with the time in which only the other was at work. Absent in old records. */
+    readonly wallMs?: number;
     readonly teardownMs: number;
     /** Null if the kernel does not count the peak. */
     readonly processesPeak: number | null;
@@ -126,6 +131,8 @@ export interface Outcome {
   readonly evidence: Evidence | null;
   /** Absent in old records and in runs that the platform failed. */
   readonly course?: RunStats;
+  /** Of a run that was long enough; not part of the record, and stored apart from it. */
+  readonly samples?: Samples;
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { Sample } from "./samples.ts";
+
 /**
  * The launcher's report about one step: facts read from the kernel, without judgement.
  * sandbox/ decodes them; verdict/ derives the verdict and the evidence from them.
@@ -14,6 +16,8 @@ export interface StepReport {
 
   /** Monotonic nanoseconds from exec to exit; in an interaction without the time in which only the other was at work. */
   readonly wallNs: number;
+  /** In an interaction: with that time. */
+  readonly elapsedNs?: number;
   /** In an interaction: whether it ended, or was killed, before the other. */
   readonly endedFirst?: boolean;
   /** CPU time of the whole cgroup, to the end of its last process; microseconds. */
@@ -86,6 +90,9 @@ export interface StepReport {
   readonly stderr: Buffer;
   /** All files of the work directory, if the step asked for them, exited with 0 and left only a few plain files. */
   readonly files?: readonly WorkFile[];
+
+  /** Readings during the run; not evidence. Absent for a short one. */
+  readonly samples?: readonly Sample[];
 
   /** Measured by the service: from the request to the end of the step, and from there to the end of teardown. Not evidence. */
   readonly spentMs: { readonly run: number; readonly teardown: number };

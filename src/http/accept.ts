@@ -24,6 +24,8 @@ export interface How {
   readonly key?: string | undefined;
   /** The output can be watched while the program runs. */
   readonly live?: boolean;
+  /** The submission that it repeats. */
+  readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement. */
   readonly judgement?: NewJudgement;
   /** What the request asked for in place of tests, to recognise a repeated one; undefined for tests. */
@@ -45,7 +47,7 @@ export async function accept(
   { submit, refusal }: ValidatedRequest,
   caller: Caller,
   { store, maxPending, meter = NO_METER }: Pick<Dependencies, "store" | "maxPending" | "meter">,
-  { key, live = false, judgement, judgedOn, revoked = "unauthorized" }: How = {},
+  { key, live = false, originalId, judgement, judgedOn, revoked = "unauthorized" }: How = {},
 ): Promise<Accepted> {
   if (refusal && key === undefined) throw refusal;
   const result = await store.submissions.enqueue({
@@ -55,6 +57,7 @@ export async function accept(
     maxPending,
     onlyKnown: refusal !== null,
     live,
+    originalId,
     ...(judgement && { judgement }),
   });
   if (result.kind === "unknown") throw refusal ?? new Error("a new submission was not accepted");

@@ -209,6 +209,17 @@ export const OPERATIONS: readonly Operation[] = [
     errors: ["submissionNotFound", "noOutput", "rangeOutside", "noRoom"] as const,
   })),
   {
+    id: "usage",
+    method: "get",
+    path: "/api/result/{id}/usage",
+    summary: "Read the course of a run",
+    description:
+      "Memory and CPU time, every 10 ms at first, at most 128 times. They are not evidence: the verdict follows from the record.",
+    parameters: [ID],
+    answers: [{ status: 200, description: "The samples", schemas: ["Usage"] }],
+    errors: ["submissionNotFound"],
+  },
+  {
     id: "cancel",
     method: "post",
     path: "/api/result/{id}/cancel",

@@ -89,7 +89,12 @@ export function resultRoutes(
 }
 
 /** Sends all bytes, or the range that the request asks for. A request for several ranges gets all. */
-function sendBytes(answers: LongAnswers, request: FastifyRequest, reply: FastifyReply, bytes: Buffer): FastifyReply {
+export function sendBytes(
+  answers: LongAnswers,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  bytes: Buffer,
+): FastifyReply {
   const range = readRange(request.headers.range, bytes.length);
   if (range === "outside") {
     throw clientError("rangeOutside", [bytes.length], { headers: { "content-range": `bytes */${bytes.length}` } });

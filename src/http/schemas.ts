@@ -3,6 +3,7 @@ import { LIMIT_FIELD_NAMES, type LimitField } from "../domain/additions.ts";
 import { CHECKER_TYPES } from "../domain/check.ts";
 import { GROUP_RULES, JUDGEMENT_VERDICTS, STOPS } from "../domain/judgement.ts";
 import { JUDGEMENT_SCHEMA_VERSION } from "../domain/judgement-record.ts";
+import { MAX_SAMPLES } from "../domain/samples.ts";
 import { additionFields, content } from "./additions.ts";
 import { judgeBody } from "./judge.ts";
 import { checkerField, judgementBody } from "./judgement-request.ts";
@@ -84,6 +85,19 @@ const caseResult = z.strictObject({
   wall_time_secs: z.number().nullable(),
   memory_peak_bytes: z.int().nullable(),
 });
+const usageSample = z.strictObject({
+  at_secs: z.number().min(0).describe("Since the start of the program"),
+  cpu_time_secs: z.number().min(0).describe("Until then"),
+  memory_bytes: count.describe("The highest reading since the sample before"),
+});
+const runUsage = z.strictObject({
+  step: z.enum(["compile", "execute"]).describe("`compile` if the program did not run"),
+  wall_time_secs: z.number().min(0),
+  cpu_time_secs: z.number().min(0),
+  memory_peak_bytes: count,
+  memory_limit_bytes: count,
+  samples: z.array(usageSample).max(MAX_SAMPLES),
+});
 const submissionSummary = z.strictObject({
   id,
   status,
@@ -128,6 +142,12 @@ export const SCHEMAS = {
   SubmitRequest: submitBody,
   Accepted: accepted,
   Record: record,
+  Usage: z.strictObject({
+    id,
+    usage: runUsage
+      .nullable()
+      .describe("Null before the end, for a run of less than 30 ms, and if the platform failed"),
+  }),
   Health: z.strictObject({
     status: z.enum(["ok", "degraded"]),
     enforcement_mode: enforcement,
@@ -183,6 +203,8 @@ const PARTS = {
   Content: content,
   Base64: content.options[1],
   RunLimits: additionFields.limits.unwrap(),
+  RunUsage: runUsage,
+  UsageSample: usageSample,
   SubmissionSummary: submissionSummary,
   Language: language,
   LanguageLimits: languageLimits,

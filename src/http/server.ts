@@ -38,6 +38,7 @@ import { checkStorable } from "./storable.ts";
 import { submissionsRoutes } from "./submissions.ts";
 import { submitRoute } from "./submit.ts";
 import { httpsCheck, type TrustsHop, trustedHops } from "./transport.ts";
+import { usageRoute } from "./usage.ts";
 import { MinuteWindow } from "./window.ts";
 
 /** How often expired rows are removed from the database. */
@@ -147,6 +148,7 @@ export class HttpServer {
     });
     submitRoute(this.#server, dependencies, answers, this.#waits.signal);
     resultRoutes(this.#server, dependencies, answers, this.#waits.signal);
+    usageRoute(this.#server, dependencies);
     submissionsRoutes(this.#server, dependencies);
     judgementRoutes(this.#server, dependencies, answers, this.#waits.signal);
     const imports = new ProblemImports(dependencies, answers);

@@ -8,6 +8,7 @@ import type {
   WorkFile,
 } from "../domain/report.ts";
 import { type KeyName, UNLIMITED } from "./protocol.ts";
+import { decodeSamples } from "./samples.ts";
 import { type Entries, ProtocolError } from "./wire.ts";
 
 /** The properties of a slot, from its HELLO frame. */
@@ -43,12 +44,15 @@ export function decodeReport(
   output: { readonly stdout: Buffer; readonly stderr: Buffer },
 ): Omit<StepReport, "spentMs" | "cpuLimitUsec" | "kernelLimitBytes"> {
   const failure = decodeFailure(ended);
+  const [samples, elapsedNs] = [decodeSamples(ended.bytes("SAMPLES")), ended.int("WALL_NS")];
   return {
     ...(failure ? { failure } : {}),
+    ...(samples.length > 0 ? { samples } : {}),
     exitCode: ended.optionalInt("EXIT_CODE"),
     signal: ended.optionalInt("SIGNAL"),
     killReason: oneOf<KillReason>(ended, "KILL_REASON", ["none", "wall", "cpu", "oom", "client"]),
-    wallNs: ended.int("WALL_NS") - (ended.optionalInt("WAITED_NS") ?? 0),
+    wallNs: elapsedNs - (ended.optionalInt("WAITED_NS") ?? 0),
+    elapsedNs,
     endedFirst: ended.optionalInt("ENDED_FIRST") === 1,
     cpuUsec: ended.int("CPU_USEC"),
     memoryPeakBytes: ended.int("MEMORY_PEAK"),

@@ -3,9 +3,10 @@ import { OperatorError } from "../domain/operator-error.ts";
 import type { StepReport, WorkFile } from "../domain/report.ts";
 import { ourBuild } from "./build.ts";
 import { Captured } from "./captured.ts";
+import { KeptPlaces } from "./kept-places.ts";
 import { PROTOCOL_VERSION } from "./protocol.ts";
 import { decodeEnd, decodeFile, decodeHello, decodeReport, type Hello, type ProgramEnd } from "./report.ts";
-import { encodePark, encodePeer, encodeStep, fitsStep, kernelBytes, type Step } from "./step.ts";
+import { encodePark, encodePeer, fitsStep, kernelBytes, type Step } from "./step.ts";
 import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
 
 /** The launcher or a slot is lost, refused the request or could not create a box: a platform failure. */
@@ -18,12 +19,11 @@ export class StepSizeError extends SandboxError {
   override readonly name = "StepSizeError";
 }
 
-const OPEN_MS = 30_000;
-const PARK_MS = 30_000;
+const [OPEN_MS, PARK_MS] = [30_000, 30_000];
 
 /**
- * Time that a slot may take for each step in addition to the wall limit. Set-up, evidence and teardown have their own deadlines, whose
- * sum is smaller even for a program that cannot be killed (15 s, then the same for the teardown).
+ * A slot may take this longer for a step than its wall limit. Set-up, evidence and teardown have their own deadlines; their sum
+ * is smaller even for a program that cannot be killed (15 s, then the same for the teardown).
  */
 const SILENCE_MS = 45_000;
 
@@ -73,6 +73,7 @@ interface Running {
 export class Slot {
   readonly hello: Hello;
   readonly #socket: Socket;
+  readonly #kept = new KeptPlaces();
   #running: Running | null = null;
   #parking: Parking | null = null;
   #lost: Error | null = null;
@@ -127,7 +128,7 @@ export class Slot {
    * @throws SandboxError or ProtocolError if there is no report; the slot is then lost.
    */
   async run(step: Step, onOutput: OnOutput = () => {}): Promise<StepReport> {
-    return (await this.#run([step], () => encodeStep(step), onOutput))[0] as StepReport;
+    return (await this.#run([step], () => this.#kept.encode(step), onOutput))[0] as StepReport;
   }
 
   /**
@@ -135,7 +136,7 @@ export class Slot {
    * collect and no step after it, and the peer starts in a fresh work directory. @param onOutput receives that of the step.
    */
   async runPair(step: Step, peer: Step, onOutput: OnOutput = () => {}): Promise<readonly [StepReport, StepReport]> {
-    const frames = () => [...encodePeer(peer), ...encodeStep(step)];
+    const frames = () => [...encodePeer(peer), ...this.#kept.encode(step)];
     const [report, ofPeer] = await this.#run([step, peer], frames, onOutput);
     return [report as StepReport, ofPeer as StepReport];
   }
@@ -148,12 +149,7 @@ export class Slot {
       if (!steps.every(fitsStep)) return reject(new StepSizeError("the step has too many files or bytes"));
       const frames = encode(); // throws for an invalid limit, before anything has started
       const wallMs = steps.reduce((sum, { limits }) => sum + limits.wallMs, 0);
-      const timer = setTimeout(
-        () => {
-          this.#lose(new SandboxError("the slot did not respond in time"));
-        },
-        wallMs + steps.length * SILENCE_MS,
-      );
+      const timer = setTimeout(() => this.#loseLate(), wallMs + steps.length * SILENCE_MS);
       const answers = steps.map(({ limits }) => ({
         stdout: new Captured(),
         stderr: new Captured(),
@@ -176,13 +172,13 @@ export class Slot {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);
       if (this.#running || this.#parking) return reject(new SandboxError("the slot is not idle"));
-      const timer = setTimeout(() => this.#lose(new SandboxError("the slot did not respond in time")), PARK_MS);
+      const timer = setTimeout(() => this.#loseLate(), PARK_MS);
       this.#parking = { resolve, reject, timer };
       this.#write(encodePark(step));
     });
   }
 
-  /** Calls back once when the slot is lost for any reason, in a microtask if it already is. */
+  /** Calls back once when the slot is lost, in a microtask if it already is. */
   onLost(listener: () => void): void {
     if (this.#lost) queueMicrotask(listener);
     else this.#onLost = listener;
@@ -196,6 +192,10 @@ export class Slot {
   /** Closes the slot and kills its program. */
   close(): void {
     this.#socket.destroy();
+  }
+
+  #loseLate(): void {
+    this.#lose(new SandboxError("the slot did not respond in time"));
   }
 
   #write(pieces: readonly Buffer[]): void {
@@ -247,8 +247,8 @@ export class Slot {
 
   #finish(running: Running, answer: Answer, torn: Entries): void {
     if (!answer.ended) throw new ProtocolError("TEARDOWN before ENDED");
-    const output = { stdout: answer.stdout.bytes(), stderr: answer.stderr.bytes() };
     const { entries, atMs } = answer.ended;
+    const output = { stdout: answer.stdout.bytes(), stderr: answer.stderr.bytes() };
     const decoded = decodeReport(this.hello, entries, torn, output);
     const report = answer.files.length > 0 ? { ...decoded, files: answer.files } : decoded;
     const spentMs = { run: atMs - running.startedMs, teardown: performance.now() - atMs };

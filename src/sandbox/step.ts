@@ -10,6 +10,8 @@ export interface Step {
   readonly command: Command;
   /** Written into the fresh work directory before the program starts; empty for a kept one. */
   readonly files: readonly WorkFile[];
+  /** Whether later steps will probably have the same files: the same list of them is sent to a slot once. */
+  readonly repeats?: boolean;
   readonly stdin: Buffer;
   readonly limits: Limits;
   /** `keep`: the work directory of the previous step. */
@@ -67,16 +69,25 @@ export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">): boole
   return files.length <= MAX_STEP_FILES && bytes <= MAX_STEP_BYTES;
 }
 
+/** The first interval between samples, which the launcher doubles in long runs. */
+const SAMPLE_MS = 10;
+
 const COLLECT = { work: 1, feedback: 2 } as const;
 
-/** The STEP frame of a step, in pieces that must not change until they are sent. */
-export function encodeStep(step: Step): Buffer[] {
-  return encoded(new FrameWriter("STEP"), step);
+/** A place of a slot for files, from 1, and whether it has those of the step already. */
+export interface KeptPlace {
+  readonly place: number;
+  readonly sent: boolean;
 }
 
-/** The PEER frame of a step that another one talks with. */
+/** The STEP frame of a step, in pieces that must not change until they are sent. @param kept where the slot keeps its files. */
+export function encodeStep(step: Step, kept?: KeptPlace): Buffer[] {
+  return encoded(new FrameWriter("STEP"), kept?.sent ? { ...step, files: [] } : step, kept);
+}
+
+/** The PEER frame of a step that another one talks with. It has no samples, which no user would see. */
 export function encodePeer(step: Step): Buffer[] {
-  return encoded(new FrameWriter("PEER"), step);
+  return encoded(new FrameWriter("PEER"), step, { sampleMs: 0 });
 }
 
 /** The PARK frame for such steps, which starts the runtime of the command. Files and input come with the step. */
@@ -88,7 +99,8 @@ export function encodePark(step: Step): Buffer[] {
   return encoded(frame, { ...step, files: [], stdin: Buffer.alloc(0) });
 }
 
-function encoded(frame: FrameWriter, { command, files, stdin, limits, work, more, collect }: Step): Buffer[] {
+function encoded(frame: FrameWriter, step: Step, { place = 0, sampleMs = SAMPLE_MS } = {}): Buffer[] {
+  const { command, files, stdin, limits, work, more, collect } = step;
   for (const arg of command.command) frame.bytes("ARG", arg);
   for (const [name, value] of Object.entries(command.env)) frame.bytes("ENV", `${name}=${value}`);
   for (const { name, data } of files) frame.bytes("FILE_NAME", name).bytes("FILE_DATA", data);
@@ -115,5 +127,7 @@ function encoded(frame: FrameWriter, { command, files, stdin, limits, work, more
     .int("CPUS", limits.cpus ?? UNLIMITED)
     .int("KERNEL_BYTES", kernelBytes(limits))
     .int("COLLECT", collect ? COLLECT[collect] : 0)
+    .int("KEEP_FILES", place)
+    .int("SAMPLE_MS", sampleMs)
     .pieces();
 }

@@ -72,12 +72,14 @@ const frameNames = new Map(Object.entries(FRAMES).map(([name, number]) => [numbe
 export class FrameReader {
   #waiting: Buffer[] = [];
   #size = 0;
+  /** Bytes of the frame under way; of its header alone while that is incomplete. */
+  #needed = HEADER_BYTES;
 
   /** @throws ProtocolError at the first invalid frame. */
   *push(chunk: Buffer): Generator<Frame> {
     this.#waiting.push(chunk);
     this.#size += chunk.length;
-    while (this.#size >= HEADER_BYTES) {
+    while (this.#size >= this.#needed) {
       const all = this.#waiting.length === 1 ? (this.#waiting[0] as Buffer) : Buffer.concat(this.#waiting);
       this.#waiting = [all];
       const length = all.readUInt32LE(0);
@@ -85,7 +87,9 @@ export class FrameReader {
       if (name === undefined) throw new ProtocolError(`unknown frame ${all[4]}`);
       if (length > LARGEST_FRAME) throw new ProtocolError(`a ${name} frame of ${length} bytes`);
       const end = HEADER_BYTES + length;
+      this.#needed = end;
       if (all.length < end) return;
+      this.#needed = HEADER_BYTES;
       this.#waiting = [all.subarray(end)];
       this.#size = all.length - end;
       yield { name, body: all.subarray(HEADER_BYTES, end) };

@@ -1,11 +1,9 @@
 /** Sum of the expected times of the submissions that are claimed ahead for one slot. */
 const AHEAD_MS = 60;
 /** Most of them for one slot. */
-const MOST = 8;
+const MOST = 16;
 /** Time that a claimed submission may wait for a slot. */
 const HOLD_MS = 100;
-/** After one has waited longer. */
-const PAUSE_MS = 1_000;
 /** Runs whose median is expected of the next ones. A single longer run, after a compilation, does not change it. */
 const RECENT = 7;
 
@@ -15,30 +13,28 @@ const RECENT = 7;
  */
 export class Ahead {
   readonly #slots: number;
-  readonly #now: () => number;
   readonly #recentMs: number[] = [];
-  #pausedUntilMs = Number.NEGATIVE_INFINITY;
+  #paused = false;
   readonly holdMs: number = HOLD_MS;
 
-  /** @param now monotonic milliseconds. */
-  constructor(slots: number, now = () => performance.now()) {
+  constructor(slots: number) {
     this.#slots = slots;
-    this.#now = now;
   }
 
   /** Counts a run that took a slot for this time. */
   ran(ms: number): void {
+    this.#paused = false;
     this.#recentMs.push(ms);
     if (this.#recentMs.length > RECENT) this.#recentMs.shift();
   }
 
-  /** Claims none for a while: the slots are busy for longer than expected. */
+  /** Claims none until a run has ended: the slots are busy for longer than expected. */
   pause(): void {
-    this.#pausedUntilMs = this.#now() + PAUSE_MS;
+    this.#paused = true;
   }
 
   get amount(): number {
-    if (this.#now() < this.#pausedUntilMs) return 0;
+    if (this.#paused) return 0;
     const sorted = this.#recentMs.toSorted((a, b) => a - b);
     const median = sorted[Math.floor(sorted.length / 2)] ?? Number.POSITIVE_INFINITY;
     return this.#slots * Math.min(Math.floor(AHEAD_MS / median), MOST);

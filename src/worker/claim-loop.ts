@@ -129,6 +129,6 @@ export class ClaimLoop {
     const given = this.#held;
     this.#held = [];
     // The last one first: each is then the next to be served.
-    for (const run of given.reverse()) await this.#options.leases.giveBack(run);
+    await Promise.all(given.reverse().map((run) => this.#options.leases.giveBack(run)));
   }
 }

@@ -1,4 +1,5 @@
-const MOST = 4;
+/** Callers in a group. */
+const MOST = 16;
 const MOST_MS = 30;
 
 /** Releases several callers together, so that their work can share a transaction. */
@@ -6,16 +7,17 @@ export class Gather {
   #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  /** Resolves with the fourth caller, or 30 ms after the first one. */
+  /** Resolves with the last caller of a full group, with `release`, or 30 ms after the first one. */
   join(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
-      if (this.#waiting.length >= MOST) this.#go();
-      else this.#timer ??= setTimeout(() => this.#go(), MOST_MS);
+      if (this.#waiting.length >= MOST) this.release();
+      else this.#timer ??= setTimeout(() => this.release(), MOST_MS);
     });
   }
 
-  #go(): void {
+  /** Releases those that wait. */
+  release(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     for (const resolve of this.#waiting.splice(0)) resolve();

@@ -16,7 +16,7 @@ const NOTHING = Buffer.alloc(0);
 /** The step in a new work directory with these files, which a compile step left in one of the same size. */
 export function executeKept(execute: Step, { limits }: Step, files: readonly WorkFile[]): Step {
   const { workBytes, workInodes } = limits;
-  return { ...execute, files, work: "fresh", limits: { ...execute.limits, workBytes, workInodes } };
+  return { ...execute, files, repeats: true, work: "fresh", limits: { ...execute.limits, workBytes, workInodes } };
 }
 
 /** The word of a command that runs the program, from the path of its source. */

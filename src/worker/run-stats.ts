@@ -4,11 +4,16 @@ import type { Plan } from "./plan.ts";
 
 /** The run statistics, from the reports of the launcher and the requested limits. Pure. */
 export function runStats({ compile, execute, compileKept }: StepReports, plan: Plan): RunStats {
+  const compiled = compileKept ? undefined : compile;
   return {
-    compileMs: compile && !compileKept ? round(compile.spentMs.run + compile.spentMs.teardown) : null,
+    compileMs: compiled ? round(compiled.spentMs.run + compiled.spentMs.teardown) : null,
+    ...(compiled && {
+      compile: { wallMs: round(compiled.wallNs / 1e6), teardownMs: round(compiled.spentMs.teardown) },
+    }),
     execute: execute
       ? {
           runMs: round(execute.spentMs.run),
+          wallMs: round((execute.elapsedNs ?? execute.wallNs) / 1e6),
           teardownMs: round(execute.spentMs.teardown),
           processesPeak: execute.pidsPeak,
           stdoutBytes: execute.stdoutSeen,

@@ -20,6 +20,7 @@ import { kindOf } from "./parking.ts";
 import { isOwnStep, type Plan, plan } from "./plan.ts";
 import { type Execute, type Kept, run } from "./run.ts";
 import { runStats } from "./run-stats.ts";
+import { samplesOf } from "./samples.ts";
 import { TestChecker, type Tested } from "./test-checker.ts";
 
 export interface RunnerOptions {
@@ -152,7 +153,10 @@ export class Runner {
       this.#countRuntimes(submission.language, reports);
       const outcome = buildOutcome(reports);
       countLeftovers(outcome, meter);
-      if (outcome.status === "completed") return { ...outcome, course: runStats(reports, steps) };
+      if (outcome.status === "completed") {
+        const samples = samplesOf(reports, steps);
+        return { ...outcome, course: runStats(reports, steps), ...(samples && { samples }) };
+      }
       log.error({ ...about(claim), reason: outcome.judgement.errorMessage }, "IE");
       return outcome;
     } catch (error) {

@@ -44,7 +44,7 @@ export interface WorkerOptions {
 const MOST_STILL_BYTES = 64 * 1_048_576;
 
 /** Outcomes that may wait for the database in any worker: each has at most 2 MiB of output. */
-const LEAST_ENDED = 16;
+const LEAST_ENDED = 32;
 
 /**
  * Slots in which runtimes can wait while submissions run. Set-up gives the launcher as many (slots_for in
@@ -168,8 +168,9 @@ export class Worker implements Engine {
     this.#ahead.ran(performance.now() - startedMs);
     this.#slots.give(slot, false);
     this.#claims.startHeld();
-    // The end of one of many runs can wait.
+    // The end of one of many runs can wait for others.
     if (run.claim.test && this.#claims.holding) await this.#gather.join();
+    else this.#gather.release();
     // Storing it wakes the loop, so that the next claim can share the transaction.
     const stored = await this.#runner.store(run, result);
     this.#leases.drop(run);

@@ -19,6 +19,7 @@ import type {
   Submissions,
   SubmissionsQuery,
   SubmitRequest,
+  Usage,
 } from "./types.ts";
 
 export interface CallOptions {
@@ -81,6 +82,11 @@ export class Assay {
   async stderr(id: string, { signal }: CallOptions = {}): Promise<Uint8Array> {
     const path = `/api/result/${encodeURIComponent(id)}/stderr`;
     return await this.#transport.bytes({ method: "GET", path, signal, isRepeatable: true });
+  }
+
+  /** Memory and CPU time over the time of a run that has ended. */
+  async usage(id: string, options: CallOptions = {}): Promise<Usage> {
+    return await this.#get(`/api/result/${encodeURIComponent(id)}/usage`, options);
   }
 
   /** Follows a submission up to its end, and its output if it was submitted with `stream`. */

@@ -790,6 +790,21 @@ export interface RunLimits {
   stderr_bytes?: number;
 }
 
+export interface RunUsage {
+  /**
+   * `compile` if the program did not run
+   */
+  step: "compile" | "execute";
+  wall_time_secs: number;
+  cpu_time_secs: number;
+  memory_peak_bytes: number;
+  memory_limit_bytes: number;
+  /**
+   * @maxItems 128
+   */
+  samples: UsageSample[];
+}
+
 export type Status = "pending" | "running" | "completed" | "error";
 
 /**
@@ -936,6 +951,32 @@ export interface Teardown {
 export interface TeardownJudgeActions {
   action_type: "forced_kill" | "descendant_kill";
   details: string;
+}
+
+export interface Usage {
+  /**
+   * Id of the submission
+   */
+  id: string;
+  /**
+   * Null before the end, for a run of less than 30 ms, and if the platform failed
+   */
+  usage: RunUsage | null;
+}
+
+export interface UsageSample {
+  /**
+   * Since the start of the program
+   */
+  at_secs: number;
+  /**
+   * Until then
+   */
+  cpu_time_secs: number;
+  /**
+   * The highest reading since the sample before
+   */
+  memory_bytes: number;
 }
 
 export type Verdict = "AC" | "RE" | "TLE" | "MLE" | "PLE" | "FSE" | "SIG" | "IE";

@@ -196,6 +196,7 @@ const SENTENCES: Readonly<Record<AuditedAction, Say>> = {
   ),
   "problem.delete": object("deleted", "problem"),
   "submission.read": ({ subject }, name) => <>read the submission {name(subject)}</>,
+  "submission.cancel": ({ subject }, name) => <>cancelled the submission {name(subject)}</>,
   "judgement.read": ({ subject }, name) => <>read the judgement {name(subject)}</>,
   "judgement.cancel": ({ subject }, name) => <>cancelled the judgement {name(subject)}</>,
 };

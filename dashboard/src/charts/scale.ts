@@ -23,7 +23,7 @@ export function logarithmic(low: number, high: number, unit: (value: number) => 
   return { ticks: values.map((value) => ({ value, label: unit(value) })), place };
 }
 
-function steps(top: number): readonly number[] {
+export function steps(top: number): readonly number[] {
   if (top <= 0) return [0, 1];
   const rough = top / 4;
   const power = 10 ** Math.floor(Math.log10(rough));

@@ -7,6 +7,7 @@ import css from "./editor.module.css";
 import type { EditorProps } from "./editor.tsx";
 import { grammarOf } from "./grammars.ts";
 import { LOOKS } from "./looks.ts";
+import { MARKS, NOTHING, show, shown } from "./shown.ts";
 
 /** Replaces typing over a selection, for which Chromium adds a style attribute that the policy forbids. */
 const TYPED_OVER = EditorView.domEventHandlers({
@@ -36,7 +37,7 @@ const READ_ONLY: Extension = [
 /**
  * The editor, in a shadow root: its styles are added by script, because the policy of the page forbids style elements.
  */
-export default function CodeMirror({ text, language, label, readOnly, onChange, onRun }: EditorProps) {
+export default function CodeMirror({ text, language, label, readOnly, chosen = null, onChange, onRun }: EditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const changed = useEffectEvent((next: string) => onChange?.(next));
@@ -61,6 +62,8 @@ export default function CodeMirror({ text, language, label, readOnly, onChange, 
         readOnly ? READ_ONLY : WRITABLE,
         keymap.of(defaultKeymap),
         grammar.current.of([]),
+        shown,
+        MARKS,
         LOOKS,
         EditorView.updateListener.of((update) => {
           if (update.docChanged) changed(update.state.doc.toString());
@@ -78,6 +81,15 @@ export default function CodeMirror({ text, language, label, readOnly, onChange, 
     if (!editor || editor.state.doc.toString() === text) return;
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
   }, [text]);
+
+  useEffect(() => {
+    const editor = view.current;
+    if (!editor) return;
+    const line = chosen && chosen.line <= editor.state.doc.lines ? chosen.line : null;
+    editor.dispatch({ effects: show.of({ ...NOTHING, chosen: line }) });
+    if (line !== null)
+      editor.dispatch({ effects: EditorView.scrollIntoView(editor.state.doc.line(line).from, { y: "center" }) });
+  }, [chosen]);
 
   useEffect(() => {
     let isWanted = true;

@@ -7,6 +7,8 @@ interface Props {
   /** Label for screen readers. */
   readonly label: string;
   readonly readOnly?: boolean;
+  /** The line to scroll to and to mark: a new object scrolls again. */
+  readonly chosen?: { readonly line: number } | null;
   readonly onChange?: (text: string) => void;
   /** Ctrl+Enter, or Cmd+Enter. */
   readonly onRun?: () => void;

@@ -3,6 +3,8 @@ import css from "./page.module.css";
 
 interface Props {
   readonly title: string;
+  /** In place of the title on the page. */
+  readonly heading?: ReactNode;
   /** Short description of the page. */
   readonly lead?: ReactNode;
   readonly actions?: ReactNode;
@@ -12,7 +14,7 @@ interface Props {
 let firstPage = true;
 
 /** A page. Its heading gets the focus after navigation within the dashboard, so that screen readers start there. */
-export function Page({ title, lead, actions, children }: Props) {
+export function Page({ title, heading: shown, lead, actions, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (!firstPage) heading.current?.focus({ preventScroll: true });
@@ -24,7 +26,7 @@ export function Page({ title, lead, actions, children }: Props) {
       <div className={css.head}>
         <div className={css.words}>
           <h1 ref={heading} tabIndex={-1}>
-            {title}
+            {shown ?? title}
           </h1>
           {lead && <p className={css.lead}>{lead}</p>}
         </div>

@@ -1,7 +1,7 @@
 import { Button, NativeSelect, SegmentedControl, VisuallyHidden } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useId, useRef } from "react";
+import { useId, useRef, useState } from "react";
 import type { Language } from "../../../src/http/dashboard/api/languages.ts";
 import { change } from "../api.ts";
 import { Editor } from "../editor/editor.tsx";
@@ -55,6 +55,7 @@ export function Playground({ languages, now, isKept }: Props) {
     if (judged) judge.mutate({ what: judged, on: placeOf(now) });
     else run.mutate();
   };
+  const [look, lookAt] = useState<{ readonly line: number } | null>(null);
   const profileLabel = useId();
   const resultLabel = useId();
   return (
@@ -123,7 +124,11 @@ export function Playground({ languages, now, isKept }: Props) {
             text={now.code}
             language={now.language}
             label="Program"
-            onChange={(code) => write({ code })}
+            onChange={(code) => {
+              lookAt(null);
+              write({ code });
+            }}
+            chosen={look}
             onRun={start}
           />
           <Input now={now} write={write} accountId={accountId} onRun={start} />
@@ -132,7 +137,7 @@ export function Playground({ languages, now, isKept }: Props) {
           <VisuallyHidden component="h2" id={resultLabel}>
             Result
           </VisuallyHidden>
-          <Result of={now} />
+          <Result of={now} onLine={(line) => lookAt({ line })} />
         </section>
         <section className={css.api}>
           <h2>By the API</h2>
@@ -145,7 +150,7 @@ export function Playground({ languages, now, isKept }: Props) {
 
 const START = { run: "Run", tests: "Run tests", problem: "Judge" } as const;
 
-function Result({ of: now }: { of: Draft }) {
+function Result({ of: now, onLine }: { of: Draft; onLine: (line: number) => void }) {
   const { input = "run", judged, from } = now;
   if (input !== "run") {
     if (judged?.on === placeOf(now)) return <JudgementResult key={judged.id} id={judged.id} />;
@@ -156,7 +161,7 @@ function Result({ of: now }: { of: Draft }) {
       </Empty>
     );
   }
-  if (from) return <RunResult key={from} id={from} />;
+  if (from) return <RunResult key={from} id={from} onLine={onLine} />;
   return (
     <Empty title="No run yet">
       Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run. All runs are in{" "}

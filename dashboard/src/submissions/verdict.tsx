@@ -17,26 +17,47 @@ export const VERDICT_WORDS: Readonly<Record<string, string>> = {
 export const JUDGEMENT_WORDS: Readonly<Record<string, string>> = {
   AC: "accepted",
   WA: "wrong answer",
-  CE: "compile error",
+  CE: "compilation error",
   ...VERDICT_WORDS,
 };
 
-const WAITING: Readonly<Record<string, string>> = { pending: "pending", running: "running" };
+/** Causes that say more than their verdict. */
+const CAUSE_WORDS: Readonly<Record<string, string>> = {
+  compile_error: "compilation error",
+  cancelled: "cancelled",
+  compile_oom_kill: "memory limit of the compiler",
+  compile_wall_timeout: "time limit of the compiler",
+  compile_cpu_timeout: "time limit of the compiler",
+  compile_pids_limit: "process limit of the compiler",
+  compile_file_size_limit: "file size limit of the compiler",
+};
+
+type Ended = Pick<SubmissionRow, "verdict"> & { readonly cause?: string | null | undefined };
+
+/** How a run ended, in short words; the cause of an old record is unknown. */
+export function wordsOf({ verdict, cause }: Ended): string {
+  return CAUSE_WORDS[cause ?? ""] ?? JUDGEMENT_WORDS[verdict ?? ""] ?? "";
+}
+
+/** The colour of a verdict: for areas only, because some are too light for text. */
+export function colourOf({ verdict, cause }: Ended): string {
+  return `var(--verdict-${cause === "compile_error" ? "ce" : verdict?.toLowerCase()})`;
+}
 
 /** The verdict or status of a submission or a judgement, as text and colour. */
-export function Verdict({ of: { verdict, status } }: { of: Pick<SubmissionRow, "verdict" | "status"> }) {
-  if (verdict === null) {
+export function Verdict({ of: { status, ...ended } }: { of: Ended & Pick<SubmissionRow, "status"> }) {
+  if (ended.verdict === null) {
     return (
       <span className={css.verdict} data-status={status}>
         <span className={css.mark} />
-        {WAITING[status] ?? status}
+        {status}
       </span>
     );
   }
   return (
     <span className={css.verdict}>
-      <span className={css.mark} style={{ background: `var(--verdict-${verdict.toLowerCase()})` }} />
-      <b>{verdict}</b> {JUDGEMENT_WORDS[verdict]}
+      <span className={css.mark} style={{ background: colourOf(ended) }} />
+      <b>{ended.verdict}</b> {wordsOf(ended)}
     </span>
   );
 }

@@ -2,47 +2,62 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import type { LiveEvent, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { API, asking } from "../api.ts";
+import { LiveText, type Newest } from "./live-text.ts";
 
 /** Polling interval without a live stream. */
 const POLL_MS = 2_000;
+/** Output of this time is shown at once. */
+const SHOW_MS = 100;
 
-interface Live {
+export interface Live {
   readonly status: "pending" | "running" | null;
-  readonly stdout: string;
-  readonly stderr: string;
+  readonly stdout: Newest;
+  readonly stderr: Newest;
 }
 
-const NOTHING: Live = { status: null, stdout: "", stderr: "" };
+const EMPTY: Newest = { text: "", firstLine: 1, isCut: false };
+const NOTHING: Live = { status: null, stdout: EMPTY, stderr: EMPTY };
 
 /** A submission with its live output. */
 export function useWatched(id: string) {
   const queries = useQueryClient();
   const [live, setLive] = useState(NOTHING);
   const [streaming, setStreaming] = useState(false);
-  const question = asking.submission(id);
   const query = useQuery({
-    ...question,
-    // After the end only deliveries change.
-    refetchInterval: ({ state: { data } }) => (data && !isOpen(data) ? 10_000 : streaming ? false : POLL_MS),
+    ...asking.submission(id),
+    // An ended run does not change.
+    refetchInterval: ({ state: { data } }) => (data && (!isOpen(data) || streaming) ? false : POLL_MS),
+    staleTime: ({ state: { data } }) => (data && !isOpen(data) ? Number.POSITIVE_INFINITY : 0),
   });
   const open = query.data !== undefined && isOpen(query.data);
   useEffect(() => {
     if (!open) return;
     const source = new EventSource(`${API}/submissions/${encodeURIComponent(id)}/live`);
+    const written = { stdout: new LiveText(), stderr: new LiveText() };
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const shown = () => {
+      timer = undefined;
+      setLive((now) => ({ ...now, stdout: written.stdout.newest(), stderr: written.stderr.newest() }));
+    };
     const on = <E extends LiveEvent["event"]>(event: E, take: (data: DataOf<E>) => void) =>
       source.addEventListener(event, ({ data }: MessageEvent<string>) => take(JSON.parse(data)));
     source.onopen = () => setStreaming(true);
     // EventSource reconnects by itself, unless the request was rejected.
     source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
     on("status", ({ status }) => setLive((now) => ({ ...now, status })));
-    // Offset 0: a new stream or a repeated run; earlier text is replaced.
-    on("stdout", ({ at, text }) => setLive((now) => ({ ...now, stdout: at === 0 ? text : now.stdout + text })));
-    on("stderr", ({ at, text }) => setLive((now) => ({ ...now, stderr: at === 0 ? text : now.stderr + text })));
+    for (const stream of ["stdout", "stderr"] as const)
+      on(stream, ({ at, text }) => {
+        // Offset 0: a new stream or a repeated run; earlier text is replaced.
+        if (at === 0) written[stream].clear();
+        written[stream].add(text);
+        timer ??= setTimeout(shown, SHOW_MS);
+      });
     on("ended", (detail) => {
       source.close();
       queries.setQueryData(asking.submission(id).queryKey, detail);
     });
     return () => {
+      clearTimeout(timer);
       source.close();
       setStreaming(false);
       setLive(NOTHING);
@@ -56,6 +71,6 @@ type DataOf<E> =
     ? Extract<LiveEvent, { readonly event: "stdout" | "stderr" }>["data"]
     : Extract<LiveEvent, { readonly event: E }>["data"];
 
-function isOpen({ row }: SubmissionDetail): boolean {
+export function isOpen({ row }: Pick<SubmissionDetail, "row">): boolean {
   return row.status === "pending" || row.status === "running";
 }

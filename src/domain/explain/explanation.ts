@@ -31,7 +31,7 @@ const EXPLAINED: Readonly<
   Record<LimitCause | Exclude<Cause, LimitCause | `compile_${string}`> | "compile_error", (facts: Facts) => Explanation>
 > = {
   normal_exit: (facts) => ({
-    title: "Accepted: the program finished",
+    title: "Accepted",
     text: `The program exited with code 0, which means success. No limit and no signal ended it. Assay does not know the expected output: compare it yourself.${leftBehind(facts)}`,
     whyNot: [
       { verdict: "RE", text: "RE is the verdict for a program that exits with a code other than 0." },
@@ -40,7 +40,7 @@ const EXPLAINED: Readonly<
     ],
   }),
   nonzero_exit: (facts) => ({
-    title: "Runtime error: the program reported a failure",
+    title: "Runtime error",
     text: `The program exited with code ${facts.record.result.exit_code}. Any code other than 0 reports a failure, such as an uncaught exception or an error that the program detected. The reason is usually at the end of its standard error.`,
     whyNot: [
       {
@@ -70,7 +70,7 @@ const EXPLAINED: Readonly<
     ],
   }),
   compile_error: ({ record }) => ({
-    title: "The program does not compile",
+    title: "Compilation failed",
     text: `The compile step failed, so the program was never run: ${record.result.error_message ?? "the compiler rejected it"}. The messages of the compiler are in the standard error.`,
     whyNot: [
       { verdict: "SIG", text: "A compiler that crashes on a program counts as a compiler that rejects it." },
@@ -154,7 +154,7 @@ const EXPLAINED: Readonly<
   }),
   cancelled: () => ({
     title: "Cancelled",
-    text: "A request with a key of the account ended the submission before it had a result. A run under way was killed, and its evidence was not collected.",
+    text: "A request of the account ended the submission before it had a result. A run under way was killed, and its evidence was not collected.",
     whyNot: [],
   }),
   internal_error: ({ record }) => ({

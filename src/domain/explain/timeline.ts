@@ -1,25 +1,44 @@
+import type { RunStats } from "../outcome.ts";
 import type { Submission } from "../submission.ts";
 
+/** A measured part of a submission's time. */
 export interface Span {
-  readonly name: "queued" | "compile" | "run" | "teardown";
+  readonly step: "queue" | "compile" | "execute";
+  /** `whole`: its parts were not measured. `set-up`: the time of the step around the program. */
+  readonly phase: "wait" | "set-up" | "run" | "teardown" | "whole";
   /** Since the submission was accepted. */
   readonly startMs: number;
   readonly ms: number;
 }
 
-/** The phases of a submission in order. Unknown phases, such as the steps of an old record, are absent. */
+/** The spans of a submission in order. What was not measured, such as the steps of an old record, is absent. */
 export function timeline({ createdAtMs, startedAtMs, outcome }: Submission, nowMs: number): Span[] {
-  const queuedMs = Math.max((startedAtMs ?? nowMs) - createdAtMs, 0);
-  const spans: Span[] = [{ name: "queued", startMs: 0, ms: queuedMs }];
-  const { compileMs = null, execute = null } = outcome?.course ?? {};
-  const add = (name: Span["name"], ms: number) => {
-    const last = spans[spans.length - 1] as Span;
-    spans.push({ name, startMs: last.startMs + last.ms, ms });
+  const spans: Span[] = [];
+  let startMs = 0;
+  const add = (step: Span["step"], phase: Span["phase"], ms: number) => {
+    spans.push({ step, phase, startMs: tenths(startMs), ms: tenths(ms) });
+    startMs += ms;
   };
-  if (compileMs !== null) add("compile", compileMs);
-  if (execute) {
-    add("run", execute.runMs);
-    add("teardown", execute.teardownMs);
+  add("queue", "wait", Math.max((startedAtMs ?? nowMs) - createdAtMs, 0));
+  for (const { step, runMs, wallMs, teardownMs } of stepsOf(outcome?.course)) {
+    if (wallMs === null) add(step, "whole", runMs);
+    else {
+      add(step, "set-up", Math.max(runMs - wallMs, 0));
+      add(step, "run", wallMs);
+    }
+    if (teardownMs > 0) add(step, "teardown", teardownMs);
   }
   return spans;
+}
+
+function* stepsOf({ compileMs = null, compile, execute = null }: Partial<RunStats> = {}) {
+  if (compileMs !== null) {
+    const { wallMs = null, teardownMs = 0 } = compile ?? {};
+    yield { step: "compile", runMs: compileMs - teardownMs, wallMs, teardownMs } as const;
+  }
+  if (execute) yield { step: "execute", ...execute, wallMs: execute.wallMs ?? null } as const;
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
 }

@@ -7,11 +7,11 @@ export interface Usage {
   readonly used: number;
   readonly limit: number;
   readonly unit: "ms" | "bytes" | "count";
-  /** Whether this limit ended the program. */
+  /** Whether the program reached it. */
   readonly met: boolean;
 }
 
-/** The limit of each cause. Output beyond its limit is discarded and does not end the program. */
+/** The limit of each cause. */
 const ENDED_BY: Readonly<Record<string, Usage["name"]>> = {
   cpu_timeout: "cpu",
   wall_timeout: "wall",
@@ -40,5 +40,19 @@ export function usage({ result, metrics, evidence }: RecordWithoutOutput, course
         { name: "stderr", used: execute.stderrBytes, limit: execute.limits.stderrBytes, unit: "bytes" },
       ]
     : [];
-  return [...always, ...noted].map((row) => ({ ...row, met: ENDED_BY[result.cause ?? ""] === row.name }));
+  const endedBy = ENDED_BY[result.cause ?? ""];
+  return [...always, ...noted].map((row) => ({ ...row, met: endedBy === row.name || row.used >= row.limit }));
+}
+
+/** The streams whose output was cut; null if this is unknown, as for an old record. */
+export function cutStreams(integrity: string | null, course?: RunStats): readonly ("stdout" | "stderr")[] | null {
+  if (integrity !== "truncated_by_judge_limit") return [];
+  if (!course) return null;
+  const { execute } = course;
+  if (!execute) return ["stderr"]; // the messages of the compiler, from both of its streams
+  const { limits, stdoutBytes, stderrBytes } = execute;
+  return [
+    ...(stdoutBytes > limits.stdoutBytes ? (["stdout"] as const) : []),
+    ...(stderrBytes > limits.stderrBytes ? (["stderr"] as const) : []),
+  ];
 }

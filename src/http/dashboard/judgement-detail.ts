@@ -2,7 +2,7 @@ import { forRun, lowered } from "../../domain/additions.ts";
 import type { CheckerSpec } from "../../domain/check.ts";
 import { explain } from "../../domain/explain/explanation.ts";
 import { proofs } from "../../domain/explain/proofs.ts";
-import { usage } from "../../domain/explain/usage.ts";
+import { cutStreams, usage } from "../../domain/explain/usage.ts";
 import { LongText } from "../../domain/json-pieces.ts";
 import { groupScores, type Judgement, rounded, verdictIn } from "../../domain/judgement.ts";
 import { toLongRecord } from "../../domain/record.ts";
@@ -144,6 +144,7 @@ function toRun(submission: Submission): LongTest["run"] {
     stdout: shown(output.stdout),
     stderr: shown(output.stderr),
     integrity: output.integrity,
+    cut: cutStreams(output.integrity, course),
     explanation: explain(record, course),
     usage: usage(record, course),
     proofs: proofs(evidence),

@@ -1,12 +1,11 @@
 import type { FastifyInstance } from "fastify";
-import { clientError } from "../../domain/error.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { sendEvents, type Watching } from "../run-events.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { maySee, personOf } from "./session.ts";
 import { detailOf } from "./submission-detail.ts";
-import { noteReading, SUBMISSIONS } from "./submissions.ts";
+import { findOwn, noteReading, SUBMISSIONS } from "./submissions.ts";
 
 /** Streams a submission while it runs; see LiveEvent. */
 export function liveRoute(
@@ -17,11 +16,7 @@ export function liveRoute(
   stopping: AbortSignal,
 ): void {
   server.get(`${SUBMISSIONS}/:id/live`, { config: { session: "member" } }, async (request, reply) => {
-    const { id } = request.params as { id: string };
-    const which = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
-    const [found] = (await d.store.records.search(which)).found;
-    if (!found) throw clientError("notFound", []);
-    request.submissionId = found.id;
+    const found = await findOwn(d.store, request);
     await noteReading(d.store, request, "submission.read", found);
     watching.enter(personOf(request).id, reply);
     const watched = {
@@ -35,7 +30,7 @@ export function liveRoute(
       ended: async (admit: (bytes: number) => Promise<void>) => {
         await admit(MAX_CODE_BYTES + MAX_STDIN_BYTES);
         const read = await d.store.records.read(found.id, [found.account.id], admit);
-        return read && (await detailOf(d.store, read));
+        return read && (await detailOf(d, read));
       },
     };
     return sendEvents(d.store, answers, request, reply, watched, stopping);

@@ -8,17 +8,17 @@ import { toFields } from "../additions.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { countRequests } from "../rate-limit.ts";
 import { toSubmitRequest } from "../request.ts";
-import type { Accepted } from "./api/submissions.ts";
+import type { Accepted, Cancelled } from "./api/submissions.ts";
 import { ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { bodyOf } from "./parse.ts";
 import { actorOf, personOf } from "./session.ts";
-import { readOwn, SUBMISSIONS } from "./submissions.ts";
+import { findOwn, readOwn, SUBMISSIONS } from "./submissions.ts";
 
 /** The account of the playground. The other fields are those of a client's submission, with the same checks. */
 export const owned = z.looseObject({ accountId: z.string().min(1).max(100) });
 
-/** Runs a program of the editor, or repeats an earlier run. */
+/** Runs a program of the editor, repeats an earlier run, and cancels one. */
 export function playgroundRoutes(server: FastifyInstance, d: DashboardDependencies, answers: LongAnswers): void {
   const config = { session: "member", bytes: ["code", "stdin"] } as const;
 
@@ -31,9 +31,16 @@ export function playgroundRoutes(server: FastifyInstance, d: DashboardDependenci
 
   server.post(`${SUBMISSIONS}/:id/again`, { config }, async (request, reply): Promise<Accepted> => {
     const { found, program } = await readOwn(d.store, answers, request, reply);
-    const { language, profile, account } = found;
+    const { id, language, profile, account, project } = found;
+    const projectId = project && (await d.store.projects.get(project.id))?.archivedAtMs === null ? project.id : null;
     reply.code(202);
-    return await run(d, request, account.id, { language, profile, ...toFields(program) });
+    const again = { language, profile, ...toFields(program) };
+    return await run(d, request, account.id, again, { projectId, originalId: id });
+  });
+
+  server.post(`${SUBMISSIONS}/:id/cancel`, { config }, async (request): Promise<Cancelled> => {
+    const { id, account } = await findOwn(d.store, request);
+    return { cancelled: await d.store.submissions.cancel(id, account.id, actorOf(request)) };
   });
 }
 
@@ -57,10 +64,12 @@ async function run(
   request: FastifyRequest,
   accountId: string,
   program: unknown,
+  { projectId = null, originalId }: { readonly projectId?: string | null; readonly originalId?: string } = {},
 ): Promise<Accepted> {
-  const caller = await chargePlayground(d, request, accountId);
+  const caller = { ...(await chargePlayground(d, request, accountId)), projectId };
   const { submission } = await accept(toSubmitRequest(program, caller, d), caller, d, {
     live: true,
+    originalId,
     revoked: "playgroundClosed",
   });
   request.submissionId = submission.id;

@@ -28,6 +28,7 @@ import { problemRoutes } from "./problems.ts";
 import { projectRoutes } from "./projects.ts";
 import { Provider } from "./provider.ts";
 import { providerRoutes } from "./provider-routes.ts";
+import { runPartRoutes } from "./run-parts.ts";
 import type { Guard } from "./session.ts";
 import { settingsRoutes } from "./settings.ts";
 import { signInRoutes } from "./sign-in.ts";
@@ -65,6 +66,7 @@ export function dashboardRoutes(
   firstStepsRoute(server, d);
   submissionRoutes(server, d, answers);
   playgroundRoutes(server, d, answers);
+  runPartRoutes(server, d, answers);
   liveRoute(server, d, answers, watching, ended);
   judgementRoutes(server, d, answers);
   judgingRoutes(server, d, answers);

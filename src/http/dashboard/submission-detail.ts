@@ -2,18 +2,17 @@ import { deliveryView } from "../../admin/deliveries.ts";
 import { explain } from "../../domain/explain/explanation.ts";
 import { proofs } from "../../domain/explain/proofs.ts";
 import { timeline } from "../../domain/explain/timeline.ts";
-import { usage } from "../../domain/explain/usage.ts";
+import { cutStreams, usage } from "../../domain/explain/usage.ts";
 import { LongText } from "../../domain/json-pieces.ts";
 import { type LongRecord, toLongRecord } from "../../domain/record.ts";
-import type { RecordStore } from "../../store/history/records.ts";
-import type { FoundSubmission } from "../../store/history/types.ts";
+import type { Program } from "../../domain/submission.ts";
+import type { Languages } from "../../languages/load.ts";
+import type { FoundSubmission, ReadSubmission } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
+import type { Delivery } from "./api/deliveries.ts";
 import type { SubmissionDetail, SubmissionRow } from "./api/submissions.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 
-type Read = NonNullable<Awaited<ReturnType<RecordStore["read"]>>>;
-
-/** A project has few endpoints; more deliveries than this are replays. */
 const MAX_DELIVERIES = 50;
 
 /** A SubmissionDetail whose long texts are decoded while they are written. */
@@ -24,23 +23,47 @@ export interface LongDetail extends Omit<SubmissionDetail, "record" | "code" | "
 }
 
 /** All details of a submission. */
-export async function detailOf(store: Store, { found, submission, program, run }: Read): Promise<LongDetail> {
+export async function detailOf(
+  { store, languages }: { readonly store: Store; readonly languages: Languages },
+  { found, submission, program, run, live, originalId, samples }: ReadSubmission,
+): Promise<LongDetail> {
   const record = toLongRecord(submission);
   const course = submission.outcome?.course;
-  const deliveries = await store.deliveries.list({ submissionId: submission.id, max: MAX_DELIVERIES });
   return {
     row: toRow(found),
     run: run && { judgementId: run.judgementId, test: run.test },
+    originalId,
+    live,
     record,
-    code: new LongText(program.code),
+    source: sourceName(program, found.language, languages),
+    code: new LongText(sourceOf(program)),
     stdin: new LongText(program.stdin),
     attempts: submission.attempts,
     explanation: explain(record, course),
     timeline: timeline(submission, Date.now()),
     usage: usage(record, course),
+    samples,
+    cut: cutStreams(record.output.integrity, course),
     proofs: proofs(record.evidence),
-    deliveries: deliveries.map((one) => deliveryAnswer(deliveryView(one))),
+    deliveries: await deliveriesOf(store, submission.id),
   };
+}
+
+/** A project has few endpoints; more deliveries than `MAX_DELIVERIES` are replays. */
+export async function deliveriesOf(store: Store, submissionId: string): Promise<Delivery[]> {
+  const found = await store.deliveries.list({ submissionId, max: MAX_DELIVERIES });
+  return found.map((one) => deliveryAnswer(deliveryView(one)));
+}
+
+/** The file that is run, or compiled. */
+export function sourceOf({ code, additions }: Program): Buffer {
+  const { entry = null, files = [] } = additions ?? {};
+  return entry === null ? code : (files.find(({ name }) => name === entry)?.data ?? code);
+}
+
+/** Its path in /box, as in messages of compilers; the language may have been removed. */
+export function sourceName({ additions }: Program, language: string, languages: Languages): string {
+  return additions?.entry ?? languages.resolve(language)?.source ?? language;
 }
 
 export function toRow({ createdAtMs, startedAtMs, completedAtMs, ...named }: FoundSubmission): SubmissionRow {

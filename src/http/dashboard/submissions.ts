@@ -37,7 +37,7 @@ export const search = z.strictObject({
 /** Lists submissions, and returns single ones. */
 export function submissionRoutes(
   server: FastifyInstance,
-  { store }: DashboardDependencies,
+  { store, languages }: DashboardDependencies,
   answers: LongAnswers,
 ): void {
   const config = { session: "member" } as const;
@@ -49,7 +49,7 @@ export function submissionRoutes(
   });
 
   server.get(`${SUBMISSIONS}/:id`, { config }, async (request, reply) => {
-    const detail = await detailOf(store, await readOwn(store, answers, request, reply));
+    const detail = await detailOf({ store, languages }, await readOwn(store, answers, request, reply));
     return answers.send(ownerOf(request), reply, detail);
   });
 
@@ -101,6 +101,16 @@ export async function readOwn(store: Store, answers: LongAnswers, request: Fasti
   request.submissionId = read.submission.id;
   await noteReading(store, request, "submission.read", read.found);
   return read;
+}
+
+/** The same without its program and output. */
+export async function findOwn(store: Store, request: FastifyRequest): Promise<FoundSubmission> {
+  const { id } = request.params as { id: string };
+  const which = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
+  const [found] = (await store.records.search(which)).found;
+  if (!found) throw clientError("notFound", []);
+  request.submissionId = found.id;
+  return found;
 }
 
 /** Records an administrator's access in the audit trail of the account, before the response. */

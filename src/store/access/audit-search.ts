@@ -118,7 +118,7 @@ function matching(entries: Entries, { accountIds, actor, action, subject, sinceM
  */
 async function placeOf(db: Kysely<Schema>, ms: number): Promise<number> {
   const end = async (direction: "asc" | "desc") =>
-    (await entriesOf(db).orderBy("seq", direction).limit(1).executeTakeFirst())?.seq ?? 0;
+    (await entriesOf(db).where("seq", ">", 0).orderBy("seq", direction).limit(1).executeTakeFirst())?.seq ?? 0;
   let low = await end("asc");
   let high = (await end("desc")) + 1;
   while (low < high) {

@@ -3,7 +3,7 @@ import type { Schema } from "../schema/schema.ts";
 import { type Take, takeQuota } from "../sharing/quota.ts";
 import { type ClaimRequest, claim } from "../submissions/claim.ts";
 import { enqueue } from "../submissions/enqueue.ts";
-import { type Finish, finish, renew } from "../submissions/lease.ts";
+import { type Finish, finish, type Release, release, renew } from "../submissions/lease.ts";
 import type { Enqueue, Lease } from "../submissions/types.ts";
 import type { Capabilities } from "./engine.ts";
 
@@ -24,6 +24,8 @@ export const OPERATIONS = {
     renew(trx, lease, leaseUntilMs),
   finish: (trx: Trx, _: Locks, { group, nowMs }: { group: readonly Finish[]; nowMs: number }) =>
     finish(trx, group, nowMs),
+  release: (trx: Trx, locks: Locks, { releases, nowMs }: { releases: readonly Release[]; nowMs: number }) =>
+    release(trx, locks, releases, nowMs),
 };
 
 export type Operation = keyof typeof OPERATIONS;

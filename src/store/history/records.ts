@@ -1,12 +1,12 @@
 import { type Kysely, sql } from "kysely";
-import type { Program, Submission } from "../../domain/submission.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
+import { samplesOf } from "../submissions/samples.ts";
 import type { Admit } from "../submissions/types.ts";
 import { SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
-import type { FoundSubmission, Search, TestOf } from "./types.ts";
+import type { FoundSubmission, ReadSubmission, Search, TestOf } from "./types.ts";
 
 export type RecordStore = ReturnType<typeof recordStore>;
 
@@ -18,30 +18,18 @@ export function recordStore({ db }: Engine) {
      * @returns `next`: where this search ended; null if there is nothing older.
      */
     async search(which: Search): Promise<{ readonly found: readonly FoundSubmission[]; readonly next: number | null }> {
-      const { rows, next } = await searchRows(db, { table: "submissions", columns: ["started_at"] }, which);
+      const { rows, next } = await searchRows(db, { table: "submissions", columns: ["started_at", "cause"] }, which);
       return { found: await named(db, rows), next };
     },
 
     /**
      * @param accountIds null for any account. @param admit awaited before a large output is read.
-     * @returns undefined for an unknown id and for a submission of another account. `run`: null unless it is a run of a judgement.
+     * @returns undefined for an unknown id and for a submission of another account.
      */
-    async read(
-      id: string,
-      accountIds: readonly string[] | null,
-      admit?: Admit,
-    ): Promise<
-      | {
-          readonly found: FoundSubmission;
-          readonly submission: Submission;
-          readonly program: Program;
-          readonly run: TestOf | null;
-        }
-      | undefined
-    > {
+    async read(id: string, accountIds: readonly string[] | null, admit?: Admit): Promise<ReadSubmission | undefined> {
       const row = await db
         .selectFrom("submissions")
-        .select([...SHARED_COLUMNS, "started_at", "judgement_seq", "test"])
+        .select([...SHARED_COLUMNS, "started_at", "cause", "live", "original_id", "judgement_seq", "test"])
         .where("id", "=", id)
         .executeTakeFirst();
       if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
@@ -52,9 +40,17 @@ export function recordStore({ db }: Engine) {
       // The input of a test can be larger than that of a submission. Its answers are not needed.
       if (run) await admit?.(run.inputBytes);
       const loaded = (await loadPrograms(db, [row], 0)).get(row.seq);
-      return submission && found && loaded && { found, submission, program: loaded.program, run };
+      if (!submission || !found || !loaded) return undefined;
+      const [originalId, samples] = [await stillThere(db, row.original_id), await samplesOf(db, row.seq)];
+      return { found, submission, program: loaded.program, run, live: row.live === 1, originalId, samples };
     },
   };
+}
+
+async function stillThere(db: Kysely<Schema>, id: string | null): Promise<string | null> {
+  if (id === null) return null;
+  const row = await db.selectFrom("submissions").select("id").where("id", "=", id).executeTakeFirst();
+  return row?.id ?? null;
 }
 
 async function testOf(
@@ -76,12 +72,13 @@ async function testOf(
 
 async function named(
   db: Kysely<Schema>,
-  rows: readonly (SharedRow & Pick<SubmissionRow, "started_at">)[],
+  rows: readonly (SharedRow & Pick<SubmissionRow, "started_at" | "cause">)[],
 ): Promise<FoundSubmission[]> {
   return (await withNames(db, rows)).map(({ row, names }) => ({
     id: row.id,
     status: row.status as FoundSubmission["status"],
     verdict: row.verdict,
+    cause: row.cause,
     language: row.language,
     profile: row.profile,
     ...names,

@@ -1,5 +1,6 @@
 import type { Judgement, JudgementVerdict, TestState } from "../../domain/judgement.ts";
-import type { Program, Status } from "../../domain/submission.ts";
+import type { Samples } from "../../domain/samples.ts";
+import type { Program, Status, Submission } from "../../domain/submission.ts";
 
 /** A part of the history, in buckets. */
 export interface Range {
@@ -85,6 +86,8 @@ export interface FoundSubmission {
   readonly id: string;
   readonly status: Status;
   readonly verdict: string | null;
+  /** Null also for an end before the column of causes. */
+  readonly cause: string | null;
   readonly language: string;
   readonly profile: string;
   readonly account: Named;
@@ -93,6 +96,21 @@ export interface FoundSubmission {
   readonly createdAtMs: number;
   readonly startedAtMs: number | null;
   readonly completedAtMs: number | null;
+}
+
+/** A submission with everything that its page shows. */
+export interface ReadSubmission {
+  readonly found: FoundSubmission;
+  readonly submission: Submission;
+  readonly program: Program;
+  /** Null unless it is a run of a judgement. */
+  readonly run: TestOf | null;
+  /** Whether its output can be watched while it runs. */
+  readonly live: boolean;
+  /** The submission that it repeats, unless that one is deleted. */
+  readonly originalId: string | null;
+  /** Null if there are none. */
+  readonly samples: Samples | null;
 }
 
 /** A test of a judgement. */

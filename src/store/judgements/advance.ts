@@ -17,11 +17,11 @@ import { cancelled } from "../../domain/outcome.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import type { StoreEvent } from "../engine/notifier.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
-import { ENDED_COLUMNS, type Ending, insertOutcomes } from "../submissions/outcomes.ts";
+import { ENDED_COLUMNS, type Ending, endedBy, insertOutcomes } from "../submissions/outcomes.ts";
 
 /** Runs of one judgement in the queue at one time. While its key has more than BUSY pending submissions, it has one. */
-const MOST_QUEUED = 32;
-const BUSY = 32;
+const MOST_QUEUED = 64;
+const BUSY = 64;
 
 /** A judgement that the transaction has locked: no other transaction changes its states. */
 export type Locked = Pick<JudgementRow, (typeof LOCKED_COLUMNS)[number]>;
@@ -141,14 +141,10 @@ async function readDefinition(trx: Transaction<Schema>, seq: number): Promise<De
 }
 
 async function mostQueued(trx: Transaction<Schema>, keyId: string): Promise<number> {
-  const pending = await trx
-    .selectFrom("submissions")
-    .select("seq")
-    .where("status", "=", sql.lit("pending"))
-    .where("key_id", "=", keyId)
-    .limit(BUSY)
-    .execute();
-  return pending.length < BUSY ? MOST_QUEUED : 1;
+  const { rows } = await sql<{ pending: number | string }>`select count(*) as pending from (
+    select 1 from submissions where status = 'pending' and key_id = ${keyId} limit ${sql.lit(BUSY)}
+  ) as waiting`.execute(trx);
+  return Number(rows[0]?.pending) < BUSY ? MOST_QUEUED : 1;
 }
 
 /** Adds pending submissions for these tests. */
@@ -186,7 +182,7 @@ async function dropRuns(
   const outcome = cancelled("the result of this test is not needed any more");
   const rows = await trx
     .updateTable("submissions")
-    .set({ status: outcome.status, completed_at: nowMs, verdict: "IE", worker_id: null, lease_until: null })
+    .set(endedBy(outcome, nowMs))
     .where("judgement_seq", "=", judgementSeq)
     .where("test", "in", tests)
     .where("status", "in", [sql.lit("pending"), sql.lit("running")])

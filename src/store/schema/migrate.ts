@@ -14,8 +14,10 @@ import { additions } from "./migrations/0010-additions.ts";
 import { judgements } from "./migrations/0011-judgements.ts";
 import { problems } from "./migrations/0012-problems.ts";
 import { judgementsOfProblems } from "./migrations/0013-judgements-of-problems.ts";
-import { historyOfUse } from "./migrations/0015-history-of-use.ts";
+import { causes } from "./migrations/0014-causes.ts";
+import { samples } from "./migrations/0015-samples.ts";
 import { webhookHeadersAndAuditSearch } from "./migrations/0016-webhook-headers-and-audit-search.ts";
+import { historyOfUse } from "./migrations/0017-history-of-use.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
@@ -35,8 +37,10 @@ const MIGRATIONS: readonly Migration[] = [
   judgements,
   problems,
   judgementsOfProblems,
-  historyOfUse,
+  causes,
+  samples,
   webhookHeadersAndAuditSearch,
+  historyOfUse,
 ];
 
 /** The version of the schema that this program works with. */

@@ -354,6 +354,12 @@ create table runs (
   constraint runs_pk PRIMARY KEY (judgement_seq, test)
 );
 CREATE INDEX runs_submission ON runs USING btree (submission_seq);
+create table samples (
+  submission_seq bigint not null,
+  body text not null,
+  constraint samples_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint samples_pkey PRIMARY KEY (submission_seq)
+);
 create table schema_version (
   version integer not null
 );
@@ -408,6 +414,8 @@ create table submissions (
   live integer,
   judgement_seq bigint,
   test integer,
+  cause text,
+  original_id text,
   constraint submissions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'error'::text]))),
   constraint submissions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint submissions_judgement_seq_fkey FOREIGN KEY (judgement_seq) REFERENCES judgements(seq) ON DELETE CASCADE,

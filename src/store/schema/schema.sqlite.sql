@@ -296,6 +296,10 @@ CREATE TABLE "runs" (
   constraint "runs_pk" primary key ("judgement_seq", "test")
 );
 CREATE INDEX "runs_submission" on "runs" ("submission_seq");
+CREATE TABLE "samples" (
+  "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
+  "body" text not null
+);
 CREATE TABLE schema_version (
   version integer not null
 );
@@ -346,6 +350,8 @@ CREATE TABLE "submissions" (
   "live" integer,
   judgement_seq bigint references judgements (seq) on delete cascade,
   "test" integer,
+  "cause" text,
+  "original_id" text,
   constraint "submissions_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "submissions_account" on "submissions" ("account_id", "seq");

@@ -14,6 +14,7 @@ export interface Schema {
   submissions: SubmissionTable;
   programs: ProgramTable;
   outcomes: OutcomeTable;
+  samples: SamplesTable;
   endpoints: EndpointTable;
   former_secrets: FormerSecretTable;
   deliveries: DeliveryTable;
@@ -240,6 +241,10 @@ interface SubmissionTable {
   worker_id: string | null;
   lease_until: number | null;
   verdict: string | null;
+  /** Null until the end, and for an end before this column. */
+  cause: string | null;
+  /** The submission that this one repeats, which may be deleted. */
+  original_id: string | null;
   /** 1 if a user may watch the run, otherwise null. */
   live: number | null;
   /** The judgement of which it is a run, and the number of the test, from 0; null for a single submission. */
@@ -260,6 +265,13 @@ interface OutcomeTable {
   stdout: Buffer | null;
   stderr: Buffer | null;
   /** JSON of the rest of the Outcome. */
+  body: string;
+}
+
+/** Of runs that were long enough to have some. */
+interface SamplesTable {
+  submission_seq: number;
+  /** JSON, see src/domain/samples.ts. */
   body: string;
 }
 

@@ -35,6 +35,7 @@ export const TABLES: readonly BackedUp[] = [
   { name: "runs", key: ["judgement_seq", "test"] },
   { name: "programs", key: ["submission_seq"] },
   { name: "outcomes", key: ["submission_seq"] },
+  { name: "samples", key: ["submission_seq"] },
   { name: "deliveries", key: ["seq"], counts: "seq" },
   { name: "attempts", key: ["delivery_seq", "number"] },
   { name: "audit", key: ["seq"], counts: "seq" },

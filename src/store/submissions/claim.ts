@@ -2,6 +2,7 @@ import { sql, type Transaction } from "kysely";
 import type { Capabilities } from "../engine/engine.ts";
 import type { Schema } from "../schema/schema.ts";
 import { fairest, type Queue } from "../sharing/share.ts";
+import { countRunning, type Owner, takeTurns } from "../sharing/turns.ts";
 import { loadPrograms } from "./programs.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Claim } from "./types.ts";
@@ -47,16 +48,7 @@ export async function claim(
     .returning("seq")
     .execute();
   if (taken.length === 0) return { claims: [], more };
-  await takeTurns(
-    trx,
-    "api_keys",
-    chosen.map(({ keyId }) => keyId),
-  );
-  await takeTurns(
-    trx,
-    "accounts",
-    chosen.map(({ accountId }) => accountId),
-  );
+  await takeTurns(trx, chosen);
   const rows = await trx
     .selectFrom("submissions")
     .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "judgement_seq", "test"])
@@ -82,10 +74,8 @@ export async function claim(
   return { claims, more };
 }
 
-interface Chosen {
+interface Chosen extends Owner {
   readonly seq: number;
-  readonly keyId: string;
-  readonly accountId: string;
 }
 
 /** The next submissions in fair order (share.ts), with one look-up per waiting key, regardless of the queue's length. */
@@ -176,14 +166,10 @@ const KEYS_AT_ONCE = 1_000;
 async function readQueues(trx: Transaction<Schema>): Promise<{ queues: Queue[]; suspended: boolean }> {
   const { rows } = await HEADS.execute(trx);
   if (rows.length === 0) return { queues: [], suspended: false };
-  const { rows: running } = await sql<{ key_id: string; account_id: string; amount: number | string }>`
-    select key_id, amount, (select account_id from api_keys where id = key_id) as account_id
-    from (select key_id, count(*) as amount from submissions where status = 'running' group by key_id) as counted`.execute(
-    trx,
-  );
-  const ofKey = new Map(running.map(({ key_id, amount }) => [key_id, Number(amount)]));
+  const running = await countRunning(trx);
+  const ofKey = new Map(running.map(({ keyId, amount }) => [keyId, amount]));
   const ofAccount = new Map<string, number>();
-  for (const { account_id: id, amount } of running) ofAccount.set(id, (ofAccount.get(id) ?? 0) + Number(amount));
+  for (const { accountId: id, amount } of running) ofAccount.set(id, (ofAccount.get(id) ?? 0) + amount);
   const first = new Map(rows.map(({ key_id, seq }) => [key_id, seq]));
   const accounts = new Map<string, Queue["account"]>();
   const queues: Queue[] = [];
@@ -225,13 +211,4 @@ async function readNext(trx: Transaction<Schema>, keyId: string, seq: number, mo
     .limit(most)
     .execute();
   return rows.map((row) => row.seq);
-}
-
-/** @param ids in the order of service, possibly repeated. The last one gets the highest turn. */
-async function takeTurns(trx: Transaction<Schema>, table: "api_keys" | "accounts", ids: readonly string[]) {
-  const served = new Map(ids.map((id, at) => [id, at + 1]));
-  const places = [...served].map(([id, at]) => sql`when ${id} then ${sql.lit(at)}`);
-  await sql`update ${sql.table(table)}
-    set turn = (select max(turn) from ${sql.table(table)}) + case id ${sql.join(places, sql` `)} end
-    where id in (${sql.join([...served.keys()])})`.execute(trx);
 }

@@ -10,7 +10,7 @@ import { lockJudgements, stopJudgement } from "../judgements/advance.ts";
 import type { Schema } from "../schema/schema.ts";
 import { readShares } from "../sharing/shares.ts";
 import { end } from "./end.ts";
-import { ENDED_COLUMNS } from "./outcomes.ts";
+import { ENDED_COLUMNS, endedBy } from "./outcomes.ts";
 import type { Whose } from "./types.ts";
 
 const DROPPED = internalError("dropped by the operator before it ran");
@@ -85,7 +85,7 @@ async function dropSome(
   const seqs = chosen.length > 0 ? chosen.map(({ seq }) => seq) : [0]; // an empty list is no SQL
   const rows = await trx
     .updateTable("submissions")
-    .set({ status: DROPPED.status, completed_at: nowMs, verdict: DROPPED.judgement.verdict })
+    .set(endedBy(DROPPED, nowMs))
     .where("seq", "in", seqs)
     .where("status", "=", sql.lit("pending"))
     .returning(ENDED_COLUMNS)

@@ -2,11 +2,13 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import type { Checked } from "../../domain/check.ts";
 import { cancelled, internalError, type Outcome } from "../../domain/outcome.ts";
 import { MAX_ATTEMPTS } from "../../domain/submission.ts";
+import type { Capabilities } from "../engine/engine.ts";
 import type { StoreEvent } from "../engine/notifier.ts";
 import { lockJudgements } from "../judgements/advance.ts";
 import type { Schema } from "../schema/schema.ts";
+import { type Owner, returnTurns } from "../sharing/turns.ts";
 import { end } from "./end.ts";
-import { ENDED_COLUMNS, type Ending } from "./outcomes.ts";
+import { ENDED_COLUMNS, type Ending, endedBy } from "./outcomes.ts";
 import type { Lease, Swept } from "./types.ts";
 
 const LOST = internalError(`the run was lost ${MAX_ATTEMPTS} times; the platform gave up`);
@@ -62,7 +64,7 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
     const [{ outcome }] = alike as [Finish];
     const leases = alike.map(({ lease }) => lease);
     const rows = await held(trx, ...leases)
-      .set({ ...UNLEASED, status: outcome.status, completed_at: nowMs, verdict: outcome.judgement.verdict })
+      .set(endedBy(outcome, nowMs))
       .returning([...ENDED_COLUMNS, "fence"])
       .execute();
     for (const row of rows) ended.set(`${row.id} ${row.fence}`, row);
@@ -80,46 +82,54 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
 }
 
 function howItEnds({ outcome }: Finish): string {
-  return `${outcome.status} ${outcome.judgement.verdict}`;
+  return `${outcome.status} ${outcome.judgement.verdict} ${outcome.judgement.cause}`;
 }
 
-/** @returns whether the lease was valid. */
+/** A claimed run that its worker gives up. `begun`: whether code of the program may have run. */
+export interface Release {
+  readonly lease: Lease;
+  readonly begun: boolean;
+}
+
+/** Releases runs. Those that have not begun are in the reverse order of their claims. */
 export async function release(
   trx: Transaction<Schema>,
-  lease: Lease,
-  begun: boolean,
+  { lock }: Pick<Capabilities, "lock">,
+  releases: readonly Release[],
   nowMs: number,
-): Promise<{ readonly held: boolean; readonly words: readonly StoreEvent[] }> {
-  const row = await trx
+): Promise<Finished> {
+  await lock(trx, "claim"); // both change turns
+  const found = await trx
     .selectFrom("submissions")
-    .select(["profile", "judgement_seq", "key_id", "account_id"])
-    .where("id", "=", lease.submissionId)
-    .executeTakeFirst();
-  if (begun && row?.profile === "agent") {
-    const judged = row.judgement_seq === null ? null : { judgementSeq: row.judgement_seq, checked: null };
-    const finished = await finish(trx, [{ lease, outcome: NOT_REPEATABLE, judged }], nowMs);
-    return { held: finished.held[0] === true, words: finished.words };
+    .select(["id", "profile", "judgement_seq", "key_id", "account_id"])
+    .where(
+      "id",
+      "in",
+      releases.map(({ lease }) => lease.submissionId),
+    )
+    .execute();
+  const rows = new Map(found.map((row) => [row.id, row]));
+  const isOver = ({ lease, begun }: Release) => begun && rows.get(lease.submissionId)?.profile === "agent";
+  const over = releases.filter(isOver);
+  const finishes = over.map(({ lease }): Finish => {
+    const seq = rows.get(lease.submissionId)?.judgement_seq ?? null;
+    return { lease, outcome: NOT_REPEATABLE, judged: seq === null ? null : { judgementSeq: seq, checked: null } };
+  });
+  const finished = await finish(trx, finishes, nowMs);
+  const valid = new Map(over.map((one, at) => [one, finished.held[at] === true]));
+  const unserved: Owner[] = [];
+  for (const one of releases.filter((each) => !isOver(each))) {
+    const { lease, begun } = one;
+    const result = await held(trx, lease)
+      .set({ ...UNLEASED, status: "pending", started_at: null, attempts: lease.attempt - 1 })
+      .executeTakeFirst();
+    const released = result.numUpdatedRows > 0n;
+    valid.set(one, released);
+    const row = rows.get(lease.submissionId);
+    if (released && row && !begun) unserved.push({ keyId: row.key_id, accountId: row.account_id });
   }
-  const result = await held(trx, lease)
-    .set({ ...UNLEASED, status: "pending", started_at: null, attempts: lease.attempt - 1 })
-    .executeTakeFirst();
-  const released = result.numUpdatedRows > 0n;
-  if (released && row && !begun) await returnTurn(trx, row);
-  return { held: released, words: [] };
-}
-
-/**
- * The claim took the turn of an account and a key that were not served: they are next, unless they have other runs. Several are
- * released in the reverse order of their claims.
- */
-async function returnTurn(
-  trx: Transaction<Schema>,
-  { account_id, key_id }: { readonly account_id: string; readonly key_id: string },
-): Promise<void> {
-  await sql`update accounts set turn = (select min(turn) - 1 from accounts) where id = ${account_id}
-    and not exists (select 1 from submissions where status = 'running' and account_id = ${account_id})`.execute(trx);
-  await sql`update api_keys set turn = (select min(turn) - 1 from api_keys) where id = ${key_id}
-    and not exists (select 1 from submissions where status = 'running' and key_id = ${key_id})`.execute(trx);
+  await returnTurns(trx, unserved);
+  return { held: releases.map((one) => valid.get(one) === true), words: finished.words };
 }
 
 /** @returns false for a void lease or a run that may not be repeated. */
@@ -162,9 +172,8 @@ export async function sweep(
   const failed: Ending[] = [];
   for (const row of abandoned) {
     const again = row.profile === "judge" && row.attempts < MAX_ATTEMPTS;
-    const became = again
-      ? { ...UNLEASED, status: "pending", started_at: null }
-      : { ...UNLEASED, status: "error", completed_at: nowMs, verdict: "IE" };
+    const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
+    const became = again ? { ...UNLEASED, status: "pending", started_at: null } : endedBy(outcome, nowMs);
     const taken = await trx
       .updateTable("submissions")
       .set(became)
@@ -175,7 +184,7 @@ export async function sweep(
       .executeTakeFirst();
     if (taken.numUpdatedRows === 0n) continue;
     if (again) requeued.push(row.id);
-    else failed.push({ row, outcome: row.profile === "judge" ? LOST : NOT_REPEATABLE });
+    else failed.push({ row, outcome });
   }
   const words = await end(trx, failed, judgements, nowMs);
   return { swept: { requeued, failed: failed.map(({ row }) => row.id) }, words };
@@ -199,7 +208,7 @@ export async function cancel(
   const judgements = await lockJudgements(trx, [run?.judgement_seq]);
   const row = await trx
     .updateTable("submissions")
-    .set({ ...UNLEASED, status: CANCELLED.status, completed_at: nowMs, verdict: CANCELLED.judgement.verdict })
+    .set(endedBy(CANCELLED, nowMs))
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .where("status", "in", [sql.lit("pending"), sql.lit("running")])

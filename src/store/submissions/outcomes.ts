@@ -2,6 +2,7 @@ import type { Transaction } from "kysely";
 import type { Checked } from "../../domain/check.ts";
 import { classOf } from "../../domain/history.ts";
 import type { Outcome } from "../../domain/outcome.ts";
+import { encodeSamples } from "../../domain/samples.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { fromOutcome } from "./rows.ts";
 
@@ -27,11 +28,20 @@ export interface Ending {
   readonly checked?: Checked | null | undefined;
 }
 
+/** The columns that end a submission: no lease, and how it ended. */
+export function endedBy({ status, judgement: { verdict, cause } }: Outcome, nowMs: number) {
+  return { worker_id: null, lease_until: null, status, completed_at: nowMs, verdict, cause };
+}
+
 /** Part of the transaction of the end, so that each end has its outcome. */
 export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly Ending[]): Promise<void> {
   if (ended.length === 0) return;
   const rows = ended.map(({ row, outcome }) => ({ submission_seq: row.seq, ...fromOutcome(outcome) }));
   await trx.insertInto("outcomes").values(rows).execute();
+  const sampled = ended.flatMap(({ row, outcome: { samples } }) =>
+    samples ? [{ submission_seq: row.seq, body: encodeSamples(samples) }] : [],
+  );
+  if (sampled.length > 0) await trx.insertInto("samples").values(sampled).execute();
   const watched = ended.filter(({ row }) => row.live === 1).map(({ row }) => row.seq);
   if (watched.length > 0) await trx.deleteFrom("live_output").where("submission_seq", "in", watched).execute();
 }

@@ -1,14 +1,18 @@
+import type { AuditActor } from "../../domain/audit.ts";
 import { HeartbeatMonitor } from "../../domain/heartbeat-monitor.ts";
 import type { Outcome } from "../../domain/outcome.ts";
+import type { Samples } from "../../domain/samples.ts";
 import type { Submission } from "../../domain/submission.ts";
+import { note } from "../access/audit.ts";
 import { Batcher } from "../engine/batcher.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Notifier, StoreEvent } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
-import { cancel, type Finish, type Judged, readRunning, release, repeat, sweep } from "./lease.ts";
+import { cancel, type Finish, type Judged, type Release, readRunning, repeat, sweep } from "./lease.ts";
 import { complete, readHeads, type Wanted } from "./read.ts";
+import { readSamples } from "./samples.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
 const WORK: StoreEvent = { kind: "work" };
@@ -76,6 +80,14 @@ export function submissionStore(
     );
     return held;
   });
+  const releases = new Batcher(async (requests: readonly Release[]) => {
+    const { held } = await transactions.call(
+      "release",
+      { releases: requests, nowMs: now() },
+      { words: ({ held, words }) => (held.includes(true) ? [...words, WORK] : []) },
+    );
+    return held;
+  });
   const store = {
     enqueue: (request: Enqueue): Promise<Enqueued> => enqueues.add(request),
 
@@ -101,13 +113,19 @@ export function submissionStore(
       return claims;
     },
 
-    /** Ends a submission as `error` with IE and the cause `cancelled`, and wakes its worker. @returns false if it has ended. */
-    async cancel(id: string, accountId: string): Promise<boolean> {
+    /**
+     * Ends a submission as `error` with IE and the cause `cancelled`, and wakes its worker. @param actor of a person's change,
+     * for the audit trail. @returns false if it has ended.
+     */
+    async cancel(id: string, accountId: string, actor?: AuditActor): Promise<boolean> {
       const done = await transactions.run(
         async (trx) => {
           // A claim chooses submissions before it updates them, so none may end in between.
           await engine.capabilities.lock(trx, "claim");
-          return await cancel(trx, { id, accountId }, now());
+          const words = await cancel(trx, { id, accountId }, now());
+          if (words && actor)
+            await note(trx, { atMs: now(), actor, action: "submission.cancel", subject: id, accountId, detail: {} });
+          return words;
         },
         { words: (words) => (words ? [...words, WORK] : []) },
       );
@@ -134,17 +152,12 @@ export function submissionStore(
       finishes.add({ lease, outcome, judged }),
 
     /**
-     * Releases the submission of a draining worker: `pending` again, without counting the attempt.
+     * Releases a claimed submission: `pending` again, without counting the attempt. Several keep the order of the calls.
      * An agent run that has begun becomes `error` instead, because it may have had outside effects.
      * @param begun whether code of the program may have run.
      * @returns false, without changes, for a void lease.
      */
-    async release(lease: Lease, begun: boolean): Promise<boolean> {
-      const released = await transactions.run((trx) => release(trx, lease, begun, now()), {
-        words: ({ held, words }) => (held ? [...words, WORK] : []),
-      });
-      return released.held;
-    },
+    release: (lease: Lease, begun: boolean): Promise<boolean> => releases.add({ lease, begun }),
 
     /**
      * Requeues a run that the platform failed: `pending` again, and the attempt counts. Only for a
@@ -199,6 +212,9 @@ export function submissionStore(
       const head = await waits.until(id, () => reads.add({ id, accountId }), signal, known);
       return head && (await complete(head, admit));
     },
+
+    /** Those of an ended run; null if it has none, undefined for an unknown id and for a submission of another account. */
+    samples: (id: string, accountId: string): Promise<Samples | null | undefined> => readSamples(db, id, accountId),
 
     /** @returns pending submissions of all keys. */
     depth(): Promise<number> {

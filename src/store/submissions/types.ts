@@ -49,6 +49,8 @@ export interface Enqueue {
   readonly onlyKnown?: boolean;
   /** Whether a user may watch the run. */
   readonly live?: boolean;
+  /** The submission that it repeats. */
+  readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement, which is added with it. */
   readonly judgement?: NewJudgement;
 }

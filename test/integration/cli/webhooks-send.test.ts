@@ -54,8 +54,11 @@ test("the command sends a test message, the receiver verifies it, and the delive
   assert.deepEqual(others, []);
   const { kind, state, submission, webhookId, attempts } = delivery ?? {};
   assert.deepEqual([kind, state, submission, webhookId], ["test", "delivered", null, record.id]);
-  const [{ at, latencyMs, ...attempt }] = attempts as [Record<string, unknown>];
+  const [{ at, latencyMs, sentHeaders, answerHeaders, ...attempt }] = attempts as [Record<string, unknown>];
   assert.deepEqual(attempt, { number: 1, status: 202, error: null, answer: "thank you" });
+  const { connection: _, ...received } = one.headers;
+  assert.deepEqual(Object.fromEntries(sentHeaders as [string, string][]), received);
+  assert.ok(Array.isArray(answerHeaders) && answerHeaders.length > 0);
   assert.ok(typeof latencyMs === "number" && Date.parse(String(at)) > 0);
 });
 

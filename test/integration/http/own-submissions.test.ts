@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SCHEMAS } from "../../../src/http/schemas.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
+import { SAMPLES } from "../../support/store/samples.ts";
 import { onEachEngine } from "../../support/store/temporary.ts";
+import { DONE } from "../../support/webhooks/project.ts";
 
 const LIMIT = { timeout: 20_000 };
 
@@ -40,6 +43,37 @@ onEachEngine((open) => {
     assert.deepEqual([empty.status, empty.text, empty.headers["content-length"]], [200, "", "0"]);
     const other = await key();
     assert.equal((await ask({ path, key: other })).status, 404);
+  });
+
+  test("the course of a run can be read once it has ended, by its account only", LIMIT, async (t) => {
+    const { submit, ask, store, key } = await startHttp(t, { open });
+    const { id } = (await submit()).json;
+    const path = `/api/result/${id}/usage`;
+    const before = await ask({ path });
+    assert.deepEqual([before.status, before.json], [200, { id, usage: null }]);
+    await runPending(store, () => ({ ...DONE, samples: SAMPLES }));
+    const { json } = await ask({ path: `/api/result/${id.toUpperCase()}/usage` });
+    assert.deepEqual(SCHEMAS.Usage.parse(json), {
+      id,
+      usage: {
+        step: "execute",
+        wall_time_secs: 0.035,
+        cpu_time_secs: 0.0201,
+        memory_peak_bytes: 1_052_672,
+        memory_limit_bytes: 2_097_152,
+        samples: [
+          { at_secs: 0.0101, cpu_time_secs: 0.0099, memory_bytes: 4_096 },
+          { at_secs: 0.02, cpu_time_secs: 0.0099, memory_bytes: 1_048_576 },
+          { at_secs: 0.0304, cpu_time_secs: 0.02, memory_bytes: 8_192 },
+        ],
+      },
+    });
+    const record = (await ask({ path: `/api/result/${id}` })).text;
+    assert.ok(!record.includes("samples"), record);
+    assert.equal((await ask({ path, key: await key() })).status, 404);
+    for (const unknown of ["00000000-0000-4000-8000-000000000000", "%00", "x".repeat(90)])
+      assert.equal((await ask({ path: `/api/result/${unknown}/usage` })).status, 404, unknown);
+    assert.equal((await ask({ path: `${path}?x=1` })).status, 400);
   });
 
   test("a poll with wait=true is answered at the end of the run", LIMIT, async (t) => {

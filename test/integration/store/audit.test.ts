@@ -101,4 +101,69 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await store.audit.list({ max: 9, accountIds: [] }), []);
     assert.deepEqual(await store.audit.list({ max: 9, accountIds: null }), all);
   });
+
+  test("a search finds entries by account, actor, action, subject and time, in bounded steps", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const { accountId: a } = await addKey(store, "a");
+    const { accountId: b } = await addKey(store, "b");
+    const start = clock.nowMs;
+    for (let n = 0; n < 6; n++) {
+      clock.nowMs += 600_000;
+      await store.projects.create(a, `of a ${n}`, n % 2 === 0 ? "ada@example.com" : "bob@example.com");
+      await store.projects.create(b, `of b ${n}`, "bob@example.com");
+    }
+    const all = await store.audit.list({ max: 100 });
+    const found = async (which: object, lookAt?: number) => {
+      const entries = [];
+      let steps = 0;
+      for (let next: number | null | undefined; next !== null; steps++) {
+        const step = await store.audit.search({ max: 3, accountIds: null, ...which, before: next }, lookAt);
+        assert.ok(step.entries.length <= 3);
+        entries.push(...step.entries);
+        next = step.next;
+      }
+      return { entries, steps };
+    };
+    const matches = (test: (entry: (typeof all)[number]) => boolean) => all.filter(test);
+    const subject = all[3]?.subject ?? "";
+    const cases = [
+      [{}, () => true],
+      [{ accountIds: [a] }, (entry) => entry.accountId === a],
+      [{ accountIds: [a, b] }, (entry) => entry.accountId !== null],
+      [{ actor: "ada@example.com" }, (entry) => entry.actor === "ada@example.com"],
+      [{ accountIds: [a], actor: "bob@example.com" }, (entry) => entry.accountId === a && /^bob/.test(entry.actor)],
+      [{ action: "account.create" }, (entry) => entry.action === "account.create"],
+      [{ action: "project.create", actor: "ada@example.com" }, (entry) => entry.actor === "ada@example.com"],
+      [{ subject }, (entry) => entry.subject === subject],
+      [{ subject, accountIds: [a] }, (entry) => entry.subject === subject && entry.accountId === a],
+      [
+        { sinceMs: start + 1_200_000, untilMs: start + 3_000_000 },
+        ({ atMs }) => atMs >= start + 1_200_000 && atMs < start + 3_000_000,
+      ],
+    ] as const satisfies readonly (readonly [object, (entry: (typeof all)[number]) => boolean])[];
+    for (const [which, test] of cases) {
+      for (const lookAt of [2, 5_000])
+        assert.deepEqual((await found(which, lookAt)).entries, matches(test), `${JSON.stringify(which)} by ${lookAt}`);
+    }
+    // A rare match is searched in steps of bounded size.
+    assert.ok((await found({ action: "account.create", accountIds: [a, b] }, 2)).steps > 3);
+    assert.deepEqual(await store.audit.search({ max: 3, accountIds: [] }), { entries: [], next: null });
+  });
+
+  test("ids in entries have names, of the own accounts only", async (t) => {
+    const { store } = await temporaryStore(t);
+    const { accountId } = await addKey(store, "a");
+    const other = await addKey(store, "b");
+    const ada = await addPerson(store, "ada@example.com");
+    const projectId = (await store.projects.create(accountId, "p", "x")) ?? "";
+    const ids = [accountId, other.accountId, "a", "b", projectId, ada, "nothing"];
+    const named = async (accountIds: readonly string[] | null) =>
+      Object.fromEntries(
+        [...(await store.audit.named(ids, accountIds))].map(([id, { kind, name }]) => [id, `${kind} ${name}`]),
+      );
+    const own = { [accountId]: "account a", a: "key a", [projectId]: "project p" };
+    assert.deepEqual(await named([accountId]), own);
+    const others = { [other.accountId]: "account b", b: "key b", [ada]: "person ada@example.com" };
+    assert.deepEqual(await named(null), { ...own, ...others });
+  });
 });

@@ -11,6 +11,7 @@ import { TABLES } from "../../../src/store/schema/tables.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Lease } from "../../../src/store/submissions/types.ts";
 import { addJudgement, newVersion } from "../../support/store/judgements.ts";
+import { SAMPLES } from "../../support/store/samples.ts";
 import { addKey, emptyDatabase, onEachEngine } from "../../support/store/temporary.ts";
 import { ACTOR, addEndpoint, addProject, DONE, endOne, roomFor, submit } from "../../support/webhooks/project.ts";
 
@@ -52,6 +53,7 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
     ACTOR,
   );
   for (let n = 0; n < 70; n++) await endOne(store, project);
+  await endOne(store, project, { ...DONE, samples: SAMPLES });
   assert.equal(await store.history.count(10), 10);
   await endOne(store, project, internalError("nul \0 and \u{1f600}"));
   for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(3) })) {

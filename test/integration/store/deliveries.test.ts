@@ -17,6 +17,8 @@ const attempt = (status: number | null, error: string | null = null): Attempt =>
   status,
   error,
   answer: status === null ? null : Buffer.from([0, 255, 10]),
+  sentHeaders: [["host", "receiver.example"]],
+  answerHeaders: status === null ? null : [["x-\u0000", "a\ud800"]],
 });
 
 const claimAll = (store: Store, max = 100, perEndpoint = 100): Promise<DeliveryClaim[]> =>
@@ -453,6 +455,8 @@ onEachEngine((temporaryStore) => {
         .filter(({ kind }) => kind === "replay")
         .map(({ messageId }) => messageId)
         .reverse();
+    const until = { endpointId: one, sinceMs: 0, untilMs: START_MS, max: 100 };
+    assert.equal(await store.deliveries.replayFailed(until, "ada"), 0);
     assert.equal(await again(one, 100, START_MS + 2_000), 1);
     assert.deepEqual(await replays(one), [failed[2]]);
     assert.equal(await again(one, 1), 1);

@@ -12,28 +12,28 @@ import { addEndpoint, addProject, roomFor } from "../../support/webhooks/project
 const testOf = ({ program }: Claim) => Number(program.stdin);
 
 onEachEngine((temporaryStore) => {
-  test("the first run is alone, then up to 32 are queued, and the first failure ends it", async (t) => {
+  test("the first run is alone, then up to 64 are queued, and the first failure ends it", async (t) => {
     const { store } = await temporaryStore(t);
-    const key = await addKey(store, "a", { concurrency: 50 });
-    const { id } = await addJudgement(store, key, { answers: Array(40).fill("x") });
+    const key = await addKey(store, "a", { concurrency: 90 });
+    const { id } = await addJudgement(store, key, { answers: Array(80).fill("x") });
     const claim = (max: number) => store.submissions.claim("w", LEASE_MS, max);
     assert.equal((await store.judgements.get(id, key.accountId))?.status, "pending");
-    const [first, ...none] = await claim(50);
+    const [first, ...none] = await claim(90);
     assert.ok(first && none.length === 0);
     assert.deepEqual([testOf(first), first.test?.answers.map(String)], [0, ["x"]]);
     assert.equal(first.program.code.toString(), "print(input())");
     await finish(store, first, "AC");
-    const others = await claim(50);
+    const others = await claim(90);
     assert.deepEqual(
       others.map(testOf),
-      Array.from({ length: 32 }, (_, at) => at + 1),
+      Array.from({ length: 64 }, (_, at) => at + 1),
     );
     await finish(store, others[3] as Claim, "WA");
     // Those before the failure decide; those after it are stopped.
     assert.equal(await store.submissions.renew((others[0] as Claim).lease, LEASE_MS), true);
     assert.equal(await store.submissions.renew((others[5] as Claim).lease, LEASE_MS), false);
     assert.equal(await finish(store, others[5] as Claim, "TLE"), false);
-    assert.deepEqual(await claim(50), []);
+    assert.deepEqual(await claim(90), []);
     await finish(store, others[1] as Claim, "AC");
     await finish(store, others[2] as Claim, "TLE");
     assert.equal((await store.judgements.get(id, key.accountId))?.verdict, null);
@@ -50,8 +50,8 @@ onEachEngine((temporaryStore) => {
         [4, "WA", 0, "wa"],
       ],
     );
-    assert.deepEqual(judgement?.states.slice(5), Array(35).fill("skipped"));
-    assert.deepEqual(await claim(50), []);
+    assert.deepEqual(judgement?.states.slice(5), Array(75).fill("skipped"));
+    assert.deepEqual(await claim(90), []);
   });
 
   test("while a key has many pending submissions, one run of each judgement is queued", async (t) => {
@@ -59,9 +59,9 @@ onEachEngine((temporaryStore) => {
     const key = await addKey(store, "a", { concurrency: 20 });
     await addJudgement(store, key, { answers: Array(20).fill("x") });
     const [first] = await store.submissions.claim("w", LEASE_MS, 1);
-    for (let number = 0; number < 40; number++) await enqueue(store, key);
+    for (let number = 0; number < 70; number++) await enqueue(store, key);
     await finish(store, first as Claim, "AC");
-    assert.equal(await store.submissions.depth(), 41);
+    assert.equal(await store.submissions.depth(), 71);
   });
 
   test("a program that does not compile runs once", async (t) => {

@@ -253,6 +253,19 @@ class Model {
     }
   }
 
+  /** A key and an account that were not served are next, unless they have other runs. */
+  #returnTurns(key: string): void {
+    const account = ACCOUNT_OF[key] ?? "";
+    const siblings = KEYS.filter((other) => ACCOUNT_OF[other] === account);
+    for (const [own, keys, all] of [
+      [key, [key], KEYS],
+      [account, siblings, Object.values(ACCOUNT_OF)],
+    ] as const) {
+      if (keys.some((one) => this.#with("running", one).length > 0)) continue;
+      this.#turns.set(own, Math.min(...all.map((one) => this.#turns.get(one) ?? 0)) - 1);
+    }
+  }
+
   /** The key whose turn it is: first by its account, then by itself. */
   #fairest(): string | undefined {
     const running = (keys: readonly string[]) => keys.reduce((sum, key) => sum + this.#with("running", key).length, 0);
@@ -308,6 +321,7 @@ class Model {
       const over = op.begun && expected.profile === "agent";
       if (!over) expected.attempts--;
       this.#end(expected, over ? "error" : "pending");
+      if (!op.begun) this.#returnTurns(expected.key);
     } else if (op.kind === "repeat") {
       const again = expected.profile === "judge" && expected.attempts < MAX_ATTEMPTS;
       assert.equal(await this.#store.submissions.repeat(expected.lease), again);

@@ -91,6 +91,11 @@ onEachEngine((temporaryStore) => {
         const [endpoint] = await store.endpoints.list({ accountIds, max: 100 });
         await store.endpoints.list({ accountIds, max: 100, after: endpoint?.id });
         await store.audit.list({ accountIds, max: 100, before: 1_000_000 });
+        for (const which of [{}, { actor: "a" }, { action: "key.create" }, { subject: "many-1", actor: "a" }])
+          await store.audit.search({ accountIds, max: 100, sinceMs: 1_000, untilMs: 4_000, ...which });
+        await store.audit.named([accountId, keyId, project.id], accountIds);
+        await store.keys.list({ accountIds, max: 100, name: "k" });
+        await store.endpoints.failing(accountIds, 20);
       }
       await store.keys.get(keyId);
       await store.keys.countLive([project.id]);
@@ -188,6 +193,8 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
   assert.ok(await submissions.renew(first.lease, 60_000));
   assert.ok(await submissions.repeat(second.lease));
   assert.ok(await submissions.finish(first.lease, DONE));
+  const [held] = await submissions.claim("w", 60_000, 1);
+  assert.ok(held && (await submissions.release(held.lease, false)));
   const [again] = await submissions.claim("w", 60_000, 1);
   assert.ok(again && (await submissions.finish(again.lease, DONE)));
   assert.ok(await submissions.get(first.submission.id, project.key.accountId));

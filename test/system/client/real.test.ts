@@ -74,6 +74,15 @@ for (const [name, { call: callWith, verify }] of Object.entries(CLIENTS)) {
     assert.equal((await call("stderr", [record.id])).base64, Buffer.from("no\n").toString("base64"));
   });
 
+  test(`${name}: reads the course of a run`, LIMIT, async () => {
+    const { id, metrics } = await call("submitAndWait", [
+      { language: "python", code: "import time\ntime.sleep(0.3)\n" },
+    ]);
+    const { usage } = await call("usage", [id]);
+    assert.deepEqual([usage.step, usage.memory_peak_bytes], ["execute", metrics.memory_peak_bytes]);
+    assert.ok(usage.samples.at(-1).at_secs <= usage.wall_time_secs && usage.samples.length > 3);
+  });
+
   test(`${name}: returns the verdict of a hostile program`, LIMIT, async () => {
     const code = source("c", "forks-without-end");
     const { result, evidence } = await call("submitAndWait", [{ language: "c", code }]);

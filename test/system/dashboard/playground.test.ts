@@ -86,7 +86,7 @@ test("the playground, from an example to a link that others open", async (t) => 
       claim.lease,
       buildOutcome({ execute: report({ stdout: Buffer.from("as it was\n") }) }),
     );
-    await result.getByRole("heading", { name: "Accepted: the program finished" }).waitFor();
+    await result.getByRole("heading", { name: "Accepted", exact: true }).waitFor();
     assert.equal(await result.getByRole("region", { name: "Standard output" }).textContent(), "as it was\n");
     await result.getByText("Evidence: what the kernel confirmed").click();
     await result.getByText("isolation.controls_applied").waitFor();
@@ -105,7 +105,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     await write("print(2)\n");
     await page.reload();
     await program.getByText("print(2)").waitFor();
-    await result.getByRole("heading", { name: "Accepted: the program finished" }).waitFor();
+    await result.getByRole("heading", { name: "Accepted", exact: true }).waitFor();
     assert.equal(await source(), "print(2)\n");
     assert.equal(await page.getByLabel("Standard input").inputValue(), "in\n");
   });

@@ -182,9 +182,11 @@ test("the playground judges the program on a problem", async (t) => {
     assert.deepEqual(complaints, []);
   });
 
-  await t.test("an unknown problem is an error", async () => {
+  await t.test("an unknown problem leads to an example", async () => {
     await page.goto(`${origin}/dashboard/playground?problem=none`);
-    await page.getByRole("alert").getByText("Not loaded: ").waitFor();
+    await page.getByText("Not found, or you have no access to it").waitFor();
+    await page.getByRole("link", { name: "Start with an example" }).click();
+    await page.getByRole("textbox", { name: "Program" }).waitFor();
     assert.ok(complaints.splice(0).every((text) => text.includes("status of 4")));
   });
 });

@@ -153,7 +153,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await page.keyboard.press("Control+Enter");
     await output.getByText("one").waitFor();
     assert.equal(await output.textContent(), "one\n");
-    await result.getByRole("heading", { name: "Accepted: the program finished" }).waitFor();
+    await result.getByRole("heading", { name: "Accepted", exact: true }).waitFor();
     assert.equal(await output.textContent(), "one\ntwo\n");
     await looksGood(page, "playground");
   });

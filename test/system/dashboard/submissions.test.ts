@@ -221,7 +221,7 @@ test("submissions: search and detail pages", async (t) => {
       claim.lease,
       buildOutcome({ execute: report({ stdout: Buffer.from("one\ntwo\n") }) }),
     );
-    await page.getByRole("heading", { name: "Accepted: the program finished" }).waitFor();
+    await page.getByRole("heading", { name: "Accepted", exact: true }).waitFor();
     assert.equal(await output.textContent(), "one\ntwo\n");
   });
 

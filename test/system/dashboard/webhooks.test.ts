@@ -52,7 +52,7 @@ test("an endpoint, from its first failure to the replay of what failed", { timeo
   });
 
   const failed: string[] = [];
-  await t.test("when it fails, the navigation and the pages of its project say so", async () => {
+  await t.test("when it fails, the navigation and the pages of its project have an alert", async () => {
     status = 410;
     for (let at = 0; at < 2; at++) failed.push(await endOne(store, project));
     await settled();
@@ -136,7 +136,7 @@ test("an endpoint, from its first failure to the replay of what failed", { timeo
       await choose("Rotate secret");
       await button("Cancel").click();
       await choose("Remove endpoint");
-      // What the API does: the deliveries stay.
+      // As in the API, the deliveries stay.
       await page.getByRole("dialog").getByText("Deliveries stay on record").waitFor();
       await button("Remove endpoint").click();
       await page.getByText("Endpoint removed.").waitFor();

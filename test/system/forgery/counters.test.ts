@@ -34,8 +34,10 @@ describe("memory", () => {
   test("an OOM kill of a child makes the run MLE although its parent would exit with 0", async () => {
     const judged = await boxes().judged("c", "child-is-killed-for-memory", PATIENT);
     const killReason = judged.facts.backend === "cgroup_v2" ? "none" : "oom"; // on v2, the kernel kills the group
-    const { oomKills } = judged.facts;
+    const { oomKills, samples = [], memoryLimitBytes } = judged.facts;
     assert.ok(oomKills > 0);
+    const highest = Math.max(...samples.map(({ memoryBytes }) => memoryBytes));
+    assert.ok(highest > memoryLimitBytes * 0.7 && highest <= memoryLimitBytes, `samples up to ${highest}`);
     const killed = { ...accepted, exitCode: null, signal: 9, killReason, oomKills };
     assertSaid(judged, { ...killed, verdict: "MLE", cause: "oom_kill", actor: "kernel" });
   });

@@ -37,6 +37,8 @@ const BODIES: Readonly<Record<string, readonly Entry[]>> = {
   "19-short-number": [...PLAIN.filter(([key]) => key !== "MORE"), ["MORE", "four"]],
   "20-too-much": step(["/bin/true"], { WALL_MS: 1n << 63n }),
   "21-missing": PLAIN.slice(0, -1),
+  "23-kept": [...step(["./main"], { KEEP_FILES: 1 }), ...files("main")],
+  "24-kept-with-work": step(["./main"], { KEEP_WORK: 1, KEEP_FILES: 1 }),
 };
 
 function wire(): Map<string, Buffer> {
@@ -148,8 +150,8 @@ const chosen = (choice: number, ...rest: (Buffer | string)[]) =>
 const HAND_BYTES = 4760;
 
 /**
- * The first byte selects the reader: output, the memory shared with the program, its files, or the strings of a
- * request.
+ * The first byte selects the reader: output, the memory shared with the program, the strings of a request, or the samples
+ * of a run.
  */
 function supervise(): Map<string, Buffer> {
   return new Map([
@@ -161,6 +163,11 @@ function supervise(): Map<string, Buffer> {
     ["11-hand-full", chosen(1, Buffer.alloc(HAND_BYTES, 255))],
     ["20-strings", chosen(2, body(PLAIN))],
     ["21-many", chosen(2, body(step(Array(128).fill("a"))))],
+    ["30-samples", chosen(3, Buffer.from([10, 1, 2, 3, 0, 9, 9, 5, 1, 4]))],
+    [
+      "31-full",
+      chosen(3, Buffer.from([10]), Buffer.from(Array.from({ length: 390 }, (_, i) => [1, 2, i % 251]).flat())),
+    ],
   ]);
 }
 

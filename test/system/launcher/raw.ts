@@ -157,6 +157,8 @@ export function step(
     CPUS: UNLIMITED,
     KERNEL_BYTES: 64 * 1_048_576,
     COLLECT: 0,
+    KEEP_FILES: 0,
+    SAMPLE_MS: 10,
     ...changed,
   };
   return [

@@ -106,6 +106,16 @@ const CASES: readonly [promise: string, bytes: Buffer, reason: string, object: s
     "with a PEER, a STEP has no input, files to collect, or step after it",
     "STEP",
   ]),
+  [
+    "kept files for a directory that a program has used",
+    stepFrame(step(["/bin/true"], { KEEP_WORK: 1, KEEP_FILES: 1 })),
+    "files only into a fresh work directory",
+    "FILE_NAME",
+  ],
+  ["kept files for a runtime", parkFrame(step(["/bin/true"], { KEEP_FILES: 1 })), "only in STEP", "KEEP_FILES"],
+  ["kept files for a peer", peerFrame({ KEEP_FILES: 1 }), "only in STEP", "KEEP_FILES"],
+  ["a fifth place for files", stepFrame(step(["/bin/true"], { KEEP_FILES: 5 })), "out of range", "KEEP_FILES"],
+  ["files of an empty place", stepFrame(step(["/bin/true"], { KEEP_FILES: 4 })), "nothing is kept there", "KEEP_FILES"],
   ["a PARK without limits", frame(FRAMES.PARK, entry("ARG", "a")), "missing key", "STDIN"],
   [
     "a memory limit below the smallest",

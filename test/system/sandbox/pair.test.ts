@@ -284,3 +284,12 @@ test("20,000 short messages", LIMIT, async () => {
   const [report, ofPeer] = await slot.runPair(python(echo, { limits }), python(asks, { limits }));
   assert.deepEqual([end(report), end(ofPeer)], ["exit 0", "exit 42"]);
 });
+
+test("the step has samples over the time of both, and its interactor has none", LIMIT, async () => {
+  const [report, ofPeer] = await slot.runPair(shell("read x; echo $x"), shell("sleep 0.3; echo 1; read y; exit 42"));
+  assert.deepEqual([end(report), end(ofPeer)], ["exit 0", "exit 42"]);
+  const last = report.samples?.at(-1)?.atUsec ?? 0;
+  assert.ok(last > 200_000 && last * 1e3 <= (report.elapsedNs ?? 0), `the last at ${last} us`);
+  assert.ok(report.wallNs < 200_000_000, `${report.wallNs} ns of its own`);
+  assert.equal(ofPeer.samples, undefined);
+});

@@ -16,8 +16,10 @@ test("contains the time and output size of each step, and the limits that the ev
   });
   assert.deepEqual(runStats({ compile: report({ spentMs: { run: 50, teardown: 5 } }), execute }, PLAN), {
     compileMs: 55,
+    compile: { wallMs: 20, teardownMs: 5 },
     execute: {
       runMs: 100,
+      wallMs: 20,
       teardownMs: 2.3,
       processesPeak: 7,
       stdoutBytes: 5,
@@ -33,6 +35,11 @@ test("contains the time and output size of each step, and the limits that the ev
 });
 
 test("a missing step has no time", () => {
-  assert.deepEqual(runStats({ compile: report() }, PLAN), { compileMs: 28, execute: null });
-  assert.equal(runStats({ execute: report() }, PLAN).compileMs, null);
+  assert.deepEqual(runStats({ compile: report() }, PLAN), {
+    compileMs: 28,
+    compile: { wallMs: 20, teardownMs: 3 },
+    execute: null,
+  });
+  const kept = runStats({ compile: report(), compileKept: true, execute: report({ elapsedNs: 90_000_000 }) }, PLAN);
+  assert.deepEqual([kept.compileMs, kept.compile, kept.execute?.wallMs], [null, undefined, 90]);
 });

@@ -164,9 +164,11 @@ test("stores run statistics with the record: the time of each step and the limit
   const { submit, end } = await working(t, { languages: someLanguages(["c"]) });
   const code = '#include <unistd.h>\nint main(void) { usleep(300000); return write(1, "four", 4) != 4; }';
   const { outcome } = await end(await submit(code, { language: "c" }));
-  const { compileMs, execute } = outcome?.course ?? assert.fail();
+  const { compileMs, compile, execute } = outcome?.course ?? assert.fail();
   assert.ok(compileMs !== null && compileMs > 5 && compileMs < 20_000, `${compileMs}`);
   assert.ok(execute && execute.runMs >= 300 && execute.teardownMs > 0 && execute.teardownMs < 5_000);
+  assert.ok(execute.wallMs && execute.wallMs >= 300 && execute.wallMs <= execute.runMs);
+  assert.ok(compile && compile.wallMs > 5 && compile.wallMs + compile.teardownMs <= compileMs);
   const { limits } = execute;
   assert.deepEqual([execute.stdoutBytes, execute.stderrBytes, limits.wallMs > limits.cpuMs], [4, 0, true]);
   const unfit = await end(await submit("int main( {", { language: "c" }));
@@ -632,3 +634,17 @@ function withoutFirst(store: Store): Store {
     },
   };
 }
+
+test("a run that lasts has samples of its memory and CPU time, a short one has none", LIMIT, async (t) => {
+  const { store, submit, end } = await working(t);
+  const id = await submit("import time\nx = b'x' * (20 << 20)\ntime.sleep(0.3)");
+  const { outcome } = await end(id);
+  const samples = (await store.records.read(id, null))?.samples;
+  assert.ok(samples && samples.atMs.length >= 3, JSON.stringify(samples));
+  assert.ok(Math.max(...samples.memoryBytes) > 20 << 20);
+  assert.equal(samples.peakBytes, outcome?.metrics?.memoryPeakBytes);
+  assert.equal(Math.round(samples.end.atMs), Math.round((outcome?.metrics?.wallNs ?? 0) / 1e6));
+  const fails = await submit("raise SystemExit(1)");
+  const wallMs = ((await end(fails)).outcome?.metrics?.wallNs ?? 0) / 1e6;
+  if (wallMs < 30) assert.equal((await store.records.read(fails, null))?.samples, null);
+});

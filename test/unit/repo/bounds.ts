@@ -34,6 +34,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "time from a deadline to the proven end of a box": ["test/system/bounds/times.test.ts"],
   "kernel memory of a box: mappings, page tables, inodes, descriptors, queues": ["test/system/bounds/times.test.ts"],
   "CPU time beyond the limit": ["test/system/bounds/times.test.ts", "test/unit/verdict/judge.test.ts"],
+  "samples of memory and CPU time": ["test/system/launcher/samples.test.ts", "test/unit/sandbox/samples.test.ts"],
   "CPU time of a slot for output": ["test/system/bounds/times.test.ts"],
   "memory left by a box": ["test/system/bounds/left-behind.test.ts"],
   "failed look-ups of image paths by an earlier run": ["test/system/bounds/left-behind.test.ts"],
@@ -64,6 +65,11 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "wait of an account next to a busy one": [
     "test/system/bounds/queue.test.ts",
     "test/system/bounds/queue-boxes.test.ts",
+  ],
+  "files that a slot keeps for later steps": [
+    "test/unit/sandbox/kept-places.test.ts",
+    "test/system/launcher/refused.test.ts",
+    "test/system/launcher/kept.test.ts",
   ],
   "submissions claimed before they can start": [
     "test/unit/worker/ahead.test.ts",

@@ -4,43 +4,44 @@ import { Ahead } from "../../../src/worker/ahead.ts";
 import { Gather } from "../../../src/worker/gather.ts";
 
 test("more submissions are claimed ahead the shorter the runs are", () => {
-  let now = 0;
-  const ahead = new Ahead(2, () => now);
+  const ahead = new Ahead(2);
   assert.equal(ahead.amount, 0, "before the first run");
   ahead.ran(25);
   assert.equal(ahead.amount, 4);
   for (let runs = 0; runs < 4; runs++) ahead.ran(1);
-  assert.equal(ahead.amount, 16);
+  assert.equal(ahead.amount, 32);
   for (let runs = 0; runs < 3; runs++) ahead.ran(1_000);
-  assert.equal(ahead.amount, 16, "most of the last seven were short");
+  assert.equal(ahead.amount, 32, "most of the last seven were short");
   ahead.ran(1_000);
   assert.equal(ahead.amount, 0);
   for (let runs = 0; runs < 7; runs++) ahead.ran(10);
   assert.equal(ahead.amount, 12);
   ahead.pause();
   assert.equal(ahead.amount, 0);
-  now += 999;
-  assert.equal(ahead.amount, 0);
-  now += 1;
-  assert.equal(ahead.amount, 12);
+  ahead.ran(10);
+  assert.equal(ahead.amount, 12, "after the next end of a run");
 });
 
-test("four callers continue together, and fewer after 30 ms", async (t) => {
+test("sixteen callers continue together, and fewer after 30 ms or when released", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const gather = new Gather();
   let gone = 0;
   const join = () => void gather.join().then(() => gone++);
-  for (let callers = 0; callers < 3; callers++) join();
+  for (let callers = 0; callers < 15; callers++) join();
   await Promise.resolve();
   assert.equal(gone, 0);
   join();
   await Promise.resolve();
-  assert.equal(gone, 4);
+  assert.equal(gone, 16);
   join();
   t.mock.timers.tick(29);
   await Promise.resolve();
-  assert.equal(gone, 4);
+  assert.equal(gone, 16);
   t.mock.timers.tick(1);
   await Promise.resolve();
-  assert.equal(gone, 5);
+  assert.equal(gone, 17);
+  join();
+  gather.release();
+  await Promise.resolve();
+  assert.equal(gone, 18);
 });

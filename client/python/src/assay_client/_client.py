@@ -29,6 +29,7 @@ from .types import (
     Submissions,
     SubmissionsQuery,
     SubmitRequest,
+    Usage,
 )
 
 # A service that stops answers at once.
@@ -82,6 +83,10 @@ class Assay:
     def stderr(self, id: str) -> bytes:
         """The bytes of stderr, also if they are not text."""
         return self._transport.raw(f"/api/result/{quote(id, safe='')}/stderr")
+
+    def usage(self, id: str) -> Usage:
+        """Memory and CPU time over the time of a run that has ended."""
+        return cast(Usage, self._get(f"/api/result/{quote(id, safe='')}/usage"))
 
     def events(self, id: str) -> Events[SubmissionEvent]:
         """Follows a submission up to its end, and its output if it was submitted with `stream`."""

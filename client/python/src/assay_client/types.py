@@ -550,6 +550,16 @@ class RunLimits(TypedDict):
     stderr_bytes: NotRequired[int]
 
 
+class RunUsage(TypedDict):
+    # `compile` if the program did not run
+    step: Literal["compile", "execute"]
+    wall_time_secs: float
+    cpu_time_secs: float
+    memory_peak_bytes: int
+    memory_limit_bytes: int
+    samples: list[UsageSample]
+
+
 class SubmissionRecord(TypedDict):
     """The current state of a submission; unknown values are null."""
 
@@ -645,3 +655,19 @@ class Teardown(TypedDict):
 class TeardownJudgeActions(TypedDict):
     action_type: Literal["forced_kill", "descendant_kill"]
     details: str
+
+
+class Usage(TypedDict):
+    # Id of the submission
+    id: str
+    # Null before the end, for a run of less than 30 ms, and if the platform failed
+    usage: RunUsage | None
+
+
+class UsageSample(TypedDict):
+    # Since the start of the program
+    at_secs: float
+    # Until then
+    cpu_time_secs: float
+    # The highest reading since the sample before
+    memory_bytes: int

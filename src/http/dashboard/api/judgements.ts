@@ -1,6 +1,6 @@
 import type { TestState } from "../../../domain/judgement.ts";
 import type { SubmissionRecord } from "../../../domain/record.ts";
-import type { Explanation, Proof, SubmissionRow, Usage } from "./submissions.ts";
+import type { Explanation, Proof, SubmissionDetail, SubmissionRow, Usage } from "./submissions.ts";
 
 /** GET /judgements, with the parameters of GET /submissions and `problem`, an id → Judgements. */
 export interface Judgements {
@@ -9,7 +9,7 @@ export interface Judgements {
   readonly next: string | null;
 }
 
-export interface JudgementRow extends Omit<SubmissionRow, "startedAt"> {
+export interface JudgementRow extends Omit<SubmissionRow, "startedAt" | "cause"> {
   /** Null until it has ended. */
   readonly score: number | null;
   /** The name is null for a deleted problem. */
@@ -106,6 +106,8 @@ export interface TestRun {
   readonly stderr: Shown | null;
   /** As in the record. */
   readonly integrity: string | null;
+  /** As in SubmissionDetail. */
+  readonly cut: SubmissionDetail["cut"];
   readonly explanation: Explanation | null;
   readonly usage: readonly Usage[];
   readonly proofs: readonly Proof[];

@@ -1,6 +1,9 @@
 import type { SubmissionRecord } from "../../../domain/record.ts";
+import type { Samples } from "../../../domain/samples.ts";
 import type { Delivery } from "./deliveries.ts";
 import type { AccountRef } from "./session.ts";
+
+export type { Samples };
 
 /** GET /submissions?verdict=&status=&language=&key=&project=&account=&id=&since=&until=&before=SEQ&limit=50 → Submissions. */
 export interface Submissions {
@@ -13,6 +16,8 @@ export interface SubmissionRow {
   readonly id: string;
   readonly status: SubmissionRecord["status"];
   readonly verdict: string | null;
+  /** As in the record; null before the end, and for old records. */
+  readonly cause: string | null;
   readonly language: string;
   readonly profile: string;
   readonly account: AccountRef;
@@ -28,7 +33,13 @@ export interface SubmissionDetail {
   readonly row: SubmissionRow;
   /** Of a run of a judgement; `test` from 0. */
   readonly run: { readonly judgementId: string; readonly test: number } | null;
+  /** The submission that it repeats, unless that one is deleted. */
+  readonly originalId: string | null;
+  /** Whether its output can be followed while it runs: it was submitted with `stream`, or on the dashboard. */
+  readonly live: boolean;
   readonly record: SubmissionRecord;
+  /** Path of the source file in /box, as in messages of compilers. */
+  readonly source: string;
   readonly code: string;
   readonly stdin: string;
   readonly attempts: number;
@@ -36,6 +47,10 @@ export interface SubmissionDetail {
   readonly explanation: Explanation | null;
   readonly timeline: readonly Span[];
   readonly usage: readonly Usage[];
+  /** Null for a run that was too short, failed or has not ended. */
+  readonly samples: Samples | null;
+  /** The streams whose output was cut; null if this is unknown, as for an old record. */
+  readonly cut: readonly ("stdout" | "stderr")[] | null;
   readonly proofs: readonly Proof[];
   readonly deliveries: readonly Delivery[];
 }
@@ -47,9 +62,11 @@ export interface Explanation {
   readonly whyNot: readonly { readonly verdict: string; readonly text: string }[];
 }
 
-/** Unknown spans (a compile step of an old record) are absent. */
+/** What was not measured (a compile step of an old record) is absent. */
 export interface Span {
-  readonly name: "queued" | "compile" | "run" | "teardown";
+  readonly step: "queue" | "compile" | "execute";
+  /** `whole`: its parts were not measured. `set-up`: the time of the step around the program. */
+  readonly phase: "wait" | "set-up" | "run" | "teardown" | "whole";
   readonly startMs: number;
   readonly ms: number;
 }
@@ -60,7 +77,7 @@ export interface Usage {
   readonly used: number;
   readonly limit: number;
   readonly unit: "ms" | "bytes" | "count";
-  /** The limit that ended the run. */
+  /** Whether the program reached it. */
   readonly met: boolean;
 }
 
@@ -81,10 +98,20 @@ export interface NewSubmission {
   readonly profile: "judge" | "agent";
 }
 
-/** POST /submissions/:id/again → {id}: runs the same program again, with the playground key. */
+/** POST /submissions/:id/again → {id}: runs the same program again, in its project, with the playground key. */
 export interface Accepted {
   readonly id: string;
 }
+
+/** POST /submissions/:id/cancel → whether it had not ended. */
+export interface Cancelled {
+  readonly cancelled: boolean;
+}
+
+/** GET /submissions/:id/deliveries → Delivery[], newest first: the part that changes after the end. */
+
+/** GET /submissions/:id/files/:name → the bytes, as a download. */
+export const RUN_FILES = ["source", "stdin", "stdout", "stderr"] as const;
 
 /**
  * GET /submissions/:id/live → text/event-stream with the events `status` (pending, running), `stdout` and `stderr`

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timeline } from "../../../../src/domain/explain/timeline.ts";
+import type { RunStats } from "../../../../src/domain/outcome.ts";
 import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import type { Plan } from "../../../../src/worker/plan.ts";
 import { runStats } from "../../../../src/worker/run-stats.ts";
@@ -12,25 +13,42 @@ const PLAN = { execute: { limits: LIMITS } } as Plan;
 
 test("spans follow one another from acceptance", () => {
   const steps = {
-    compile: report({ spentMs: { run: 200, teardown: 4.04 } }),
-    execute: report({ spentMs: { run: 30.26, teardown: 5 } }),
+    compile: report({ wallNs: 180_000_000, spentMs: { run: 200, teardown: 4.04 } }),
+    execute: report({ wallNs: 16_000_000, spentMs: { run: 30.26, teardown: 5 } }),
   };
   assert.deepEqual(timeline(ended({ ...buildOutcome(steps), course: runStats(steps, PLAN) }), 0), [
-    { name: "queued", startMs: 0, ms: 1_500 },
-    { name: "compile", startMs: 1_500, ms: 204 },
-    { name: "run", startMs: 1_704, ms: 30.3 },
-    { name: "teardown", startMs: 1_734.3, ms: 5 },
+    { step: "queue", phase: "wait", startMs: 0, ms: 1_500 },
+    { step: "compile", phase: "set-up", startMs: 1_500, ms: 20 },
+    { step: "compile", phase: "run", startMs: 1_520, ms: 180 },
+    { step: "compile", phase: "teardown", startMs: 1_700, ms: 4 },
+    { step: "execute", phase: "set-up", startMs: 1_704, ms: 14.3 },
+    { step: "execute", phase: "run", startMs: 1_718.3, ms: 16 },
+    { step: "execute", phase: "teardown", startMs: 1_734.3, ms: 5 },
   ]);
+});
+
+test("a step without the time of its program is drawn whole: of an old record, and in an interaction", () => {
+  const execute = report({ spentMs: { run: 30, teardown: 5 } });
+  const { wallMs: _, ...old } = runStats({ execute }, PLAN).execute ?? assert.fail();
+  const phases = (course: RunStats) =>
+    timeline(ended({ ...buildOutcome({ execute }), course }), 0).map(({ step, phase, ms }) => `${step} ${phase} ${ms}`);
+  const expected = ["queue wait 1500", "compile whole 204", "execute whole 30", "execute teardown 5"];
+  assert.deepEqual(phases({ compileMs: 204, execute: old }), expected);
+  const pair = runStats({ execute: { ...execute, endedFirst: true } }, PLAN);
+  assert.deepEqual(phases({ ...pair, compileMs: 204 }), expected);
 });
 
 test("omits missing steps: of a program that does not compile, an old record, a pending submission", () => {
   const compile = report({ exitCode: 1 });
-  const names = (...args: Parameters<typeof timeline>) => timeline(...args).map(({ name }) => name);
+  const names = (...args: Parameters<typeof timeline>) =>
+    timeline(...args).map(({ step, phase }) => `${step} ${phase}`);
   assert.deepEqual(names(ended({ ...buildOutcome({ compile }), course: runStats({ compile }, PLAN) }), 0), [
-    "queued",
-    "compile",
+    "queue wait",
+    "compile set-up",
+    "compile run",
+    "compile teardown",
   ]);
-  assert.deepEqual(names(ended(buildOutcome({ execute: report() })), 0), ["queued"]);
+  assert.deepEqual(names(ended(buildOutcome({ execute: report() })), 0), ["queue wait"]);
   const waiting = { ...ended(buildOutcome({ execute: report() })), startedAtMs: null, outcome: null };
-  assert.deepEqual(timeline(waiting, START_MS + 700), [{ name: "queued", startMs: 0, ms: 700 }]);
+  assert.deepEqual(timeline(waiting, START_MS + 700), [{ step: "queue", phase: "wait", startMs: 0, ms: 700 }]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Usage, usage } from "../../../../src/domain/explain/usage.ts";
+import { cutStreams, type Usage, usage } from "../../../../src/domain/explain/usage.ts";
 import type { Plan } from "../../../../src/worker/plan.ts";
 import { runStats } from "../../../../src/worker/run-stats.ts";
 import { ENDS, recordOf } from "../../../support/domain/explain/records.ts";
@@ -25,6 +25,11 @@ test("lists usage with the limit in force", () => {
   ]);
 });
 
+test("marks the limit of output that was met, which ends no run", () => {
+  const steps = { execute: report({ stdoutSeen: 20 * LIMITS.stdoutBytes }) };
+  assert.deepEqual(metOf(usage(recordOf(steps), runStats(steps, PLAN))), ["stdout"]);
+});
+
 test("marks the limit that ended the run", () => {
   const met = Object.fromEntries(
     Object.entries(ENDS).map(([name, execute]) => [
@@ -46,6 +51,20 @@ test("marks the limit that ended the run", () => {
     "RE nonzero_exit runtime": [],
     "AC normal_exit runtime": [],
   });
+});
+
+test("names exactly the stream that was cut", () => {
+  const cut = (changes: Parameters<typeof report>[0]) => {
+    const steps = { execute: report(changes) };
+    return cutStreams(recordOf(steps).output.integrity, runStats(steps, PLAN));
+  };
+  const most = { stdout: LIMITS.stdoutBytes + 1, stderr: LIMITS.stderrBytes + 1 };
+  assert.deepEqual(cut({}), []);
+  assert.deepEqual(cut({ stdoutSeen: most.stdout }), ["stdout"]);
+  assert.deepEqual(cut({ stderrSeen: most.stderr }), ["stderr"]);
+  const compile = report({ exitCode: 1, stdoutSeen: most.stdout });
+  assert.deepEqual(cutStreams("truncated_by_judge_limit", runStats({ compile }, PLAN)), ["stderr"]);
+  assert.equal(cutStreams("truncated_by_judge_limit"), null);
 });
 
 test("an old record has only usage from evidence, and a program that did not run has none", () => {

@@ -99,9 +99,42 @@ onEachEngine((open) => {
   });
 });
 
+onEachEngine((open) => {
+  test("filters by actor, action, subject and time; ids have names of the own account only", async (t) => {
+    const { running, root, ada, eve, projectId, other } = await startTwoTenants(t, { open });
+    await ada("PATCH", `/projects/${projectId}`, { name: "web shop" });
+    await eve("PATCH", `/projects/${other.projectId}`, { name: "diary" });
+    const actions = async (ask: Asker, which: string) =>
+      (await ask("GET", `/audit?${which}`)).json.entries.map(({ action }: Entry) => action);
+    assert.deepEqual(await actions(root, "action=project.rename"), ["project.rename", "project.rename"]);
+    assert.deepEqual(await actions(ada, "action=project.rename"), ["project.rename"]);
+    assert.deepEqual(await actions(ada, "actor=eve@example.com"), []);
+    assert.deepEqual(await actions(root, "actor=eve@example.com&action=project.rename"), ["project.rename"]);
+    assert.deepEqual(await actions(root, `subject=${projectId}`), ["project.rename", "project.create"]);
+    assert.deepEqual(await actions(eve, `subject=${projectId}`), []);
+    const now = new Date(running.clock.nowMs + 1_000).toISOString();
+    assert.deepEqual(await actions(ada, `since=${now}`), []);
+    assert.equal((await actions(ada, `until=${now}`)).length, 3);
+    const { named } = (await ada("GET", `/audit?subject=${projectId}`)).json;
+    assert.deepEqual(named, { [projectId]: { kind: "project", name: "web shop", isGone: false } });
+  });
+});
+
 test("rejects invalid queries", async (t) => {
   const { ada } = await startTwoTenants(t);
-  for (const query of ["limit=0", "limit=501", "limit=x", "before=-1", "before=1&before=2", "account=%00", "all=1"]) {
+  for (const query of [
+    "limit=0",
+    "limit=501",
+    "limit=x",
+    "before=-1",
+    "before=1&before=2",
+    "account=%00",
+    "all=1",
+    "action=none",
+    "since=today",
+    "actor=",
+    `subject=${"x".repeat(101)}`,
+  ]) {
     assert.equal((await ada("GET", `/audit?${query}`)).status, 400, query);
   }
 });

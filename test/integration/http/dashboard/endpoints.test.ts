@@ -23,6 +23,7 @@ onEachEngine((open) => {
       signing: "standard",
       active: true,
       createdAt: new Date(running.clock.nowMs).toISOString(),
+      failingSince: null,
       recent: { delivered: 0, failed: 0, pending: 0 },
     };
     assert.deepEqual([status, json], [200, { endpoint, secret: json.secret, caution: null, formerEndsAt: null }]);
@@ -56,9 +57,12 @@ onEachEngine((open) => {
     new Webhook(made.secret).verify(one.body, one.headers as Record<string, string>);
     const { id, webhookId, createdAt, endedAt, attempts } = json;
     assert.equal(webhookId, one.headers["webhook-id"]);
-    const [{ at, latencyMs, ...attempt }] = attempts;
+    const [{ at, latencyMs, sentHeaders, answerHeaders, ...attempt }] = attempts;
     assert.ok(Date.parse(at) > 0 && latencyMs >= 0);
     assert.deepEqual(attempt, { number: 1, status: 202, error: null, answer: "thank\ufffd you" });
+    const { connection: _, ...received } = one.headers;
+    assert.deepEqual(Object.fromEntries(sentHeaders), received);
+    assert.deepEqual(answerHeaders.at(-1), ["transfer-encoding", "chunked"]);
     assert.deepEqual(json, {
       ...{ id, webhookId, createdAt, endedAt, attempts },
       endpointId: made.endpoint.id,
@@ -95,9 +99,51 @@ onEachEngine((open) => {
     assert.deepEqual((await eve("GET", "/endpoints")).json.endpoints, []);
     assert.deepEqual((await root("GET", "/endpoints")).json.endpoints, [endpoint]);
     assert.deepEqual((await ada("POST", `${path}/replay-failed`, {})).json, { replayed: 0, more: false });
-    assert.equal((await ada("POST", `${path}/replay-failed`, { since: "yesterday" })).status, 400);
+    for (const name of ["since", "until"])
+      assert.equal((await ada("POST", `${path}/replay-failed`, { [name]: "yesterday" })).status, 400);
     assert.equal((await running.store.endpoints.list()).length, 1);
   });
+});
+
+onEachEngine((open) => {
+  test(
+    "an endpoint fails from its first failed delivery to the next success, visible to its account",
+    LIMIT,
+    async (t) => {
+      const answers = [500, 410, 200];
+      const { ada, eve, root, running, made, receiver } = await withReceiver(t, open, (response) =>
+        response.writeHead(answers.shift() ?? 200, { "x-long": "y".repeat(300), "set-cookie": "secret" }).end(),
+      );
+      const path = `/endpoints/${made.endpoint.id}`;
+      const failing = async (ask = ada) => {
+        const { endpoints, more } = (await ask("GET", "/endpoints/failing")).json;
+        assert.equal(more, false);
+        return endpoints.map(({ id, failingSince }: { id: string; failingSince: string }) => [id, failingSince]);
+      };
+      assert.deepEqual(await failing(), []);
+      const began = new Date(running.clock.nowMs).toISOString();
+      const first = (await ada("POST", `${path}/test`)).json;
+      assert.equal(first.state, "failed");
+      running.clock.nowMs += 60_000;
+      await ada("POST", `${path}/test`);
+      assert.deepEqual(await failing(), [[made.endpoint.id, began]]);
+      assert.deepEqual(await failing(root), [[made.endpoint.id, began]]);
+      assert.deepEqual(await failing(eve), []);
+      const headers = new Map<string, string>(first.attempts[0].answerHeaders);
+      assert.deepEqual([headers.get("x-long"), headers.get("set-cookie")], [`${"y".repeat(200)}…`, "(not kept)"]);
+      // The body as sent, and none of it for another account.
+      const body = (await ada("GET", `/deliveries/${first.id}/body`)).json;
+      assert.deepEqual(body, { text: String(receiver.received[0]?.body), isCut: false });
+      assert.deepEqual((await eve("GET", `/deliveries/${first.id}/body`)).json, NOT_THERE);
+      await ada("PATCH", path, { active: false });
+      assert.deepEqual(await failing(), []);
+      await ada("PATCH", path, { active: true });
+      assert.deepEqual(await failing(), [[made.endpoint.id, began]]);
+      await ada("POST", `${path}/test`);
+      assert.deepEqual(await failing(), []);
+      assert.equal((await ada("GET", path)).json.failingSince, null);
+    },
+  );
 });
 
 test("checks a URL with the same guard as the command, and returns its message", LIMIT, async (t) => {

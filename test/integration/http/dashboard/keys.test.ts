@@ -23,6 +23,26 @@ async function counted({ ada }: TwoTenants, requests: number): Promise<void> {
 }
 
 onEachEngine((open) => {
+  test("a key needs a project or an account of the person, and is found by its name", async (t) => {
+    const club = await startTwoTenants(t, { open });
+    const { ada, accountId, projectId, other } = club;
+    const { key } = await made(club, { name: "bot_1%", projectId: undefined, accountId });
+    assert.deepEqual([key.project, key.account], [null, { id: accountId, name: "club" }]);
+    for (const owner of [{}, { projectId, accountId }])
+      assert.equal((await ada("POST", "/keys", { name: "k", ...owner })).status, 400);
+    for (const owner of [{ accountId: other.accountId }, { projectId: other.projectId }])
+      assert.deepEqual((await ada("POST", "/keys", { name: "k", ...owner })).json, NOT_THERE);
+    const second = await made(club, { name: "The Bots" });
+    const found = async (name: string) =>
+      (await ada("GET", `/keys?name=${encodeURIComponent(name)}`)).json.keys.map((one: { name: string }) => one.name);
+    assert.deepEqual((await found("BOT")).toSorted(), ["The Bots", "bot_1%"]);
+    // No pattern of the database.
+    assert.deepEqual(await found("t_1%"), ["bot_1%"]);
+    assert.deepEqual(await found("%"), ["bot_1%"]);
+    assert.deepEqual(await found(second.key.prefix), ["The Bots"]);
+    assert.deepEqual(await found("none"), []);
+  });
+
   test("a new key is displayed once, works in the API, and cannot be read afterwards", async (t) => {
     const club = await startTwoTenants(t, { open });
     const { running, ada, accountId, projectId } = club;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { archiveProject, createProject } from "../../../../src/admin/projects.ts";
 import { playgroundKeyId } from "../../../../src/domain/key.ts";
 import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
 import { type Options, runPending, startHttp } from "../../../support/http/running.ts";
@@ -76,6 +77,44 @@ onEachEngine((open) => {
       ["c", "judge", "é", "\u0000", playgroundKeyId(accountId)],
     );
     assert.equal((await run()).status, 202);
+  });
+
+  test("a repeated run keeps the project while it is open, and names its original while that exists", async (t) => {
+    const { store, bob, submit, key, accountId } = await playing(t, open);
+    const project = await createProject(store, { name: "shop", accountId }, "test");
+    const theirs = await key({ project: "shop", account: "club" });
+    const mine = (await submit(undefined, { key: theirs })).json.id;
+    const again = async () => {
+      const { json } = await bob.ask({ method: "POST", path: `${SUBMISSIONS}/${mine}/again` });
+      return (await bob.ask({ path: `${SUBMISSIONS}/${json.id}` })).json;
+    };
+    const { row, originalId } = await again();
+    assert.deepEqual([row.project, row.key.name, originalId], [{ id: project.id, name: "shop" }, "playground", mine]);
+    await store.keys.revoke(
+      (await store.keys.list()).find(({ projectId }) => projectId === project.id)?.id ?? "",
+      "test",
+    );
+    await archiveProject(store, project.id, "test");
+    const late = await again();
+    assert.deepEqual([late.row.project, late.originalId], [null, mine]);
+    await runPending(store);
+    await store.retention.purge(Number.MAX_SAFE_INTEGER, 1);
+    assert.equal((await bob.ask({ path: `${SUBMISSIONS}/${late.row.id}` })).json.originalId, null);
+  });
+
+  test("stops a run of the account, once, with an entry in the audit trail", async (t) => {
+    const { store, bob, run, accountId, ask } = await playing(t, open);
+    const { id } = (await run()).json;
+    const eve = await signedIn({ store, ask }, "eve@example.com", []);
+    const cancel = (who: typeof bob) => who.ask({ method: "POST", path: `${SUBMISSIONS}/${id}/cancel` });
+    await store.submissions.claim("w", 60_000);
+    assert.equal((await cancel(eve)).status, 404);
+    assert.deepEqual((await cancel(bob)).json, { cancelled: true });
+    assert.deepEqual((await cancel(bob)).json, { cancelled: false });
+    const { row, live } = (await bob.ask({ path: `${SUBMISSIONS}/${id}` })).json;
+    assert.deepEqual([row.status, row.verdict, row.cause, live], ["error", "IE", "cancelled", true]);
+    const [entry] = await store.audit.list({ max: 1, accountIds: [accountId] });
+    assert.deepEqual([entry?.actor, entry?.action, entry?.subject], [bob.email, "submission.cancel", id]);
   });
 });
 

@@ -10,7 +10,7 @@ test("without a cookie there is no person, and an empty service is reported", as
   const running = await startHttp(t);
   const { status, json } = await running.ask({ path: SESSION, key: null });
   assert.equal(status, 200);
-  assert.deepEqual(json, { person: null, empty: true, provider: null, version: json.version });
+  assert.deepEqual(json, { person: null, empty: true, provider: null, version: json.version, authority: null });
   await signedIn(running, "ada@example.com", "administrator");
   assert.equal((await running.ask({ path: SESSION, key: null })).json.empty, false);
 });
@@ -32,6 +32,13 @@ test("a session returns its person, and signing out ends it", async (t) => {
   assert.equal(out.status, 204);
   assert.deepEqual(out.headers["set-cookie"], ["__Host-assay=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0"]);
   assert.equal((await ask({ path: SESSION })).json.person, null);
+});
+
+test("the service's own authority is for people with a session", async (t) => {
+  const running = await startHttp(t, { ownAuthority: true });
+  const { ask } = await signedIn(running, "ada@example.com", "administrator");
+  assert.equal((await ask({ path: SESSION })).json.authority, running.caPath);
+  assert.equal((await running.ask({ path: SESSION, key: null })).json.authority, null);
 });
 
 test("an unknown person gets the same response as a wrong password", async (t) => {

@@ -5,8 +5,9 @@ import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
 import { startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
+import { SAMPLES } from "../../../support/store/samples.ts";
 import { onEachEngine } from "../../../support/store/temporary.ts";
-import { signalled } from "../../../support/verdict/reports.ts";
+import { report, signalled } from "../../../support/verdict/reports.ts";
 import { roomFor } from "../../../support/webhooks/project.ts";
 import { watch } from "./watching.ts";
 
@@ -91,6 +92,64 @@ onEachEngine((open) => {
     }
   });
 
+  test("a list has the cause of each end, for a program that does not compile, a cancelled one and a lost one", async (t) => {
+    const running = await startHttp(t, { open });
+    const { store, submit } = running;
+    const ada = await signedIn(running, "ada@example.com", "administrator");
+    const causes = async () =>
+      (await ada.ask({ path: SUBMISSIONS })).json.submissions.map(
+        ({ verdict, cause }: Record<string, string>) => `${verdict} ${cause}`,
+      );
+    await submit();
+    await runPending(store);
+    await submit({ language: "c", code: "int main(" });
+    await runPending(store, () => buildOutcome({ compile: report({ exitCode: 1 }) }));
+    const { id } = (await submit()).json;
+    await store.submissions.cancel(id, (await store.records.read(id, null))?.submission.accountId ?? "");
+    await submit();
+    assert.deepEqual(await causes(), ["null null", "IE cancelled", "RE compile_error", "AC normal_exit"]);
+    await store.submissions.claim("w", 60_000);
+    for (const attempts of [1, 2, 3]) {
+      await store.submissions.sweepAll();
+      assert.equal((await store.submissions.claim("w", 60_000)).length, attempts < 3 ? 1 : 0);
+    }
+    assert.equal((await causes())[0], "IE internal_error");
+  });
+
+  test("source, input and output are downloads with their exact bytes, also of a program that is one of its files", async (t) => {
+    const running = await startHttp(t, { open });
+    const { store, submit } = running;
+    const ada = await signedIn(running, "ada@example.com", "administrator");
+    const bytes = Buffer.from([0x00, 0xff, 0x0a]);
+    const files = { "lib/run.py": "print(2)\n" };
+    const { id } = (
+      await submit({ language: "python", entry: "lib/run.py", files, stdin_base64: bytes.toString("base64") })
+    ).json;
+    const get = (name: string) => ada.ask({ path: `${SUBMISSIONS}/${id}/files/${name}` });
+    assert.equal((await get("stdout")).status, 404);
+    await runPending(store, () => buildOutcome({ execute: report({ stdout: bytes, stderr: Buffer.from("<b>") }) }));
+    for (const [name, content, file] of [
+      ["source", Buffer.from("print(2)\n"), "run.py"],
+      ["stdin", bytes, `${id}-stdin.txt`],
+      ["stdout", bytes, `${id}-stdout.txt`],
+      ["stderr", Buffer.from("<b>"), `${id}-stderr.txt`],
+    ] as const) {
+      const { status, headers, text } = await get(name);
+      assert.deepEqual([status, text], [200, content.toString()]);
+      assert.equal(headers["content-length"], String(content.length));
+      assert.equal(headers["content-type"], "application/octet-stream");
+      assert.equal(headers["content-disposition"], `attachment; filename="${file}"`);
+    }
+    assert.equal((await get("record")).status, 404);
+    assert.equal(
+      (await (await signedIn(running, "eve@example.com", [])).ask({ path: `${SUBMISSIONS}/${id}/files/stdout` }))
+        .status,
+      404,
+    );
+    const { json } = await ada.ask({ path: `${SUBMISSIONS}/${id}` });
+    assert.deepEqual([json.source, json.code, json.live], ["lib/run.py", "print(2)\n", false]);
+  });
+
   test("a submission has all its details, and its record as a download", async (t) => {
     const running = await startHttp(t, { open });
     const { store, submit } = running;
@@ -110,16 +169,19 @@ onEachEngine((open) => {
           limits: { wallMs: 10_000, cpuMs: 4_000, stdoutBytes: 100, stderrBytes: 100 },
         },
       },
+      samples: SAMPLES,
     }));
     const { json } = await ada.ask({ path: `${SUBMISSIONS}/${id.toUpperCase()}` });
+    assert.deepEqual([before.samples, json.samples], [null, SAMPLES]);
+    assert.equal("samples" in json.record, false);
     assert.deepEqual([json.code, json.stdin, json.attempts, json.deliveries], ["x = 'é'", "in\n", 1, []]);
     assert.deepEqual(
       [json.explanation.title, json.record.result.verdict, json.row.verdict],
       ["Memory limit exceeded", "MLE", "MLE"],
     );
     assert.deepEqual(
-      json.timeline.map(({ name }: { name: string }) => name),
-      ["queued", "run", "teardown"],
+      json.timeline.map(({ step, phase }: { step: string; phase: string }) => `${step} ${phase}`),
+      ["queue wait", "execute whole", "execute teardown"],
     );
     assert.deepEqual(
       json.usage.filter(({ met }: { met: boolean }) => met).map(({ name }: { name: string }) => name),
@@ -170,7 +232,8 @@ test("a delivery has its attempts, without control characters", async (t) => {
   const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(1) });
   assert.ok(claim);
   const attempt = { atMs: 5, latencyMs: 7, status: 500, error: null, answer: Buffer.from("no\x1b[2J") };
-  await store.deliveries.recordAttempt(claim, attempt, { state: "failed" });
+  const headers = { sentHeaders: [["host", "example.com"]], answerHeaders: [["x-\u202e", "\x1b[31m"]] } as const;
+  await store.deliveries.recordAttempt(claim, { ...attempt, ...headers }, { state: "failed" });
   const ada = await signedIn(running, "ada@example.com", "administrator");
   const [delivery] = (await ada.ask({ path: `${SUBMISSIONS}/${id}` })).json.deliveries;
   const { createdAt: _, endedAt: __, ...rest } = delivery;
@@ -185,7 +248,11 @@ test("a delivery has its attempts, without control characters", async (t) => {
     nextAt: null,
     reason: null,
     attempts: [
-      { number: 1, at: "1970-01-01T00:00:00.005Z", latencyMs: 7, status: 500, error: null, answer: "no\ufffd[2J" },
+      {
+        ...{ number: 1, at: "1970-01-01T00:00:00.005Z", latencyMs: 7, status: 500, error: null, answer: "no\ufffd[2J" },
+        sentHeaders: [["host", "example.com"]],
+        answerHeaders: [["x-\ufffd", "\ufffd[31m"]],
+      },
     ],
   });
 });

@@ -1,0 +1,51 @@
+/** Characters of a stream that a page keeps. */
+const KEPT = 262_144;
+
+export interface Newest {
+  readonly text: string;
+  /** The number of its first line in the stream. */
+  readonly firstLine: number;
+  /** Whether earlier output was dropped. */
+  readonly isCut: boolean;
+}
+
+/** The newest output of a stream: a page must not grow with a program that never stops writing. */
+export class LiveText {
+  #parts: string[] = [];
+  #length = 0;
+  #firstLine = 1;
+  #isCut = false;
+
+  clear(): void {
+    this.#parts = [];
+    this.#length = 0;
+    this.#firstLine = 1;
+    this.#isCut = false;
+  }
+
+  add(text: string): void {
+    this.#parts.push(text);
+    this.#length += text.length;
+    // In steps, so that not every addition copies everything.
+    if (this.#length > 2 * KEPT) this.#shorten();
+  }
+
+  newest(): Newest {
+    if (this.#length > KEPT) this.#shorten();
+    const text = this.#parts.join("");
+    this.#parts = [text];
+    return { text, firstLine: this.#firstLine, isCut: this.#isCut };
+  }
+
+  /** From the beginning of a line, unless that is too long. */
+  #shorten(): void {
+    const text = this.#parts.join("");
+    const most = text.length - KEPT;
+    const lineEnd = text.indexOf("\n", most - 1);
+    const from = lineEnd === -1 || lineEnd - most > KEPT / 2 ? most : lineEnd + 1;
+    this.#firstLine += text.slice(0, from).split("\n").length - 1;
+    this.#isCut = true;
+    this.#parts = [text.slice(from)];
+    this.#length = text.length - from;
+  }
+}

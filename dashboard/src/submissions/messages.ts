@@ -1,0 +1,148 @@
+/** A message of a compiler or runtime about a line of the source. */
+export interface Message {
+  /** Where the text names the line. */
+  readonly from: number;
+  readonly to: number;
+  readonly line: number;
+  readonly column: number | null;
+  readonly text: string;
+  /** A warning or note does not end a program. */
+  readonly isError: boolean;
+}
+
+/** Bounds, because the text is the program's own: the work is linear in it. */
+const MAX_MESSAGES = 100;
+const MAX_LINE = 2_000;
+const MAX_TEXT = 300;
+const MAX_READ = 1_048_576;
+/** Lines between a place and its message: code, carets, frames of libraries. */
+const NEAR = 40;
+
+/** An exception or panic, above or below its frames. */
+const THROWN =
+  /^(?:Exception in thread "[^"]{0,200}" |Caused by: |Uncaught )(.+)$|^([\w$.]*(?:Error|Exception|Interrupt|Iteration)\b.*|(?:panic|fatal error): .*)$/;
+/** Python shows an exception of the program itself by its name, whatever that is. */
+const NAMED = /^[A-Za-z_][\w.]*(?:: .*)?$/;
+/** rustc has the message above the place. */
+const HEADLINE = /^(error|warning)(?:\[\w{1,20}\])?: .*/;
+const UNDEFINED = /^mold: error: undefined symbol: ([A-Za-z_]\w*)/;
+
+/**
+ * The messages about a source file in their order: of gcc, clang and mold, go, rustc, javac, tsc and node. A traceback is one
+ * message, about its innermost frame in the source.
+ * @param source its path in /box, as in the messages. @param code its text, in which a linker's symbols are looked up.
+ */
+export function findMessages(text: string, source: string, code: string): readonly Message[] {
+  const read = text.slice(0, MAX_READ);
+  const place = placeIn(source);
+  const lines = linesOf(read);
+  let uses: ReadonlyMap<string, number> | undefined;
+  const found: (Message & { readonly thrownAt: number | null })[] = [];
+  for (const [at, { start, line }] of lines.entries()) {
+    if (found.length >= MAX_MESSAGES) break;
+    if (line.length > MAX_LINE) continue;
+    const symbol = UNDEFINED.exec(line)?.[1];
+    const match = symbol === undefined ? place.exec(line) : null;
+    if (symbol !== undefined) {
+      uses ??= lastLines(code);
+      const where = { from: start, to: start + line.length, line: uses.get(symbol) ?? 0, column: null };
+      if (where.line > 0) found.push({ ...where, text: line, isError: true, thrownAt: null });
+    }
+    if (!match?.groups) continue;
+    const { py, ts, tsColumn, row, column } = match.groups;
+    const from = start + match.index;
+    const where = {
+      ...{ from, to: from + match[0].length, line: Number(py ?? ts ?? row) },
+      column: tsColumn || column ? Number(tsColumn ?? column) : null,
+    };
+    const { words, isError, thrownAt = null } = wordsAbout(lines, at, line.slice(match.index + match[0].length), !!py);
+    const other = thrownAt === null ? -1 : found.findIndex((one) => one.thrownAt === thrownAt);
+    // Python has the innermost frame last, the others have it first.
+    if (other !== -1 && !py) continue;
+    if (other !== -1) found.splice(other, 1);
+    found.push({ ...where, text: words.slice(0, MAX_TEXT), isError, thrownAt });
+  }
+  return found.map(({ thrownAt: _, ...message }) => message);
+}
+
+/** The message that says why: the first error of a compiler, and the last of a program, which ended it. */
+export function decisive(messages: readonly Message[], ofCompiler: boolean): Message | undefined {
+  const errors = messages.filter(({ isError }) => isError);
+  return ofCompiler ? errors[0] : errors.at(-1);
+}
+
+function placeIn(source: string): RegExp {
+  const name = source.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const places = [
+    '", line (?<py>[1-9]\\d{0,6})',
+    "\\((?<ts>[1-9]\\d{0,6}),(?<tsColumn>\\d{1,7})\\)",
+    ":(?<row>[1-9]\\d{0,6})(?::(?<column>\\d{1,7}))?",
+  ];
+  return new RegExp(`(?<![\\w./-])(?:/box/|\\./)?${name}(?:${places.join("|")})(?!\\d)`);
+}
+
+interface Line {
+  readonly start: number;
+  readonly line: string;
+}
+
+function linesOf(text: string): readonly Line[] {
+  let start = 0;
+  return text.split("\n").map((line) => {
+    const one = { start, line };
+    start += line.length + 1;
+    return one;
+  });
+}
+
+interface Words {
+  readonly words: string;
+  readonly isError: boolean;
+  /** The line of the exception, for the frames of one traceback. */
+  readonly thrownAt?: number;
+}
+
+/** @param rest of the line, after the place. */
+function wordsAbout(lines: readonly Line[], at: number, rest: string, isPython: boolean): Words {
+  const line = lines[at]?.line ?? "";
+  const own = rest.replace(/^\s*[-:]?\s*/, "");
+  const isFrame = isPython || /^\s+at |^\t\S*\/|^ *--> /.test(line);
+  if (!isFrame && own !== "") {
+    const [, kind = "error"] = /^(?:fatal )?(error|warning|note|info)\b/.exec(own) ?? [];
+    return { words: own, isError: kind === "error" };
+  }
+  if (/\bpanicked at /.test(line)) return { words: textAt(lines, at + 1).trim() || line, isError: true };
+  return (isPython ? null : above(lines, at)) ?? below(lines, at, isPython) ?? { words: line.trim(), isError: true };
+}
+
+function above(lines: readonly Line[], at: number): Words | null {
+  for (let back = at - 1; back >= Math.max(0, at - NEAR); back--) {
+    const line = textAt(lines, back);
+    const [headline, kind] = HEADLINE.exec(line) ?? [];
+    if (headline !== undefined) return { words: headline, isError: kind === "error" };
+    const [, words = undefined, other = undefined] = THROWN.exec(line) ?? [];
+    if (words ?? other) return { words: words ?? other ?? "", isError: true, thrownAt: back };
+  }
+  return null;
+}
+
+function below(lines: readonly Line[], at: number, isPython: boolean): Words | null {
+  for (let next = at + 1; next < Math.min(lines.length, at + NEAR); next++) {
+    const line = textAt(lines, next);
+    const [, words = undefined, other = undefined] = THROWN.exec(line) ?? [];
+    if (words ?? other) return { words: words ?? other ?? "", isError: true, thrownAt: next };
+    if (isPython && NAMED.test(line)) return { words: line, isError: true, thrownAt: next };
+  }
+  return null;
+}
+
+/** Empty for a line that is too long to be read. */
+function textAt(lines: readonly Line[], at: number): string {
+  const { line = "" } = lines[at] ?? {};
+  return line.length > MAX_LINE ? "" : line;
+}
+
+/** The last line with each word, which calls it: the first can declare it. */
+function lastLines(code: string): ReadonlyMap<string, number> {
+  return new Map(code.split("\n").flatMap((line, at) => line.split(/\W+/).map((word) => [word, at + 1] as const)));
+}

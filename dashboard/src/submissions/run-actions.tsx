@@ -1,0 +1,85 @@
+import { Button } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { change } from "../api.ts";
+import { copy } from "../pieces/copyable.tsx";
+import { toast } from "../pieces/toaster.tsx";
+import { useAction } from "../pieces/use-action.ts";
+import { isOpen } from "./watched.ts";
+
+interface Props {
+  readonly of: SubmissionDetail;
+  readonly place: "page" | "panel" | "playground";
+}
+
+/** Stop while it runs; afterwards run again and open elsewhere. */
+export function RunActions({ of: detail, place }: Props) {
+  const { id, account } = detail.row;
+  const navigate = useNavigate();
+  const stop = useAction(() => change.cancelSubmission(id));
+  const again = useMutation({
+    mutationFn: () => change.again(id),
+    onSuccess: (accepted) => {
+      toast("Started again as this new submission.");
+      return navigate({ to: "/submissions/$id", params: { id: accepted.id } });
+    },
+    onError: ({ message }) => toast(`Not run again: ${message}.`, "bad"),
+  });
+  if (place === "playground")
+    return (
+      <>
+        {isOpen(detail) && <Stop action={stop} />}
+        <Button
+          variant="default"
+          size="compact-sm"
+          title={`Visible to members of ${account.name}`}
+          onClick={() => copy(`${window.location.origin}/dashboard/submissions/${id}`, "link to the submission")}
+        >
+          Share
+        </Button>
+        <Button
+          renderRoot={(props) => <Link to="/submissions/$id" params={{ id }} {...props} />}
+          variant="default"
+          size="compact-sm"
+        >
+          Open page
+        </Button>
+      </>
+    );
+  return (
+    <>
+      {isOpen(detail) ? (
+        <Stop action={stop} />
+      ) : (
+        <Button variant="default" size="compact-sm" loading={again.isPending} onClick={() => again.mutate()}>
+          Run again
+        </Button>
+      )}
+      <Button
+        renderRoot={(props) => <Link to="/playground" search={{ from: id }} {...props} />}
+        variant="default"
+        size="compact-sm"
+      >
+        Open in the playground
+      </Button>
+      {place === "panel" && (
+        <Button
+          renderRoot={(props) => <Link to="/submissions/$id" params={{ id }} {...props} />}
+          variant="default"
+          size="compact-sm"
+        >
+          Open page
+        </Button>
+      )}
+    </>
+  );
+}
+
+function Stop({ action }: { action: { readonly isPending: boolean; readonly mutate: () => void } }) {
+  return (
+    <Button variant="default" color="red" size="compact-sm" loading={action.isPending} onClick={() => action.mutate()}>
+      Stop
+    </Button>
+  );
+}

@@ -1,0 +1,149 @@
+import { SegmentedControl } from "@mantine/core";
+import { useMemo, useState } from "react";
+import type { RUN_FILES, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { API } from "../api.ts";
+import { Viewer } from "../editor/viewer.tsx";
+import { size } from "../pieces/words.ts";
+import type { Message } from "./messages.ts";
+import { NOTES } from "./notes.ts";
+import css from "./run-view.module.css";
+import { isOpen, type Live } from "./watched.ts";
+
+type Stream = "stdout" | "stderr";
+
+interface Props {
+  readonly of: SubmissionDetail;
+  readonly live: Live;
+  /** In standard error. */
+  readonly messages: readonly Message[];
+  /** The line of the source to look at. */
+  readonly chosen: { readonly line: number } | null;
+  readonly hasSource: boolean;
+  readonly onLine: (line: number) => void;
+}
+
+/** The program on the left, what it wrote on the right. */
+export function RunPanes({ hasSource, ...props }: Props) {
+  return (
+    <div className={css.panes} data-alone={!hasSource || undefined}>
+      {hasSource && <Program of={props.of} messages={props.messages} chosen={props.chosen} />}
+      <Written {...props} />
+    </div>
+  );
+}
+
+function Program({ of: { row, source, code, stdin }, messages, chosen }: Pick<Props, "of" | "messages" | "chosen">) {
+  const [shown, setShown] = useState<"source" | "stdin">("source");
+  const marked = useMemo(() => messages.filter(({ isError }) => isError).map(({ line }) => line), [messages]);
+  const head = (
+    <SegmentedControl
+      size="xs"
+      aria-label="Program"
+      value={shown}
+      onChange={(next) => setShown(next === "stdin" ? "stdin" : "source")}
+      data={[
+        { value: "source", label: source },
+        { value: "stdin", label: `stdin ${size(bytesOf(stdin))}` },
+      ]}
+    />
+  );
+  const isSource = shown === "source";
+  const text = isSource ? code : stdin;
+  const label = isSource ? "Source of the program" : "Standard input";
+  if (text === "") return <Nothing head={head} text={isSource ? "The source is empty." : "No input."} />;
+  const marks = isSource ? { language: row.language, marked, chosen } : {};
+  return <Viewer key={shown} head={head} label={label} text={text} download={fileOf(row.id, shown)} {...marks} />;
+}
+
+function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource" | "chosen">) {
+  const { row, record, cut, live: isStreamed, run } = detail;
+  const { integrity } = record.output;
+  const open = isOpen(detail);
+  const ofCompiler = record.result.cause?.startsWith("compile_") ?? false;
+  const texts = {
+    stdout: open ? live.stdout.text : (record.output.stdout ?? ""),
+    stderr: open ? live.stderr.text : (record.output.stderr ?? ""),
+  };
+  const [wanted, want] = useState<Stream>();
+  const isFailure = !open && record.result.verdict !== "AC";
+  const shown =
+    ofCompiler ||
+    (wanted ?? (texts.stderr !== "" && (isFailure || texts.stdout === "") ? "stderr" : "stdout")) === "stderr"
+      ? "stderr"
+      : "stdout";
+  const names = { stdout: "Standard output", stderr: ofCompiler ? "Messages of the compiler" : "Standard error" };
+  const isCut = integrity === "truncated_by_judge_limit";
+  const streams: readonly Stream[] = ofCompiler ? ["stderr"] : ["stdout", "stderr"];
+  const head = (
+    <SegmentedControl
+      size="xs"
+      aria-label="Output"
+      value={shown}
+      onChange={(next) => want(next === "stderr" ? "stderr" : "stdout")}
+      data={streams.map((stream) => ({
+        value: stream,
+        label: `${ofCompiler ? "compiler" : stream} ${size(bytesOf(texts[stream]))}${cut?.includes(stream) ? ", cut off" : ""}`,
+      }))}
+    />
+  );
+  const links = useMemo(() => messages.map(({ from, to, line }) => ({ from, to, line })), [messages]);
+  const text = texts[shown];
+  const notes = [
+    isCut && (cut === null || cut.includes(shown)) && NOTES.truncated_by_judge_limit,
+    !open && !isCut && text !== "" && integrity !== null && NOTES[integrity],
+    open && live[shown].isCut && "Earlier output is left out here; the record will have all of it, up to its limit.",
+    open && !isStreamed && (run ? NOT_OF_TESTS : NOT_STREAMED),
+  ].filter(Boolean);
+  const below = notes.map((note) => (
+    <p key={String(note)} className={css.note}>
+      {note === NOT_STREAMED ? (
+        <>
+          This run does not send its output while it runs. A request asks for it with <code>"stream": true</code>.
+        </>
+      ) : (
+        note
+      )}
+    </p>
+  ));
+  const nothing = open ? "No output yet." : integrity === null ? "No output was stored." : "No output.";
+  return (
+    <div className={css.pane}>
+      {text === "" ? (
+        <Nothing head={head} text={nothing} />
+      ) : (
+        <Viewer
+          key={`${shown} ${open}`}
+          head={head}
+          label={names[shown]}
+          text={text}
+          isLive={open}
+          firstLine={open ? live[shown].firstLine : 1}
+          download={open ? null : fileOf(row.id, shown)}
+          links={shown === "stderr" && !open ? links : []}
+          onLine={onLine}
+        />
+      )}
+      {below}
+    </div>
+  );
+}
+
+const NOT_STREAMED = "not streamed";
+const NOT_OF_TESTS = "Runs of a judgement have their output once they have ended.";
+
+function Nothing({ head, text }: { head: React.ReactNode; text: string }) {
+  return (
+    <div>
+      <div className={css.paneHead}>{head}</div>
+      <p className={css.nothing}>{text}</p>
+    </div>
+  );
+}
+
+function fileOf(id: string, name: (typeof RUN_FILES)[number]): string {
+  return `${API}/submissions/${id}/files/${name}`;
+}
+
+function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).length;
+}

@@ -1,0 +1,61 @@
+import { Button } from "@mantine/core";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { InlineCode } from "./inline-code.tsx";
+import type { Message } from "./messages.ts";
+import { PlainText } from "./output.tsx";
+import css from "./run-view.module.css";
+import { isOpen } from "./watched.ts";
+
+/** The verdicts by which the kernel or the supervisor ended the program, which then reports no line. */
+const ENDED_FROM_OUTSIDE = new Set(["TLE", "MLE", "PLE", "FSE", "SIG"]);
+
+interface Props {
+  readonly of: SubmissionDetail;
+  /** The message that says why. */
+  readonly decided: Message | undefined;
+  /** Number of other messages. */
+  readonly more: number;
+  readonly onLine: (line: number) => void;
+}
+
+/** Why it ended so, and on which line of the source. */
+export function RunReason({ of: detail, decided, more, onLine }: Props) {
+  const { explanation, record } = detail;
+  if (!explanation) {
+    const isRunning = detail.row.status === "running";
+    return <p className={css.reason}>{isRunning ? "Running in a sandbox." : "Accepted, waiting for a worker."}</p>;
+  }
+  const { verdict, error_message: message } = record.result;
+  return (
+    <div className={css.reason} data-open={isOpen(detail) || undefined}>
+      <p>
+        <InlineCode text={explanation.text} />
+      </p>
+      {message && !explanation.text.includes(message) && (
+        <p>
+          <code>
+            <PlainText text={message} />
+          </code>
+        </p>
+      )}
+      {decided && (
+        <p className={css.decided}>
+          <Button variant="light" color="red" size="compact-sm" onClick={() => onLine(decided.line)}>
+            Line {decided.line}
+          </Button>
+          <code>
+            <PlainText text={decided.text} />
+          </code>
+          {more > 0 && <span>and {more} more in its messages</span>}
+        </p>
+      )}
+      {!decided && verdict !== "AC" && verdict !== "IE" && (
+        <p className={css.soft}>
+          {ENDED_FROM_OUTSIDE.has(verdict ?? "")
+            ? "No line is known: the program was ended from outside, and wrote no message about one."
+            : "No line is known: the program wrote no message about one."}
+        </p>
+      )}
+    </div>
+  );
+}

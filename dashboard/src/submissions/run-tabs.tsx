@@ -1,0 +1,103 @@
+import { Tabs } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { asking } from "../api.ts";
+import { Empty } from "../pieces/query-boundary.tsx";
+import log from "../webhooks/delivery-log.module.css";
+import { OneDelivery } from "../webhooks/one-delivery.tsx";
+import { InlineCode } from "./inline-code.tsx";
+import { Proven } from "./proven.tsx";
+import { RawRecord } from "./raw-record.tsx";
+import css from "./run-view.module.css";
+
+interface Props {
+  readonly of: SubmissionDetail;
+  readonly isOpen: boolean;
+  readonly tab: string | undefined;
+  readonly onTab: ((tab: string) => void) | undefined;
+}
+
+/** The rest, one at a time. */
+export function RunTabs({ of: detail, isOpen, tab, onTab }: Props) {
+  const [own, setOwn] = useState<string>();
+  const { explanation, proofs, deliveries } = detail;
+  const tabs: readonly (readonly [name: string, title: string, content: () => ReactNode])[] = [
+    ...(explanation && explanation.whyNot.length > 0
+      ? [["why", "Why not…", () => <WhyNot of={explanation} />] as const]
+      : []),
+    ...(isOpen
+      ? []
+      : ([
+          ["evidence", "Evidence", () => <Proven of={proofs} />],
+          [
+            "deliveries",
+            deliveries.length === 0 ? "Deliveries" : `Deliveries (${deliveries.length})`,
+            () => <Deliveries of={detail} />,
+          ],
+        ] as const)),
+    ["record", "Raw record", () => <RawRecord of={detail} />],
+  ];
+  const wanted = tab ?? own;
+  const value = tabs.some(([name]) => name === wanted) ? wanted : tabs[0]?.[0];
+  return (
+    <Tabs
+      className={css.tabs}
+      value={value ?? null}
+      onChange={(next) => {
+        if (next === null) return;
+        setOwn(next);
+        onTab?.(next);
+      }}
+      keepMounted={false}
+    >
+      <Tabs.List aria-label="More about the run">
+        {tabs.map(([name, title]) => (
+          <Tabs.Tab key={name} value={name}>
+            {title}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {tabs.map(([name, , content]) => (
+        <Tabs.Panel key={name} value={name}>
+          {name === value && content()}
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  );
+}
+
+function WhyNot({ of: { whyNot } }: { of: NonNullable<SubmissionDetail["explanation"]> }) {
+  return (
+    <dl className={css.why}>
+      {whyNot.map(({ verdict, text }) => (
+        <div key={verdict}>
+          <dt>Why not {verdict}?</dt>
+          <dd>
+            <InlineCode text={text} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** The only part that changes after the end. */
+function Deliveries({ of: { row, deliveries } }: { of: SubmissionDetail }) {
+  const { data = deliveries } = useQuery({ ...asking.deliveriesOf(row.id), refetchInterval: 10_000 });
+  if (data.length === 0)
+    return (
+      <Empty title="No deliveries">
+        {row.project
+          ? "Its project had no webhook endpoint when the run ended."
+          : "The run belongs to no project, which would have webhook endpoints."}
+      </Empty>
+    );
+  return (
+    <ol className={log.log}>
+      {data.map((delivery) => (
+        <OneDelivery key={delivery.id} of={delivery} />
+      ))}
+    </ol>
+  );
+}

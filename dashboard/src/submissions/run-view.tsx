@@ -1,0 +1,137 @@
+import { useMemo, useState } from "react";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { readColours } from "../editor/ansi.ts";
+import { RowsWaiting } from "../pieces/data-table.tsx";
+import { Page } from "../pieces/page.tsx";
+import { QueryBoundary } from "../pieces/query-boundary.tsx";
+import { decisive, findMessages } from "./messages.ts";
+import { RunActions } from "./run-actions.tsx";
+import { RunFacts } from "./run-facts.tsx";
+import { RunPanes } from "./run-panes.tsx";
+import { RunReason } from "./run-reason.tsx";
+import { RunTabs } from "./run-tabs.tsx";
+import css from "./run-view.module.css";
+import { Timings } from "./timings.tsx";
+import { UsageCurve } from "./usage-curve.tsx";
+import { Used } from "./used.tsx";
+import { colourOf } from "./verdict.tsx";
+import { isOpen, type Live, useWatched } from "./watched.ts";
+
+interface Props {
+  readonly id: string;
+  /** `page`: with the heading of a page. `panel`: in a part of one. `playground`: beside the editor, so without its source. */
+  readonly place?: "page" | "panel" | "playground";
+  /** The open tab; without it, the view keeps its own. */
+  readonly tab?: string | undefined;
+  readonly onTab?: (tab: string) => void;
+  /** A message leads to this line of the source; for a place without the source. */
+  readonly onLine?: (line: number) => void;
+}
+
+/** One run: how it ended and why, its times and limits, source and output, evidence. */
+export function RunView({ id, place = "panel", ...rest }: Props) {
+  // The key resets the state when the submission changes.
+  return <OneRun key={id} id={id} place={place} {...rest} />;
+}
+
+function OneRun({ id, place = "panel", ...rest }: Props) {
+  const { query, live } = useWatched(id);
+  const { data } = query;
+  const now = data && live.status ? { ...data, row: { ...data.row, status: live.status } } : data;
+  const title = now ? titleOf(now) : "Submission";
+  const body = (
+    <QueryBoundary query={query} waiting={<RowsWaiting rows={14} />}>
+      {() => now && <Body of={now} live={live} place={place} {...rest} />}
+    </QueryBoundary>
+  );
+  const actions = now && <RunActions of={now} place={place} />;
+  const heading = (
+    <span className={css.title}>
+      {now && <Mark of={now} />}
+      {title}
+    </span>
+  );
+  return (
+    <div className={css.run}>
+      {place === "page" ? (
+        <Page title={title} heading={heading} actions={actions}>
+          {body}
+        </Page>
+      ) : (
+        <article aria-label="Run">
+          <div className={css.head}>
+            <h2>{heading}</h2>
+            {actions && <div className={css.actions}>{actions}</div>}
+          </div>
+          {body}
+        </article>
+      )}
+    </div>
+  );
+}
+
+function titleOf({ row, explanation }: SubmissionDetail): string {
+  if (explanation) return explanation.title;
+  return row.status === "running" ? "Running" : "Waiting in the queue";
+}
+
+/** The code of the verdict with its colour. */
+function Mark({ of: { row, record } }: { of: SubmissionDetail }) {
+  const { verdict, cause } = record.result;
+  if (verdict === null) return <span className={css.mark} data-status={row.status} />;
+  return (
+    <span className={css.verdict}>
+      <span className={css.mark} style={{ background: colourOf({ verdict, cause }) }} />
+      {verdict}
+    </span>
+  );
+}
+
+interface BodyProps extends Omit<Props, "id"> {
+  readonly of: SubmissionDetail;
+  readonly live: Live;
+}
+
+function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
+  const { record, source, code, timeline, usage, samples } = detail;
+  const { cause, verdict } = record.result;
+  const [chosen, choose] = useState<{ readonly line: number } | null>(null);
+  const { stderr } = record.output;
+  // Without the colours, as the viewer shows it: the places have to fit.
+  const messages = useMemo(() => findMessages(readColours(stderr ?? "").text, source, code), [stderr, source, code]);
+  const decided = verdict === "AC" ? undefined : decisive(messages, cause?.startsWith("compile_") ?? false);
+  const toLine = (line: number) => {
+    choose({ line });
+    onLine?.(line);
+  };
+  return (
+    <>
+      {/* Announced by screen readers when it changes. */}
+      <p role="status" className={css.unseen}>
+        {titleOf(detail)}
+      </p>
+      <RunFacts of={detail} />
+      <RunReason of={detail} decided={decided} more={messages.length - 1} onLine={toLine} />
+      <div className={css.measured}>
+        <section aria-label="Times">
+          <Timings of={timeline} />
+          {samples && <UsageCurve of={samples} />}
+        </section>
+        {usage.length > 0 && (
+          <section aria-label="Limits and usage">
+            <Used of={usage} />
+          </section>
+        )}
+      </div>
+      <RunPanes
+        of={detail}
+        live={live}
+        messages={messages}
+        chosen={chosen ?? (decided ? { line: decided.line } : null)}
+        hasSource={place !== "playground"}
+        onLine={toLine}
+      />
+      <RunTabs of={detail} isOpen={isOpen(detail)} tab={tab} onTab={onTab} />
+    </>
+  );
+}

@@ -1,0 +1,45 @@
+import type { Span } from "../../../src/http/dashboard/api/submissions.ts";
+
+/** Part of the axis that a long wait in the queue may take: the run has to be seen as well. */
+const QUEUE_SHARE = 0.3;
+
+export interface Bar {
+  readonly span: Span;
+  /** Percent of the axis. */
+  readonly from: number;
+  readonly width: number;
+  /** It begins before the axis. */
+  readonly isCut: boolean;
+}
+
+export interface Waterfall {
+  readonly bars: readonly Bar[];
+  /** Milliseconds since the start of the run, at percent of the axis. */
+  readonly ticks: readonly { readonly ms: number; readonly at: number }[];
+}
+
+/** The layout of the spans on an axis whose zero is the start of the run. */
+export function layOut(spans: readonly Span[]): Waterfall {
+  const queued = spans.find(({ step }) => step === "queue")?.ms ?? 0;
+  const last = spans.at(-1);
+  const after = last ? Math.max(last.startMs + last.ms - queued, 0) : 0;
+  const before = after > 0 ? Math.min(queued, (after * QUEUE_SHARE) / (1 - QUEUE_SHARE)) : queued;
+  const whole = Math.max(before + after, 0.001);
+  const percent = (ms: number) => (100 * (ms + before)) / whole;
+  const bars = spans.map((span) => {
+    const begin = span.startMs - queued;
+    const from = Math.max(percent(begin), 0);
+    return { span, from, width: percent(begin + span.ms) - from, isCut: begin < -before };
+  });
+  return { bars, ticks: ticksOf(-before, after).map((ms) => ({ ms, at: percent(ms) })) };
+}
+
+/** Round values between the ends: three to six. */
+function ticksOf(from: number, to: number): readonly number[] {
+  const rough = Math.max(to - from, 0.001) / 5;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = ([1, 2, 5, 10].find((each) => each * power >= rough) ?? 10) * power;
+  const first = Math.ceil(from / step);
+  const last = Math.floor(to / step + 1e-9);
+  return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(6)));
+}

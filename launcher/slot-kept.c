@@ -1,0 +1,59 @@
+/* Files that a slot keeps for later steps, so that a client sends those of a program once for many inputs. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+
+#include "slot-parts.h"
+
+static size_t total(const struct request *r)
+{
+	size_t bytes = 0;
+	for (unsigned i = 0; i < r->files; i++)
+		bytes += r->file_name[i].size + r->file_data[i].size;
+	return bytes;
+}
+
+static struct bytes copy(uint8_t **to, struct bytes from)
+{
+	struct bytes copied = {*to, from.size};
+	if (from.size)
+		memcpy(*to, from.data, from.size);
+	*to += from.size;
+	return copied;
+}
+
+static int keep(struct kept *k, const struct request *r)
+{
+	if (k->area)
+		munmap(k->area, k->size);
+	k->files = 0;
+	k->size = total(r);
+	k->area = mmap(NULL, k->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (k->area == MAP_FAILED)
+		k->area = NULL;
+	/* No process of a box has the files of other programs in its memory, not even before its exec. */
+	if (!k->area || madvise(k->area, k->size, MADV_DONTFORK) < 0)
+		return -1;
+	uint8_t *to = k->area;
+	for (; k->files < r->files; k->files++) {
+		k->name[k->files] = copy(&to, r->file_name[k->files]);
+		k->data[k->files] = copy(&to, r->file_data[k->files]);
+	}
+	return 0;
+}
+
+const char *kept_files(struct service *v, struct request *r)
+{
+	uint64_t place = r->number[KEY_KEEP_FILES];
+	if (!place)
+		return NULL;
+	struct kept *k = &v->kept[place - 1];
+	if (r->files)
+		return keep(k, r) < 0 ? "out of memory" : NULL;
+	if (!k->files)
+		return "nothing is kept there";
+	r->files = k->files;
+	memcpy(r->file_name, k->name, sizeof k->name);
+	memcpy(r->file_data, k->data, sizeof k->data);
+	return NULL;
+}

@@ -1,0 +1,39 @@
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { clientError } from "../../domain/error.ts";
+import type { ReadSubmission } from "../../store/history/types.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { sendBytes } from "../result.ts";
+import { RUN_FILES } from "./api/submissions.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { deliveriesOf, sourceName, sourceOf } from "./submission-detail.ts";
+import { findOwn, readOwn, SUBMISSIONS } from "./submissions.ts";
+
+const fileName = z.enum(RUN_FILES);
+
+/** Parts of a run: its deliveries, and downloads with the exact bytes, which the page has as text. */
+export function runPartRoutes(server: FastifyInstance, d: DashboardDependencies, answers: LongAnswers): void {
+  server.get(`${SUBMISSIONS}/:id/deliveries`, { config: { session: "member" } }, async (request) => {
+    const { id } = await findOwn(d.store, request);
+    return await deliveriesOf(d.store, id);
+  });
+
+  server.get(`${SUBMISSIONS}/:id/files/:name`, { config: { session: "member" } }, async (request, reply) => {
+    const name = fileName.safeParse((request.params as { name: string }).name).data;
+    if (!name) throw clientError("notFound", []);
+    const read = await readOwn(d.store, answers, request, reply);
+    const bytes = bytesOf(read, name);
+    if (!bytes) throw clientError("noOutput", []);
+    const { submission, program } = read;
+    // A path of a client has only letters, digits and . _ - + $.
+    const source = sourceName(program, submission.language, d.languages).split("/").at(-1);
+    const file = name === "source" ? source : `${submission.id}-${name}.txt`;
+    reply.header("content-disposition", `attachment; filename="${file}"`);
+    return sendBytes(answers, request, reply, bytes);
+  });
+}
+
+function bytesOf({ submission, program }: ReadSubmission, name: (typeof RUN_FILES)[number]): Buffer | undefined {
+  if (name === "source") return sourceOf(program);
+  return name === "stdin" ? program.stdin : submission.outcome?.output?.[name];
+}

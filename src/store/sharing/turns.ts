@@ -1,0 +1,67 @@
+import { sql, type Transaction } from "kysely";
+import type { Schema } from "../schema/schema.ts";
+
+type Trx = Transaction<Schema>;
+
+/** Part of a submission: its queue is the key's, which is one of the account's. */
+export interface Owner {
+  readonly keyId: string;
+  readonly accountId: string;
+}
+
+/** A key with running submissions. */
+export interface RunningKey extends Owner {
+  readonly amount: number;
+}
+
+/** Reads the few running submissions by their index: never the history of an account. */
+export async function countRunning(trx: Trx): Promise<RunningKey[]> {
+  const { rows } = await sql<{ key_id: string; account_id: string; amount: number | string }>`
+    select key_id, amount, (select account_id from api_keys where id = key_id) as account_id
+    from (select key_id, count(*) as amount from submissions where status = 'running' group by key_id) as counted`.execute(
+    trx,
+  );
+  return rows.map(({ key_id, account_id, amount }) => ({
+    keyId: key_id,
+    accountId: account_id,
+    amount: Number(amount),
+  }));
+}
+
+/** Keys and accounts with the lowest turns are served next. @param served in the order of service, the last one gets the highest. */
+export async function takeTurns(trx: Trx, served: readonly Owner[]): Promise<void> {
+  await setTurns(trx, "api_keys", namesOf(served, "keyId"), "highest");
+  await setTurns(trx, "accounts", namesOf(served, "accountId"), "highest");
+}
+
+/**
+ * Returns the turns of owners that were not served: they are next, unless they have other runs.
+ * @param released in the reverse order of service, so that the last one gets the lowest turn.
+ */
+export async function returnTurns(trx: Trx, released: readonly Owner[]): Promise<void> {
+  if (released.length === 0) return;
+  const running = await countRunning(trx);
+  for (const [table, name] of [
+    ["api_keys", "keyId"],
+    ["accounts", "accountId"],
+  ] as const) {
+    const others = new Set(namesOf(running, name));
+    const idle = namesOf(released, name).filter((id) => !others.has(id));
+    await setTurns(trx, table, idle, "lowest");
+  }
+}
+
+function namesOf(owners: readonly Owner[], name: keyof Owner): string[] {
+  return owners.map((owner) => owner[name]);
+}
+
+/** @param ids possibly repeated: the last place counts. */
+async function setTurns(trx: Trx, table: "api_keys" | "accounts", ids: readonly string[], end: "highest" | "lowest") {
+  const places = new Map(ids.map((id, at) => [id, at + 1]));
+  if (places.size === 0) return;
+  const cases = [...places].map(([id, place]) => sql`when ${id} then ${sql.lit(place)}`);
+  const [of, away] = end === "highest" ? [sql`max`, sql`+`] : [sql`min`, sql`-`];
+  await sql`update ${sql.table(table)}
+    set turn = (select ${of}(turn) from ${sql.table(table)}) ${away} case id ${sql.join(cases, sql` `)} end
+    where id in (${sql.join([...places.keys()])})`.execute(trx);
+}

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { startLauncher } from "../../support/launcher/launcher.ts";
+import { childrenOf, read } from "../../support/launcher/machine.ts";
+import { connected, run, step } from "./raw.ts";
+
+const MiB = 1 << 20;
+
+test("each step gets its own copy of files that a slot keeps, and no process of a box maps them", async (t) => {
+  const launcher = await startLauncher();
+  t.after(() => launcher.stop());
+  const raw = await connected(launcher.socket);
+  const size = 3 * MiB;
+  const file = (text: string) => [["FILE_NAME", "dir/file"] as const, ["FILE_DATA", text.padEnd(size)] as const];
+  const look = "cut -c1-5 dir/file; rm -f dir/file; echo other > dir/file";
+  const at = (place: number) => step(["/bin/sh", "-c", look], { KEEP_FILES: place });
+  for (let place = 1; place <= 4; place++) await run(raw, [...at(place), ...file(`file${place}`)]);
+  for (const place of [1, 4, 2, 2, 3]) assert.equal((await run(raw, at(place))).stdout, `file${place}\n`);
+  await run(raw, [...at(2), ...file("newer")]);
+  assert.equal((await run(raw, at(2))).stdout, "newer\n");
+  assert.equal((await run(raw, at(3))).stdout, "file3\n");
+  assert.equal((await run(raw, step(["/bin/ls", "-A", "/box"]))).stdout, "");
+  const [slot = 0] = childrenOf(launcher.pid);
+  const areasOf = (pid: number) => read(`/proc/${pid}/smaps`).split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m);
+  const kibOf = (area: string) => Number(/^Size: +(\d+) kB$/m.exec(area)?.[1]);
+  const kept = areasOf(slot).filter((area) => /^VmFlags:.* dc/m.test(area));
+  assert.equal(
+    kept.reduce((sum, area) => sum + kibOf(area), 0),
+    4 * (size / 1024 + 4),
+  );
+  const boxes = childrenOf(slot);
+  assert.ok(boxes.length > 0);
+  const places = new Set(kept.map((area) => area.split(" ")[0]));
+  for (const pid of boxes)
+    assert.deepEqual(
+      areasOf(pid).filter((area) => places.has(area.split(" ")[0])),
+      [],
+      `${pid}`,
+    );
+  raw.close();
+});

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { KeptPlaces } from "../../../src/sandbox/kept-places.ts";
+import { Entries, FrameReader } from "../../../src/sandbox/wire.ts";
+import { shell } from "../../support/sandbox/steps.ts";
+
+test("each list of files is sent once, and a fifth one replaces the least recently used", () => {
+  const places = new KeptPlaces();
+  const lists = Array.from({ length: 5 }, (_, at) => [{ name: `file${at}`, data: Buffer.alloc(0) }]);
+  const send = (at: number, repeats = true) => {
+    const frame = places.encode(shell("", { files: lists[at] ?? [], repeats }));
+    const [step] = new FrameReader().push(Buffer.concat(frame));
+    assert.ok(step);
+    const entries = new Entries(step);
+    return [entries.int("KEEP_FILES"), ...entries.texts("FILE_NAME")];
+  };
+  assert.deepEqual(send(0, false), [0, "file0"], "of a program that runs once");
+  const sent = [0, 1, 2, 3].map((at) => send(at));
+  assert.deepEqual(sent, [
+    [1, "file0"],
+    [2, "file1"],
+    [3, "file2"],
+    [4, "file3"],
+  ]);
+  const more = [0, 2, 4, 1, 0].map((at) => send(at));
+  assert.deepEqual(more, [[1], [3], [2, "file4"], [4, "file1"], [1]]);
+});
