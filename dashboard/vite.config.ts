@@ -1,9 +1,22 @@
 import { defineConfig } from "vite";
+import { fewerColours } from "./build/fewer-colours.ts";
 import { precompress } from "./build/precompress.ts";
+
+/** Without the grammars, of which a page needs one. */
+const EDITOR = /@codemirror\/(view|state|language|commands|search)\/|@lezer\/(common|highlight|lr)\//;
+const BASE =
+  /node_modules\/(react|react-dom|scheduler|clsx|@tanstack\/(query-core|react-query|react-store|store|react-router|router-core|history)|@mantine\/(hooks|core\/esm\/(core|utils)))\//;
+/** Menus and dialogs. */
+const OVERLAYS =
+  /@mantine\/core\/esm\/components\/(Menu|Popover|Tooltip|Modal|ModalBase|Drawer|Floating|Overlay)\/|@floating-ui\/|react-remove-scroll|src\/pieces\/(dialog|secret)\./;
+
+function isPiece(id: string): boolean {
+  return /src\/(pieces\/|session)|@mantine\//.test(id) && !OVERLAYS.test(id);
+}
 
 export default defineConfig({
   base: "/dashboard/",
-  plugins: [precompress()],
+  plugins: [fewerColours(), precompress()],
   build: {
     target: "es2024",
     emptyOutDir: true,
@@ -21,7 +34,15 @@ export default defineConfig({
       checks: { moduleLevelDirective: false, pluginTimings: false },
       output: {
         // One file for the code that pages share; otherwise a page would need thirty requests.
-        codeSplitting: { groups: [{ name: "pieces", test: /src\/pieces\/|@mantine\//, minShareCount: 2 }] },
+        codeSplitting: {
+          groups: [
+            { name: "codemirror", test: EDITOR, priority: 4 },
+            { name: "base", test: BASE, priority: 3 },
+            { name: "pieces", test: isPiece, minShareCount: 4, priority: 2 },
+            // Which pages load when they are opened.
+            { name: "overlays", test: OVERLAYS, priority: 1, minShareCount: 2 },
+          ],
+        },
       },
     },
   },

@@ -7,6 +7,7 @@
 #include "supervise-parts.h"
 
 enum { SLACK = 8 };
+_Static_assert(SAMPLES_MAX % 2 == 0, "halve() takes pairs");
 
 /* The part of the interval by which a sample may come early or late, to share a wake-up with another check. */
 static uint64_t slack(const struct samples *s)
@@ -64,7 +65,7 @@ void sample_if_due(struct watch *w, uint64_t now)
 	if (!s->interval_ns || now + slack(s) < s->next_ns)
 		return;
 	s->next_ns = now + s->interval_ns;
-	/* Nothing to show before the exec. A counter that cannot be read is an EVIDENCE_ERROR at the end. */
+	/* Before the exec there is nothing to show. A counter that cannot be read leaves a gap, which no verdict depends on. */
 	if (!from || now <= from || leaf_read(g, leaf, FACT_MEMORY_NOW, &memory) < 0 || leaf_read(g, leaf, FACT_CPU_USEC, &cpu) < 0)
 		return;
 	uint64_t base = w->box->base_cpu_usec;

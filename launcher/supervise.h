@@ -6,7 +6,7 @@
 
 enum kill_reason { KILL_NONE, KILL_WALL, KILL_CPU, KILL_OOM, KILL_CLIENT };
 
-/* Since the exec: time and CPU time; memory at that time. */
+/* Time and CPU time since the exec, and the highest memory use since the sample before. */
 struct sample {
 	uint64_t at_usec, cpu_usec, memory;
 };

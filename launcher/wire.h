@@ -20,7 +20,7 @@ enum {
 	FILE_PATH_MAX = 200,
 	KEPT_PLACES = 4,
 	PATH_PARTS_MAX = 8, /* components of the path of a file */
-	SAMPLES_MAX = 128, /* of a run; even */
+	SAMPLES_MAX = 128, /* of a run */
 	SAMPLE_BYTES = 24,
 };
 

@@ -63,9 +63,9 @@ async function copy(
       .executeTakeFirstOrThrow();
     await sql`
       insert into submissions (id, account_id, key_id, project_id, language, profile, status, attempts, fence,
-        created_at, started_at, completed_at, verdict)
+        created_at, started_at, completed_at, verdict, cause)
       ${turns} select ${uuid}, account_id, key_id, project_id, language, profile, status, attempts, fence,
-        created_at - ${past}, started_at - ${past}, completed_at - ${past}, verdict
+        created_at - ${past}, started_at - ${past}, completed_at - ${past}, verdict, cause
       from turns cross join submissions where seq <= ${newest} and completed_at is not null
       order by turns.turn desc, seq limit ${amount}`.execute(trx);
     // Each new row gets the program and the outcome of one template. All templates are of the same kind.

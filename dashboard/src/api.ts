@@ -11,6 +11,7 @@ import type {
   Replayed,
   Replays,
 } from "../../src/http/dashboard/api/endpoints.ts";
+import type { FirstSteps } from "../../src/http/dashboard/api/first-steps.ts";
 import type {
   Cancelled,
   Compared,
@@ -22,6 +23,7 @@ import type {
 } from "../../src/http/dashboard/api/judgements.ts";
 import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "../../src/http/dashboard/api/keys.ts";
 import type { Language } from "../../src/http/dashboard/api/languages.ts";
+import type { Total } from "../../src/http/dashboard/api/lists.ts";
 import type {
   Invitations,
   Link,
@@ -31,7 +33,7 @@ import type {
   NewInvitation,
 } from "../../src/http/dashboard/api/members.ts";
 import type { Node } from "../../src/http/dashboard/api/nodes.ts";
-import type { Health, Now, Overview, Window } from "../../src/http/dashboard/api/overview.ts";
+import type { Health, Now, Overview, Use } from "../../src/http/dashboard/api/overview.ts";
 import type { Problem } from "../../src/http/dashboard/api/problem.ts";
 import type { ImportedProblem, ProblemDetail, ProblemList } from "../../src/http/dashboard/api/problems.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "../../src/http/dashboard/api/projects.ts";
@@ -58,6 +60,8 @@ import type {
   SubmissionDetail,
   Submissions,
 } from "../../src/http/dashboard/api/submissions.ts";
+import { lost, seen } from "./connection.ts";
+import { known, remember } from "./known-answers.ts";
 
 /**
  * The client of the API and the only file with its paths: `asking` has the queries, cached by TanStack Query under path
@@ -79,6 +83,11 @@ export function isNotThere(error: unknown): boolean {
   return error instanceof Refusal && (error.status === 404 || error.status === 400);
 }
 
+/** Whether the service did not answer, which every page shows (shell/offline.tsx). */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof Refusal && error.status === 0;
+}
+
 export const API = "/dashboard/api";
 const UNREACHABLE = "the service is unreachable";
 
@@ -92,9 +101,13 @@ export const asking = {
       queryKey: ["/invitations/look", token],
       queryFn: () => send<Invitation>("POST", "/invitations/look", { token }),
     }),
-  overview: (window: Window, account?: string) => question<Overview>("/overview", { window, account }),
+  overview: (which: Parameters) => question<Overview>("/overview", which),
+  use: (which: Parameters) => question<Use>("/use", which),
+  latest: (which: Parameters) => question<Submissions>("/submissions", which),
+  firstSteps: (account?: string) => question<FirstSteps>("/first-steps", { account }),
   now: (account?: string) => question<Now>("/overview/now", { account }),
   health: () => question<Health>("/health"),
+  key: (id: string) => question<Key>(`/keys/${encodeURIComponent(id)}`),
   project: (id: string) => question<Project>(`/projects/${encodeURIComponent(id)}`),
   endpoint: (id: string) => question<Endpoint>(`/endpoints/${encodeURIComponent(id)}`),
   failing: () => question<Failing>("/endpoints/failing"),
@@ -121,6 +134,7 @@ export const asking = {
     }),
   deliveriesOf: (id: string) => question<readonly Delivery[]>(`/submissions/${encodeURIComponent(id)}/deliveries`),
   submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
+  total: (list: "/submissions" | "/judgements", search: Parameters) => question<Total>(`${list}/total`, search),
 };
 
 /** Number of options of a select: the maximum page size of the API. */
@@ -136,8 +150,8 @@ export const part = {
   endpoints: (project?: string, before?: string) => get<Endpoints>("/endpoints", { project, before }),
   deliveries: (endpoint: string, before?: string) => get<Deliveries>("/deliveries", { endpoint, before }),
   audit: (search: Parameters, before?: string) => get<Audit>("/audit", { ...search, before, limit: 100 }),
-  submissions: (search: Parameters, before?: string) =>
-    get<Submissions>("/submissions", { ...search, before, limit: 50 }),
+  submissions: (search: Parameters, before?: string, limit = 50) =>
+    get<Submissions>("/submissions", { ...search, before, limit }),
   judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before }),
   problems: (account?: string, before?: string, limit?: number) =>
     get<ProblemList>("/problems", { account, before, limit }),
@@ -190,8 +204,24 @@ function question<T>(path: string, parameters: Parameters = {}) {
   });
 }
 
-function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
-  return fetched<T>(`${API}${path}${queryOf(parameters)}`, signal ? { signal } : {});
+/** An address of the API for links and streams. */
+export function addressOf(path: string, parameters: Parameters = {}): string {
+  return `${API}${path}${queryOf(parameters)}`;
+}
+
+async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+  const address = addressOf(path, parameters);
+  const before = known(address);
+  const response = await reached(address, {
+    ...(signal && { signal }),
+    ...(before && { headers: { "if-none-match": before.tag } }),
+  });
+  const isKnown = response.status === 304 && before !== undefined;
+  const text = isKnown ? "" : await textOf(response);
+  const data = isKnown ? (before.data as T) : answered<T>(response.status, text);
+  const tag = response.headers.get("etag");
+  if (tag) remember(address, isKnown ? before : { tag, data, length: text.length });
+  return data;
 }
 
 function queryOf(parameters: Parameters): string {
@@ -207,11 +237,29 @@ function send<T>(method: string, path: string, body: unknown = {}): Promise<T> {
 }
 
 async function fetched<T>(path: string, init: RequestInit): Promise<T> {
-  const answer = await fetch(path, init).catch((error: Error) => {
-    if (error.name === "AbortError") throw error;
-    throw new Refusal(0, UNREACHABLE);
-  });
-  return answered<T>(answer.status, await answer.text());
+  const answer = await reached(path, init);
+  return answered<T>(answer.status, await textOf(answer));
+}
+
+/** Statuses of a proxy without an answer of the service. */
+const NO_ANSWER = [502, 504];
+
+async function reached(path: string, init: RequestInit): Promise<Response> {
+  const answer = await fetch(path, init).catch(unanswered);
+  if (NO_ANSWER.includes(answer.status)) lost();
+  else seen();
+  return answer;
+}
+
+/** The connection can also be lost within the body. */
+function textOf(answer: Response): Promise<string> {
+  return answer.text().catch(unanswered);
+}
+
+function unanswered(error: Error): never {
+  if (error.name === "AbortError") throw error;
+  lost();
+  throw new Refusal(0, UNREACHABLE);
 }
 
 interface Progress {
@@ -225,7 +273,13 @@ interface Progress {
 function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): Promise<T> {
   const request = new XMLHttpRequest();
   const ended = new Promise<T>((resolve, reject) => {
-    request.onload = () => resolve(answered<T>(request.status, request.responseText));
+    request.onload = () => {
+      try {
+        resolve(answered<T>(request.status, request.responseText));
+      } catch (error) {
+        reject(error);
+      }
+    };
     request.onerror = () => reject(new Refusal(0, UNREACHABLE));
     request.onabort = () => reject(new Refusal(0, "the upload was cancelled"));
   });
@@ -237,7 +291,7 @@ function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): P
   return ended;
 }
 
-async function answered<T>(status: number, text: string): Promise<T> {
+function answered<T>(status: number, text: string): T {
   if (status >= 200 && status < 300) return (text === "" ? undefined : JSON.parse(text)) as T;
   throw new Refusal(status, refusalIn(text) ?? `the service returned status ${status}`);
 }

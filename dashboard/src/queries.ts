@@ -1,5 +1,6 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { asking, Refusal } from "./api.ts";
+import { watchConnection } from "./connection.ts";
 
 const SIGN_IN_NEEDED = 401;
 
@@ -8,7 +9,10 @@ export const queries: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: noticeEndOfSession }),
   mutationCache: new MutationCache({ onError: noticeEndOfSession }),
   defaultOptions: {
+    // The page shows that there is no connection; paused requests would only stay silent.
+    mutations: { networkMode: "always" },
     queries: {
+      networkMode: "always",
       staleTime: 10_000,
       // Client errors would repeat; other failures are retried once.
       retry: (failures, error) => failures < 1 && !(error instanceof Refusal && error.status > 0 && error.status < 500),
@@ -16,6 +20,12 @@ export const queries: QueryClient = new QueryClient({
     },
   },
 });
+
+watchConnection(
+  () => queries.query({ ...asking.session(), staleTime: 0, retry: false }),
+  // A list that follows a stream is updated by it.
+  () => void queries.invalidateQueries({ predicate: ({ meta }) => meta?.isFollowed !== true }),
+);
 
 function noticeEndOfSession(error: Error): void {
   const known = queries.getQueryData(asking.session().queryKey);

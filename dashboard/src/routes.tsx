@@ -7,10 +7,10 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { WINDOWS, type Window } from "../../src/http/dashboard/api/overview.ts";
 import { asking } from "./api.ts";
 import { AUDIT_SEARCHED, type AuditSearch } from "./audit/search.ts";
 import { signedIn } from "./kept.ts";
+import { overviewSearch } from "./overview/search.ts";
 import { Broken, NotFoundPage } from "./pieces/not-found-page.tsx";
 import { queries } from "./queries.ts";
 import { Shell } from "./shell/shell.tsx";
@@ -55,11 +55,7 @@ const page = <const P extends string>(path: P, component: ReturnType<typeof lazy
 const overview = createRoute({
   getParentRoute: () => inside,
   path: "/",
-  validateSearch: (search): { window?: Window; account?: string | undefined } => {
-    const { account } = texts(search, ["account"]);
-    const window = WINDOWS.find((each) => each === search.window);
-    return { ...(window && { window }), ...(account && { account }) };
-  },
+  validateSearch: overviewSearch,
   component: lazyRouteComponent(() => import("./overview/overview-page.tsx"), "OverviewPage"),
 });
 
@@ -73,7 +69,8 @@ const audit = createRoute({
 const submissions = createRoute({
   getParentRoute: () => inside,
   path: "/submissions",
-  validateSearch: (search): Search => texts(search, SEARCHED),
+  /** The filters, and the run next to the list. */
+  validateSearch: (search): Search & { open?: string | undefined } => texts(search, [...SEARCHED, "open"]),
   component: lazyRouteComponent(() => import("./submissions/submissions-page.tsx"), "SubmissionsPage"),
 });
 
@@ -149,6 +146,10 @@ const pages = [
     lazyRouteComponent(() => import("./projects/project-page.tsx"), "ProjectPage"),
   ),
   keys,
+  page(
+    "/keys/$id",
+    lazyRouteComponent(() => import("./keys/key-page.tsx"), "KeyPage"),
+  ),
   page(
     "/webhooks",
     lazyRouteComponent(() => import("./webhooks/webhooks-page.tsx"), "WebhooksPage"),

@@ -1,6 +1,6 @@
-import { createTheme, Menu, NativeSelect, Tooltip } from "@mantine/core";
+import { createTheme } from "@mantine/core";
 
-/** Defaults of components; colours and sizes are in theme.css. */
+/** Defaults of components, by name, so that menus are not loaded for them; colours and sizes are in theme.css. */
 export const theme = createTheme({
   primaryColor: "teal",
   defaultRadius: "sm",
@@ -8,10 +8,9 @@ export const theme = createTheme({
   respectReducedMotion: true,
   components: {
     // Inside the main landmark, as accessibility rules require; the focus placeholder is no valid child of a menu.
-    Menu: Menu.extend({
+    Menu: {
       defaultProps: { position: "bottom-end", withInitialFocusPlaceholder: false, portalProps: { target: "#main" } },
-    }),
-    NativeSelect: NativeSelect.extend({ defaultProps: { size: "sm" } }),
-    Tooltip: Tooltip.extend({ defaultProps: { events: { hover: true, focus: true, touch: true }, multiline: true } }),
+    },
+    NativeSelect: { defaultProps: { size: "sm" } },
   },
 });

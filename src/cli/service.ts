@@ -63,7 +63,7 @@ export async function startService(config: Config): Promise<Service> {
     throw new ConfigError("a service without a worker needs a PostgreSQL database, which it shares with workers");
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
-  const summariser = StatsAggregator.start({ store, log });
+  const summariser = StatsAggregator.start({ store, log, slots: () => engine.workers() });
   const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
   const stopping = new AbortController();
   const nodes = nodesOf(fleet, worker?.engine ?? null);

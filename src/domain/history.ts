@@ -1,3 +1,5 @@
+import type { Judgement } from "./outcome.ts";
+
 /**
  * Durations are stored as counts in fixed bins, so that counts of different times and accounts can be added. There are
  * six bins per power of ten: a percentile is the upper bound of its bin, at most 67 % too high.
@@ -6,7 +8,7 @@ const STEPS = [1, 1.5, 2, 3, 5, 7];
 const POWERS = [1, 10, 100, 1_000, 10_000, 100_000];
 
 /** Upper bounds in milliseconds. One more bin holds longer durations. */
-const BOUNDS = POWERS.flatMap((power) => STEPS.map((step) => Math.ceil(step * power))).concat(1_000_000);
+export const BOUNDS = POWERS.flatMap((power) => STEPS.map((step) => Math.ceil(step * power))).concat(1_000_000);
 
 /** Reported for the last bin, such as a run whose worker was lost repeatedly: twice the last bound. */
 const LONGEST_MS = 2_000_000;
@@ -37,4 +39,9 @@ export function percentiles(amounts: ReadonlyMap<number, number>): Percentiles |
     return LONGEST_MS;
   };
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
+}
+
+/** The verdict by which the history counts a run; CE for a program with a compile error, whose verdict is RE. */
+export function classOf({ verdict, cause }: Pick<Judgement, "verdict" | "cause">): string {
+  return cause === "compile_error" ? "CE" : verdict;
 }

@@ -5,6 +5,8 @@ import type { Store } from "../store/store.ts";
 export interface StatsAggregatorOptions {
   readonly store: Pick<Store, "history" | "onEnds">;
   readonly log: Logger;
+  /** Submissions that all workers together can run at once. */
+  readonly slots: () => number;
   /** Interval between checks for ended submissions; five seconds by default. */
   readonly everyMs?: number;
   /** Milliseconds since the epoch. */
@@ -12,6 +14,8 @@ export interface StatsAggregatorOptions {
 }
 
 const EVERY_MS = 5_000;
+/** Interval between samples of queue and slots, whose highest values are kept by minute. */
+const SAMPLE_MS = 15_000;
 /** Submissions per transaction. A transaction blocks the single writer of SQLite for some milliseconds. */
 const STEP = 256;
 /** Pause after each step, as a multiple of its duration. */
@@ -25,8 +29,8 @@ const MINUTES_KEPT_MS = 2 * DAY_MS;
 const HOURS_KEPT_MS = 31 * DAY_MS;
 
 /**
- * Aggregates ended submissions in the background and deletes aggregates that are too old for any chart. It works only after
- * a notification. Several services can do this on one database: the store serialises them and counts each submission once.
+ * Aggregates ended submissions and deliveries in the background, samples queue and slots, and deletes aggregates that are too
+ * old for any chart. Submissions are counted only after a notification; deliveries, which end without one, at each sample. Several services can do this on one database: the store serialises them and counts each submission once.
  */
 export class StatsAggregator {
   readonly #options: StatsAggregatorOptions;
@@ -36,6 +40,7 @@ export class StatsAggregator {
   /** True at the start, because an earlier process may have left uncounted submissions. */
   #happened = true;
   #shrunkAtMs = Number.NEGATIVE_INFINITY;
+  #sampledAtMs = Number.NEGATIVE_INFINITY;
 
   private constructor(options: StatsAggregatorOptions) {
     this.#options = options;
@@ -62,6 +67,7 @@ export class StatsAggregator {
     while (!signal.aborted) {
       try {
         if (this.#happened) await this.#count();
+        await this.#sample();
         await this.#shrink();
       } catch (error) {
         this.#happened = true;
@@ -73,9 +79,22 @@ export class StatsAggregator {
 
   async #count(): Promise<void> {
     this.#happened = false; // a later notification causes another pass
+    await this.#all(() => this.#options.store.history.count(STEP));
+  }
+
+  async #sample(): Promise<void> {
+    const { store, slots, now = Date.now } = this.#options;
+    const nowMs = now();
+    if (Math.abs(nowMs - this.#sampledAtMs) < SAMPLE_MS) return;
+    await store.history.sample(slots());
+    this.#sampledAtMs = nowMs;
+    await this.#all(() => store.history.countDeliveries(STEP));
+  }
+
+  async #all(count: () => Promise<number>): Promise<void> {
     for (let more = true; more && !this.#stopping.signal.aborted; ) {
       const started = performance.now();
-      more = (await this.#options.store.history.count(STEP)) === STEP;
+      more = (await count()) === STEP;
       if (more) await this.#rest((performance.now() - started) * REST);
     }
   }

@@ -65,6 +65,7 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   quotaExceeded: clientError("quotaExceeded", [], LATER),
   tooManyRequests: clientError("tooManyRequests", [], LATER),
   tooManyWatched: clientError("tooManyWatched", [], LATER),
+  tooManyExports: clientError("tooManyExports", [], LATER),
   tooManySignIns: clientError("tooManySignIns", [], LATER),
   headersTooLarge: clientError("headersTooLarge", []),
   internal: clientError("internal", []),

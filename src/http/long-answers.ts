@@ -57,7 +57,11 @@ export class LongAnswers {
   }
 
   /** Sends the pieces at the client's speed. */
-  sendPieces(owner: string, reply: FastifyReply, pieces: Iterable<string | Buffer>): FastifyReply {
+  sendPieces(
+    owner: string,
+    reply: FastifyReply,
+    pieces: Iterable<string | Buffer> | AsyncIterable<string | Buffer>,
+  ): FastifyReply {
     const passed = endSlowReader(reply.raw, this.#drain, () =>
       this.#meter.count("connectionsRefused", { limit: "reading" }),
     );
@@ -67,10 +71,10 @@ export class LongAnswers {
   /** The pieces, at most one per turn of the event loop. */
   async *paced<T extends string | Buffer>(
     owner: string,
-    pieces: Iterable<T>,
+    pieces: Iterable<T> | AsyncIterable<T>,
     passed?: (bytes: number) => void,
   ): AsyncGenerator<T> {
-    for (const piece of pieces) {
+    for await (const piece of pieces) {
       yield piece;
       passed?.(piece.length);
       await this.pace.turn(owner);

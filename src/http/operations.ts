@@ -70,6 +70,7 @@ export const DASHBOARD: readonly ErrorCode[] = [
   "noDashboard",
   "notPossible",
   "tooManySignIns",
+  "tooManyExports",
   "playgroundClosed",
 ];
 

@@ -47,17 +47,18 @@ export interface Watched {
 /** Counts the streams of each owner. */
 export class Watching {
   readonly #most: number;
+  readonly #error: "tooManyWatched" | "tooManyExports";
   readonly #owners = new Map<string, number>();
 
-  constructor(most: number) {
+  constructor(most: number, error: "tooManyWatched" | "tooManyExports" = "tooManyWatched") {
     this.#most = most;
+    this.#error = error;
   }
 
-  /** Until the response is closed. @throws ClientError tooManyWatched. */
+  /** Until the response is closed. @throws ClientError tooManyWatched or tooManyExports. */
   enter(owner: string, { raw }: FastifyReply): void {
     const others = this.#owners.get(owner) ?? 0;
-    if (others >= this.#most)
-      throw clientError("tooManyWatched", [], { headers: { "retry-after": String(RETRY_SECS) } });
+    if (others >= this.#most) throw clientError(this.#error, [], { headers: { "retry-after": String(RETRY_SECS) } });
     this.#owners.set(owner, others + 1);
     const leave = () => {
       const left = (this.#owners.get(owner) ?? 1) - 1;

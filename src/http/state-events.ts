@@ -21,8 +21,10 @@ export interface Followed {
   readonly subscribe: (listener: () => void) => () => void;
   /** Whether the client may still read it. */
   readonly isAllowed: () => Promise<boolean>;
-  /** The present state as JSON; undefined once it has been deleted. */
+  /** The present state as JSON; undefined once it has been deleted. Null is not sent. */
   readonly read: () => Promise<{ readonly isLast: boolean; readonly value: unknown } | undefined>;
+  /** An event that a script of a page receives, unlike a comment. Also sent in place of null. */
+  readonly heartbeat?: string;
 }
 
 /**
@@ -58,20 +60,25 @@ async function* states(request: FastifyRequest, followed: Followed, signal: Abor
   const unsubscribe = followed.subscribe(() => woken.resolve());
   const stop = () => woken.resolve();
   signal.addEventListener("abort", stop);
+  const { heartbeat } = followed;
   try {
     while (!signal.aborted) {
       woken = Promise.withResolvers(); // armed before the read, so that no change is missed
       if (!(await followed.isAllowed())) return;
       const state = await followed.read();
       if (!state) return;
-      yield `event: ${state.isLast ? "ended" : "state"}\ndata: `;
-      yield* jsonPieces(state.value);
-      yield "\n\n";
+      if (state.value === null) {
+        if (heartbeat) yield heartbeat;
+      } else {
+        yield `event: ${state.isLast ? "ended" : "state"}\ndata: `;
+        yield* jsonPieces(state.value);
+        yield "\n\n";
+      }
       if (state.isLast) return;
       await sleep(LEAST_MS, undefined, { signal }).catch(() => {});
       for (let checks = 1; !signal.aborted && !(await changed(woken.promise)); checks++) {
         if (!(await followed.isAllowed())) return;
-        if (checks % CHECKS === 0) yield ": alive\n\n";
+        if (checks % CHECKS === 0) yield heartbeat ?? ": alive\n\n";
       }
     }
   } catch (error) {

@@ -119,7 +119,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     retention: retentionStore(engine, transactions, now),
     records: recordStore(engine),
     judged: judgedStore(engine),
-    history: historyStore(engine, transactions),
+    history: historyStore(engine, transactions, now),
     live: liveStore(engine, transactions, wakeups),
     judgements: judgementStore(engine, transactions, wakeups, now),
     problems: problemStore(engine, transactions, now),

@@ -1,3 +1,4 @@
+import { memo } from "react";
 import type { Canvas } from "./plot.tsx";
 
 interface Props {
@@ -6,7 +7,7 @@ interface Props {
 }
 
 /** A stacked bar for each bucket. */
-export function Bars({ canvas: { x, y, step }, stacks }: Props) {
+export const Bars = memo(function Bars({ canvas: { x, y, step }, stacks }: Props) {
   const gap = step > 4 ? 1 : 0;
   return stacks.map((parts, index) => {
     let below = 0;
@@ -18,10 +19,17 @@ export function Bars({ canvas: { x, y, step }, stacks }: Props) {
           below += value;
           const height = from - y(below);
           return height > 0 ? (
-            <rect key={colour} x={x(index)} y={y(below)} width={step - gap} height={height} style={{ fill: colour }} />
+            <rect
+              key={colour}
+              x={x(index)}
+              y={y(below)}
+              width={Math.max(1, step - gap)}
+              height={height}
+              style={{ fill: colour }}
+            />
           ) : null;
         })}
       </g>
     );
   });
-}
+});

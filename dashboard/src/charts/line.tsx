@@ -1,14 +1,17 @@
+import { memo } from "react";
+import css from "./line.module.css";
 import type { Canvas } from "./plot.tsx";
 
 interface Props {
   readonly canvas: Canvas;
   readonly values: readonly (number | null)[];
   readonly colour: string;
-  readonly dashed?: boolean;
+  /** Lengths of dashes and gaps, so that lines differ without their colours. */
+  readonly dashes?: string | undefined;
 }
 
-/** A line with gaps where data is missing; a point for a single value. */
-export function Line({ canvas: { x, y, step }, values, colour, dashed }: Props) {
+/** A line with gaps where data is missing; a short one for a single value. Its border separates it from what is behind. */
+export const Line = memo(function Line({ canvas: { x, y, step }, values, colour, dashes }: Props) {
   const runs: [number, number][][] = [];
   const run: [number, number][] = [];
   for (const [index, value] of [...values, null].entries()) {
@@ -18,19 +21,20 @@ export function Line({ canvas: { x, y, step }, values, colour, dashed }: Props) 
   return runs.map((points) => {
     const [first] = points;
     if (!first) return null;
-    const key = first[0];
-    if (points.length === 1) return <circle key={key} cx={first[0]} cy={first[1]} r={2} style={{ fill: colour }} />;
-    const path = points.map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`).join(" ");
+    const [left, top] = first;
+    const ends: [number, number][] =
+      points.length > 1
+        ? points
+        : [
+            [left - step / 2, top],
+            [left + step / 2, top],
+          ];
+    const path = ends.map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`).join(" ");
     return (
-      <polyline
-        key={key}
-        points={path}
-        style={{ stroke: colour }}
-        fill="none"
-        strokeWidth={1.75}
-        strokeDasharray={dashed ? "4 3" : undefined}
-        strokeLinejoin="round"
-      />
+      <g key={left} className={css.line}>
+        <polyline className={css.border} points={path} />
+        <polyline points={path} style={{ stroke: colour }} strokeDasharray={dashes} />
+      </g>
     );
   });
-}
+});

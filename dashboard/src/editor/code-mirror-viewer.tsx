@@ -3,11 +3,12 @@ import { openSearchPanel, search, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { useEffect, useEffectEvent, useMemo, useRef } from "react";
-import { readColours } from "./ansi.ts";
 import css from "./editor.module.css";
 import { grammarOf } from "./grammars.ts";
+import { continueLines, lineNumber, originalText, shownLine, shownPosition } from "./long-lines.ts";
+import { lookAt, lookAtEnd } from "./look-at.ts";
 import { LOOKS } from "./looks.ts";
-import { COLOURING, CONTROLS, MARKS, NOTHING, show, shown } from "./shown.ts";
+import { COLOURING, MARKS, show, shown } from "./shown.ts";
 import type { ViewerProps } from "./viewer.tsx";
 
 /** Pixels from the end that still count as the end. */
@@ -24,7 +25,6 @@ const READ: Extension = [
   shown,
   COLOURING,
   MARKS,
-  CONTROLS,
   LOOKS,
 ];
 
@@ -40,11 +40,19 @@ export default function CodeMirrorViewer(props: ViewerProps) {
   const choose = useEffectEvent((line: number) => onLine?.(line));
   const followed = useEffectEvent((isAtEnd: boolean) => onFollow?.(isAtEnd));
   const isFollowing = useEffectEvent(() => follow === true);
-  const coloured = useMemo(() => (language === undefined ? readColours(text) : { ...NOTHING, text }), [text, language]);
+  const now = useMemo(() => {
+    const lines = continueLines(text.text);
+    const moved = (positions: readonly number[]) => positions.map((position) => shownPosition(lines, position));
+    const { styles, codes } = text;
+    return { lines, marks: { starts: moved(text.starts), styles, names: moved(text.names), codes } };
+  }, [text]);
+  const shownLines = useRef(now.lines);
+  shownLines.current = now.lines;
 
   useEffect(() => {
     const host = place.current;
     if (!host) return;
+    let before = { scrollTop: 0, length: 0 };
     const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
     const state = EditorState.create({
       extensions: [
@@ -60,12 +68,17 @@ export default function CodeMirrorViewer(props: ViewerProps) {
             choose(Number(link.dataset.line));
             return true;
           },
-          // Only a person scrolls upwards; text that grows below does not.
-          wheel: (_, { scrollDOM }) => followed(isAtEnd(scrollDOM)),
-          scroll: (_, { scrollDOM }) => {
+          scroll: (_, { scrollDOM, state: { doc } }) => {
+            const { scrollTop } = scrollDOM;
+            // Only a person scrolls upwards: a text that grows does not, and one that is replaced has another length.
             if (isAtEnd(scrollDOM)) followed(true);
+            else if (scrollTop < before.scrollTop && doc.length === before.length) followed(false);
+            before = { scrollTop, length: doc.length };
           },
         }),
+        EditorView.clipboardOutputFilter.of((_, { selection }) =>
+          selection.ranges.map(({ from, to }) => originalText(shownLines.current, from, to)).join("\n"),
+        ),
         READ,
       ],
     });
@@ -78,31 +91,50 @@ export default function CodeMirrorViewer(props: ViewerProps) {
   useEffect(() => {
     const editor = view.current;
     if (!editor) return;
-    const { text: next, starts, styles } = coloured;
+    const { lines, marks } = now;
+    const next = lines.text;
     const before = editor.state.doc;
     const isLonger = next.length >= before.length && next.startsWith(before.toString());
     const from = isLonger ? before.length : 0;
     editor.dispatch({
       changes: { from, to: before.length, insert: next.slice(from) },
-      effects: show.of({ starts, styles, links: links ?? [], marked: marked ?? [], chosen: chosen?.line ?? null }),
+      effects: show.of({
+        ...marks,
+        links: (links ?? []).map(({ from, to, line }) => ({
+          from: shownPosition(lines, from),
+          to: shownPosition(lines, to),
+          line,
+        })),
+        marked: (marked ?? []).map((line) => shownLine(lines, line)),
+        chosen: chosen ? shownLine(lines, chosen.line) : null,
+      }),
     });
-    if (isFollowing()) editor.dispatch({ effects: EditorView.scrollIntoView(editor.state.doc.length, { y: "end" }) });
-  }, [coloured, links, marked, chosen, label]);
+    // The heights of new lines are known after a measurement.
+    if (isFollowing()) editor.requestMeasure({ read: () => {}, write: (_, measured) => lookAtEnd(measured) });
+  }, [now, links, marked, chosen, label]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
   useEffect(() => {
-    const editor = view.current;
-    if (!editor || !chosen || chosen.line > editor.state.doc.lines) return;
-    const { from } = editor.state.doc.line(chosen.line);
-    editor.dispatch({ effects: EditorView.scrollIntoView(from, { y: "center" }) });
-  }, [chosen, label, coloured]);
+    if (chosen)
+      view.current?.requestMeasure({
+        read: () => {},
+        write: (_, editor) => lookAt(editor, { ...chosen, line: shownLine(now.lines, chosen.line) }),
+      });
+  }, [chosen, label, now]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
   useEffect(() => {
     view.current?.dispatch({
       effects: [
         wrapping.current.reconfigure(wrap ? EditorView.lineWrapping : []),
-        numbers.current.reconfigure(lineNumbers({ formatNumber: (line) => String(line + firstLine - 1) })),
+        numbers.current.reconfigure(
+          lineNumbers({
+            formatNumber: (shownAt) => {
+              const line = lineNumber(shownLines.current, shownAt);
+              return line === null ? "" : String(line + firstLine - 1);
+            },
+          }),
+        ),
       ],
     });
   }, [wrap, firstLine, label]);
@@ -112,8 +144,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
   }, [searching]);
 
   useEffect(() => {
-    if (follow && view.current)
-      view.current.dispatch({ effects: EditorView.scrollIntoView(view.current.state.doc.length, { y: "end" }) });
+    if (follow && view.current) lookAtEnd(view.current);
   }, [follow]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above

@@ -6,6 +6,7 @@ import { useEffect, useEffectEvent, useRef } from "react";
 import css from "./editor.module.css";
 import type { EditorProps } from "./editor.tsx";
 import { grammarOf } from "./grammars.ts";
+import { lookAt } from "./look-at.ts";
 import { LOOKS } from "./looks.ts";
 import { MARKS, NOTHING, show, shown } from "./shown.ts";
 
@@ -87,8 +88,7 @@ export default function CodeMirror({ text, language, label, readOnly, chosen = n
     if (!editor) return;
     const line = chosen && chosen.line <= editor.state.doc.lines ? chosen.line : null;
     editor.dispatch({ effects: show.of({ ...NOTHING, chosen: line }) });
-    if (line !== null)
-      editor.dispatch({ effects: EditorView.scrollIntoView(editor.state.doc.line(line).from, { y: "center" }) });
+    if (chosen) lookAt(editor, chosen);
   }, [chosen]);
 
   useEffect(() => {

@@ -1,5 +1,6 @@
 import { lazy, Suspense, useId } from "react";
 import css from "./editor.module.css";
+import type { Chosen } from "./look-at.ts";
 
 interface Props {
   readonly text: string;
@@ -7,8 +8,8 @@ interface Props {
   /** Label for screen readers. */
   readonly label: string;
   readonly readOnly?: boolean;
-  /** The line to scroll to and to mark: a new object scrolls again. */
-  readonly chosen?: { readonly line: number } | null;
+  /** A new object scrolls again. */
+  readonly chosen?: Chosen | null;
   readonly onChange?: (text: string) => void;
   /** Ctrl+Enter, or Cmd+Enter. */
   readonly onRun?: () => void;

@@ -1,20 +1,15 @@
 import { StateEffect, StateField } from "@codemirror/state";
-import {
-  Decoration,
-  type DecorationSet,
-  EditorView,
-  highlightSpecialChars,
-  ViewPlugin,
-  type ViewUpdate,
-} from "@codemirror/view";
-import { CONTROL, nameOf } from "../submissions/control-characters.ts";
+import { Decoration, type DecorationSet, EditorView, ViewPlugin, type ViewUpdate } from "@codemirror/view";
+import { nameOf } from "../submissions/control-characters.ts";
 import { styleAt, wordsOf } from "./ansi.ts";
 
 /** What a read-only text shows besides its characters. */
 export interface Shown {
-  /** As of `readColours`. */
+  /** As of `readOutput`. */
   readonly starts: readonly number[];
   readonly styles: readonly number[];
+  readonly names: readonly number[];
+  readonly codes: readonly number[];
   readonly links: readonly Link[];
   /** Lines with a message, from 1. */
   readonly marked: readonly number[];
@@ -29,7 +24,7 @@ export interface Link {
   readonly line: number;
 }
 
-export const NOTHING: Shown = { starts: [], styles: [], links: [], marked: [], chosen: null };
+export const NOTHING: Shown = { starts: [], styles: [], names: [], codes: [], links: [], marked: [], chosen: null };
 
 export const show = StateEffect.define<Shown>();
 
@@ -38,7 +33,7 @@ export const shown = StateField.define<Shown>({
   update: (value, { effects }) => effects.reduce((now, effect) => (effect.is(show) ? effect.value : now), value),
 });
 
-/** Of the visible part alone, however many colours the text has. */
+/** Colours and names of control characters, of the visible part alone, however many the text has. */
 export const COLOURING = ViewPlugin.fromClass(
   class {
     decorations: DecorationSet;
@@ -53,7 +48,7 @@ export const COLOURING = ViewPlugin.fromClass(
 );
 
 function colours({ state, visibleRanges }: EditorView): DecorationSet {
-  const { starts, styles } = state.field(shown);
+  const { starts, styles, names, codes } = state.field(shown);
   const ranges = visibleRanges.flatMap(({ from, to }) => {
     const found = [];
     for (let at = Math.max(0, styleAt(starts, from)); (starts[at] ?? to) < to; at++) {
@@ -62,9 +57,14 @@ function colours({ state, visibleRanges }: EditorView): DecorationSet {
       if (words.length > 0 && begin < end)
         found.push(Decoration.mark({ class: words.map((word) => `cm-${word}`).join(" ") }).range(begin, end));
     }
+    for (let at = Math.max(0, styleAt(names, from)); (names[at] ?? to) < to; at++) {
+      const { name, title } = nameOf(codes[at] ?? 0);
+      const [begin, end] = [Math.max(from, names[at] ?? 0), Math.min(to, (names[at] ?? 0) + name.length)];
+      if (begin < end) found.push(Decoration.mark({ class: "cm-control", attributes: { title } }).range(begin, end));
+    }
     return found;
   });
-  return Decoration.set(ranges);
+  return Decoration.set(ranges, true);
 }
 
 /** Lines with messages, and links to them. */
@@ -91,16 +91,3 @@ export const MARKS = EditorView.decorations.compute([shown, "doc"], (state) => {
 function changed({ startState, state }: ViewUpdate): boolean {
   return startState.field(shown) !== state.field(shown);
 }
-
-/** Control characters and those that turn text around, by name; without effect. */
-export const CONTROLS = highlightSpecialChars({
-  specialChars: CONTROL,
-  render: (code) => {
-    const span = document.createElement("span");
-    span.className = "cm-control";
-    const { name, title } = nameOf(code);
-    span.textContent = name;
-    span.title = title;
-    return span;
-  },
-});

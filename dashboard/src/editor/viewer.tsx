@@ -1,24 +1,26 @@
-import { ActionIcon, Tooltip } from "@mantine/core";
+import { ActionIcon } from "@mantine/core";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { copy } from "../pieces/copyable.tsx";
 import { Icon, type IconName } from "../pieces/icon.tsx";
 import css from "./editor.module.css";
+import type { Chosen } from "./look-at.ts";
+import type { Readable } from "./readable.ts";
 import type { Link } from "./shown.ts";
 
 interface Common {
-  readonly text: string;
+  readonly text: Readable;
   /** Label for screen readers, and the name in messages. */
   readonly label: string;
-  /** Of a program: its grammar. Undefined for output, which has the colours of a terminal instead. */
+  /** Of a program, for its grammar. */
   readonly language?: string;
   /** Number of the first line. */
   readonly firstLine?: number;
-  /** Places in the text without its colours. */
+  /** Places in the text as it is shown. */
   readonly links?: readonly Link[];
   /** Lines with a message. */
   readonly marked?: readonly number[];
-  /** The line to scroll to: a new object scrolls again. */
-  readonly chosen?: { readonly line: number } | null;
+  /** A new object scrolls again. */
+  readonly chosen?: Chosen | null;
   readonly onLine?: (line: number) => void;
 }
 
@@ -36,8 +38,8 @@ interface Props extends Common {
   readonly head: ReactNode;
   /** Address of the bytes; null while there are none. */
   readonly download: string | null;
-  /** What the clipboard gets: with the colours. */
-  readonly original?: string;
+  /** For the clipboard: with colours and control characters. */
+  readonly original: string;
   /** The text grows. */
   readonly isLive?: boolean;
 }
@@ -57,25 +59,24 @@ export function Viewer({ head, download, original, isLive = false, ...text }: Pr
         {isLive && !follow && <Tool icon="end" label="Follow the end of the output" onClick={() => setFollow(true)} />}
         <Tool icon="find" label={`Search in ${label}`} onClick={() => setSearching((n) => n + 1)} />
         <Tool icon="wrap" label={`Wrap lines of ${label}`} isOn={wrap} onClick={() => setWrap(!wrap)} />
-        <Tool icon="copy" label={`Copy ${label}`} onClick={() => copy(original ?? text.text, label)} />
+        <Tool icon="copy" label={`Copy ${label}`} onClick={() => copy(original, label)} />
         {download && (
-          <Tooltip label={`Download ${label}`}>
-            <ActionIcon
-              component="a"
-              href={download}
-              download
-              variant="subtle"
-              color="gray"
-              size="md"
-              aria-label={`Download ${label}`}
-            >
-              <Icon name="download" size={16} />
-            </ActionIcon>
-          </Tooltip>
+          <ActionIcon
+            component="a"
+            href={download}
+            download
+            title={`Download ${label}`}
+            variant="subtle"
+            color="gray"
+            size="md"
+            aria-label={`Download ${label}`}
+          >
+            <Icon name="download" size={16} />
+          </ActionIcon>
         )}
       </div>
       <div className={css.editor} data-viewer>
-        <Suspense fallback={<pre className={css.waiting}>{text.text.slice(0, FIRST)}</pre>}>
+        <Suspense fallback={<pre className={css.waiting}>{text.text.text.slice(0, FIRST)}</pre>}>
           <CodeMirrorViewer
             {...text}
             wrap={wrap}
@@ -101,17 +102,16 @@ interface ToolProps {
 
 function Tool({ icon, label, isOn, onClick }: ToolProps) {
   return (
-    <Tooltip label={label}>
-      <ActionIcon
-        variant={isOn ? "light" : "subtle"}
-        color={isOn ? "teal" : "gray"}
-        size="md"
-        aria-label={label}
-        aria-pressed={isOn}
-        onClick={onClick}
-      >
-        <Icon name={icon} size={16} />
-      </ActionIcon>
-    </Tooltip>
+    <ActionIcon
+      variant={isOn ? "light" : "subtle"}
+      color={isOn ? "teal" : "gray"}
+      size="md"
+      title={label}
+      aria-label={label}
+      aria-pressed={isOn}
+      onClick={onClick}
+    >
+      <Icon name={icon} size={16} />
+    </ActionIcon>
   );
 }

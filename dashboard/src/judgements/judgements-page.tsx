@@ -1,22 +1,24 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useMemo } from "react";
 import type { JudgementRow } from "../../../src/http/dashboard/api/judgements.ts";
-import type { Column } from "../pieces/data-table.tsx";
 import { Page } from "../pieces/page.tsx";
 import { ProblemChoice } from "../problems/problem-choice.tsx";
 import { useChoiceOfAccounts } from "../session.ts";
 import { Filters } from "../submissions/filters.tsx";
-import { NewestList } from "../submissions/newest-list.tsx";
+import { type ListColumn, NewestList } from "../submissions/newest-list.tsx";
+import type { Search } from "../submissions/search.ts";
 import { JUDGEMENT_WORDS } from "../submissions/verdict.tsx";
 import { judgementSource, ORIGIN, RESULT } from "./rows.tsx";
 
 const route = getRouteApi("/inside/judgements");
 
-const ACCOUNT: Column<JudgementRow> = { head: "Account", cell: ({ account }) => account.name };
+const ACCOUNT: ListColumn<JudgementRow> = { head: "Account", cell: ({ account }) => account.name };
 
 const SOURCE = judgementSource(50);
 
 export function JudgementsPage() {
-  const search = route.useSearch();
+  const text = JSON.stringify(route.useSearch());
+  const search: Search = useMemo(() => JSON.parse(text), [text]);
   const navigate = useNavigate();
   const manyAccounts = useChoiceOfAccounts().length > 0;
   const show = (next: typeof search) => navigate({ to: "/judgements", search: next });
@@ -35,6 +37,7 @@ export function JudgementsPage() {
         search={search}
         what="judgement"
         columns={manyAccounts ? [...RESULT, ACCOUNT, ...ORIGIN] : [...RESULT, ...ORIGIN]}
+        onOrder={(order) => show({ ...search, order })}
       >
         Add tests to a program in the <Link to="/playground">playground</Link>, or send{" "}
         <a href="/docs/judging">a judgement</a> with an API key.

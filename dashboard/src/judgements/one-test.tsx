@@ -71,8 +71,10 @@ function Contents({ of, test: { state }, checker }: { of: TestDetail; test: Judg
         {expected.map((answer, at) => (
           <Text key={answers[at]} name={answers[at] ?? ""} of={answer} nothing="Empty." />
         ))}
-        {run && <Text name="Output" of={run.stdout} nothing="No output." integrity={run.integrity} />}
-        {run?.stderr && run.stderr.size > 0 && <Text name="Standard error" of={run.stderr} nothing="" />}
+        {run && <Text name="Output" of={run.stdout} nothing="No output." integrity={integrityOf(run, "stdout")} />}
+        {run?.stderr && run.stderr.size > 0 && (
+          <Text name="Standard error" of={run.stderr} nothing="" integrity={integrityOf(run, "stderr")} />
+        )}
       </div>
       {run && (
         <details className={css.evidence}>
@@ -83,6 +85,12 @@ function Contents({ of, test: { state }, checker }: { of: TestDetail; test: Judg
       )}
     </>
   );
+}
+
+/** Null for the stream that was not cut, if the other one was. */
+function integrityOf({ integrity, cut }: NonNullable<TestDetail["run"]>, stream: "stdout" | "stderr"): string | null {
+  const isOther = integrity === "truncated_by_judge_limit" && cut !== null && !cut.includes(stream);
+  return isOther ? null : integrity;
 }
 
 interface TextProps {

@@ -13,15 +13,17 @@ import { KeyMenu } from "./key-menu.tsx";
 import css from "./keys.module.css";
 import { Meter } from "./meter.tsx";
 
-const TONES: Readonly<Record<Key["state"], Tone>> = { live: "good", expired: "idle", revoked: "bad" };
+export const TONES: Readonly<Record<Key["state"], Tone>> = { live: "good", expired: "idle", revoked: "bad" };
 const USAGE_MS = 5_000;
 
 const COLUMNS: readonly Column<Key>[] = [
   {
     head: "Key",
-    cell: ({ name, prefix, ofPlayground }) => (
+    cell: ({ id, name, prefix, ofPlayground }) => (
       <span className={css.name}>
-        <b>{name}</b>
+        <Link to="/keys/$id" params={{ id }}>
+          {name}
+        </Link>
         {ofPlayground ? <span>playground runs</span> : <code>{prefix}…</code>}
       </span>
     ),

@@ -1,12 +1,23 @@
 import { Skeleton } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Now } from "../../../src/http/dashboard/api/overview.ts";
+import type { History, Now } from "../../../src/http/dashboard/api/overview.ts";
 import { State } from "../pieces/state.tsx";
 import { count, counted, duration } from "../pieces/words.ts";
 import css from "./overview.module.css";
+import { sum } from "./sums.ts";
+import { toDeliveries } from "./to-deliveries.ts";
 
-/** The present figures. */
-export function Figures({ now }: { now: Now }) {
+interface Props {
+  readonly now: Now;
+  /** Undefined while it loads. */
+  readonly history: History | undefined;
+  /** The time of the history, in words. */
+  readonly during: string;
+}
+
+/** The present figures, and what failed in the time of the charts. */
+export function Figures({ now, history, during }: Props) {
   const free = Math.max(0, now.slots - now.running);
   return (
     <dl className={css.figures}>
@@ -16,9 +27,7 @@ export function Figures({ now }: { now: Now }) {
       <Figure name="Running" value={count(now.running)}>
         {now.slots === 0 ? "no worker" : `${counted(free, "slot")} of ${count(now.slots)} free`}
       </Figure>
-      <Figure name="Deliveries due" value={count(now.deliveriesDue)}>
-        {now.deliveriesDue === 0 ? "none pending" : "to webhooks"}
-      </Figure>
+      <Deliveries pending={now.deliveriesDue} history={history} during={during} />
       <Figure
         name="Readiness"
         value={<State tone={now.ready ? "good" : "bad"}>{now.ready ? "ready" : "not ready"}</State>}
@@ -26,6 +35,30 @@ export function Figures({ now }: { now: Now }) {
         {now.ready ? "verified by a run" : "see the failed checks"}
       </Figure>
     </dl>
+  );
+}
+
+function Deliveries({ pending, history, during }: { readonly pending: number } & Pick<Props, "history" | "during">) {
+  const failed = history && sum(history.buckets.map(({ deliveries }) => deliveries.failed));
+  return (
+    <Figure
+      name="Webhook deliveries"
+      isLong
+      isBad={failed !== undefined && failed > 0}
+      value={
+        <Link {...toDeliveries(history?.failing ?? [])}>
+          <span>{count(pending)} pending</span>
+          {failed !== undefined && (
+            <>
+              {" · "}
+              <span>{count(failed)} failed</span>
+            </>
+          )}
+        </Link>
+      }
+    >
+      {failed ? `failed ${during}` : `none failed ${during}`}
+    </Figure>
   );
 }
 
@@ -43,11 +76,22 @@ export function FiguresWaiting() {
   );
 }
 
-function Figure({ name, value, children }: { name: string; value: ReactNode; children: ReactNode }) {
+interface FigureProps {
+  readonly name: string;
+  readonly value: ReactNode;
+  readonly isBad?: boolean;
+  /** Words besides numbers. */
+  readonly isLong?: boolean;
+  readonly children: ReactNode;
+}
+
+function Figure({ name, value, isBad, isLong, children }: FigureProps) {
   return (
     <div className={css.figure}>
       <dt>{name}</dt>
-      <dd className={css.value}>{value}</dd>
+      <dd className={css.value} data-bad={isBad || undefined} data-long={isLong || undefined}>
+        {value}
+      </dd>
       <dd className={css.beside}>{children}</dd>
     </div>
   );

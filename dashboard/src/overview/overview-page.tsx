@@ -1,8 +1,8 @@
-import { SegmentedControl, Skeleton } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { Skeleton } from "@mantine/core";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { WINDOWS, type Window } from "../../../src/http/dashboard/api/overview.ts";
+import type { History, Window } from "../../../src/http/dashboard/api/overview.ts";
 import { asking } from "../api.ts";
 import { ChooseAccount } from "../pieces/choose-account.tsx";
 import { RowsWaiting } from "../pieces/data-table.tsx";
@@ -12,48 +12,75 @@ import { State } from "../pieces/state.tsx";
 import { duration } from "../pieces/words.ts";
 import { Checks } from "./checks.tsx";
 import { Figures, FiguresWaiting } from "./figures.tsx";
+import { FirstSteps } from "./first-steps.tsx";
 import css from "./overview.module.css";
+import { type RangeInAddress, Zoom } from "./zoom.tsx";
 
 const Charts = lazy(() => import("./charts.tsx").then((module) => ({ default: module.Charts })));
 
 const route = getRouteApi("/inside/");
-const LABELS: Readonly<Record<Window, string>> = { "1h": "Hour", "24h": "Day", "7d": "Week", "30d": "Month" };
+const DURING: Readonly<Record<Window, string>> = {
+  "15m": "in the last 15 minutes",
+  "1h": "in the last hour",
+  "24h": "in the last 24 hours",
+  "7d": "in the last 7 days",
+  "30d": "in the last 30 days",
+};
 const NOW_MS = 3_000;
 const HISTORY_MS = 30_000;
 
 export function OverviewPage() {
-  const { window = "24h", account } = route.useSearch();
+  const search = route.useSearch();
+  const { account, from, to, by = "verdict" } = search;
+  const range: RangeInAddress = from === undefined ? { window: search.window ?? "24h" } : { from, to };
   const navigate = route.useNavigate();
   const now = useQuery({ ...asking.now(account), refetchInterval: NOW_MS });
-  const overview = useQuery({ ...asking.overview(window, account), refetchInterval: HISTORY_MS });
+  const overview = useQuery({
+    ...asking.overview({ ...range, by, account }),
+    placeholderData: keepPreviousData,
+    // A range in the past does not change.
+    refetchInterval: from === undefined ? HISTORY_MS : false,
+  });
   const health = useQuery({ ...asking.health(), refetchInterval: HISTORY_MS });
+  const during = range.window ? DURING[range.window] : "in this time";
+  // Each range is a step of the history, so that Back undoes a zoom.
+  const show = (next: RangeInAddress) =>
+    navigate({ search: (old) => ({ ...old, window: undefined, from: undefined, to: undefined, ...next }) });
   return (
     <Page
       title="Overview"
       actions={
-        <>
-          <ChooseAccount
-            value={account}
-            onChange={(next) => navigate({ search: (old) => ({ ...old, account: next }), replace: true })}
-          />
-          <SegmentedControl
-            aria-label="Window of the charts"
-            value={window}
-            data={WINDOWS.map((value) => ({ value, label: LABELS[value] }))}
-            onChange={(next) => navigate({ search: (old) => ({ ...old, window: next }), replace: true })}
-          />
-        </>
+        <ChooseAccount
+          value={account}
+          onChange={(next) => navigate({ search: (old) => ({ ...old, account: next }), replace: true })}
+        />
       }
     >
+      <FirstSteps account={account} />
       <QueryBoundary query={now} waiting={<FiguresWaiting />}>
-        {(figures) => <Figures now={figures} />}
+        {(figures) => <Figures now={figures} history={overview.data?.history} during={during} />}
       </QueryBoundary>
-      <Section title="Over time">
+      <Section
+        title="Over time"
+        actions={overview.data && <Zoom range={range} shown={shownIn(overview.data.history)} onChange={show} />}
+      >
+        <p className={css.hint} id="charts-hint">
+          Drag in a chart to zoom all; click a bar or a name to list its runs. Keys: arrows move, Shift and arrows
+          select, Enter zooms or lists.
+        </p>
         <QueryBoundary query={overview} waiting={<ChartsWaiting />}>
           {({ history }) => (
-            <Suspense fallback={<ChartsWaiting />}>
-              <Charts history={history} />
-            </Suspense>
+            <div aria-busy={overview.isPlaceholderData} className={overview.isPlaceholderData ? css.stale : undefined}>
+              <Suspense fallback={<ChartsWaiting />}>
+                <Charts
+                  history={history}
+                  account={account}
+                  asShare={search.share ?? false}
+                  onChange={(change) => navigate({ search: (old) => ({ ...old, ...change }), replace: true })}
+                  onZoom={({ fromMs, toMs }) => show({ from: fromMs, to: toMs })}
+                />
+              </Suspense>
+            </div>
           )}
         </QueryBoundary>
       </Section>
@@ -83,8 +110,13 @@ function ChartsWaiting() {
   return (
     <div className={css.charts}>
       {["a", "b", "c", "d"].map((name) => (
-        <Skeleton key={name} height={272} />
+        <Skeleton key={name} height={300} />
       ))}
     </div>
   );
+}
+
+function shownIn({ buckets, bucketMs }: History) {
+  const [first, last] = [buckets[0]?.at ?? "", buckets.at(-1)?.at ?? ""];
+  return { fromMs: Date.parse(first), toMs: Date.parse(last) + bucketMs };
 }

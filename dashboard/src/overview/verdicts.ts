@@ -1,7 +1,12 @@
-/** The verdicts in the order of the chart. */
-export const VERDICTS = ["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"] as const;
+/** The classes of ended runs in the order of the charts: verdicts, and CE for a compile error, whose verdict is RE. */
+export const CLASSES = ["AC", "RE", "CE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"] as const;
 
 /** Colours for chart areas only; some are too light for text. */
 export function verdictColour(verdict: string): string {
   return `var(--verdict-${verdict.toLowerCase()})`;
+}
+
+/** Of the groups by size, and of the rest. Light and dark alternate, like those of the verdicts. */
+export function groupColour(index: number | "rest"): string {
+  return `var(--series-${index === "rest" ? "rest" : index + 1})`;
 }

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { isNotThere } from "../api.ts";
+import { isNotThere, isUnreachable } from "../api.ts";
 import css from "./answered.module.css";
 import { Icon } from "./icon.tsx";
 
@@ -17,7 +17,9 @@ export function QueryBoundary<T>({ query: { data, error, isFetching, refetch }, 
   if (data !== undefined) {
     return (
       <>
-        {error && <Trouble text={`Not updated: ${error.message}.`} again={refetch} busy={isFetching} />}
+        {error && !isUnreachable(error) && (
+          <Trouble text={`Not updated: ${error.message}.`} again={refetch} busy={isFetching} />
+        )}
         {children(data)}
       </>
     );

@@ -1,20 +1,23 @@
 import { Button, NativeSelect, SegmentedControl, VisuallyHidden } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useId, useRef, useState } from "react";
+import { lazy, Suspense, useId, useRef, useState } from "react";
 import type { Language } from "../../../src/http/dashboard/api/languages.ts";
 import { change } from "../api.ts";
 import { Editor } from "../editor/editor.tsx";
+import type { Chosen } from "../editor/look-at.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { Empty, Trouble } from "../pieces/query-boundary.tsx";
 import { useChoiceOfAccounts, usePerson } from "../session.ts";
 import { AsCode } from "./as-code.tsx";
 import { type Draft, draft } from "./draft.ts";
 import { Input, InputChoice } from "./input.tsx";
-import { JudgementResult } from "./judgement-result.tsx";
 import css from "./playground.module.css";
-import { RunResult } from "./run-result.tsx";
 import type { Judged } from "./snippets.ts";
+
+// After a run.
+const JudgementResult = lazy(async () => ({ default: (await import("./judgement-result.tsx")).JudgementResult }));
+const RunResult = lazy(async () => ({ default: (await import("./run-result.tsx")).RunResult }));
 
 interface Props {
   readonly languages: readonly Language[];
@@ -55,7 +58,7 @@ export function Playground({ languages, now, isKept }: Props) {
     if (judged) judge.mutate({ what: judged, on: placeOf(now) });
     else run.mutate();
   };
-  const [look, lookAt] = useState<{ readonly line: number } | null>(null);
+  const [look, lookAt] = useState<Chosen | null>(null);
   const profileLabel = useId();
   const resultLabel = useId();
   return (
@@ -137,7 +140,7 @@ export function Playground({ languages, now, isKept }: Props) {
           <VisuallyHidden component="h2" id={resultLabel}>
             Result
           </VisuallyHidden>
-          <Result of={now} onLine={(line) => lookAt({ line })} />
+          <Result of={now} onLine={(line) => lookAt({ line, isAsked: true })} />
         </section>
         <section className={css.api}>
           <h2>By the API</h2>
@@ -153,7 +156,12 @@ const START = { run: "Run", tests: "Run tests", problem: "Judge" } as const;
 function Result({ of: now, onLine }: { of: Draft; onLine: (line: number) => void }) {
   const { input = "run", judged, from } = now;
   if (input !== "run") {
-    if (judged?.on === placeOf(now)) return <JudgementResult key={judged.id} id={judged.id} />;
+    if (judged?.on === placeOf(now))
+      return (
+        <Suspense>
+          <JudgementResult key={judged.id} id={judged.id} />
+        </Suspense>
+      );
     return (
       <Empty title="No judgement yet">
         {`${input === "problem" ? "Choose a problem, then press" : "Press"} ${START[input]}. `}
@@ -161,7 +169,13 @@ function Result({ of: now, onLine }: { of: Draft; onLine: (line: number) => void
       </Empty>
     );
   }
-  if (from) return <RunResult key={from} id={from} onLine={onLine} />;
+  if (from) {
+    return (
+      <Suspense>
+        <RunResult key={from} id={from} onLine={onLine} />
+      </Suspense>
+    );
+  }
   return (
     <Empty title="No run yet">
       Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run. All runs are in{" "}

@@ -18,6 +18,8 @@ import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { useAction } from "../pieces/use-action.ts";
+import { LatestRuns } from "../use/latest-runs.tsx";
+import { UseOverTime } from "../use/use-over-time.tsx";
 import { Endpoints } from "../webhooks/endpoints.tsx";
 import { FailingOf } from "../webhooks/failing.tsx";
 import { NewEndpoint } from "../webhooks/new-endpoint.tsx";
@@ -66,6 +68,8 @@ function One({ project }: { project: Project }) {
           ["Id", <Copyable key="id" text={project.id} what="id of the project" />],
         ]}
       />
+      <UseOverTime of={{ project: project.id }} />
+      <LatestRuns of={{ project: project.id }} />
       <Section
         title="Keys"
         actions={

@@ -1,4 +1,4 @@
-import { type MantineColorScheme, Menu, UnstyledButton, useMantineColorScheme } from "@mantine/core";
+import { type MantineColorScheme, Menu, useMantineColorScheme } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Person } from "../../../src/http/dashboard/api/session.ts";
@@ -6,7 +6,7 @@ import { change } from "../api.ts";
 import { signedOut } from "../kept.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { toast } from "../pieces/toaster.tsx";
-import css from "./person-menu.module.css";
+import { PersonButton } from "./person-button.tsx";
 
 const SCHEMES = [
   { scheme: "light", icon: "sun", label: "Light" },
@@ -14,8 +14,9 @@ const SCHEMES = [
   { scheme: "auto", icon: "screen", label: "As the system" },
 ] as const;
 
-export function PersonMenu({ person, version }: { person: Person; version: string }) {
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
+export default function PersonMenu({ person, version }: { person: Person; version: string }) {
+  // Else a style element would suspend them, which the policy forbids.
+  const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const navigate = useNavigate();
   const signOut = useMutation({
     mutationFn: change.signOut,
@@ -27,12 +28,9 @@ export function PersonMenu({ person, version }: { person: Person; version: strin
     onError: ({ message }) => toast(`Not signed out: ${message}`, "bad"),
   });
   return (
-    <Menu width={240} withinPortal={false}>
+    <Menu width={240} withinPortal={false} defaultOpened returnFocus>
       <Menu.Target>
-        <UnstyledButton className={css.target}>
-          <Icon name="person" />
-          <span className={css.name}>{person.name}</span>
-        </UnstyledButton>
+        <PersonButton name={person.name} />
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>

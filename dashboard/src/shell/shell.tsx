@@ -1,52 +1,62 @@
-import { Drawer, UnstyledButton } from "@mantine/core";
+import { UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
-import { useEffect, useRef } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { asking } from "../api.ts";
 import { Icon } from "../pieces/icon.tsx";
+import { Later } from "../pieces/later.tsx";
 import { Toaster } from "../pieces/toaster.tsx";
 import { FailingBadge } from "../webhooks/failing.tsx";
 import { NAVIGATION } from "./navigation.ts";
-import { PersonMenu } from "./person-menu.tsx";
+import { Offline } from "./offline.tsx";
+import { PersonButton } from "./person-button.tsx";
+import { Quick } from "./quick.tsx";
 import css from "./shell.module.css";
+
+const loadMenu = () => import("./person-menu.tsx");
+const PersonMenu = lazy(loadMenu);
+const SideDrawer = lazy(() => import("./side-drawer.tsx"));
 
 /** The frame of all pages with a session. */
 export function Shell() {
   const { data: session } = useQuery(asking.session());
   const [open, { toggle, close }] = useDisclosure();
+  const [wasOpen, setWasOpen] = useState(false);
   // Pages below never render without a person.
   if (!session?.person) return <ToSignIn />;
   const { person, version } = session;
+  const openNavigation = () => {
+    setWasOpen(true);
+    toggle();
+  };
   return (
     <div className={css.shell}>
       <a href="#main" className={css.skip}>
         Skip to the content
       </a>
       <header className={css.top}>
-        <UnstyledButton className={css.burger} onClick={toggle} aria-label="Navigation" aria-expanded={open}>
+        <UnstyledButton className={css.burger} onClick={openNavigation} aria-label="Navigation" aria-expanded={open}>
           <Icon name="menu" />
         </UnstyledButton>
         <Brand />
-        <PersonMenu person={person} version={version} />
+        <Quick />
+        <Later load={loadMenu} button={(handlers) => <PersonButton name={person.name} {...handlers} />}>
+          <PersonMenu person={person} version={version} />
+        </Later>
       </header>
       <div className={css.side}>
         <Navigation administrator={person.administrator} />
       </div>
-      {/* As in pieces/dialog.tsx: no scroll lock by styles, no second header. */}
-      <Drawer.Root opened={open} onClose={close} size="17rem" lockScroll={false}>
-        <Drawer.Overlay />
-        <Drawer.Content aria-label="Navigation">
-          <Drawer.Body>
-            <div className={css.drawer}>
-              <Brand />
-              <Drawer.CloseButton aria-label="Close the navigation" />
-            </div>
+      {(open || wasOpen) && (
+        <Suspense>
+          <SideDrawer opened={open} onClose={close} brand={<Brand />}>
             <Navigation administrator={person.administrator} onChoice={close} />
-          </Drawer.Body>
-        </Drawer.Content>
-      </Drawer.Root>
+          </SideDrawer>
+        </Suspense>
+      )}
       <main id="main" className={css.main} tabIndex={-1}>
+        <Offline />
         {person.suspended.map((name) => (
           <p key={name} className={css.notice}>
             <Icon name="alert" /> The account {name} is suspended. Its keys are refused and nothing of it is run. Ask

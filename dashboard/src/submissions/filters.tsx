@@ -1,120 +1,167 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useId } from "react";
-import { asking, CHOICES, part } from "../api.ts";
-import { Older } from "../pieces/older.tsx";
-import { useParts } from "../pieces/parts.ts";
-import { useChoiceOfAccounts } from "../session.ts";
+import { useClickOutside } from "@mantine/hooks";
+import { type ReactNode, useRef, useState } from "react";
+import { Icon } from "../pieces/icon.tsx";
+import { useShortcuts } from "../shell/shortcuts.ts";
+import { FilterFields } from "./filter-fields.tsx";
 import css from "./filters.module.css";
-import { fromLocal, type Search, toLocal } from "./search.ts";
+import { filtersIn, RANGE_OPTIONS, type Search } from "./search.ts";
+import { Views } from "./views.tsx";
 
-const STATUSES = ["pending", "running", "completed", "error"];
-
-interface Props {
+export interface Filtered {
   /** A row of the list, as a noun. */
   readonly what: string;
   /** The verdicts to choose from, each with its words. */
   readonly verdicts: Readonly<Record<string, string>>;
+  /** The same for causes, if the rows have them. */
+  readonly causes?: Readonly<Record<string, string>>;
   readonly search: Search;
   readonly onChange: (search: Search) => void;
   /** Further fields. */
   readonly children?: ReactNode;
 }
 
-/** The filters. Each is stored in the URL, so that results can be shared. */
-export function Filters({ what, verdicts, search, onChange, children }: Props) {
-  const [isOpen, { toggle }] = useDisclosure();
-  const fields = useId();
-  const accounts = useChoiceOfAccounts();
-  const { data: languages } = useQuery({ ...asking.languages(), staleTime: 60_000 });
-  const projects = useParts(["/projects", "any", CHOICES], (before) => part.projects("any", before, CHOICES));
-  const keys = useParts(["/keys", "any", CHOICES], (before) => part.keys({ state: "any", before, limit: CHOICES }));
-  const set = (name: keyof Search, value: string | undefined) => onChange({ ...search, [name]: value || undefined });
-  const choice = (name: keyof Search, label: string, all: string, options: readonly Option[]) => (
-    <NativeSelect
-      label={label}
-      value={search[name] ?? ""}
-      onChange={({ currentTarget }) => set(name, currentTarget.value)}
-      // The value from the URL stays selected, even if it is not in the list.
-      data={[{ value: "", label: all }, ...withChosen(options, search[name])]}
-    />
-  );
-  const named = ({ id, name }: { id: string; name: string }): Option => ({ value: id, label: name });
-  const time = (name: "since" | "until", label: string) => (
-    <TextInput
-      label={label}
-      type="datetime-local"
-      value={toLocal(search[name])}
-      onChange={({ currentTarget }) => set(name, fromLocal(currentTarget.value))}
-    />
-  );
-  const ofProjects = projects.data?.flatMap((page) => page.projects) ?? [];
-  const ofKeys = keys.data?.flatMap((page) => page.keys) ?? [];
-  const active = Object.values(search).filter(Boolean).length;
+interface Props extends Filtered {
+  /** Address of the list as CSV. */
+  readonly csv?: string;
+}
+
+/** The first characters of an id, as many as are known. */
+const BEGINNING =
+  "\\s*[0-9a-fA-F]{4,8}\\s*|\\s*[0-9a-fA-F]{8}-[0-9a-fA-F]{0,4}\\s*|\\s*[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){1,2}-[0-9a-fA-F]{0,4}\\s*|\\s*[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{0,12}\\s*";
+
+/** The filters. Each is stored in the URL, so that results can be shared, and Back undoes the last one. */
+export function Filters({ csv, ...filtered }: Props) {
+  const { what, search, onChange } = filtered;
+  const [isOpen, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  const outside = useClickOutside<HTMLDivElement>(({ target }) => {
+    if (!(target instanceof Node && button.current?.contains(target))) setOpen(false);
+  });
+  const set = (changes: Search) => onChange({ ...search, ...changes });
+  useShortcuts({ "/": () => document.getElementById("find-by-id")?.focus() });
+  const active = filtersIn(search);
+  const isCustom = Boolean(search.since || search.until);
   return (
-    <>
-      <Button className={css.open} variant="default" aria-expanded={isOpen} aria-controls={fields} onClick={toggle}>
-        {active === 0 ? "Filter" : `Filter (${active} active)`}
+    <search className={css.filters} aria-label={`Filter ${what}s`}>
+      <form
+        key={search.id}
+        className={css.find}
+        onSubmit={(event) => {
+          event.preventDefault();
+          const id = String(new FormData(event.currentTarget).get("id")).trim();
+          set({ id: id || undefined });
+        }}
+      >
+        <TextInput
+          id="find-by-id"
+          name="id"
+          aria-label="Id"
+          defaultValue={search.id}
+          placeholder="Id or its beginning"
+          pattern={BEGINNING}
+          title="At least the first 4 characters of an id, then Enter"
+          spellCheck={false}
+          autoComplete="off"
+          leftSection={<Icon name="search" size={16} />}
+        />
+      </form>
+      <NativeSelect
+        aria-label="Time range"
+        className={css.range}
+        value={isCustom ? "custom" : (search.range ?? "")}
+        onChange={({ currentTarget: { value } }) => {
+          if (value === "custom") setOpen(true);
+          else set({ range: value || undefined, since: undefined, until: undefined });
+        }}
+        data={[{ value: "", label: "Any time" }, ...RANGE_OPTIONS, { value: "custom", label: "Custom" }]}
+      />
+      <Button
+        ref={button}
+        variant="default"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+        leftSection={<Icon name="filter" size={16} />}
+      >
+        Filter
       </Button>
-      <search id={fields} className={css.filters} data-folded={!isOpen || undefined} aria-label={`Filter ${what}s`}>
-        {choice(
-          "verdict",
-          "Verdict",
-          "Any",
-          Object.entries(verdicts).map(([value, words]) => ({ value, label: `${value} ${words}` })),
-        )}
-        {choice(
-          "status",
-          "Status",
-          "Any",
-          STATUSES.map((value) => ({ value, label: value })),
-        )}
-        {choice("language", "Language", "Any", languages?.map(({ name }) => ({ value: name, label: name })) ?? [])}
-        {accounts.length > 0 && choice("account", "Account", "All", accounts.map(named))}
-        <div>
-          {choice("project", "Project", "Any", ofProjects.map(named))}
-          <Older of={projects} shown={ofProjects.length} what="projects" />
-        </div>
-        <div>
-          {choice("key", "Key", "Any", ofKeys.map(named))}
-          <Older of={keys} shown={ofKeys.length} what="keys" />
-        </div>
-        {children}
-        {time("since", "From")}
-        {time("until", "Until")}
-        <form
-          key={search.id}
-          onSubmit={(event) => {
-            event.preventDefault();
-            set("id", String(new FormData(event.currentTarget).get("id")).trim());
+      {isOpen && (
+        <section
+          ref={outside}
+          className={css.dropdown}
+          aria-label={`Filters of the ${what}s`}
+          onKeyDown={({ key }) => {
+            if (key !== "Escape") return;
+            setOpen(false);
+            button.current?.focus();
           }}
         >
-          <TextInput
-            label="Id"
-            name="id"
-            defaultValue={search.id}
-            placeholder="Complete id, then Enter"
-            pattern="\s*[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\s*"
-            title={`The complete id of a ${what}`}
-            spellCheck={false}
-            autoComplete="off"
-          />
-        </form>
-        <Button variant="default" disabled={active === 0} onClick={() => onChange({})}>
-          Clear
+          <FilterFields {...filtered} />
+        </section>
+      )}
+      <Views what={what} search={search} onChange={onChange} />
+      {csv && (
+        <Button
+          component="a"
+          className={css.csv}
+          href={csv}
+          download
+          variant="default"
+          title="The first 50,000 matches"
+        >
+          CSV
         </Button>
-      </search>
-    </>
+      )}
+      {active.length > 0 && (
+        <>
+          {active
+            .filter(([name]) => !OWN_FIELD.includes(name))
+            .map(([name, value]) => (
+              <Button
+                key={name}
+                variant="light"
+                size="compact-sm"
+                aria-label={`Remove the filter ${labelOf(name, value, filtered)}`}
+                rightSection={<Icon name="cross" size={12} />}
+                onClick={() => set({ [name]: undefined })}
+              >
+                {labelOf(name, value, filtered)}
+              </Button>
+            ))}
+          <Button variant="subtle" size="compact-sm" onClick={() => onChange({ order: search.order })}>
+            Clear
+          </Button>
+        </>
+      )}
+    </search>
   );
 }
 
-interface Option {
-  readonly value: string;
-  readonly label: string;
-}
+/** Filters that are shown by their field. */
+const OWN_FIELD = ["id", "range"];
 
-function withChosen(options: readonly Option[], chosen: string | undefined): readonly Option[] {
-  if (!chosen || options.some(({ value }) => value === chosen)) return options;
-  return [...options, { value: chosen, label: chosen }];
+const LABELS: Readonly<Record<string, string>> = {
+  verdict: "Verdict",
+  cause: "Cause",
+  status: "Status",
+  language: "Language",
+  account: "Account",
+  project: "Project",
+  key: "Key",
+  problem: "Problem",
+  since: "From",
+  until: "Until",
+};
+
+const TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+
+/** Ids of accounts, projects and keys are shortened: their names are in the rows. */
+function labelOf(name: string, value: string, { verdicts, causes }: Filtered): string {
+  const words: Readonly<Record<string, () => string | undefined>> = {
+    verdict: () => verdicts[value] && `${value} ${verdicts[value]}`,
+    cause: () => causes?.[value],
+    since: () => `From ${Number.isNaN(Date.parse(value)) ? value : TIME.format(new Date(value))}`,
+    until: () => `Until ${Number.isNaN(Date.parse(value)) ? value : TIME.format(new Date(value))}`,
+  };
+  return words[name]?.() ?? `${LABELS[name] ?? name}: ${value.slice(0, 12)}`;
 }

@@ -9,9 +9,9 @@ import css from "./raw-record.module.css";
 export function RawRecord({ of: { row, record } }: { of: SubmissionDetail }) {
   const text = JSON.stringify(record, null, 2);
   return (
-    <details className={css.raw}>
-      <summary>Record as sent to clients and webhooks</summary>
+    <div className={css.raw}>
       <div className={css.actions}>
+        <p>As sent to clients and webhooks.</p>
         <Button variant="default" size="compact-sm" onClick={() => copy(text, "record")}>
           Copy record
         </Button>
@@ -19,6 +19,7 @@ export function RawRecord({ of: { row, record } }: { of: SubmissionDetail }) {
           component="a"
           variant="default"
           size="compact-sm"
+          className={css.download}
           href={`${API}/submissions/${row.id}/record`}
           download={`${row.id}.json`}
         >
@@ -26,6 +27,6 @@ export function RawRecord({ of: { row, record } }: { of: SubmissionDetail }) {
         </Button>
       </div>
       <CodeBlock label="Record">{text}</CodeBlock>
-    </details>
+    </div>
   );
 }

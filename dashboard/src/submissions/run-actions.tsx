@@ -6,6 +6,7 @@ import { change } from "../api.ts";
 import { copy } from "../pieces/copyable.tsx";
 import { toast } from "../pieces/toaster.tsx";
 import { useAction } from "../pieces/use-action.ts";
+import css from "./run-view.module.css";
 import { isOpen } from "./watched.ts";
 
 interface Props {
@@ -40,6 +41,7 @@ export function RunActions({ of: detail, place }: Props) {
         </Button>
         <Button
           renderRoot={(props) => <Link to="/submissions/$id" params={{ id }} {...props} />}
+          className={css.button}
           variant="default"
           size="compact-sm"
         >
@@ -58,6 +60,7 @@ export function RunActions({ of: detail, place }: Props) {
       )}
       <Button
         renderRoot={(props) => <Link to="/playground" search={{ from: id }} {...props} />}
+        className={css.button}
         variant="default"
         size="compact-sm"
       >
@@ -66,6 +69,7 @@ export function RunActions({ of: detail, place }: Props) {
       {place === "panel" && (
         <Button
           renderRoot={(props) => <Link to="/submissions/$id" params={{ id }} {...props} />}
+          className={css.button}
           variant="default"
           size="compact-sm"
         >

@@ -7,25 +7,25 @@ import { duration, exact, size } from "../pieces/words.ts";
 import { useChoiceOfAccounts } from "../session.ts";
 import css from "./run-view.module.css";
 
+interface Props {
+  readonly of: SubmissionDetail;
+  /** Only what the run used, where the rest is known. */
+  readonly isShort: boolean;
+}
+
 /** What ran where, how long and for which key: each with a link to its page or list. */
-export function RunFacts({ of: { row, run, record, originalId, attempts } }: { of: SubmissionDetail }) {
+export function RunFacts({ of: { row, run, record, originalId, attempts }, isShort }: Props) {
   const manyAccounts = useChoiceOfAccounts().length > 0;
   const { id, language, profile, project, key, account, createdAt } = row;
   const { wall_time_secs: wall, cpu_time_secs: cpu, memory_peak_bytes: memory } = record.metrics;
-  const { exit_code: code, signal } = record.result;
-  const facts: readonly (readonly [string, ReactNode] | false)[] = [
-    [
-      "Language",
-      <Link key="language" to="/languages">
-        {language}
-      </Link>,
-    ],
-    profile !== "judge" && ["Profile", profile],
+  const { exit_code: code, cause } = record.result;
+  const used: readonly (Fact | false)[] = [
     wall !== null && ["Wall time", seconds(wall)],
     cpu !== null && ["CPU time", seconds(cpu)],
     memory !== null && ["Memory", size(memory)],
-    code !== null && code !== 0 && ["Exit code", code],
-    signal !== null && ["Signal", signal],
+    code !== null && cause === "nonzero_exit" && ["Exit code", code],
+  ];
+  const around: readonly (Fact | false)[] = [
     [
       "Key",
       <Link key="key" to="/submissions" search={{ key: key.id }}>
@@ -65,9 +65,18 @@ export function RunFacts({ of: { row, run, record, originalId, attempts } }: { o
     ],
     ["Id", <Copyable key="id" text={id} what="id of the submission" short />],
   ];
+  const program: readonly (Fact | false)[] = [
+    [
+      "Language",
+      <Link key="language" to="/languages">
+        {language}
+      </Link>,
+    ],
+    profile !== "judge" && ["Profile", profile],
+  ];
   return (
     <dl className={css.facts}>
-      {facts.map(
+      {(isShort ? used : [...program, ...used, ...around]).map(
         (fact) =>
           fact && (
             <div key={fact[0]}>
@@ -79,6 +88,8 @@ export function RunFacts({ of: { row, run, record, originalId, attempts } }: { o
     </dl>
   );
 }
+
+type Fact = readonly [name: string, value: ReactNode];
 
 function seconds(secs: number): string {
   return duration(Math.round(secs * 10_000) / 10);

@@ -1,7 +1,9 @@
 import { SegmentedControl } from "@mantine/core";
-import { useMemo, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import type { RUN_FILES, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { API } from "../api.ts";
+import type { Chosen } from "../editor/look-at.ts";
+import { readInput, readOutput } from "../editor/readable.ts";
 import { Viewer } from "../editor/viewer.tsx";
 import { size } from "../pieces/words.ts";
 import type { Message } from "./messages.ts";
@@ -17,7 +19,7 @@ interface Props {
   /** In standard error. */
   readonly messages: readonly Message[];
   /** The line of the source to look at. */
-  readonly chosen: { readonly line: number } | null;
+  readonly chosen: Chosen | null;
   readonly hasSource: boolean;
   readonly onLine: (line: number) => void;
 }
@@ -50,9 +52,20 @@ function Program({ of: { row, source, code, stdin }, messages, chosen }: Pick<Pr
   const isSource = shown === "source";
   const text = isSource ? code : stdin;
   const label = isSource ? "Source of the program" : "Standard input";
+  const readable = useMemo(() => readInput(text), [text]);
   if (text === "") return <Nothing head={head} text={isSource ? "The source is empty." : "No input."} />;
   const marks = isSource ? { language: row.language, marked, chosen } : {};
-  return <Viewer key={shown} head={head} label={label} text={text} download={fileOf(row.id, shown)} {...marks} />;
+  return (
+    <Viewer
+      key={shown}
+      head={head}
+      label={label}
+      text={readable}
+      original={text}
+      download={fileOf(row.id, shown)}
+      {...marks}
+    />
+  );
 }
 
 function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource" | "chosen">) {
@@ -88,6 +101,7 @@ function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource"
   );
   const links = useMemo(() => messages.map(({ from, to, line }) => ({ from, to, line })), [messages]);
   const text = texts[shown];
+  const readable = useMemo(() => readOutput(text), [text]);
   const notes = [
     isCut && (cut === null || cut.includes(shown)) && NOTES.truncated_by_judge_limit,
     !open && !isCut && text !== "" && integrity !== null && NOTES[integrity],
@@ -95,7 +109,7 @@ function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource"
     open && !isStreamed && (run ? NOT_OF_TESTS : NOT_STREAMED),
   ].filter(Boolean);
   const below = notes.map((note) => (
-    <p key={String(note)} className={css.note}>
+    <p key={String(note)} className={note === NOT_STREAMED || note === NOT_OF_TESTS ? css.soft : css.note}>
       {note === NOT_STREAMED ? (
         <>
           This run does not send its output while it runs. A request asks for it with <code>"stream": true</code>.
@@ -112,10 +126,11 @@ function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource"
         <Nothing head={head} text={nothing} />
       ) : (
         <Viewer
-          key={`${shown} ${open}`}
+          key={shown}
           head={head}
           label={names[shown]}
-          text={text}
+          text={readable}
+          original={text}
           isLive={open}
           firstLine={open ? live[shown].firstLine : 1}
           download={open ? null : fileOf(row.id, shown)}
@@ -131,9 +146,9 @@ function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource"
 const NOT_STREAMED = "not streamed";
 const NOT_OF_TESTS = "Runs of a judgement have their output once they have ended.";
 
-function Nothing({ head, text }: { head: React.ReactNode; text: string }) {
+function Nothing({ head, text }: { head: ReactNode; text: string }) {
   return (
-    <div>
+    <div className={css.pane}>
       <div className={css.paneHead}>{head}</div>
       <p className={css.nothing}>{text}</p>
     </div>

@@ -4,7 +4,6 @@ import { InlineCode } from "./inline-code.tsx";
 import type { Message } from "./messages.ts";
 import { PlainText } from "./output.tsx";
 import css from "./run-view.module.css";
-import { isOpen } from "./watched.ts";
 
 /** The verdicts by which the kernel or the supervisor ended the program, which then reports no line. */
 const ENDED_FROM_OUTSIDE = new Set(["TLE", "MLE", "PLE", "FSE", "SIG"]);
@@ -25,19 +24,12 @@ export function RunReason({ of: detail, decided, more, onLine }: Props) {
     const isRunning = detail.row.status === "running";
     return <p className={css.reason}>{isRunning ? "Running in a sandbox." : "Accepted, waiting for a worker."}</p>;
   }
-  const { verdict, error_message: message } = record.result;
+  const { verdict } = record.result;
   return (
-    <div className={css.reason} data-open={isOpen(detail) || undefined}>
+    <div className={css.reason}>
       <p>
         <InlineCode text={explanation.text} />
       </p>
-      {message && !explanation.text.includes(message) && (
-        <p>
-          <code>
-            <PlainText text={message} />
-          </code>
-        </p>
-      )}
       {decided && (
         <p className={css.decided}>
           <Button variant="light" color="red" size="compact-sm" onClick={() => onLine(decided.line)}>

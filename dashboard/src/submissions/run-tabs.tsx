@@ -1,5 +1,6 @@
 import { Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { asking } from "../api.ts";
@@ -13,29 +14,24 @@ import css from "./run-view.module.css";
 
 interface Props {
   readonly of: SubmissionDetail;
-  readonly isOpen: boolean;
   readonly tab: string | undefined;
   readonly onTab: ((tab: string) => void) | undefined;
 }
 
-/** The rest, one at a time. */
-export function RunTabs({ of: detail, isOpen, tab, onTab }: Props) {
+/** The rest of a run that has ended, one at a time. */
+export function RunTabs({ of: detail, tab, onTab }: Props) {
   const [own, setOwn] = useState<string>();
   const { explanation, proofs, deliveries } = detail;
   const tabs: readonly (readonly [name: string, title: string, content: () => ReactNode])[] = [
     ...(explanation && explanation.whyNot.length > 0
       ? [["why", "Why not…", () => <WhyNot of={explanation} />] as const]
       : []),
-    ...(isOpen
-      ? []
-      : ([
-          ["evidence", "Evidence", () => <Proven of={proofs} />],
-          [
-            "deliveries",
-            deliveries.length === 0 ? "Deliveries" : `Deliveries (${deliveries.length})`,
-            () => <Deliveries of={detail} />,
-          ],
-        ] as const)),
+    ["evidence", "Evidence", () => <Proven of={proofs} />],
+    [
+      "deliveries",
+      deliveries.length === 0 ? "Deliveries" : `Deliveries (${deliveries.length})`,
+      () => <Deliveries of={detail} />,
+    ],
     ["record", "Raw record", () => <RawRecord of={detail} />],
   ];
   const wanted = tab ?? own;
@@ -88,9 +84,18 @@ function Deliveries({ of: { row, deliveries } }: { of: SubmissionDetail }) {
   if (data.length === 0)
     return (
       <Empty title="No deliveries">
-        {row.project
-          ? "Its project had no webhook endpoint when the run ended."
-          : "The run belongs to no project, which would have webhook endpoints."}
+        {row.project ? (
+          <>
+            Its project had no webhook endpoint when the run ended.{" "}
+            <Link to="/projects/$id" params={{ id: row.project.id }}>
+              Endpoints of the project
+            </Link>
+          </>
+        ) : (
+          <>
+            The run belongs to no project, which would have webhook endpoints. <Link to="/projects">Projects</Link>
+          </>
+        )}
       </Empty>
     );
   return (

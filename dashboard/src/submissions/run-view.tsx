@@ -1,6 +1,7 @@
 import { useMemo, useState } from "react";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
-import { readColours } from "../editor/ansi.ts";
+import type { Chosen } from "../editor/look-at.ts";
+import { readOutput } from "../editor/readable.ts";
 import { RowsWaiting } from "../pieces/data-table.tsx";
 import { Page } from "../pieces/page.tsx";
 import { QueryBoundary } from "../pieces/query-boundary.tsx";
@@ -75,12 +76,12 @@ function titleOf({ row, explanation }: SubmissionDetail): string {
   return row.status === "running" ? "Running" : "Waiting in the queue";
 }
 
-/** The code of the verdict with its colour. */
+/** The code of the verdict with its colour, which the status has for screen readers. */
 function Mark({ of: { row, record } }: { of: SubmissionDetail }) {
   const { verdict, cause } = record.result;
   if (verdict === null) return <span className={css.mark} data-status={row.status} />;
   return (
-    <span className={css.verdict}>
+    <span className={css.verdict} aria-hidden="true">
       <span className={css.mark} style={{ background: colourOf({ verdict, cause }) }} />
       {verdict}
     </span>
@@ -95,43 +96,59 @@ interface BodyProps extends Omit<Props, "id"> {
 function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
   const { record, source, code, timeline, usage, samples } = detail;
   const { cause, verdict } = record.result;
-  const [chosen, choose] = useState<{ readonly line: number } | null>(null);
+  const [chosen, choose] = useState<Chosen | null>(null);
   const { stderr } = record.output;
-  // Without the colours, as the viewer shows it: the places have to fit.
-  const messages = useMemo(() => findMessages(readColours(stderr ?? "").text, source, code), [stderr, source, code]);
+  // As the viewer shows it: the places have to fit.
+  const messages = useMemo(() => findMessages(readOutput(stderr ?? "").text, source, code), [stderr, source, code]);
   const decided = verdict === "AC" ? undefined : decisive(messages, cause?.startsWith("compile_") ?? false);
+  const first = useMemo(() => (decided ? { line: decided.line } : null), [decided]);
   const toLine = (line: number) => {
-    choose({ line });
+    choose({ line, isAsked: true });
     onLine?.(line);
   };
+  const measured = (
+    <div className={css.measured}>
+      <section aria-label="Times">
+        <Timings of={timeline} />
+      </section>
+      {usage.length > 0 && (
+        <section aria-label="Limits and usage">
+          <Used of={usage} />
+        </section>
+      )}
+      {samples && <UsageCurve of={samples} />}
+    </div>
+  );
+  const panes = (
+    <RunPanes
+      of={detail}
+      live={live}
+      messages={messages}
+      chosen={chosen ?? first}
+      hasSource={place !== "playground"}
+      onLine={toLine}
+    />
+  );
   return (
     <>
       {/* Announced by screen readers when it changes. */}
       <p role="status" className={css.unseen}>
-        {titleOf(detail)}
+        {verdict === null ? titleOf(detail) : `${titleOf(detail)}, ${verdict}`}
       </p>
-      <RunFacts of={detail} />
+      <RunFacts of={detail} isShort={place === "playground"} />
       <RunReason of={detail} decided={decided} more={messages.length - 1} onLine={toLine} />
-      <div className={css.measured}>
-        <section aria-label="Times">
-          <Timings of={timeline} />
-          {samples && <UsageCurve of={samples} />}
-        </section>
-        {usage.length > 0 && (
-          <section aria-label="Limits and usage">
-            <Used of={usage} />
-          </section>
-        )}
-      </div>
-      <RunPanes
-        of={detail}
-        live={live}
-        messages={messages}
-        chosen={chosen ?? (decided ? { line: decided.line } : null)}
-        hasSource={place !== "playground"}
-        onLine={toLine}
-      />
-      <RunTabs of={detail} isOpen={isOpen(detail)} tab={tab} onTab={onTab} />
+      {place === "playground" ? (
+        <>
+          {panes}
+          {measured}
+        </>
+      ) : (
+        <>
+          {measured}
+          {panes}
+        </>
+      )}
+      {!isOpen(detail) && <RunTabs of={detail} tab={tab} onTab={onTab} />}
     </>
   );
 }

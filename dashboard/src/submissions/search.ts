@@ -1,10 +1,40 @@
+import { RANGES } from "../../../src/http/dashboard/api/lists.ts";
+
 /** The filters of a list of submissions: parameters of the URL and of the API. */
-export const SEARCHED = ["verdict", "status", "language", "key", "project", "account", "id", "since", "until"] as const;
+export const SEARCHED = [
+  "verdict",
+  "cause",
+  "status",
+  "language",
+  "key",
+  "project",
+  "account",
+  "id",
+  "range",
+  "since",
+  "until",
+  "order",
+] as const;
 
 /** The same for judgements. */
-export const JUDGED_SEARCHED = [...SEARCHED, "problem"] as const;
+export const JUDGED_SEARCHED = [...SEARCHED.filter((name) => name !== "cause"), "problem"] as const;
 
-export type Search = { readonly [name in (typeof JUDGED_SEARCHED)[number]]?: string | undefined };
+export type Search = { readonly [name in (typeof SEARCHED)[number] | "problem"]?: string | undefined };
+
+const RANGE_WORDS: Readonly<Record<string, string>> = {
+  "15m": "Last 15 minutes",
+  "1h": "Last hour",
+  "24h": "Last 24 hours",
+  "7d": "Last 7 days",
+  "30d": "Last 30 days",
+};
+
+export const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: RANGE_WORDS[value] ?? value }));
+
+/** The order of a list is no filter. */
+export function filtersIn({ order: _, ...filters }: Search): [string, string][] {
+  return Object.entries(filters).filter((entry): entry is [string, string] => Boolean(entry[1]));
+}
 
 /** Converts an ISO time for an input of local time, and back. */
 export function toLocal(iso: string | undefined): string {

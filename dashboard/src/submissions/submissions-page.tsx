@@ -1,71 +1,110 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useMemo, useRef } from "react";
 import type { SubmissionRow } from "../../../src/http/dashboard/api/submissions.ts";
-import { part } from "../api.ts";
-import type { Column } from "../pieces/data-table.tsx";
+import { addressOf, part } from "../api.ts";
 import { Page } from "../pieces/page.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
 import { duration } from "../pieces/words.ts";
 import { useChoiceOfAccounts } from "../session.ts";
+import { CAUSES } from "./causes.ts";
 import { Filters } from "./filters.tsx";
+import type { ListTableHandle } from "./list-table.tsx";
 import type { Source } from "./newest.ts";
-import css from "./newest-list.module.css";
-import { NewestList } from "./newest-list.tsx";
+import { type ListColumn, NewestList } from "./newest-list.tsx";
+import css from "./panel.module.css";
+import { Panel } from "./panel.tsx";
+import { RowLink } from "./row-link.tsx";
+import type { Search } from "./search.ts";
 import { VERDICT_WORDS, Verdict } from "./verdict.tsx";
 
 const route = getRouteApi("/inside/submissions");
 
-const COLUMNS: readonly Column<SubmissionRow>[] = [
+const COLUMNS: readonly ListColumn<SubmissionRow>[] = [
   { head: "Verdict", cell: (row) => <Verdict of={row} /> },
-  {
-    head: "Submission",
-    cell: ({ id }) => (
-      <Link to="/submissions/$id" params={{ id }} className={css.id} title={id} data-row>
-        {id.slice(0, 8)}
-      </Link>
-    ),
-  },
+  { head: "Submission", cell: ({ id }) => <RowLink to="/submissions/$id" id={id} /> },
   { head: "Language", cell: ({ language }) => language },
   { head: "Profile", cell: ({ profile }) => profile },
   { head: "Project", cell: ({ project }) => project?.name ?? "none" },
   { head: "Key", cell: ({ key }) => key.name },
-  { head: "Took", number: true, cell: (row) => took(row) },
-  { head: "Accepted", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
+  { head: "Took", number: true, cell: (row) => took(row), sortBy: tookMs },
+  { head: "Submitted", cell: ({ createdAt }) => <Timestamp at={createdAt} />, sortBy: "order" },
 ];
 
-const ACCOUNT: Column<SubmissionRow> = { head: "Account", cell: ({ account }) => account.name };
+const ACCOUNT: ListColumn<SubmissionRow> = { head: "Account", cell: ({ account }) => account.name };
+
+/** As in panel.module.css. */
+const SIDE_BY_SIDE = "(width > 68rem)";
+
+const FIRST = 50;
+const MORE = 500;
 
 const SOURCE: Source<SubmissionRow> = {
-  name: "/submissions",
+  path: "/submissions",
+  limit: FIRST,
   ask: async (search, before) => {
-    const { submissions: rows, next } = await part.submissions(search, before);
-    return { rows, next };
+    const { submissions: rows, next, mark } = await part.submissions(search, before, before ? MORE : FIRST);
+    return { rows, next, mark };
   },
 };
 
 export function SubmissionsPage() {
-  const search = route.useSearch();
+  const { search, opened } = useSearch();
   const navigate = useNavigate();
+  const table = useRef<ListTableHandle>(null);
   const manyAccounts = useChoiceOfAccounts().length > 0;
+  const go = (next: Search) => navigate({ to: "/submissions", search: next });
+  const open = (id: string | undefined) => {
+    if (id !== undefined && !window.matchMedia(SIDE_BY_SIDE).matches)
+      return navigate({ to: "/submissions/$id", params: { id } });
+    // The first one can be closed by Back; the next ones take its place.
+    return navigate({
+      to: "/submissions",
+      search: { ...search, open: id },
+      replace: opened !== undefined && id !== undefined,
+      resetScroll: false,
+    });
+  };
   return (
-    <Page title="Submissions" lead="All runs, newest first.">
+    <Page title="Submissions">
       <Filters
         what="submission"
         verdicts={VERDICT_WORDS}
+        causes={CAUSES}
         search={search}
-        onChange={(next) => navigate({ to: "/submissions", search: next, replace: true })}
+        onChange={go}
+        csv={addressOf("/submissions/csv", search)}
       />
-      <NewestList
-        source={SOURCE}
-        search={search}
-        what="submission"
-        columns={manyAccounts ? [...COLUMNS.slice(0, 4), ACCOUNT, ...COLUMNS.slice(4)] : COLUMNS}
-      >
-        Run a first program in the <Link to="/playground">playground</Link>, or submit one with an API key.
-      </NewestList>
+      <div className={opened && css.split}>
+        <NewestList
+          source={SOURCE}
+          search={search}
+          what="submission"
+          columns={manyAccounts ? [...COLUMNS.slice(0, 4), ACCOUNT, ...COLUMNS.slice(4)] : COLUMNS}
+          onOrder={(order) => go({ ...search, order })}
+          open={open}
+          opened={opened}
+          handle={table}
+        >
+          Run a first program in the <Link to="/playground">playground</Link>, or submit one with an API key.
+        </NewestList>
+        {opened && <Panel id={opened} onStep={(by) => table.current?.step(by)} onClose={() => void open(undefined)} />}
+      </div>
     </Page>
   );
 }
 
-function took({ startedAt, completedAt }: SubmissionRow): string {
-  return startedAt && completedAt ? duration(Date.parse(completedAt) - Date.parse(startedAt)) : "";
+/** The filters, as the same object while they are the same, and the run next to the list. */
+function useSearch(): { readonly search: Search; readonly opened: string | undefined } {
+  const { open: opened, ...filters } = route.useSearch();
+  const text = JSON.stringify(filters);
+  return { search: useMemo(() => JSON.parse(text), [text]), opened };
+}
+
+function tookMs({ startedAt, completedAt }: SubmissionRow): number | null {
+  return startedAt && completedAt ? Date.parse(completedAt) - Date.parse(startedAt) : null;
+}
+
+function took(row: SubmissionRow): string {
+  const ms = tookMs(row);
+  return ms === null ? "" : duration(ms);
 }

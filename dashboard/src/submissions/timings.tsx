@@ -30,9 +30,13 @@ export function Timings({ of: spans }: { of: readonly Span[] }) {
               {/* Hidden from screen readers: the texts have the same values. */}
               <span className={css.track} aria-hidden="true">
                 {ticks.map(({ ms: tick, at }) => (
-                  <i key={tick} data-zero={tick === 0 || undefined} style={{ left: `${at}%` }} />
+                  <i key={tick} className={css.line} data-zero={tick === 0 || undefined} style={{ left: `${at}%` }} />
                 ))}
-                <span data-cut={isCut || undefined} style={{ left: `${from}%`, width: `${width}%` }} />
+                <span
+                  className={css.bar}
+                  data-cut={isCut || undefined}
+                  style={{ left: `${from}%`, width: `${width}%` }}
+                />
               </span>
               <span className={css.ms}>{duration(ms)}</span>
             </li>
@@ -42,7 +46,7 @@ export function Timings({ of: spans }: { of: readonly Span[] }) {
       <div className={css.axis} aria-hidden="true">
         <span className={css.track}>
           {ticks.map(({ ms, at }) => (
-            <span key={ms} style={{ left: `${at}%` }}>
+            <span key={ms} className={css.tick} style={{ left: `${at}%` }}>
               {ms === 0 ? "start" : ms < 0 ? `−${duration(-ms)}` : duration(ms)}
             </span>
           ))}

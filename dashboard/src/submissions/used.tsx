@@ -1,5 +1,4 @@
 import type { Usage } from "../../../src/http/dashboard/api/submissions.ts";
-import { State } from "../pieces/state.tsx";
 import { count, duration, size } from "../pieces/words.ts";
 import css from "./used.module.css";
 
@@ -7,7 +6,7 @@ const NAMES: Readonly<Record<Usage["name"], string>> = {
   cpu: "CPU time",
   wall: "Wall time",
   memory: "Memory",
-  processes: "Processes and threads",
+  processes: "Processes",
   stdout: "Standard output",
   stderr: "Standard error",
 };
@@ -25,12 +24,13 @@ export function Used({ of: usage }: { of: readonly Usage[] }) {
       {usage.map(({ name, used, limit, unit, met }) => (
         <li key={name} data-met={met || undefined}>
           <span className={css.name}>{NAMES[name]}</span>
-          <span className={css.values}>
-            {met && <State tone="bad">limit reached</State>} {WRITTEN[unit](used)} of {WRITTEN[unit](limit)}
-          </span>
-          {/* Hidden from screen readers: the text above has the same values. */}
+          {/* Hidden from screen readers: the text has the same values. */}
           <span className={css.bar} aria-hidden="true">
             <span style={{ width: `${100 * Math.min(1, used / limit)}%` }} />
+          </span>
+          <span className={css.values}>
+            {WRITTEN[unit](used)} of {WRITTEN[unit](limit)}
+            {met && <span className={css.met}> limit reached</span>}
           </span>
         </li>
       ))}

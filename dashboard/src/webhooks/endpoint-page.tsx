@@ -12,6 +12,8 @@ import { Page, Section } from "../pieces/page.tsx";
 import { QueryBoundary } from "../pieces/query-boundary.tsx";
 import { State } from "../pieces/state.tsx";
 import { Timestamp } from "../pieces/timestamp.tsx";
+import { LatestRuns } from "../use/latest-runs.tsx";
+import { UseOverTime } from "../use/use-over-time.tsx";
 import { DeliveryLog } from "./delivery-log.tsx";
 import { EndpointMenu } from "./endpoint-menu.tsx";
 import { Fails } from "./failing.tsx";
@@ -74,6 +76,7 @@ function One({ endpoint }: { endpoint: Endpoint }) {
           ["Id", <Copyable key="id" text={id} what="id of the endpoint" />],
         ]}
       />
+      <UseOverTime of={{ endpoint: id, ofProject: project.id }} />
       <Section
         title="Deliveries"
         actions={
@@ -84,6 +87,7 @@ function One({ endpoint }: { endpoint: Endpoint }) {
       >
         <DeliveryLog endpoint={id} />
       </Section>
+      <LatestRuns of={{ project: project.id }} title="Latest runs of the project" />
       {replaying && <ReplayFailed id={id} onClose={replay.close} />}
     </Page>
   );

@@ -71,7 +71,7 @@ const EXPLAINED: Readonly<
   }),
   compile_error: ({ record }) => ({
     title: "Compilation failed",
-    text: `The compile step failed, so the program was never run: ${record.result.error_message ?? "the compiler rejected it"}. The messages of the compiler are in the standard error.`,
+    text: `The compiler ${record.result.exit_code === null ? `was killed by signal ${signalText(record.result.signal ?? 0)}` : `exited with code ${record.result.exit_code}`}, so the program was never run. The messages of the compiler are in the standard error.`,
     whyNot: [
       { verdict: "SIG", text: "A compiler that crashes on a program counts as a compiler that rejects it." },
       { verdict: "TLE", text: "The compiler ended within its own time and memory limits." },

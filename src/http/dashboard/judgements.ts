@@ -6,16 +6,18 @@ import type { FoundJudged, ReadJudged } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
+import type { Watching } from "../run-events.ts";
 import type { Judgements } from "./api/judgements.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { judgementDetailOf, SHOWN_BYTES, testDetailOf, toJudgementRow } from "./judgement-detail.ts";
+import { listRoutes, markOf } from "./lists.ts";
 import { queryOf } from "./parse.ts";
 import { personOf } from "./session.ts";
 import { accountsOf, noteReading, search, toSearch } from "./submissions.ts";
 
 export const JUDGEMENTS = "/dashboard/api/judgements";
 
-const judgementSearch = search.extend({
+const judgementSearch = search.omit({ cause: true }).extend({
   verdict: z.enum(JUDGEMENT_VERDICTS).optional(),
   problem: z.uuid().toLowerCase().optional(),
 });
@@ -26,17 +28,41 @@ const CONTENTS_BYTES = 9 * SHOWN_BYTES;
 /** Lists judgements, and returns single ones and their tests. */
 export function judgementRoutes(
   server: FastifyInstance,
-  { store, languages }: DashboardDependencies,
+  d: DashboardDependencies,
   answers: LongAnswers,
+  watching: Watching,
+  ended: AbortSignal,
 ): void {
+  const { store, languages } = d;
   const config = { session: "member" } as const;
+  type Query = z.output<typeof judgementSearch>;
+  const searchOf = (request: FastifyRequest, { account, problem, ...which }: Query) => ({
+    ...toSearch(which, accountsOf(request, account)),
+    problemId: problem,
+  });
+  const read = async (request: FastifyRequest, query: Query) => {
+    const { found, next } = await store.judged.search(searchOf(request, query));
+    return { rows: found.map(toJudgementRow), next: next === null ? null : String(next) };
+  };
 
   server.get(JUDGEMENTS, { config }, async (request): Promise<Judgements> => {
-    const { account, problem, ...which } = queryOf(request, judgementSearch);
-    const searched = toSearch(which, accountsOf(request, account));
-    const { found, next } = await store.judged.search({ ...searched, problemId: problem });
-    return { judgements: found.map(toJudgementRow), next: next === null ? null : String(next) };
+    const { rows, next } = await read(request, queryOf(request, judgementSearch));
+    return { judgements: rows, next, mark: markOf(rows) };
   });
+
+  listRoutes(
+    server,
+    d,
+    {
+      ...{ path: JUDGEMENTS, schema: judgementSearch, read },
+      readOne: async (request, id) => {
+        const { accountIds } = personOf(request);
+        return (await store.judged.search({ id, accountIds, max: 1 })).found.map(toJudgementRow)[0];
+      },
+      count: (request, query) => store.judged.count(searchOf(request, query)),
+    },
+    { answers, watching, ended },
+  );
 
   server.get(`${JUDGEMENTS}/:id`, { config }, async (request, reply) => {
     const read = await readOwn(store, answers, request, reply);

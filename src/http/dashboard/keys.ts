@@ -55,6 +55,10 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
     return { keys: await keyViews(store, shown), next };
   });
 
+  server.get<ById>(`${KEYS}/:id`, { config }, (request): Promise<Key> => {
+    return keyOf(store, personOf(request), request.params.id);
+  });
+
   server.post(KEYS, { config }, async (request): Promise<MadeKey> => {
     const {
       name,

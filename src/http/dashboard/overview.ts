@@ -1,41 +1,60 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { percentiles } from "../../domain/history.ts";
-import type { Counts } from "../../store/history/types.ts";
-import { type Bucket, type History, type Now, type Overview, WINDOWS, type Window } from "./api/overview.ts";
+import { BOUNDS, percentiles } from "../../domain/history.ts";
+import type { Counts, Range } from "../../store/history/types.ts";
+import {
+  type Amounts,
+  GROUPINGS,
+  type Group,
+  type Grouping,
+  type History,
+  type Latency,
+  type Now,
+  type Overview,
+  type Use,
+} from "./api/overview.ts";
+import { anId, ownEndpoint, ownKey, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { queryOf } from "./parse.ts";
+import { type Ranged, ranged, rangeOf } from "./range.ts";
+import { personOf, type SignedIn } from "./session.ts";
 import { accountsOf } from "./submissions.ts";
 
 const OVERVIEW = "/dashboard/api/overview";
+const USE = "/dashboard/api/use";
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-
-/** Number and length of the buckets of each window: some hundred, so that a chart is neither coarse nor crowded. */
-const BUCKETS: Readonly<Record<Window, { readonly amount: number; readonly bucketMs: number }>> = {
-  "1h": { amount: 60, bucketMs: MINUTE_MS },
-  "24h": { amount: 96, bucketMs: 15 * MINUTE_MS },
-  "7d": { amount: 84, bucketMs: 2 * HOUR_MS },
-  "30d": { amount: 120, bucketMs: 6 * HOUR_MS },
-};
+/** The colours of more could not be distinguished. */
+const MOST_GROUPS = 7;
+const MOST_FAILING = 5;
 
 const account = z.string().min(1).max(100).optional();
 const now = z.strictObject({ account });
-const overview = z.strictObject({ account, window: z.enum(WINDOWS).default("1h") });
+const overview = ranged.extend({ account, by: z.enum(GROUPINGS).default("verdict") });
+const use = ranged
+  .extend({ key: anId.optional(), project: anId.optional(), endpoint: anId.optional() })
+  .refine(
+    ({ key, project, endpoint }) => [key, project, endpoint].filter((one) => one !== undefined).length === 1,
+    "key, project or endpoint",
+  );
 
 /** Current state and history of the service, for the accounts visible to the person. */
 export function overviewRoutes(server: FastifyInstance, d: DashboardDependencies): void {
   const config = { session: "member" } as const;
 
   server.get(OVERVIEW, { config }, async (request): Promise<Overview> => {
-    const { account, window } = queryOf(request, overview);
+    const { account, by, ...which } = queryOf(request, overview);
     const accountIds = accountsOf(request, account);
-    return { now: await nowOf(d, accountIds), history: await historyOf(d, window, accountIds) };
+    const range = rangeOf(which, "1h", Date.now());
+    return { now: await nowOf(d, accountIds), history: await historyOf(d, range, by, accountIds) };
   });
 
   server.get(`${OVERVIEW}/now`, { config }, async (request): Promise<Now> => {
     return await nowOf(d, accountsOf(request, queryOf(request, now).account));
+  });
+
+  server.get(USE, { config }, async (request): Promise<Use> => {
+    const { key, project, endpoint, ...which } = queryOf(request, use);
+    return await useOf(d, personOf(request), rangeOf(which, "7d", Date.now()), { key, project, endpoint });
   });
 }
 
@@ -55,31 +74,91 @@ async function nowOf({ store, engine }: DashboardDependencies, accountIds: reado
 
 async function historyOf(
   { store }: DashboardDependencies,
-  window: Window,
+  { window, starts, ...times }: Ranged,
+  by: Grouping,
   accountIds: readonly string[] | null,
 ): Promise<History> {
-  const { amount, bucketMs } = BUCKETS[window];
-  const nowMs = Date.now();
-  const last = nowMs - (nowMs % bucketMs);
-  const fromMs = last - (amount - 1) * bucketMs;
-  const counts = await store.history.read({ fromMs, bucketMs, accountIds });
-  const starts = Array.from({ length: amount }, (_, at) => fromMs + at * bucketMs);
-  return { window, bucketMs, buckets: bucketsOf(counts, starts) };
+  const range: Range = { ...times, accountIds };
+  const [counts, groups, deliveries, failing, load] = await Promise.all([
+    store.history.read(range),
+    by === "verdict" ? [] : store.history.groups(range, by, MOST_GROUPS),
+    store.history.deliveries(range),
+    store.history.failing(range, MOST_FAILING),
+    store.history.load(range),
+  ]);
+  const endedAt = Map.groupBy(counts.ended, ({ at }) => at);
+  const deliveriesAt = Map.groupBy(deliveries, ({ at }) => at);
+  const loadAt = new Map(load.map(({ at, ...values }) => [at, values]));
+  const ended = (at: number, state: "delivered" | "failed") =>
+    sum((deliveriesAt.get(at) ?? []).filter((one) => one.state === state));
+  return {
+    window,
+    bucketMs: range.bucketMs,
+    buckets: starts.map((at) => ({
+      at: new Date(at).toISOString(),
+      verdicts: byVerdict(endedAt.get(at) ?? []),
+      deliveries: { delivered: ended(at, "delivered"), failed: ended(at, "failed") },
+      load: loadAt.get(at) ?? null,
+    })),
+    by,
+    groups: groups.map(({ id, name, ended }): Group => {
+      const amounts = Map.groupBy(ended, ({ at }) => at);
+      return { id, name, verdicts: byVerdict(ended), amounts: starts.map((at) => sum(amounts.get(at) ?? [])) };
+    }),
+    wait: latencyOf(counts, "wait", starts),
+    run: latencyOf(counts, "run", starts),
+    bounds: BOUNDS,
+    failing,
+  };
 }
 
-function bucketsOf({ ended, times }: Counts, starts: readonly number[]): Bucket[] {
-  const endedAt = Map.groupBy(ended, ({ at }) => at);
-  const timesAt = Map.groupBy(times, ({ at, kind }) => `${kind} ${at}`);
-  const bins = (name: string) => new Map((timesAt.get(name) ?? []).map(({ bin, amount }) => [bin, amount]));
-  return starts.map((start) => {
-    const verdicts = Object.fromEntries((endedAt.get(start) ?? []).map(({ verdict, amount }) => [verdict, amount]));
-    return {
-      at: new Date(start).toISOString(),
-      verdicts,
-      // Exactly the runs with status `error` have the verdict IE.
-      errors: verdicts.IE ?? 0,
-      waitMs: percentiles(bins(`wait ${start}`)),
-      runMs: percentiles(bins(`run ${start}`)),
-    };
-  });
+function latencyOf({ times }: Counts, kind: "wait" | "run", starts: readonly number[]): Latency {
+  const ofKind = times.filter((one) => one.kind === kind);
+  const at = Map.groupBy(ofKind, (one) => one.at);
+  return {
+    percentiles: percentiles(byBin(ofKind)),
+    buckets: starts.map((start) => {
+      const bins = byBin(at.get(start) ?? []);
+      return { percentiles: percentiles(bins), bins: [...bins].sort(([a], [b]) => a - b) };
+    }),
+  };
+}
+
+function byBin(times: Counts["times"]): ReadonlyMap<number, number> {
+  return new Map([...Map.groupBy(times, ({ bin }) => bin)].map(([bin, rows]) => [bin, sum(rows)]));
+}
+
+function byVerdict(ended: Counts["ended"]): Amounts {
+  return Object.fromEntries([...Map.groupBy(ended, ({ verdict }) => verdict)].map(([name, rows]) => [name, sum(rows)]));
+}
+
+function sum(rows: readonly { readonly amount: number }[]): number {
+  return rows.reduce((total, { amount }) => total + amount, 0);
+}
+
+/** @throws ClientError notFound for a key, project or endpoint that the person may not see. */
+async function useOf(
+  { store }: DashboardDependencies,
+  person: SignedIn,
+  { window, starts, ...times }: Ranged,
+  { key, project, endpoint }: Pick<z.output<typeof use>, "key" | "project" | "endpoint">,
+): Promise<Use> {
+  const rows = async () => {
+    const of = (accountId: string): Range => ({ ...times, accountIds: [accountId] });
+    if (key !== undefined)
+      return await store.history.readOf(of((await ownKey(store, person, key)).accountId), { keyId: key });
+    if (project !== undefined)
+      return await store.history.readOf(of((await ownProject(store, person, project)).accountId), {
+        projectId: project,
+      });
+    const { accountId } = await ownEndpoint(store, person, endpoint ?? "");
+    const found = await store.history.deliveries(of(accountId), endpoint);
+    return found.map(({ at, state, amount }) => ({ at, verdict: state, amount }));
+  };
+  const at = Map.groupBy(await rows(), (row) => row.at);
+  const buckets = starts.map((start) => ({
+    at: new Date(start).toISOString(),
+    amounts: byVerdict(at.get(start) ?? []),
+  }));
+  return { window, bucketMs: times.bucketMs, buckets };
 }

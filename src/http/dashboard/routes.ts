@@ -4,11 +4,14 @@ import type { LongAnswers } from "../long-answers.ts";
 import { Watching } from "../run-events.ts";
 import { accountRoutes } from "./accounts.ts";
 import { auditRoutes } from "./audit.ts";
+import { compactAnswers } from "./compact.ts";
 import { compareRoute } from "./compare.ts";
 import { deliveryRoutes } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { endpointRoutes } from "./endpoints.ts";
+import { exportRoute } from "./export.ts";
 import { fileRoutes } from "./files.ts";
+import { firstStepsRoute } from "./first-steps.ts";
 import { healthRoutes } from "./health.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { judgementLiveRoute } from "./judgement-live.ts";
@@ -34,7 +37,7 @@ import { signInRoutes } from "./sign-in.ts";
 import { submissionRoutes } from "./submissions.ts";
 import { tierRoutes } from "./tiers.ts";
 
-/** Runs and judgements that a person can watch at once. Each holds a connection, and connections per address are limited. */
+/** Runs, judgements and lists that a person can watch at once. Each holds a connection, and connections per address are limited. */
 const MAX_WATCHED = 8;
 
 interface Shared {
@@ -54,6 +57,7 @@ export function dashboardRoutes(
   const { store, log, ownAuthority } = d;
   const watching = new Watching(MAX_WATCHED);
   const provider = d.provider && new Provider(d.provider);
+  compactAnswers(server);
   const door = { store, guard, passwords: new Passwords(store), provider, ownAuthority };
   fileRoutes(server, d.dashboardDir);
   signInRoutes(server, door);
@@ -62,11 +66,13 @@ export function dashboardRoutes(
   meRoutes(server, door);
   memberRoutes(server, d);
   overviewRoutes(server, d);
-  submissionRoutes(server, d, answers);
+  submissionRoutes(server, d, answers, watching, ended);
+  exportRoute(server, d, answers);
+  firstStepsRoute(server, d);
   playgroundRoutes(server, d, answers);
   runPartRoutes(server, d, answers);
   liveRoute(server, d, answers, watching, ended);
-  judgementRoutes(server, d, answers);
+  judgementRoutes(server, d, answers, watching, ended);
   judgingRoutes(server, d, answers);
   compareRoute(server, d, answers);
   judgementLiveRoute(server, d, answers, watching, ended);

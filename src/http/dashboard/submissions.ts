@@ -1,35 +1,42 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
-import { VERDICTS } from "../../domain/outcome.ts";
+import { CAUSES, VERDICTS } from "../../domain/outcome.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import type { FoundSubmission, Search } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
+import type { Watching } from "../run-events.ts";
+import { RANGES, type Range } from "./api/lists.ts";
 import type { Submissions } from "./api/submissions.ts";
+import { isKnown } from "./compact.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
+import { listRoutes, markOf } from "./lists.ts";
 import { queryOf } from "./parse.ts";
 import { maySee, personOf } from "./session.ts";
-import { detailOf, toRow } from "./submission-detail.ts";
+import { deliveriesOf, detailOf, toRow } from "./submission-detail.ts";
 
 export const SUBMISSIONS = "/dashboard/api/submissions";
 
-const MAX_ROWS = 200;
+const MAX_ROWS = 500;
 const name = z.string().min(1).max(100).optional();
 const time = z.iso.datetime({ offset: true }).transform(Date.parse).optional();
 
 export const search = z.strictObject({
   verdict: z.enum(VERDICTS).optional(),
   status: z.enum(["pending", "running", "completed", "error"]).optional(),
+  cause: z.enum(CAUSES).optional(),
   language: name,
   key: name,
   project: name,
   account: name,
-  id: z.string().max(100).toLowerCase().optional(),
+  id: z.string().trim().toLowerCase().refine(beginsAnId, "must be at least the first 4 characters of an id").optional(),
+  range: z.enum(RANGES).optional(),
   since: time,
   until: time,
+  order: z.enum(["newest", "oldest"]).optional(),
   before: z.coerce.number().int().positive().optional(),
   limit: z.coerce.number().int().min(1).max(MAX_ROWS).default(50),
 });
@@ -37,18 +44,39 @@ export const search = z.strictObject({
 /** Lists submissions, and returns single ones. */
 export function submissionRoutes(
   server: FastifyInstance,
-  { store, languages }: DashboardDependencies,
+  d: DashboardDependencies,
   answers: LongAnswers,
+  watching: Watching,
+  ended: AbortSignal,
 ): void {
+  const { store, languages } = d;
   const config = { session: "member" } as const;
+  const read = async (request: FastifyRequest, query: z.output<typeof search>) => {
+    const { found, next } = await store.records.search(searchOf(request, query));
+    return { rows: found.map(toRow), next: next === null ? null : String(next) };
+  };
 
   server.get(SUBMISSIONS, { config }, async (request): Promise<Submissions> => {
-    const { account, ...which } = queryOf(request, search);
-    const { found, next } = await store.records.search(toSearch(which, accountsOf(request, account)));
-    return { submissions: found.map(toRow), next: next === null ? null : String(next) };
+    const { rows, next } = await read(request, queryOf(request, search));
+    return { submissions: rows, next, mark: markOf(rows) };
   });
 
+  listRoutes(
+    server,
+    d,
+    {
+      ...{ path: SUBMISSIONS, schema: search, read },
+      readOne: async (request, id) => {
+        const { accountIds } = personOf(request);
+        return (await store.records.search({ id, accountIds, max: 1 })).found.map(toRow)[0];
+      },
+      count: (request, query) => store.records.count(searchOf(request, query)),
+    },
+    { answers, watching, ended },
+  );
+
   server.get(`${SUBMISSIONS}/:id`, { config }, async (request, reply) => {
+    if (await isUnchanged(store, request, reply)) return reply.send();
     const detail = await detailOf({ store, languages }, await readOwn(store, answers, request, reply));
     return answers.send(ownerOf(request), reply, detail);
   });
@@ -60,11 +88,18 @@ export function submissionRoutes(
   });
 }
 
+/** The search of a request for submissions. @throws ClientError as `accountsOf`. */
+export function searchOf(request: FastifyRequest, { account, ...which }: z.output<typeof search>): Search {
+  return toSearch(which, accountsOf(request, account));
+}
+
 /** A query for the store. @param accountIds as returned by `accountsOf`. */
 export function toSearch(
   {
     key,
     project,
+    id,
+    range,
     since,
     until,
     limit,
@@ -74,7 +109,41 @@ export function toSearch(
   },
   accountIds: readonly string[] | null,
 ): Search {
-  return { ...rest, accountIds, keyId: key, projectId: project, sinceMs: since, untilMs: until, max: limit };
+  const sinceMs = range === undefined ? since : Date.now() - RANGE_MS[range];
+  const named = { prefix: id, keyId: key, projectId: project };
+  return { ...rest, ...named, accountIds, sinceMs, untilMs: until, max: limit };
+}
+
+const HOUR_MS = 3_600_000;
+const RANGE_MS: Readonly<Record<Range, number>> = {
+  "15m": HOUR_MS / 4,
+  "1h": HOUR_MS,
+  "24h": 24 * HOUR_MS,
+  "7d": 7 * 24 * HOUR_MS,
+  "30d": 30 * 24 * HOUR_MS,
+};
+
+/** Shorter beginnings would match too many ids. */
+const LEAST_OF_ID = 4;
+
+function beginsAnId(text: string): boolean {
+  const rest = "00000000-0000-0000-0000-000000000000".slice(text.length);
+  return text.length >= LEAST_OF_ID && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text + rest);
+}
+
+/**
+ * Answers with 304 if the client has a submission that has ended, with its deliveries as they are, before its output is read.
+ * The access is checked and recorded like a reading.
+ */
+async function isUnchanged(store: Store, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  const { id } = request.params as { id: string };
+  const [found] = (
+    await store.records.search({ id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 })
+  ).found;
+  if (!found?.completedAtMs) return false;
+  const known = isKnown(request, reply, [toRow(found), await deliveriesOf(store, found.id)]);
+  if (known) await noteReading(store, request, "submission.read", found);
+  return known;
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Schema } from "../schema/schema.ts";
 import type { Share } from "../sharing/share.ts";
 import { chooseFairly, type Due, type DueEndpoint, type Room } from "./delivery-share.ts";
 import type { DeliveryClaim, DeliveryKind } from "./types.ts";
+import { insertUncountedDeliveries } from "./uncounted.ts";
 
 /** Maximum claims per delivery, because its attempt could crash the process each time. */
 const MAX_CLAIMS = 20;
@@ -205,7 +206,9 @@ async function take(
     .where("state", "=", sql.lit("pending"))
     .returning(TAKEN)
     .executeTakeFirst();
-  return tooOften ? undefined : row;
+  if (!tooOften) return row;
+  if (row) await insertUncountedDeliveries(trx, [row], "failed", request.nowMs);
+  return undefined;
 }
 
 /**
@@ -227,13 +230,15 @@ async function failUnsendable(
       const reason = removed ? "the endpoint was removed" : "the endpoint is not active";
       let unsendable = due(trx, nowMs).select("seq").where("endpoint_id", "=", id).orderBy("next_at").limit(left);
       if (!removed) unsendable = unsendable.where("kind", "!=", "test");
-      const { numUpdatedRows } = await trx
+      const failed = await trx
         .updateTable("deliveries")
         .set({ ...OVER, ended_at: nowMs, reason })
         .where("state", "=", sql.lit("pending")) // unless its attempt was recorded in the meantime
         .where("seq", "in", unsendable)
-        .executeTakeFirstOrThrow();
-      left -= Number(numUpdatedRows);
+        .returning(["seq", "endpoint_id"])
+        .execute();
+      await insertUncountedDeliveries(trx, failed, "failed", nowMs);
+      left -= failed.length;
       if (!removed && left > 0) candidates.push(endpoint);
     }
   }

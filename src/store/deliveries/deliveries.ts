@@ -19,6 +19,7 @@ import {
   replayFailed,
 } from "./replay.ts";
 import type { Delivery, DeliveryClaim, Message, RecentDeliveries, ReplayBounds } from "./types.ts";
+import { insertUncountedDeliveries } from "./uncounted.ts";
 
 /**
  * The outbox. The transaction that ends a submission inserts a row for each active endpoint of its
@@ -222,6 +223,7 @@ async function recordAttempt(
     .returning(["seq", "endpoint_id"])
     .executeTakeFirst();
   if (!row) return false;
+  if (!again) await insertUncountedDeliveries(trx, [row], next.state, nowMs);
   if (!again) await noteHealth(trx, row.endpoint_id, next.state === "delivered" ? null : nowMs);
   await trx
     .insertInto("attempts")

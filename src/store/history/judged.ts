@@ -6,8 +6,8 @@ import { readJudgementOf } from "../judgements/judgements.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { toProgram } from "../submissions/rows.ts";
 import type { Admit } from "../submissions/types.ts";
-import { SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
-import type { Beginning, FoundJudged, JudgedSearch, ReadJudged } from "./types.ts";
+import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
+import type { Beginning, FoundJudged, JudgedSearch, ReadJudged, Total } from "./types.ts";
 
 const COLUMNS = ["score", "states", "problem_id", "problem_version"] as const satisfies readonly (keyof JudgementRow)[];
 
@@ -16,6 +16,11 @@ export type JudgedStore = ReturnType<typeof judgedStore>;
 /** Searches judgements for the dashboard, like `RecordStore` submissions. */
 export function judgedStore({ db }: Engine) {
   return {
+    /** The number of matches among the newest 10,000 judgements of each account. */
+    count(which: JudgedSearch): Promise<Total> {
+      return countRows(db, "judgements", which);
+    },
+
     async search(
       which: JudgedSearch,
     ): Promise<{ readonly found: readonly FoundJudged[]; readonly next: number | null }> {

@@ -5,8 +5,10 @@ import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
 import { samplesOf } from "../submissions/samples.ts";
 import type { Admit } from "../submissions/types.ts";
-import { SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
-import type { FoundSubmission, ReadSubmission, Search, TestOf } from "./types.ts";
+import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
+import type { FoundSubmission, ReadSubmission, Search, TestOf, Total } from "./types.ts";
+
+const COLUMNS = ["started_at", "cause"] as const satisfies readonly (keyof SubmissionRow)[];
 
 export type RecordStore = ReturnType<typeof recordStore>;
 
@@ -14,12 +16,17 @@ export type RecordStore = ReturnType<typeof recordStore>;
 export function recordStore({ db }: Engine) {
   return {
     /**
-     * Newest first. One search reads a bounded number of submissions, however rare the matches are.
-     * @returns `next`: where this search ended; null if there is nothing older.
+     * In order of acceptance. One search reads a bounded number of submissions, however rare the matches are.
+     * @returns `next`: where this search ended; null if there is nothing more.
      */
     async search(which: Search): Promise<{ readonly found: readonly FoundSubmission[]; readonly next: number | null }> {
-      const { rows, next } = await searchRows(db, { table: "submissions", columns: ["started_at", "cause"] }, which);
+      const { rows, next } = await searchRows(db, { table: "submissions", columns: COLUMNS }, which);
       return { found: await named(db, rows), next };
+    },
+
+    /** The number of matches among the newest 10,000 submissions of each account. */
+    count(which: Search): Promise<Total> {
+      return countRows(db, "submissions", which);
     },
 
     /**
@@ -29,7 +36,7 @@ export function recordStore({ db }: Engine) {
     async read(id: string, accountIds: readonly string[] | null, admit?: Admit): Promise<ReadSubmission | undefined> {
       const row = await db
         .selectFrom("submissions")
-        .select([...SHARED_COLUMNS, "started_at", "cause", "live", "original_id", "judgement_seq", "test"])
+        .select([...SHARED_COLUMNS, ...COLUMNS, "live", "original_id", "judgement_seq", "test"])
         .where("id", "=", id)
         .executeTakeFirst();
       if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
@@ -72,13 +79,13 @@ async function testOf(
 
 async function named(
   db: Kysely<Schema>,
-  rows: readonly (SharedRow & Pick<SubmissionRow, "started_at" | "cause">)[],
+  rows: readonly (SharedRow & Pick<SubmissionRow, (typeof COLUMNS)[number]>)[],
 ): Promise<FoundSubmission[]> {
   return (await withNames(db, rows)).map(({ row, names }) => ({
     id: row.id,
     status: row.status as FoundSubmission["status"],
     verdict: row.verdict,
-    cause: row.cause,
+    cause: row.cause ?? (row.verdict === "AC" ? "normal_exit" : null),
     language: row.language,
     profile: row.profile,
     ...names,

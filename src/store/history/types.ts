@@ -2,7 +2,51 @@ import type { Judgement, JudgementVerdict, TestState } from "../../domain/judgem
 import type { Samples } from "../../domain/samples.ts";
 import type { Program, Status, Submission } from "../../domain/submission.ts";
 
+/** A part of the history, in buckets. */
+export interface Range {
+  readonly fromMs: number;
+  /** Exclusive. */
+  readonly untilMs: number;
+  readonly bucketMs: number;
+  /** Null for all. */
+  readonly accountIds: readonly string[] | null;
+}
+
+export type GroupBy = "language" | "key" | "project";
+
+/** Ended submissions of one language, key or project. */
+export interface Group {
+  /** The language, or an id; empty for keys without a project. */
+  readonly id: string;
+  readonly name: string;
+  readonly ended: Counts["ended"];
+}
+
+export type EndsOf = { readonly keyId: string } | { readonly projectId: string };
+
+export interface DeliveryCount {
+  readonly at: number;
+  readonly state: "delivered" | "failed";
+  readonly amount: number;
+}
+
+export interface FailingEndpoint {
+  readonly id: string;
+  readonly url: string;
+  readonly removed: boolean;
+  readonly failed: number;
+}
+
+/** The highest values in a bucket. */
+export interface LoadCount {
+  readonly at: number;
+  readonly pending: number;
+  readonly running: number;
+  readonly slots: number;
+}
+
 export interface Counts {
+  /** `verdict`: see `classOf` in src/domain/history.ts. */
   readonly ended: readonly { readonly at: number; readonly verdict: string; readonly amount: number }[];
   /** `wait`: from acceptance to start; `run`: from start to end; bins as in src/domain/history.ts. */
   readonly times: readonly {
@@ -116,7 +160,7 @@ export interface Beginning {
 }
 
 /** A search for judgements. */
-export interface JudgedSearch extends Search {
+export interface JudgedSearch extends Omit<Search, "cause"> {
   /** Id of a problem, which can have been deleted. */
   readonly problemId?: string | undefined;
 }
@@ -125,7 +169,10 @@ export interface Search {
   /** Null for all. */
   readonly accountIds: readonly string[] | null;
   readonly id?: string | undefined;
+  /** The first characters of an id, in the form of a UUID. */
+  readonly prefix?: string | undefined;
   readonly verdict?: string | undefined;
+  readonly cause?: string | undefined;
   readonly status?: string | undefined;
   readonly language?: string | undefined;
   readonly keyId?: string | undefined;
@@ -133,7 +180,15 @@ export interface Search {
   /** Lower bound of the time of acceptance. */
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
+  /** The newest first, by default. */
+  readonly order?: "newest" | "oldest" | undefined;
   /** `next` of the previous search. */
   readonly before?: number | undefined;
   readonly max: number;
+}
+
+export interface Total {
+  readonly matches: number;
+  /** False: there can be more, among rows that were not counted. */
+  readonly isWhole: boolean;
 }

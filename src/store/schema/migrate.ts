@@ -17,6 +17,7 @@ import { judgementsOfProblems } from "./migrations/0013-judgements-of-problems.t
 import { causes } from "./migrations/0014-causes.ts";
 import { samples } from "./migrations/0015-samples.ts";
 import { webhookHeadersAndAuditSearch } from "./migrations/0016-webhook-headers-and-audit-search.ts";
+import { historyOfUse } from "./migrations/0017-history-of-use.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
@@ -39,6 +40,7 @@ const MIGRATIONS: readonly Migration[] = [
   causes,
   samples,
   webhookHeadersAndAuditSearch,
+  historyOfUse,
 ];
 
 /** The version of the schema that this program works with. */

@@ -145,6 +145,34 @@ create table history (
   amount bigint not null,
   constraint history_pk PRIMARY KEY (at, account_id, language, verdict)
 );
+CREATE INDEX history_account ON history USING btree (account_id, at);
+create table history_deliveries (
+  at bigint not null,
+  account_id text not null,
+  endpoint_id text not null,
+  state text not null,
+  amount bigint not null,
+  constraint history_deliveries_pk PRIMARY KEY (at, account_id, endpoint_id, state)
+);
+CREATE INDEX history_deliveries_account ON history_deliveries USING btree (account_id, at);
+create table history_keys (
+  at bigint not null,
+  account_id text not null,
+  key_id text not null,
+  verdict text not null,
+  amount bigint not null,
+  constraint history_keys_pk PRIMARY KEY (at, account_id, key_id, verdict)
+);
+CREATE INDEX history_keys_account ON history_keys USING btree (account_id, at);
+create table history_load (
+  at bigint not null,
+  account_id text not null,
+  pending bigint not null,
+  running bigint not null,
+  slots bigint not null,
+  constraint history_load_pk PRIMARY KEY (at, account_id)
+);
+CREATE INDEX history_load_account ON history_load USING btree (account_id, at);
 create table history_times (
   at bigint not null,
   account_id text not null,
@@ -154,6 +182,7 @@ create table history_times (
   constraint history_times_kind_check CHECK ((kind = ANY (ARRAY['wait'::text, 'run'::text]))),
   constraint history_times_pk PRIMARY KEY (at, account_id, kind, bin)
 );
+CREATE INDEX history_times_account ON history_times USING btree (account_id, at);
 create table invitations (
   id text not null,
   hash text not null,
@@ -414,7 +443,15 @@ create table uncounted (
   completed_at bigint not null,
   wait_ms bigint not null,
   run_ms bigint not null,
+  key_id text,
   constraint uncounted_pkey PRIMARY KEY (submission_seq)
+);
+create table uncounted_deliveries (
+  delivery_seq bigint not null,
+  endpoint_id text not null,
+  state text not null,
+  ended_at bigint not null,
+  constraint uncounted_deliveries_pkey PRIMARY KEY (delivery_seq)
 );
 create table version_contents (
   version_seq bigint not null,

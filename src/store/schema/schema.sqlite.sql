@@ -123,6 +123,34 @@ CREATE TABLE "history" (
   "amount" bigint not null,
   constraint "history_pk" primary key ("at", "account_id", "language", "verdict")
 );
+CREATE INDEX "history_account" on "history" ("account_id", "at");
+CREATE TABLE "history_deliveries" (
+  "at" bigint not null,
+  "account_id" text not null,
+  "endpoint_id" text not null,
+  "state" text not null,
+  "amount" bigint not null,
+  constraint "history_deliveries_pk" primary key ("at", "account_id", "endpoint_id", "state")
+);
+CREATE INDEX "history_deliveries_account" on "history_deliveries" ("account_id", "at");
+CREATE TABLE "history_keys" (
+  "at" bigint not null,
+  "account_id" text not null,
+  "key_id" text not null,
+  "verdict" text not null,
+  "amount" bigint not null,
+  constraint "history_keys_pk" primary key ("at", "account_id", "key_id", "verdict")
+);
+CREATE INDEX "history_keys_account" on "history_keys" ("account_id", "at");
+CREATE TABLE "history_load" (
+  "at" bigint not null,
+  "account_id" text not null,
+  "pending" bigint not null,
+  "running" bigint not null,
+  "slots" bigint not null,
+  constraint "history_load_pk" primary key ("at", "account_id")
+);
+CREATE INDEX "history_load_account" on "history_load" ("account_id", "at");
 CREATE TABLE "history_times" (
   "at" bigint not null,
   "account_id" text not null,
@@ -131,6 +159,7 @@ CREATE TABLE "history_times" (
   "amount" bigint not null,
   constraint "history_times_pk" primary key ("at", "account_id", "kind", "bin")
 );
+CREATE INDEX "history_times_account" on "history_times" ("account_id", "at");
 CREATE TABLE "invitations" (
   "id" text primary key,
   "hash" text not null unique,
@@ -342,7 +371,14 @@ CREATE TABLE "uncounted" (
   "verdict" text not null,
   "completed_at" bigint not null,
   "wait_ms" bigint not null,
-  "run_ms" bigint not null
+  "run_ms" bigint not null,
+  "key_id" text
+);
+CREATE TABLE "uncounted_deliveries" (
+  "delivery_seq" integer primary key,
+  "endpoint_id" text not null,
+  "state" text not null,
+  "ended_at" bigint not null
 );
 CREATE TABLE "version_contents" (
   "version_seq" bigint not null references "versions" ("seq") on delete cascade,

@@ -28,6 +28,10 @@ export interface Schema {
   uncounted: UncountedTable;
   history: HistoryTable;
   history_times: HistoryTimesTable;
+  history_keys: HistoryKeysTable;
+  uncounted_deliveries: UncountedDeliveryTable;
+  history_deliveries: HistoryDeliveriesTable;
+  history_load: HistoryLoadTable;
   live_output: LiveOutputTable;
   sign_in_attempts: SignInAttemptTable;
   known_places: KnownPlaceTable;
@@ -424,7 +428,10 @@ interface InvitationTable {
 interface UncountedTable {
   submission_seq: number;
   account_id: string;
+  /** Null in rows of earlier releases, which are in `history_keys` already or never. */
+  key_id: string | null;
   language: string;
+  /** See `classOf` (src/domain/history.ts). */
   verdict: string;
   completed_at: number;
   wait_ms: number;
@@ -449,6 +456,45 @@ interface HistoryTimesTable {
   /** See src/domain/history.ts. */
   bin: number;
   amount: number;
+}
+
+/** The same by key. */
+interface HistoryKeysTable {
+  at: number;
+  account_id: string;
+  key_id: string;
+  verdict: string;
+  amount: number;
+}
+
+/** Ended deliveries that are not yet in the history. */
+interface UncountedDeliveryTable {
+  delivery_seq: number;
+  endpoint_id: string;
+  /** `delivered` or `failed`. */
+  state: string;
+  ended_at: number;
+}
+
+/** The same for ended deliveries. */
+interface HistoryDeliveriesTable {
+  at: number;
+  /** The account of the endpoint. */
+  account_id: string;
+  endpoint_id: string;
+  state: string;
+  amount: number;
+}
+
+/** The most that was pending and running at once in the minute, later the hour, that begins at `at`. */
+interface HistoryLoadTable {
+  at: number;
+  /** Empty: the whole service, also when nothing was pending or running. */
+  account_id: string;
+  pending: number;
+  running: number;
+  /** Of all workers; 0 in rows of an account. */
+  slots: number;
 }
 
 /** Output of watched runs, until their end. */

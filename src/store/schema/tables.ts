@@ -42,6 +42,10 @@ export const TABLES: readonly BackedUp[] = [
   { name: "uncounted", key: ["submission_seq"] },
   { name: "history", key: ["at", "account_id", "language", "verdict"] },
   { name: "history_times", key: ["at", "account_id", "kind", "bin"] },
+  { name: "history_keys", key: ["at", "account_id", "key_id", "verdict"] },
+  { name: "uncounted_deliveries", key: ["delivery_seq"] },
+  { name: "history_deliveries", key: ["at", "account_id", "endpoint_id", "state"] },
+  { name: "history_load", key: ["at", "account_id"] },
 ];
 
 export const BACKUP_FORMAT = 1;

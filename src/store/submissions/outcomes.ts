@@ -1,5 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Checked } from "../../domain/check.ts";
+import { classOf } from "../../domain/history.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import { encodeSamples } from "../../domain/samples.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
@@ -11,6 +12,7 @@ export const ENDED_COLUMNS = [
   "id",
   "project_id",
   "account_id",
+  "key_id",
   "language",
   "live",
   "created_at",
@@ -54,8 +56,9 @@ export async function insertUncounted(
   const uncounted = ended.map(({ row, outcome }) => ({
     submission_seq: row.seq,
     account_id: row.account_id,
+    key_id: row.key_id,
     language: row.language,
-    verdict: outcome.judgement.verdict,
+    verdict: classOf(outcome.judgement),
     completed_at: nowMs,
     wait_ms: (row.started_at ?? nowMs) - row.created_at,
     run_ms: nowMs - (row.started_at ?? nowMs),

@@ -36,9 +36,17 @@ test("the document has exactly the endpoints of the server", async (t) => {
   const { ask } = await startHttp(t);
   const { json } = await ask({ path: "/openapi.json", key: null });
   assert.deepEqual(json, JSON.parse(JSON.stringify(openApi())));
-  const source = ["submit", "result", "submissions", "judge", "judgements", "problems", "languages", "health"].map(
-    (name) => readFileSync(new URL(`../../../src/http/${name}.ts`, import.meta.url), "utf8"),
-  );
+  const source = [
+    "submit",
+    "result",
+    "usage",
+    "submissions",
+    "judge",
+    "judgements",
+    "problems",
+    "languages",
+    "health",
+  ].map((name) => readFileSync(new URL(`../../../src/http/${name}.ts`, import.meta.url), "utf8"));
   const routes = [...source.join("\n").matchAll(/server\.(get|post|delete)(?:<.*>)?\(\s*"([^"]+)"/g)];
   const registered = routes.map(([, method, path = ""]) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
   assert.deepEqual(OPERATIONS.map(({ method, path }) => `${method} ${path}`).sort(), registered.sort());

@@ -60,6 +60,8 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
     const attempt = { atMs: 1, latencyMs: 2, status: 500, error: null, answer: Buffer.from([0, 255, 254]) };
     await store.deliveries.recordAttempt(claim, attempt, { state: "failed" });
   }
+  assert.equal(await store.history.countDeliveries(1), 1);
+  await store.history.sample(2);
   await store.deliveries.addTest(endpoint.id, { messageId: "m", body: Buffer.from([1, 0, 2]), leaseMs: 1 }, ACTOR);
   await addJudgement(store, project.key, { answers: ["\0"] });
   const [run] = await store.submissions.claim("w", 1_000);

@@ -4,19 +4,11 @@ import { sql } from "kysely";
 import { within } from "../../../bench/load/database.ts";
 import { binOf } from "../../../src/domain/history.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
-import { openEngine } from "../../../src/store/open.ts";
+import { openEngine, openStore } from "../../../src/store/open.ts";
 import { migrateTo, NEWEST } from "../../../src/store/schema/migrate.ts";
-import type { Store } from "../../../src/store/store.ts";
-import {
-  addKey,
-  type Clock,
-  emptyDatabase,
-  enqueue,
-  onEachEngine,
-  START_MS,
-  sweepLater,
-} from "../../support/store/temporary.ts";
-import { addProject, DONE } from "../../support/webhooks/project.ts";
+import { countAll, end } from "../../support/store/history.ts";
+import { addKey, emptyDatabase, enqueue, onEachEngine, START_MS, sweepLater } from "../../support/store/temporary.ts";
+import { addProject } from "../../support/webhooks/project.ts";
 
 /** The last schema version without a history. */
 const BEFORE = 4;
@@ -25,35 +17,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** Start of the minute of the test clock. */
 const MINUTE = START_MS - (START_MS % MINUTE_MS);
-const ALL = { fromMs: 0, bucketMs: MINUTE_MS, accountIds: null };
-
-type Key = Awaited<ReturnType<typeof addKey>>;
-
-/** Accepts a submission, claims it after `waitMs` and ends it after another `runMs`. */
-async function end(
-  store: Store,
-  clock: Clock,
-  key: Key,
-  { outcome = DONE, waitMs = 0, runMs = 0, language = "python" } = {},
-): Promise<string> {
-  await enqueue(store, key, { nowMs: clock.nowMs, language });
-  clock.nowMs += waitMs;
-  const [claim] = await store.submissions.claim("w", 60_000);
-  assert.ok(claim);
-  clock.nowMs += runMs;
-  assert.ok(await store.submissions.finish(claim.lease, outcome));
-  return claim.submission.id;
-}
-
-async function countAll(store: Store): Promise<number> {
-  let counted = 0;
-  for (let more = true; more; ) {
-    const some = await store.history.count(2);
-    counted += some;
-    more = some === 2;
-  }
-  return counted;
-}
+const ALL = { fromMs: 0, untilMs: Number.MAX_SAFE_INTEGER, bucketMs: MINUTE_MS, accountIds: null };
 
 onEachEngine((temporaryStore) => {
   test("each end is counted once, in its minute, by account and verdict, with its wait and run times", async (t) => {
@@ -168,7 +132,7 @@ onEachEngine((temporaryStore) => {
 });
 
 for (const kind of ["sqlite", "postgres"] as const) {
-  test(`the migration to a history counts earlier ends on ${kind}`, async (t) => {
+  test(`the migrations count earlier ends once, by key too, on ${kind}`, async (t) => {
     const database = await emptyDatabase(t, kind);
     const engine = await openEngine(database);
     t.after(() => engine.db.destroy());
@@ -191,6 +155,13 @@ for (const kind of ["sqlite", "postgres"] as const) {
         await db.selectFrom("uncounted").select(["account_id", "language", "verdict", "wait_ms", "run_ms"]).execute(),
         [{ account_id: "a", language: "c", verdict: "TLE", wait_ms: 10_000, run_ms: 100 }],
       );
+      const byKey = { at: 60_000, account_id: "a", key_id: "k", verdict: "TLE", amount: 1 };
+      const all = () => db.selectFrom("history_keys").selectAll().execute();
+      assert.deepEqual(await all(), [byKey]);
+      const store = await openStore({ database });
+      assert.equal(await store.history.count(10), 1);
+      await store.close();
+      assert.deepEqual(await all(), [byKey]);
     });
   });
 }

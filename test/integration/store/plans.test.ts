@@ -132,6 +132,50 @@ onEachEngine((temporaryStore) => {
   });
 });
 
+/** Tables with rows of all accounts for each minute. */
+const HISTORY = ["history", "history_times", "history_keys", "history_deliveries", "history_load"];
+
+onEachEngine((temporaryStore) => {
+  test("the history is read by time and account, regardless of the rows of other accounts", async (t) => {
+    const { store, database } = await temporaryStore(t);
+    const project = await addProject(store);
+    const endpoint = await addEndpoint(store, project);
+    const { accountId, keyId } = project.key;
+    await within(database, async ({ db }) => {
+      const fill = (into: string, values: string) =>
+        sql`insert into ${sql.raw(into)} with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)
+          select i * 60000, 'others', ${sql.raw(values)} from n`.execute(db);
+      await fill("history", "'c', 'AC', 1");
+      await fill("history_times", "'run', 1, 1");
+      await fill("history_keys", "'k', 'AC', 1");
+      await fill("history_deliveries", "'e', 'failed', 1");
+      await fill("history_load", "1, 1, 1");
+      if (database.kind === "postgres") await sql`analyze`.execute(db);
+    });
+    const asked = await recorded(t, database, async () => {
+      for (const accountIds of [null, [accountId]]) {
+        const range = { fromMs: 1_190_000_000, untilMs: 1_200_000_000, bucketMs: 60_000, accountIds };
+        await store.history.read(range);
+        for (const by of ["language", "key", "project"] as const) await store.history.groups(range, by, 7);
+        await store.history.readOf(range, { keyId });
+        await store.history.readOf(range, { projectId: project.id });
+        await store.history.deliveries(range);
+        await store.history.deliveries(range, endpoint.id);
+        await store.history.failing(range, 5);
+        await store.history.load(range);
+      }
+    });
+    const ways = await waysOf(database, asked, HISTORY);
+    assert.ok(ways.size > 15, `only ${ways.size} statements were recorded`);
+    for (const [text, way] of ways)
+      if (text.includes("account_id in"))
+        assert.ok(
+          way.some((step) => step.includes("_account")),
+          `${text}: ${way}`,
+        );
+  });
+});
+
 /** The operations on one submission and its deliveries, and the periodic ones. */
 async function day({ store, clock }: Temporary, project: Awaited<ReturnType<typeof addProject>>): Promise<void> {
   const { submissions, deliveries } = store;
@@ -195,14 +239,25 @@ async function look(
   assert.ok(await store.submissions.finish(claim.lease, DONE));
   assert.ok(await store.history.count(256));
   await store.history.shrink({ hoursBeforeMs: clock.nowMs - 60_000, forgetBeforeMs: 0 });
-  await store.history.read({ fromMs: clock.nowMs - 60_000, bucketMs: 60_000, accountIds: [accountId] });
+  const range = { fromMs: clock.nowMs - 60_000, untilMs: clock.nowMs, bucketMs: 60_000, accountIds: [accountId] };
+  await store.history.read(range);
+  await store.history.countDeliveries(256);
+  await store.history.sample(1);
   await store.backlog([accountId]);
   assert.ok(await store.records.read(id, null));
   for (const accountIds of [null, [accountId]]) {
     const times = { sinceMs: clock.nowMs - 60_000, untilMs: clock.nowMs + 1 };
-    const filters = [{ keyId, verdict: "AC" }, times, { id }];
+    const prefix = id.slice(0, 8);
+    const filters = [
+      { keyId, verdict: "AC" },
+      times,
+      { id },
+      { prefix, keyId },
+      { order: "oldest" as const, cause: "oom_kill" },
+    ];
     for (const one of filters) await store.records.search({ accountIds, max: 5, ...one });
     await store.records.search({ accountIds, max: 5, before: 1_000, verdict: "MLE" });
+    await store.records.count({ accountIds, max: 1, verdict: "MLE", keyId });
   }
 }
 

@@ -94,6 +94,7 @@ onEachEngine((temporaryStore) => {
       id: made.ended,
       status: "completed",
       verdict: "AC",
+      cause: "normal_exit",
       language: "python",
       profile: "judge",
       account: { id: mine, name: "shop" },

@@ -9,14 +9,22 @@ export interface Proxy {
   readonly open: () => number;
   /** Cuts the connections that are open, without the end of TLS. */
   readonly cut: () => void;
+  /** Cuts them, and every new one until `restore`. */
+  readonly refuse: () => void;
+  readonly restore: () => void;
 }
 
 /** Forwards connections to a service. */
 export async function startProxy(t: Pick<TestContext, "after">, servicePort: number): Promise<Proxy> {
   let connections = 0;
+  let refuses = false;
   const open = new Set<Socket>();
   const server = createServer((client) => {
     connections++;
+    if (refuses) {
+      client.on("error", () => {}).destroy();
+      return;
+    }
     const service = connect(servicePort, "127.0.0.1");
     for (const socket of [client, service]) {
       open.add(socket);
@@ -31,9 +39,23 @@ export async function startProxy(t: Pick<TestContext, "after">, servicePort: num
   const cut = () => {
     for (const socket of open) socket.destroy();
   };
+  const refuse = () => {
+    refuses = true;
+    cut();
+  };
+  const restore = () => {
+    refuses = false;
+  };
   t.after(() => {
     cut();
     server.close();
   });
-  return { port: (server.address() as AddressInfo).port, connections: () => connections, open: () => open.size, cut };
+  return {
+    port: (server.address() as AddressInfo).port,
+    connections: () => connections,
+    open: () => open.size,
+    cut,
+    refuse,
+    restore,
+  };
 }

@@ -7,6 +7,8 @@ import { chromium, type Page } from "playwright-core";
 
 const SWITCHES = [
   "--no-sandbox",
+  // Of downloads as well, which the option below does not reach.
+  "--ignore-certificate-errors",
   "--disable-gpu",
   "--disable-quic",
   "--no-first-run",

@@ -29,6 +29,19 @@ export function pageActions(page: Page): PageActions {
   return { heading, settled, button, go };
 }
 
+/** Chooses a filter of a list. */
+export async function filter(page: Page, label: string, value: string | { readonly label: string }): Promise<void> {
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await page.getByLabel(label, { exact: true }).selectOption(value);
+  await page.keyboard.press("Escape");
+  await page.getByLabel(label, { exact: true }).waitFor({ state: "detached" });
+}
+
+/** The lines that a viewer or editor shows. */
+export async function linesOf(box: ReturnType<Page["getByRole"]>): Promise<string> {
+  return (await box.locator(".cm-line").allTextContents()).join("\n");
+}
+
 /** Both themes and the width of a phone, with pictures for people to look at. */
 export async function looksGood(page: Page, what: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {

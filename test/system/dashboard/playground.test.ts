@@ -6,7 +6,7 @@ import { runPending } from "../../support/http/running.ts";
 import { report } from "../../support/verdict/reports.ts";
 import { violations } from "./browser.ts";
 import { inside } from "./inside.ts";
-import { DESK, PHONE } from "./page-actions.ts";
+import { DESK, linesOf, PHONE } from "./page-actions.ts";
 
 const WRITTEN = 'print("as it was written")\n';
 
@@ -16,7 +16,7 @@ test("the playground, from an example to a link that others open", async (t) => 
   const program = page.getByRole("textbox", { name: "Program" });
   const result = page.getByRole("region", { name: "Result" });
   const button = (name: string) => page.getByRole("button", { name, exact: true });
-  const source = async () => (await program.locator(".cm-line").allTextContents()).join("\n");
+  const source = () => linesOf(program);
   const write = async (text: string) => {
     await program.click();
     await page.keyboard.press("Control+a");
@@ -71,7 +71,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     await page.getByLabel("Standard input").fill("in\n");
     await program.click();
     await page.keyboard.press("Control+Enter");
-    await result.getByText("pending", { exact: true }).waitFor();
+    await result.getByRole("heading", { name: "Waiting in the queue" }).waitFor();
     const [claim] = await store.submissions.claim("w", 60_000);
     assert.ok(claim);
     const { language, profile, id } = claim.submission;
@@ -87,8 +87,8 @@ test("the playground, from an example to a link that others open", async (t) => 
       buildOutcome({ execute: report({ stdout: Buffer.from("as it was\n") }) }),
     );
     await result.getByRole("heading", { name: "Accepted", exact: true }).waitFor();
-    assert.equal(await result.getByRole("region", { name: "Standard output" }).textContent(), "as it was\n");
-    await result.getByText("Evidence: what the kernel confirmed").click();
+    assert.equal(await linesOf(result.getByRole("textbox", { name: "Standard output" })), "as it was\n");
+    await result.getByRole("tab", { name: "Evidence" }).click();
     await result.getByText("isolation.controls_applied").waitFor();
     assert.equal(await source(), WRITTEN);
   });
@@ -99,7 +99,7 @@ test("the playground, from an example to a link that others open", async (t) => 
     const id = new URL(page.url()).searchParams.get("from");
     assert.equal(link, `${origin}/dashboard/submissions/${id}`);
     await page.goto(link);
-    await button("Open in the playground").click();
+    await page.getByRole("link", { name: "Open in the playground" }).click();
     await program.waitFor();
     assert.equal(await source(), WRITTEN);
     await write("print(2)\n");

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { labelled, steps } from "../../../dashboard/src/charts/scale.ts";
 import { counted, duration, relative, size } from "../../../dashboard/src/pieces/words.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00Z");
@@ -45,15 +44,4 @@ test("formats a duration and a size with a fitting unit and few digits", () => {
     [counted(1, "key"), counted(2, "key"), counted(0, "entry", "entries")],
     ["1 key", "2 keys", "0 entries"],
   );
-});
-
-test("an axis has steps of 1, 2 or 5, ends above all values, and has separate labels", () => {
-  assert.deepEqual(steps(0), [0, 1]);
-  assert.deepEqual(steps(1), [0, 0.5, 1]);
-  assert.deepEqual(steps(193), [0, 50, 100, 150, 200]);
-  assert.deepEqual(steps(3_200), [0, 1_000, 2_000, 3_000, 4_000]);
-  for (const top of [0.3, 7, 42, 999, 12_345]) assert.ok((steps(top).at(-1) ?? 0) >= top && steps(top).length <= 6);
-  assert.deepEqual(labelled(10, 4), [0, 4]);
-  assert.deepEqual(labelled(3, 0.5), [0, 1, 2]);
-  assert.deepEqual(labelled(3, 8), []);
 });

@@ -5,8 +5,10 @@ import type { Explanation, Proof, SubmissionDetail, SubmissionRow, Usage } from 
 /** GET /judgements, with the parameters of GET /submissions and `problem`, an id → Judgements. */
 export interface Judgements {
   readonly judgements: readonly JudgementRow[];
-  /** For `before`; null: no older ones. */
+  /** For `before`; null: no more. */
   readonly next: string | null;
+  /** Of the rows, for the stream of changes. */
+  readonly mark: string;
 }
 
 export interface JudgementRow extends Omit<SubmissionRow, "startedAt" | "cause"> {

@@ -5,11 +5,16 @@ import type { AccountRef } from "./session.ts";
 
 export type { Samples };
 
-/** GET /submissions?verdict=&status=&language=&key=&project=&account=&id=&since=&until=&before=SEQ&limit=50 → Submissions. */
+/**
+ * GET /submissions?verdict=&cause=&status=&language=&key=&project=&account=&id=&range=&since=&until=&order=&before=SEQ&limit=50
+ * → Submissions; `id` can be the beginning of an id, `range` one of RANGES, `order` newest or oldest. See also lists.ts.
+ */
 export interface Submissions {
   readonly submissions: readonly SubmissionRow[];
-  /** For `before`; null: no older ones. */
+  /** For `before`; null: no more. */
   readonly next: string | null;
+  /** Of the rows, for the stream of changes. */
+  readonly mark: string;
 }
 
 export interface SubmissionRow {

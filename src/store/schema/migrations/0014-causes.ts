@@ -1,9 +1,34 @@
 import type { Transaction } from "kysely";
+import type { Outcome } from "../../../domain/outcome.ts";
 import type { Capabilities } from "../../engine/engine.ts";
 import type { Schema } from "../schema.ts";
 
-/** Of ended submissions, for lists: their outcomes have it behind megabytes of output. And the submission that one repeats. */
+const AT_ONCE = 1_000;
+
+/**
+ * Of ended submissions, for lists: their outcomes have it behind megabytes of output. Accepted runs have one cause, so they are not
+ * rewritten. And the submission that one repeats.
+ */
 export async function causes(trx: Transaction<Schema>, _: Capabilities): Promise<void> {
   await trx.schema.alterTable("submissions").addColumn("cause", "text").execute();
   await trx.schema.alterTable("submissions").addColumn("original_id", "text").execute();
+  for (let last = 0, more = true; more; ) {
+    const rows = await trx
+      .selectFrom("submissions")
+      .innerJoin("outcomes", "outcomes.submission_seq", "submissions.seq")
+      .select(["seq", "body"])
+      .where("seq", ">", last)
+      .where("verdict", "<>", "AC")
+      .orderBy("seq")
+      .limit(AT_ONCE)
+      .execute();
+    const causeOf = ({ body }: { readonly body: string }) =>
+      (JSON.parse(body) as Pick<Outcome, "judgement">).judgement.cause;
+    for (const [cause, alike] of Map.groupBy(rows, causeOf)) {
+      const seqs = alike.map(({ seq }) => seq);
+      await trx.updateTable("submissions").set({ cause }).where("seq", "in", seqs).execute();
+    }
+    last = rows.at(-1)?.seq ?? last;
+    more = rows.length === AT_ONCE;
+  }
 }

@@ -142,7 +142,7 @@ test("limits the views of a person, and frees a place when a view closes", async
   const refused = await bob.ask({ path });
   assert.deepEqual(
     [refused.status, refused.json.error],
-    [429, "too many runs are watched at the same time: close one of them"],
+    [429, "too many runs or lists are watched at the same time: close one of them"],
   );
   watching[0]?.leave();
   for (const until = performance.now() + 5_000; ; await sleep(10)) {

@@ -101,6 +101,9 @@ test("members get 403 for administrative routes, and anonymous clients 401 for a
     assert.deepEqual([status, json], [403, { error: "only an administrator may do this" }], path);
   }
   const MEMBERS = [
+    "overview",
+    "use",
+    "first-steps",
     "judgements",
     "projects",
     "keys",

@@ -86,7 +86,7 @@ onEachEngine((open) => {
     const other = (await store.records.read(theirs, null))?.found.account.id;
     const refused = await bob.ask({ path: `${SUBMISSIONS}?account=${other}` });
     assert.deepEqual([refused.status, refused.json], [404, NOT_THERE]);
-    for (const query of ["verdict=WA", "limit=0", "limit=201", "before=x", "since=today", "wath=1", "verdict="]) {
+    for (const query of ["verdict=WA", "limit=0", "limit=501", "before=x", "since=today", "wath=1", "verdict="]) {
       const { status, json } = await bob.ask({ path: `${SUBMISSIONS}?${query}` });
       assert.equal(status, 400, `${query}: ${JSON.stringify(json)}`);
     }

@@ -1,0 +1,22 @@
+/** The times of charts that share a crosshair and a selection. */
+export interface Times {
+  /** Starts of the buckets, in milliseconds since the epoch. */
+  readonly starts: readonly number[];
+  readonly bucketMs: number;
+}
+
+/** The first and the last bucket of a selection. */
+export type Span = readonly [from: number, to: number];
+
+/** In order, whichever end was chosen first. */
+export function spanOf(one: number, other: number): Span {
+  return [Math.min(one, other), Math.max(one, other)];
+}
+
+/** The times of a span. */
+export function timesOf(
+  { starts, bucketMs }: Times,
+  [from, to]: Span,
+): { readonly fromMs: number; readonly toMs: number } {
+  return { fromMs: starts[from] ?? 0, toMs: (starts[to] ?? 0) + bucketMs };
+}

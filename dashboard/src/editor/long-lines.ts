@@ -1,0 +1,78 @@
+/** Characters of a line: browsers take seconds for a line of a megabyte, and minutes if it has control characters. */
+export const MAX_LINE = 1_000;
+
+/** A text whose long lines are continued on the next ones. Positions and lines of the text as it was lead to those shown. */
+export interface Continued {
+  readonly text: string;
+  /** Positions in `text` of the line feeds that were added. */
+  readonly added: readonly number[];
+  /** The numbers of the lines in `text` that continue the one before, from 1. */
+  readonly continuing: readonly number[];
+}
+
+export function continueLines(text: string, most: number = MAX_LINE): Continued {
+  const parts: string[] = [];
+  const added: number[] = [];
+  const continuing: number[] = [];
+  let [from, start, line] = [0, 0, 1];
+  for (;;) {
+    const end = text.indexOf("\n", start);
+    const until = end === -1 ? text.length : end;
+    for (; until - start > most; line++) {
+      // Not within a character.
+      start += isHighSurrogate(text.charCodeAt(start + most - 1)) ? most - 1 : most;
+      added.push(start + added.length);
+      continuing.push(line + 1);
+      parts.push(text.slice(from, start));
+      from = start;
+    }
+    if (end === -1) break;
+    start = end + 1;
+    line++;
+  }
+  if (added.length === 0) return { text, added, continuing };
+  parts.push(text.slice(from));
+  return { text: parts.join("\n"), added, continuing };
+}
+
+/** The position in the shown text of one in the text as it was. */
+export function shownPosition({ added }: Continued, position: number): number {
+  // The n-th addition has n before it.
+  return position + firstIndex(added.length, (i) => (added[i] ?? 0) - i > position);
+}
+
+/** The number of the shown line where this one begins. */
+export function shownLine({ continuing }: Continued, line: number): number {
+  return line + firstIndex(continuing.length, (i) => (continuing[i] ?? 0) - i > line);
+}
+
+/** The number of the line as it was; null for one that continues another. */
+export function lineNumber({ continuing }: Continued, shown: number): number | null {
+  const before = firstIndex(continuing.length, (i) => (continuing[i] ?? 0) > shown);
+  return continuing[before - 1] === shown ? null : shown - before;
+}
+
+/** The text between two shown positions without what was added. */
+export function originalText({ text, added }: Continued, from: number, to: number): string {
+  const [first, last] = [
+    firstIndex(added.length, (i) => (added[i] ?? 0) >= from),
+    firstIndex(added.length, (i) => (added[i] ?? 0) >= to),
+  ];
+  const ends = [...added.slice(first, last), to];
+  return ends.map((end, i) => text.slice(i === 0 ? from : (ends[i - 1] ?? 0) + 1, end)).join("");
+}
+
+/** The first index for which it holds; `length` if it holds for none. Those after it hold as well. */
+function firstIndex(length: number, holds: (index: number) => boolean): number {
+  let [low, high] = [0, length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}

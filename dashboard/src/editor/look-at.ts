@@ -1,0 +1,22 @@
+import type { EditorView } from "@codemirror/view";
+
+/** A line to scroll to and to mark. */
+export interface Chosen {
+  readonly line: number;
+  /** A person asked for it: the page scrolls as well, if the text is outside of the window. */
+  readonly isAsked?: boolean;
+}
+
+/** Scrolls to the middle of a text, and leaves the page where it is, unlike a scroll of the editor. */
+export function lookAt(view: EditorView, { line, isAsked }: Chosen): void {
+  const { scrollDOM, state } = view;
+  if (line > state.doc.lines) return;
+  const { top, height } = view.lineBlockAt(state.doc.line(line).from);
+  scrollDOM.scrollTop = top - (scrollDOM.clientHeight - height) / 2;
+  if (isAsked) view.dom.scrollIntoView({ block: "nearest" });
+}
+
+/** The same for the end of a text that grows. */
+export function lookAtEnd({ scrollDOM }: EditorView): void {
+  scrollDOM.scrollTop = scrollDOM.scrollHeight;
+}

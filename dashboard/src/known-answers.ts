@@ -1,0 +1,25 @@
+interface Answer {
+  readonly tag: string;
+  readonly data: unknown;
+  /** Of its text. */
+  readonly length: number;
+}
+
+/** Answers with their tags, least recently used first: an unchanged answer is not sent again. Only in memory, unlike the browser's cache. */
+const answers = new Map<string, Answer>();
+const MAX_LENGTH = 8_000_000;
+
+export function known(address: string): Answer | undefined {
+  return answers.get(address);
+}
+
+export function remember(address: string, answer: Answer): void {
+  answers.delete(address);
+  answers.set(address, answer);
+  let sum = [...answers.values()].reduce((all, { length }) => all + length, 0);
+  for (const [oldest, { length }] of answers) {
+    if (sum <= MAX_LENGTH) return;
+    answers.delete(oldest);
+    sum -= length;
+  }
+}

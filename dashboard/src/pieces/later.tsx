@@ -1,0 +1,23 @@
+import { type ReactElement, type ReactNode, Suspense, useState } from "react";
+
+interface Handlers {
+  readonly onClick: () => void;
+  readonly onPointerEnter: () => void;
+  readonly onFocus: () => void;
+}
+
+interface Props {
+  /** The button before its first use. */
+  readonly button: (handlers: Handlers) => ReactElement;
+  readonly load: () => Promise<unknown>;
+  /** The same button with its menu, open at first; lazy. */
+  readonly children: ReactNode;
+}
+
+/** A button whose menu is loaded at its first use: menus are a tenth of a page, and few visits need one. */
+export function Later({ button, load, children }: Props) {
+  const [isWanted, want] = useState(false);
+  const soon = () => void load();
+  const closed = button({ onClick: () => want(true), onPointerEnter: soon, onFocus: soon });
+  return isWanted ? <Suspense fallback={closed}>{children}</Suspense> : closed;
+}

@@ -1,0 +1,41 @@
+import { UnstyledButton } from "@mantine/core";
+import { lazy, Suspense, useEffect, useState } from "react";
+import { Icon } from "../pieces/icon.tsx";
+import css from "./shell.module.css";
+import { onKey, useShortcuts } from "./shortcuts.ts";
+
+const Palette = lazy(() => import("./palette.tsx"));
+const ShortcutsDialog = lazy(() => import("./shortcuts-dialog.tsx"));
+const NewKey = lazy(async () => ({ default: (await import("../keys/new-key.tsx")).NewKey }));
+const NewProject = lazy(async () => ({ default: (await import("../projects/new-project.tsx")).NewProject }));
+
+type Shown = "palette" | "shortcuts" | "key" | "project" | null;
+
+/** The palette, its button in the top bar, and the shortcuts of every page. */
+export function Quick() {
+  const [shown, setShown] = useState<Shown>(null);
+  const close = () => setShown(null);
+  useEffect(() => {
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+  useShortcuts(
+    { "Ctrl+K": () => setShown("palette"), "/": () => setShown("palette"), "?": () => setShown("shortcuts") },
+    "last",
+  );
+  return (
+    <>
+      <UnstyledButton className={css.quick} onClick={() => setShown("palette")} aria-haspopup="dialog">
+        <Icon name="search" size={16} />
+        <span className={css.quickWords}>Go to</span>
+        <kbd className={css.quickWords}>Ctrl K</kbd>
+      </UnstyledButton>
+      <Suspense>
+        {shown === "palette" && <Palette onClose={close} onMake={setShown} />}
+        {shown === "shortcuts" && <ShortcutsDialog onClose={close} />}
+        {shown === "key" && <NewKey onClose={close} />}
+        {shown === "project" && <NewProject onClose={close} />}
+      </Suspense>
+    </>
+  );
+}

@@ -1,0 +1,31 @@
+import { Switch } from "@mantine/core";
+import { useState } from "react";
+import { Dialog } from "../pieces/dialog.tsx";
+import { areSingleKeysOn, SHORTCUTS, switchSingleKeys } from "./shortcuts.ts";
+import css from "./shortcuts-dialog.module.css";
+
+export default function ShortcutsDialog({ onClose }: { onClose: () => void }) {
+  const [on, setOn] = useState(areSingleKeysOn);
+  return (
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
+      <dl className={css.keys}>
+        {SHORTCUTS.map(([keys, action]) => (
+          <div key={keys}>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{action}</dd>
+          </div>
+        ))}
+      </dl>
+      <Switch
+        label="Single-key shortcuts"
+        checked={on}
+        onChange={({ currentTarget: { checked } }) => {
+          switchSingleKeys(checked);
+          setOn(checked);
+        }}
+      />
+    </Dialog>
+  );
+}

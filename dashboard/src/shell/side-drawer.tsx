@@ -1,0 +1,28 @@
+import { Drawer } from "@mantine/core";
+import type { ReactNode } from "react";
+import css from "./shell.module.css";
+
+interface Props {
+  readonly opened: boolean;
+  readonly onClose: () => void;
+  readonly brand: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** The navigation of narrow screens. As in pieces/dialog.tsx: no scroll lock by styles, no second header. */
+export default function SideDrawer({ opened, onClose, brand, children }: Props) {
+  return (
+    <Drawer.Root opened={opened} onClose={onClose} size="17rem" lockScroll={false}>
+      <Drawer.Overlay />
+      <Drawer.Content aria-label="Navigation">
+        <Drawer.Body>
+          <div className={css.drawer}>
+            {brand}
+            <Drawer.CloseButton aria-label="Close the navigation" />
+          </div>
+          {children}
+        </Drawer.Body>
+      </Drawer.Content>
+    </Drawer.Root>
+  );
+}

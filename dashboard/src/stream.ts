@@ -1,0 +1,70 @@
+import { lost, seen } from "./connection.ts";
+
+/** The service sends something at least every 15 seconds. */
+const SILENCE_MS = 40_000;
+/** A rejected stream is not repeated by the browser. */
+const AGAIN_MS = 5_000;
+
+interface Following {
+  /** Its address, at each start. */
+  readonly url: () => string;
+  /** @param isFirst of this stream: what was sent by an earlier one may be missing. */
+  readonly onEvent: (event: string, data: string, isFirst: boolean) => void;
+  /** The service or a proxy rejects streams: the caller asks in another way. */
+  readonly onRejected: () => void;
+}
+
+const EVENTS = ["state", "alive"] as const;
+
+/**
+ * A stream of the service for as long as the page is visible: hidden pages would use up the connections that a browser opens to
+ * one host. @returns a function that ends it.
+ */
+export function follow({ url, onEvent, onRejected }: Following): () => void {
+  let source: EventSource | null = null;
+  let silence: ReturnType<typeof setTimeout>;
+  let again: ReturnType<typeof setTimeout>;
+  const stop = () => {
+    source?.close();
+    source = null;
+    clearTimeout(silence);
+    clearTimeout(again);
+  };
+  const start = () => {
+    stop();
+    if (document.visibilityState === "hidden") return;
+    const opened = new EventSource(url());
+    source = opened;
+    let isFirst = true;
+    const isAlive = () => {
+      seen();
+      clearTimeout(silence);
+      silence = setTimeout(() => {
+        lost();
+        start();
+      }, SILENCE_MS);
+    };
+    opened.onopen = () => {
+      isFirst = true;
+      isAlive();
+    };
+    opened.onerror = () => {
+      clearTimeout(silence);
+      if (opened.readyState !== EventSource.CLOSED) return lost(); // the browser tries again
+      onRejected();
+      again = setTimeout(start, AGAIN_MS);
+    };
+    for (const event of EVENTS)
+      opened.addEventListener(event, ({ data }: MessageEvent<string>) => {
+        isAlive();
+        onEvent(event, data, isFirst);
+        isFirst = false;
+      });
+  };
+  start();
+  document.addEventListener("visibilitychange", start);
+  return () => {
+    document.removeEventListener("visibilitychange", start);
+    stop();
+  };
+}

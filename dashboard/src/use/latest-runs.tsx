@@ -1,0 +1,75 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { SubmissionRow } from "../../../src/http/dashboard/api/submissions.ts";
+import { asking } from "../api.ts";
+import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
+import { Section } from "../pieces/page.tsx";
+import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
+import { Timestamp } from "../pieces/timestamp.tsx";
+import { duration } from "../pieces/words.ts";
+import type { Search } from "../submissions/search.ts";
+import { Verdict } from "../submissions/verdict.tsx";
+import css from "./use.module.css";
+
+const AMOUNT = 5;
+const EVERY_MS = 10_000;
+
+const COLUMNS: readonly Column<SubmissionRow>[] = [
+  { head: "Verdict", cell: (row) => <Verdict of={row} /> },
+  {
+    head: "Submission",
+    cell: ({ id }) => (
+      <Link to="/submissions/$id" params={{ id }} className={css.id} title={id}>
+        {id.slice(0, 8)}
+      </Link>
+    ),
+  },
+  { head: "Language", cell: ({ language }) => language },
+  {
+    head: "Key",
+    cell: ({ key }) => (
+      <Link to="/keys/$id" params={{ id: key.id }}>
+        {key.name}
+      </Link>
+    ),
+  },
+  {
+    head: "Took",
+    number: true,
+    cell: ({ startedAt, completedAt }) =>
+      startedAt && completedAt ? duration(Date.parse(completedAt) - Date.parse(startedAt)) : "",
+  },
+  { head: "Accepted", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
+];
+
+interface Props {
+  readonly of: Pick<Search, "key" | "project">;
+  readonly title?: string;
+}
+
+/** The newest submissions of a key or a project. */
+export function LatestRuns({ of: which, title = "Latest runs" }: Props) {
+  const latest = useQuery({ ...asking.latest({ ...which, limit: AMOUNT }), refetchInterval: EVERY_MS });
+  return (
+    <Section title={title}>
+      <QueryBoundary query={latest} waiting={<RowsWaiting rows={AMOUNT} />}>
+        {({ submissions }) =>
+          submissions.length === 0 ? (
+            <Empty title="No run yet">
+              <Link to="/">The overview</Link> has the command for a first one.
+            </Empty>
+          ) : (
+            <>
+              <DataTable caption="Latest runs" columns={COLUMNS} rows={submissions} rowKey={({ id }) => id} />
+              <p className={css.all}>
+                <Link to="/submissions" search={which}>
+                  All its submissions
+                </Link>
+              </p>
+            </>
+          )
+        }
+      </QueryBoundary>
+    </Section>
+  );
+}

@@ -1,0 +1,69 @@
+import type { FastifyInstance } from "fastify";
+import { csvLine } from "../../domain/csv.ts";
+import type { FoundSubmission, Search } from "../../store/history/types.ts";
+import type { Store } from "../../store/store.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { ownerOf } from "../owner.ts";
+import { Watching } from "../run-events.ts";
+import { CSV_ROWS } from "./api/lists.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { queryOf } from "./parse.ts";
+import { personOf } from "./session.ts";
+import { toRow } from "./submission-detail.ts";
+import { SUBMISSIONS, search, searchOf } from "./submissions.ts";
+
+const PAGE = 200;
+
+const HEAD = [
+  "id",
+  "status",
+  "verdict",
+  "cause",
+  "language",
+  "profile",
+  "account",
+  "project",
+  "key",
+  "submitted",
+  "started",
+  "ended",
+  "ms",
+];
+
+/** The matches of a search as CSV, page by page as the client reads. Of each person, one at a time. */
+export function exportRoute(server: FastifyInstance, { store }: DashboardDependencies, answers: LongAnswers): void {
+  const exporting = new Watching(1, "tooManyExports");
+
+  server.get(`${SUBMISSIONS}/csv`, { config: { session: "member" } }, async (request, reply) => {
+    const { before: _, limit: __, ...query } = queryOf(request, search);
+    const which = searchOf(request, { ...query, limit: PAGE });
+    exporting.enter(personOf(request).id, reply);
+    reply.header("content-type", "text/csv; charset=utf-8; header=present");
+    reply.header("content-disposition", 'attachment; filename="submissions.csv"');
+    const isSignedIn = async () => (await store.sessions.find(request.sessionHash ?? "")) !== undefined;
+    return answers.sendPieces(ownerOf(request), reply, lines(store, which, isSignedIn));
+  });
+}
+
+async function* lines(store: Store, which: Search, isSignedIn: () => Promise<boolean>): AsyncGenerator<string> {
+  yield csvLine(HEAD);
+  let left = CSV_ROWS;
+  for (let before: number | undefined; left > 0; ) {
+    if (!(await isSignedIn())) throw new Error("the session ended during an export");
+    const { found, next } = await store.records.search({ ...which, before, max: Math.min(PAGE, left) });
+    if (found.length > 0) yield found.map(lineOf).join("");
+    left -= found.length;
+    if (next === null) return;
+    before = next;
+  }
+}
+
+function lineOf(found: FoundSubmission): string {
+  const { startedAtMs: started, completedAtMs: ended } = found;
+  const { id, status, verdict, cause, language, profile, account, project, key, ...times } = toRow(found);
+  return csvLine([
+    ...[id, status, verdict, cause, language, profile, account.name, project?.name ?? null, key.name],
+    ...[times.createdAt, times.startedAt, times.completedAt],
+    started === null || ended === null ? null : ended - started,
+  ]);
+}

@@ -1,0 +1,60 @@
+import { type Kysely, sql, type Transaction } from "kysely";
+import type { Schema } from "../schema/schema.ts";
+import { minuteOf } from "./count.ts";
+import { highest } from "./shrink.ts";
+
+/** The account of the rows of the whole service. */
+export const WHOLE = "";
+
+/** By key from the indexes of the queue, regardless of the number of records. The status is a literal: see backlog.ts. */
+const queued = (status: "pending" | "running") => sql<{ account_id: string; amount: number | string }>`
+  select api_keys.account_id, sum(of_key.amount) as amount
+  from (select key_id, count(*) as amount from submissions where status = ${sql.lit(status)} group by key_id) as of_key
+  join api_keys on api_keys.id = of_key.key_id group by api_keys.account_id`;
+
+export interface Load {
+  readonly accountId: string;
+  pending: number;
+  running: number;
+}
+
+/** What is pending and running now, of the service and of each account with any. Not part of a transaction, which others wait for. */
+export async function readQueue(db: Kysely<Schema>): Promise<readonly Load[]> {
+  const whole: Load = { accountId: WHOLE, pending: 0, running: 0 };
+  const all = new Map([[WHOLE, whole]]);
+  for (const status of ["pending", "running"] as const) {
+    for (const { account_id: accountId, amount } of (await queued(status).execute(db)).rows) {
+      const load = all.get(accountId) ?? { accountId, pending: 0, running: 0 };
+      load[status] = Number(amount);
+      whole[status] += Number(amount);
+      all.set(accountId, load);
+    }
+  }
+  return [...all.values()];
+}
+
+/** Adds a row for each; a row keeps the highest values of its minute. */
+export async function addLoad(
+  trx: Transaction<Schema>,
+  loads: readonly Load[],
+  slots: number,
+  nowMs: number,
+): Promise<void> {
+  const rows = loads.map(({ accountId, ...load }) => ({
+    ...{ at: minuteOf(nowMs), account_id: accountId, ...load },
+    slots: accountId === WHOLE ? slots : 0,
+  }));
+  const keep = (column: "pending" | "running" | "slots") => highest("history_load", column);
+  // Below the limit of parameters of a statement, which is 32,766 for SQLite.
+  for (let from = 0; from < rows.length; from += 1_000) {
+    await trx
+      .insertInto("history_load")
+      .values(rows.slice(from, from + 1_000))
+      .onConflict((conflict) =>
+        conflict
+          .columns(["at", "account_id"])
+          .doUpdateSet({ pending: keep("pending"), running: keep("running"), slots: keep("slots") }),
+      )
+      .execute();
+  }
+}

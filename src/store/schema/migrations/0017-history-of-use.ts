@@ -1,0 +1,58 @@
+import { sql, type Transaction } from "kysely";
+import type { Capabilities } from "../../engine/engine.ts";
+import type { Schema } from "../schema.ts";
+
+/** History by key, of deliveries, and of queue and slots. Indexes by account, so that the rows of other accounts do not matter. */
+export async function historyOfUse(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+  await trx.schema.alterTable("uncounted").addColumn("key_id", "text").execute();
+  await trx.schema
+    .createTable("history_keys")
+    .addColumn("at", "bigint", (c) => c.notNull())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("key_id", "text", (c) => c.notNull())
+    .addColumn("verdict", "text", (c) => c.notNull())
+    .addColumn("amount", "bigint", (c) => c.notNull())
+    .addPrimaryKeyConstraint("history_keys_pk", ["at", "account_id", "key_id", "verdict"])
+    .execute();
+
+  await trx.schema
+    .createTable("uncounted_deliveries")
+    .addColumn("delivery_seq", columns.sequenceType, (c) => c.primaryKey())
+    .addColumn("endpoint_id", "text", (c) => c.notNull())
+    .addColumn("state", "text", (c) => c.notNull())
+    .addColumn("ended_at", "bigint", (c) => c.notNull())
+    .execute();
+  await trx.schema
+    .createTable("history_deliveries")
+    .addColumn("at", "bigint", (c) => c.notNull())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("endpoint_id", "text", (c) => c.notNull())
+    .addColumn("state", "text", (c) => c.notNull())
+    .addColumn("amount", "bigint", (c) => c.notNull())
+    .addPrimaryKeyConstraint("history_deliveries_pk", ["at", "account_id", "endpoint_id", "state"])
+    .execute();
+
+  await trx.schema
+    .createTable("history_load")
+    .addColumn("at", "bigint", (c) => c.notNull())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("pending", "bigint", (c) => c.notNull())
+    .addColumn("running", "bigint", (c) => c.notNull())
+    .addColumn("slots", "bigint", (c) => c.notNull())
+    .addPrimaryKeyConstraint("history_load_pk", ["at", "account_id"])
+    .execute();
+
+  for (const table of ["history", "history_times", "history_keys", "history_deliveries", "history_load"])
+    await trx.schema.createIndex(`${table}_account`).on(table).columns(["account_id", "at"]).execute();
+
+  // Of earlier ends, also those that are still uncounted: without a key, these are not counted by key again.
+  await sql`
+    insert into history_keys (at, account_id, key_id, verdict, amount)
+    select completed_at - completed_at % 60000, account_id, key_id, verdict, count(*) from submissions
+    where completed_at is not null and started_at is not null and verdict is not null group by 1, 2, 3, 4`.execute(trx);
+  await sql`
+    insert into history_deliveries (at, account_id, endpoint_id, state, amount)
+    select ended_at - ended_at % 60000, projects.account_id, endpoint_id, state, count(*) from deliveries
+    join endpoints on endpoints.id = endpoint_id join projects on projects.id = endpoints.project_id
+    where ended_at is not null and state <> 'pending' group by 1, 2, 3, 4`.execute(trx);
+}
