@@ -44,7 +44,7 @@ export function Name({ id, former, kind, named }: Props) {
       );
     case "key":
       return (
-        <Link to="/keys" search={{ name, ended: true }}>
+        <Link to="/keys/$id" params={{ id }}>
           {name}
         </Link>
       );

@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { Total } from "../../../src/http/dashboard/api/lists.ts";
 import { asking } from "../api.ts";
@@ -77,8 +78,16 @@ export function NewestList<Row extends Listed>({
     if (!isFetchingNextPage && !isFetchNextPageError) void fetchNextPage();
   }, [isFetchingNextPage, isFetchNextPageError, fetchNextPage]);
   const nothing = () => {
-    if (hasNextPage) return <Empty title="No match yet">{`Only the newest ${what}s were searched.`}</Empty>;
-    if (isFiltered) return <Empty title="No match">Change or clear the filters.</Empty>;
+    if (hasNextPage || isFiltered) {
+      return (
+        <Empty title={hasNextPage ? "No match yet" : "No match"}>
+          {hasNextPage ? `Only the newest ${what}s were searched. ` : "Change the filters. "}
+          <Link to={what === "judgement" ? "/judgements" : "/submissions"} search={{}}>
+            Show all
+          </Link>
+        </Empty>
+      );
+    }
     return <Empty title={`No ${what}s yet`}>{children}</Empty>;
   };
   const sortable = columns.map(({ sortBy, ...column }): SortableColumn<Row> => {

@@ -19,6 +19,11 @@ const COLUMNS: readonly Column<Proof>[] = [
 
 /** Every field of the evidence with its meaning. */
 export function Proven({ of: proofs }: { of: readonly Proof[] }) {
-  if (proofs.length === 0) return <Empty title="No evidence">The sandbox returned no trustworthy report.</Empty>;
+  if (proofs.length === 0)
+    return (
+      <Empty title="No evidence">
+        The sandbox returned no trustworthy report (<a href="/docs/verdicts">documentation</a>).
+      </Empty>
+    );
   return <DataTable caption="Evidence" columns={COLUMNS} rows={proofs} rowKey={({ field }) => field} />;
 }

@@ -1,5 +1,6 @@
 import { Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { asking } from "../api.ts";
@@ -83,9 +84,18 @@ function Deliveries({ of: { row, deliveries } }: { of: SubmissionDetail }) {
   if (data.length === 0)
     return (
       <Empty title="No deliveries">
-        {row.project
-          ? "Its project had no webhook endpoint when the run ended."
-          : "The run belongs to no project, which would have webhook endpoints."}
+        {row.project ? (
+          <>
+            Its project had no webhook endpoint when the run ended.{" "}
+            <Link to="/projects/$id" params={{ id: row.project.id }}>
+              Endpoints of the project
+            </Link>
+          </>
+        ) : (
+          <>
+            The run belongs to no project, which would have webhook endpoints. <Link to="/projects">Projects</Link>
+          </>
+        )}
       </Empty>
     );
   return (

@@ -142,6 +142,7 @@ test("an endpoint, from its first failure to the replay of what failed", { timeo
       await page.getByText("Endpoint removed.").waitFor();
       assert.equal(await store.endpoints.get(endpoint.id), undefined);
       await go(`/submissions/${failed[0]}`);
+      await page.getByRole("tab", { name: "Deliveries" }).click();
       await page.getByText("delivered").first().waitFor();
       await page.goto(`${origin}/dashboard/webhooks`);
       await page.getByText("No endpoint yet").waitFor();
