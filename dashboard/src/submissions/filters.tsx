@@ -121,7 +121,7 @@ export function Filters({ csv, ...filtered }: Props) {
                 key={name}
                 variant="light"
                 size="compact-sm"
-                aria-label={`Remove the filter ${labelOf(name, value, filtered)}`}
+                aria-label={`Remove ${labelOf(name, value, filtered)}`}
                 rightSection={<Icon name="cross" size={12} />}
                 onClick={() => set({ [name]: undefined })}
               >

@@ -56,12 +56,12 @@ test("lists: found, followed, and quick to move in", async (t) => {
   await t.test("the first page is requested once, and an idle list requests nothing", async () => {
     asked.splice(0);
     await go(SUBMISSIONS);
-    await page.waitForTimeout(6_500);
+    await page.waitForTimeout(4_500);
     assert.equal(requests("?").length, 1, requests("").join("\n"));
     assert.equal(requests("/live").length, 1);
     assert.ok(asked.length < 60, "nothing else is polled");
     const before = asked.length;
-    await page.waitForTimeout(6_500);
+    await page.waitForTimeout(4_500);
     assert.equal(asked.length, before, asked.slice(before).join("\n"));
   });
 
@@ -191,28 +191,28 @@ test("lists: found, followed, and quick to move in", async (t) => {
     await go(SUBMISSIONS);
     await row(passed).click();
     const panel = (id: string) => page.getByRole("complementary", { name: `Submission ${id.slice(0, 8)}` });
-    await panel(passed).getByRole("heading", { name: /^AC/ }).waitFor();
+    await panel(passed).getByRole("heading", { name: "Accepted" }).waitFor();
     assert.equal(new URL(page.url()).searchParams.get("open"), passed);
     await row(compiled).waitFor();
     await page.keyboard.press("j");
     await panel(failed).waitFor();
     await panel(failed).getByRole("button", { name: "Next" }).click();
-    await panel(compiled).getByRole("heading", { name: /^RE/ }).waitFor();
+    await panel(compiled).getByRole("heading", { name: "Compilation failed" }).waitFor();
     await page.keyboard.press("k");
     await panel(failed).waitFor();
     await page.reload();
-    await panel(failed).getByRole("heading", { name: /^RE/ }).waitFor();
+    await panel(failed).getByRole("heading", { name: "Runtime error" }).waitFor();
     assert.deepEqual(await violations(page), []);
     await page.keyboard.press("Escape");
     await panel(failed).waitFor({ state: "detached" });
     await page.goBack();
     asked.splice(0);
     await row(passed).click();
-    await panel(passed).getByRole("heading", { name: /^AC/ }).waitFor();
+    await panel(passed).getByRole("heading", { name: "Accepted" }).waitFor();
     await page.goBack();
     await panel(passed).waitFor({ state: "detached" });
     await row(passed).click();
-    await panel(passed).getByRole("heading", { name: /^AC/ }).waitFor();
+    await panel(passed).getByRole("heading", { name: "Accepted" }).waitFor();
     assert.equal(requests(`/${passed}`).length, 1, "a run that has ended is loaded once");
     await page.keyboard.press("Escape");
   });
