@@ -213,7 +213,7 @@ export function Plot({ title, axis, told, empty, onPick, actions, below, childre
 /** A square of the colour, or a part of the line. */
 function Mark({ colour, dashes }: Pick<Told, "colour" | "dashes">) {
   if (colour === undefined) return null;
-  if (dashes === undefined) return <i className={css.square} style={{ background: colour }} />;
+  if (dashes === undefined) return <i style={{ background: colour }} />;
   return (
     <svg aria-hidden="true" className={css.dash} width={22} height={4}>
       <line x1={0} x2={22} y1={2} y2={2} style={{ stroke: colour }} strokeWidth={2} strokeDasharray={dashes} />

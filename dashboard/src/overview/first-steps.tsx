@@ -46,12 +46,12 @@ export function FirstSteps({ account }: { account: string | undefined }) {
       <ol>
         <Step isDone={data.project} title="Create a project">
           <p>
-            It groups keys and the endpoints that get their results. <Link to="/projects">Projects</Link>
+            It groups keys and the endpoints that get their results. <Link to="/projects">Go to projects</Link>
           </p>
         </Step>
         <Step isDone={data.key} title="Create an API key">
           <p>
-            Copy it when it is shown: the service keeps only a hash. <Link to="/keys">API keys</Link>
+            Copy it when it is shown: the service keeps only a hash. <Link to="/keys">Go to API keys</Link>
           </p>
         </Step>
         <Step isDone={data.run} title="Run a first program">
@@ -66,7 +66,7 @@ export function FirstSteps({ account }: { account: string | undefined }) {
         </Step>
         <Step isDone={data.endpoint} title="Add a webhook endpoint">
           <p>
-            Results are then sent to you, signed. <Link to="/webhooks">Webhooks</Link>
+            Results are then sent to you, signed. <Link to="/webhooks">Go to webhooks</Link>
           </p>
         </Step>
       </ol>
