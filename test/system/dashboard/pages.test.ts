@@ -81,7 +81,7 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await button("New endpoint").click();
     await page.getByLabel("URL").fill("https://169.254.169.254/hook");
     await button("Create endpoint").click();
-    await page.getByRole("alert").waitFor();
+    await page.getByRole("dialog").getByRole("alert").waitFor();
     assert.deepEqual(
       complaints.splice(0).map((text) => /status of (\d+)/.exec(text)?.[1]),
       ["422"],
