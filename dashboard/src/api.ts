@@ -1,3 +1,4 @@
+// Over 300 lines: one list of the paths of the API.
 import { queryOptions } from "@tanstack/react-query";
 import type { Audit } from "../../src/http/dashboard/api/audit.ts";
 import type { Deliveries, Delivery, SentBody } from "../../src/http/dashboard/api/deliveries.ts";

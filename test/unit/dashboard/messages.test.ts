@@ -1,3 +1,4 @@
+// Over 300 lines: one table of the messages of each compiler.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decisive, findMessages } from "../../../dashboard/src/submissions/messages.ts";
