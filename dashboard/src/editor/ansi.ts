@@ -87,7 +87,7 @@ function select(before: number, parameters: string): number {
   return style;
 }
 
-/** Bits of STYLES by the codes that set and end them. */
+/** Bits of STYLES by the codes that set them and that end them. */
 const ON: Readonly<Record<number, number>> = { 1: 0, 2: 1, 3: 2, 4: 3, 9: 4 };
 const OFF: Readonly<Record<number, number>> = { 23: 2, 24: 3, 29: 4 };
 
