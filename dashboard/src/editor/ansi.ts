@@ -1,4 +1,4 @@
-/** Text of a terminal without its colours, and the colours beside it. */
+/** Text of a terminal without its colours, and the colours apart from it. */
 export interface Coloured {
   readonly text: string;
   /** Starts of the styles in `text`, ascending; each ends where the next one begins. */
@@ -18,7 +18,7 @@ const STYLE_BITS = (1 << COLOUR_SHIFT) - 1;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it begins with one
 const SELECT = /\x1b\[([\d;:]{0,64})m/y;
 
-/** Linear in the length of the text, whatever it has. */
+/** Linear in the length of any text. */
 export function readColours(text: string): Coloured {
   const parts: string[] = [];
   const starts: number[] = [];
@@ -87,7 +87,7 @@ function select(before: number, parameters: string): number {
   return style;
 }
 
-/** Bits of STYLES by the code that sets and the one that ends them. */
+/** Bits of STYLES by the codes that set them and that end them. */
 const ON: Readonly<Record<number, number>> = { 1: 0, 2: 1, 3: 2, 4: 3, 9: 4 };
 const OFF: Readonly<Record<number, number>> = { 23: 2, 24: 3, 29: 4 };
 

@@ -70,7 +70,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
           },
           scroll: (_, { scrollDOM, state: { doc } }) => {
             const { scrollTop } = scrollDOM;
-            // Only a person scrolls upwards: a text that grows does not, and one that is replaced has another length.
+            // Only a person scrolls upwards: a growing text does not, and a replaced text has another length.
             if (isAtEnd(scrollDOM)) followed(true);
             else if (scrollTop < before.scrollTop && doc.length === before.length) followed(false);
             before = { scrollTop, length: doc.length };

@@ -46,7 +46,7 @@ export function shownLine({ continuing }: Continued, line: number): number {
   return line + firstIndex(continuing.length, (i) => (continuing[i] ?? 0) - i > line);
 }
 
-/** The number of the line as it was; null for one that continues another. */
+/** The number of the line as it was; null for a continuation. */
 export function lineNumber({ continuing }: Continued, shown: number): number | null {
   const before = firstIndex(continuing.length, (i) => (continuing[i] ?? 0) > shown);
   return continuing[before - 1] === shown ? null : shown - before;

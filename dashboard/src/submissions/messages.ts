@@ -21,7 +21,7 @@ const NEAR = 40;
 /** An exception or panic, above or below its frames. */
 const THROWN =
   /^(?:Exception in thread "[^"]{0,200}" |Caused by: |Uncaught )(.+)$|^([\w$.]*(?:Error|Exception|Interrupt|Iteration)\b.*|(?:panic|fatal error): .*)$/;
-/** Python shows an exception of the program itself by its name, whatever that is. */
+/** Python shows an exception of the program itself by any name. */
 const NAMED = /^[A-Za-z_][\w.]*(?:: .*)?$/;
 /** rustc has the message above the place. */
 const HEADLINE = /^(error|warning)(?:\[\w{1,20}\])?: .*/;
@@ -65,7 +65,7 @@ export function findMessages(text: string, source: string, code: string): readon
   return found.map(({ thrownAt: _, ...message }) => message);
 }
 
-/** The message that says why: the first error of a compiler, and the last of a program, which ended it. */
+/** The message with the reason: the first error of a compiler, and the last of a program, which ended it. */
 export function decisive(messages: readonly Message[], ofCompiler: boolean): Message | undefined {
   const errors = messages.filter(({ isError }) => isError);
   return ofCompiler ? errors[0] : errors.at(-1);

@@ -10,7 +10,7 @@ const ENDED_FROM_OUTSIDE = new Set(["TLE", "MLE", "PLE", "FSE", "SIG"]);
 
 interface Props {
   readonly of: SubmissionDetail;
-  /** The message that says why. */
+  /** The message with the reason. */
   readonly decided: Message | undefined;
   /** Number of other messages. */
   readonly more: number;

@@ -19,7 +19,7 @@ import { isOpen, type Live, useWatched } from "./watched.ts";
 
 interface Props {
   readonly id: string;
-  /** `page`: with the heading of a page. `panel`: in a part of one. `playground`: beside the editor, so without its source. */
+  /** `page`: with the heading of a page. `panel`: in a part of one. `playground`: next to the editor, so without its source. */
   readonly place?: "page" | "panel" | "playground";
   /** The open tab; without it, the view keeps its own. */
   readonly tab?: string | undefined;

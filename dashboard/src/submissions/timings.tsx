@@ -3,7 +3,7 @@ import { duration } from "../pieces/words.ts";
 import { layOut } from "./spans.ts";
 import css from "./timings.module.css";
 
-/** What each span is; "Wall time" is that of the facts and limits. */
+/** The spans by step and phase; "Wall time" is that of the facts and limits. */
 const NAMES: Readonly<Record<string, { readonly name: string; readonly means: string }>> = {
   "queue wait": { name: "Queue", means: "From acceptance to the start by a worker" },
   "compile set-up": { name: "Compile: set-up", means: "Time of the compile step outside the compiler" },

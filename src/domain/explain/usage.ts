@@ -51,8 +51,9 @@ export function cutStreams(integrity: string | null, course?: RunStats): readonl
   const { execute } = course;
   if (!execute) return ["stderr"]; // the messages of the compiler, from both of its streams
   const { limits, stdoutBytes, stderrBytes } = execute;
-  return [
+  const cut = [
     ...(stdoutBytes > limits.stdoutBytes ? (["stdout"] as const) : []),
     ...(stderrBytes > limits.stderrBytes ? (["stderr"] as const) : []),
   ];
+  return cut.length > 0 ? cut : null;
 }

@@ -32,7 +32,8 @@ function outcomeOf({ program }: Claim): Outcome {
     return { ...buildOutcome({ execute: signalled(9, { killReason: "cpu" }) }), course: COURSE };
   if (stdin.startsWith("flood")) {
     const stdout = Buffer.from("y\n".repeat(50_000));
-    return { ...buildOutcome({ execute: report({ stdout, stdoutSeen: 9_000_000, ...ran }) }), course: COURSE };
+    const course = { ...COURSE, execute: { ...COURSE.execute, stdoutBytes: 9_000_000 } };
+    return { ...buildOutcome({ execute: report({ stdout, stdoutSeen: 9_000_000, ...ran }) }), course };
   }
   const stdout = Buffer.from(stdin.startsWith("wrong") ? WRONG : ANSWER);
   return { ...buildOutcome({ execute: report({ stdout, stderr: Buffer.from("a note\n"), ...ran }) }), course: COURSE };

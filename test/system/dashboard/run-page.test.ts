@@ -69,7 +69,7 @@ test("the page of a run", async (t) => {
   };
 
   for (const [title, body, outcome, why, line] of VERDICTS) {
-    await t.test(`the first screen says why and on which line: ${title}`, async () => {
+    await t.test(`the first screen has the reason and the line: ${title}`, async () => {
       const id = await ended(outcome, body);
       await open(id);
       await heading(title);
@@ -253,7 +253,7 @@ test("the page of a run", async (t) => {
     },
   );
 
-  await t.test("a run without live output says so, and how to ask for it", async () => {
+  await t.test("a run without live output shows how to ask for it", async () => {
     const id = await send();
     await store.submissions.claim("w", 60_000);
     await open(id);

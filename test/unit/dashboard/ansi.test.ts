@@ -13,7 +13,7 @@ function piecesOf({ text, starts, styles }: Coloured): readonly string[] {
 
 const read = (text: string) => piecesOf(readColours(text)).filter((piece) => !piece.startsWith("|"));
 
-test("colours and styles are beside the text, until they end", () => {
+test("colours and styles are apart from the text, until they end", () => {
   assert.deepEqual(read("a\x1b[1;31mb\x1b[0mc"), ["a|", "b|bold red", "c|"]);
   assert.deepEqual(read("\x1b[1;2mx\x1b[22;3;4;9my\x1b[23;24;29mz"), [
     "x|bold faint",

@@ -24,7 +24,7 @@ test("of long output the newest lines stay, with their numbers", () => {
   assert.deepEqual(live.newest(), { text: "", firstLine: 1, isCut: false });
 });
 
-test("a line without end is bounded as well", () => {
+test("an endless line is bounded as well", () => {
   const live = new LiveText();
   for (let i = 0; i < 2_000; i++) live.add("x".repeat(8_192));
   const { text, firstLine } = live.newest();

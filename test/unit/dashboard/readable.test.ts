@@ -4,7 +4,7 @@ import { wordsOf } from "../../../dashboard/src/editor/ansi.ts";
 import { readInput, readOutput } from "../../../dashboard/src/editor/readable.ts";
 import { nameOf } from "../../../dashboard/src/submissions/control-characters.ts";
 
-test("control characters are shown by name, and colours stay beside their text", () => {
+test("control characters are shown by name, and colours keep their text", () => {
   const { text, starts, styles, names, codes } = readOutput("\x07a\x1b[31mb\u202ec\x1b[0m\x1b[2Jd\ne");
   assert.equal(text, "BELabU+202EcESC[2Jd\ne");
   assert.deepEqual(

@@ -140,6 +140,7 @@ onEachEngine((open) => {
       assert.equal(headers["content-disposition"], `attachment; filename="${file}"`);
     }
     assert.equal((await get("record")).status, 404);
+    assert.deepEqual((await ada.ask({ path: `${SUBMISSIONS}/${id}/deliveries` })).json, []);
     assert.equal(
       (await (await signedIn(running, "eve@example.com", [])).ask({ path: `${SUBMISSIONS}/${id}/files/stdout` }))
         .status,
