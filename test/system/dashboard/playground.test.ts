@@ -145,7 +145,10 @@ test("the playground, from an example to a link that others open", async (t) => 
     assert.equal(complaints.join("\n"), "");
     await page.getByLabel("Language").selectOption("rust");
     await button("Run").click();
-    assert.match((await page.getByRole("alert").filter({ hasText: "Not run" }).textContent()) ?? "", /^Not run: .*rust/);
+    assert.match(
+      (await page.getByRole("alert").filter({ hasText: "Not run" }).textContent()) ?? "",
+      /^Not run: .*rust/,
+    );
     assert.equal(await source(), "print(3)\n");
     assert.ok(complaints.splice(0).every((text: string) => text.includes("status of 4")));
   });
