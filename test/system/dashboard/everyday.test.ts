@@ -192,7 +192,7 @@ test("a draft, keys and the audit trail in daily use", { timeout: 180_000 }, asy
 });
 
 /** Visible controls of the content that are lower than 44 pixels; links within sentences are text. */
-const SMALL = `[...document.querySelectorAll("main :is(button, select, summary, [role=tab], td > a, input:not([type=checkbox], [type=radio]))")]
+const SMALL = `[...document.querySelectorAll("main :is(button, select, summary, [role=tab], [class*=SegmentedControl-label], td > a, input:not([type=checkbox], [type=radio]))")]
   .filter((each) => {
     const { width, height } = each.getBoundingClientRect();
     return width > 0 && height < 43.5;
