@@ -2,6 +2,7 @@ import type { TestContext } from "node:test";
 import type { SignedInPerson } from "../../support/http/dashboard/signed-in.ts";
 import { startTwoTenants, type TwoTenants } from "../../support/http/dashboard/two-tenants.ts";
 import type { Options } from "../../support/http/running.ts";
+import { temporaryPostgres, temporaryStore } from "../../support/store/temporary.ts";
 import { type Visitor, visit } from "./browser.ts";
 import { builtDashboard } from "./built.ts";
 
@@ -16,9 +17,12 @@ export interface Inside extends Visitor {
   readonly clipboard: () => Promise<string>;
 }
 
+/** The API of these pages is tested on both databases; pages are on one of them. */
+const open = process.env.ASSAY_TEST_DATABASE === "postgres" ? temporaryPostgres : temporaryStore;
+
 /** Ada, a member of one account, signed in, with the browser at the real service. */
 export async function inside(t: TestContext, options: Options = {}): Promise<Inside> {
-  const club = await startTwoTenants(t, { dashboardDir: builtDashboard(), ...options });
+  const club = await startTwoTenants(t, { dashboardDir: builtDashboard(), open, ...options });
   const origin = `https://127.0.0.1:${club.running.port}`;
   const visitor = await visit(t);
   const { page } = visitor;
