@@ -29,6 +29,7 @@ onEachEngine((temporaryStore) => {
       signing: "standard",
       active: true,
       createdAtMs: START_MS,
+      failingSinceMs: null,
     };
     assert.deepEqual(await store.endpoints.get("e"), expected);
     assert.deepEqual(await store.endpoints.list({ projectId }), [expected]);

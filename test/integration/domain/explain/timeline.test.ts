@@ -27,15 +27,17 @@ test("spans follow one another from acceptance", () => {
   ]);
 });
 
-test("a step without the time of its program is drawn whole: of an old record, and in an interaction", () => {
+test("a step of an old record is drawn whole, and one of an interaction by its whole time", () => {
   const execute = report({ spentMs: { run: 30, teardown: 5 } });
   const { wallMs: _, ...old } = runStats({ execute }, PLAN).execute ?? assert.fail();
   const phases = (course: RunStats) =>
     timeline(ended({ ...buildOutcome({ execute }), course }), 0).map(({ step, phase, ms }) => `${step} ${phase} ${ms}`);
   const expected = ["queue wait 1500", "compile whole 204", "execute whole 30", "execute teardown 5"];
   assert.deepEqual(phases({ compileMs: 204, execute: old }), expected);
-  const pair = runStats({ execute: { ...execute, endedFirst: true } }, PLAN);
-  assert.deepEqual(phases({ ...pair, compileMs: 204 }), expected);
+  const pair = runStats({ execute: { ...execute, wallNs: 8e6, elapsedNs: 12e6, endedFirst: true } }, PLAN);
+  const [queue, compile, , teardown] = expected;
+  const [setUp, run] = ["execute set-up 18", "execute run 12"];
+  assert.deepEqual(phases({ ...pair, compileMs: 204 }), [queue, compile, setUp, run, teardown]);
 });
 
 test("omits missing steps: of a program that does not compile, an old record, a pending submission", () => {
