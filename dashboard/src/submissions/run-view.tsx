@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import type { Chosen } from "../editor/look-at.ts";
 import { readOutput } from "../editor/readable.ts";
@@ -13,10 +13,12 @@ import { RunReason } from "./run-reason.tsx";
 import { RunTabs } from "./run-tabs.tsx";
 import css from "./run-view.module.css";
 import { Timings } from "./timings.tsx";
-import { UsageCurve } from "./usage-curve.tsx";
 import { Used } from "./used.tsx";
 import { colourOf } from "./verdict.tsx";
 import { isOpen, type Live, useWatched } from "./watched.ts";
+
+/** Few runs are long enough for a curve. */
+const UsageCurve = lazy(async () => ({ default: (await import("./usage-curve.tsx")).UsageCurve }));
 
 interface Props {
   readonly id: string;
@@ -116,7 +118,11 @@ function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
           <Used of={usage} />
         </section>
       )}
-      {samples && <UsageCurve of={samples} />}
+      {samples && (
+        <Suspense>
+          <UsageCurve of={samples} />
+        </Suspense>
+      )}
     </div>
   );
   const panes = (
