@@ -8,7 +8,7 @@ const BASE =
   /node_modules\/(react|react-dom|scheduler|clsx|@tanstack\/(query-core|react-query|react-store|store|react-router|router-core|history)|@mantine\/(hooks|core\/esm\/(core|utils)))\//;
 /** Menus and dialogs. */
 const OVERLAYS =
-  /@mantine\/core\/esm\/components\/(Menu|Popover|Tooltip|Modal|ModalBase|Drawer|Floating|Overlay)\/|@floating-ui\/|react-remove-scroll|src\/pieces\/(dialog|secret)\./;
+  /@mantine\/core\/esm\/components\/(Menu|Popover|Tooltip|Modal|ModalBase|Drawer|Floating|Overlay)\/|@floating-ui\/|react-remove-scroll|src\/pieces\/modal\./;
 
 function isPiece(id: string): boolean {
   return /src\/(pieces\/|session)|@mantine\//.test(id) && !OVERLAYS.test(id);

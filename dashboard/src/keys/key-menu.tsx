@@ -1,34 +1,29 @@
-import { ActionIcon, Menu } from "@mantine/core";
-import { useState } from "react";
+import { ActionIcon } from "@mantine/core";
+import { lazy } from "react";
 import type { Key } from "../../../src/http/dashboard/api/keys.ts";
 import { Icon } from "../pieces/icon.tsx";
-import { ChangeLimits } from "./change-limits.tsx";
-import { Revoke } from "./revoke.tsx";
-import { Rotate } from "./rotate.tsx";
+import { Later } from "../pieces/later.tsx";
 
-const ACTS = { limits: ChangeLimits, rotate: Rotate, revoke: Revoke } as const;
+const load = () => import("./key-actions.tsx");
+const KeyActions = lazy(load);
 
-export function KeyMenu({ apiKey: key }: { apiKey: Key }) {
-  const [act, setAct] = useState<keyof typeof ACTS | null>(null);
-  const Act = act && ACTS[act];
+export function KeyMenu({ apiKey }: { apiKey: Key }) {
   return (
-    <>
-      <Menu>
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${key.name}`}>
-            <Icon name="more" />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item onClick={() => setAct("limits")}>Change limits</Menu.Item>
-          <Menu.Item onClick={() => setAct("rotate")}>Rotate key</Menu.Item>
-          <Menu.Divider />
-          <Menu.Item color="red" onClick={() => setAct("revoke")}>
-            Revoke key
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
-      {Act && <Act apiKey={key} onClose={() => setAct(null)} />}
-    </>
+    <Later
+      load={load}
+      button={(handlers) => (
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-haspopup="menu"
+          aria-label={`Actions for ${apiKey.name}`}
+          {...handlers}
+        >
+          <Icon name="more" />
+        </ActionIcon>
+      )}
+    >
+      <KeyActions apiKey={apiKey} />
+    </Later>
   );
 }

@@ -1,11 +1,9 @@
 import { Button, type ButtonProps } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { lazy, type ReactNode, Suspense } from "react";
+import type { ReactNode } from "react";
+import { Dialog } from "./dialog.tsx";
 import { Form } from "./form.tsx";
 import { useAction } from "./use-action.ts";
-
-/** Only when it is opened. */
-const Dialog = lazy(async () => ({ default: (await import("./dialog.tsx")).Dialog }));
 
 interface Props<T> {
   readonly label: string;
@@ -37,20 +35,18 @@ export function Confirm<T>({ label, submit, title, children, act, said, done, ha
         {label}
       </Button>
       {open && (
-        <Suspense>
-          <Dialog title={title} onClose={close}>
-            <Form
-              submit={submit}
-              busy={doing.isPending}
-              error={doing.error}
-              danger={!harmless}
-              onSubmit={() => doing.mutate()}
-              onCancel={close}
-            >
-              <div>{children}</div>
-            </Form>
-          </Dialog>
-        </Suspense>
+        <Dialog title={title} onClose={close}>
+          <Form
+            submit={submit}
+            busy={doing.isPending}
+            error={doing.error}
+            danger={!harmless}
+            onSubmit={() => doing.mutate()}
+            onCancel={close}
+          >
+            <div>{children}</div>
+          </Form>
+        </Dialog>
       )}
     </>
   );

@@ -1,0 +1,44 @@
+import { Modal } from "@mantine/core";
+import { useLayoutEffect } from "react";
+import css from "./dialog.module.css";
+import type { DialogProps } from "./dialog.tsx";
+
+/** The content of Dialog. Its title is no `header` element, because a page has one. */
+export default function ModalDialog({ title, onClose, insists = false, children }: DialogProps) {
+  useLayoutEffect(() => {
+    const from = opener();
+    return () => from?.focus();
+  }, []);
+  return (
+    // Scroll locking adds a style element, which the policy forbids; theme.css locks instead.
+    <Modal.Root
+      opened
+      centered
+      lockScroll={false}
+      returnFocus={false}
+      size={insists ? "lg" : "md"}
+      onClose={onClose}
+      closeOnClickOutside={!insists}
+      closeOnEscape={!insists}
+    >
+      <Modal.Overlay />
+      <Modal.Content>
+        <Modal.Body>
+          <div className={css.head}>
+            <Modal.Title className={css.title}>{title}</Modal.Title>
+            {!insists && <Modal.CloseButton aria-label="Close" />}
+          </div>
+          {children}
+        </Modal.Body>
+      </Modal.Content>
+    </Modal.Root>
+  );
+}
+
+/** The element that gets the focus back: the pressed button, or the opener of its menu. */
+function opener(): HTMLElement | null {
+  const { activeElement } = document;
+  const menu = activeElement?.closest('[role="menu"]')?.getAttribute("aria-labelledby");
+  if (menu) return document.getElementById(menu);
+  return activeElement instanceof HTMLElement ? activeElement : null;
+}
