@@ -3,6 +3,7 @@ import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissio
 import css from "./explained.module.css";
 import { InlineCode } from "./inline-code.tsx";
 import { Verdict } from "./verdict.tsx";
+import { WhyNot } from "./why-not.tsx";
 
 const OPEN: Readonly<Record<string, string>> = {
   pending: "Accepted, waiting for a worker. Output will appear here.",
@@ -42,16 +43,9 @@ export function Explained({
         </p>
       )}
       {explanation.whyNot.length > 0 && (
-        <dl className={css.why}>
-          {explanation.whyNot.map(({ verdict, text }) => (
-            <div key={verdict}>
-              <dt>Why not {verdict}?</dt>
-              <dd>
-                <InlineCode text={text} />
-              </dd>
-            </div>
-          ))}
-        </dl>
+        <div className={css.why}>
+          <WhyNot of={explanation.whyNot} />
+        </div>
       )}
     </>
   );

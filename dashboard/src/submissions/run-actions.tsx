@@ -39,14 +39,7 @@ export function RunActions({ of: detail, place }: Props) {
         >
           Share
         </Button>
-        <Button
-          renderRoot={(props) => <Link to="/submissions/$id" params={{ id }} {...props} />}
-          className={css.button}
-          variant="default"
-          size="compact-sm"
-        >
-          Open page
-        </Button>
+        <OpenPage id={id} />
       </>
     );
   return (
@@ -66,16 +59,7 @@ export function RunActions({ of: detail, place }: Props) {
       >
         Open in the playground
       </Button>
-      {place === "panel" && (
-        <Button
-          renderRoot={(props) => <Link to="/submissions/$id" params={{ id }} {...props} />}
-          className={css.button}
-          variant="default"
-          size="compact-sm"
-        >
-          Open page
-        </Button>
-      )}
+      {place === "panel" && <OpenPage id={id} />}
     </>
   );
 }
@@ -84,6 +68,19 @@ function Stop({ action }: { action: { readonly isPending: boolean; readonly muta
   return (
     <Button variant="default" color="red" size="compact-sm" loading={action.isPending} onClick={() => action.mutate()}>
       Stop
+    </Button>
+  );
+}
+
+function OpenPage({ id }: { id: string }) {
+  return (
+    <Button
+      renderRoot={(props) => <Link to="/submissions/$id" params={{ id }} {...props} />}
+      className={css.button}
+      variant="default"
+      size="compact-sm"
+    >
+      Open page
     </Button>
   );
 }

@@ -7,10 +7,10 @@ import { asking } from "../api.ts";
 import { Empty } from "../pieces/query-boundary.tsx";
 import log from "../webhooks/delivery-log.module.css";
 import { OneDelivery } from "../webhooks/one-delivery.tsx";
-import { InlineCode } from "./inline-code.tsx";
 import { Proven } from "./proven.tsx";
 import { RawRecord } from "./raw-record.tsx";
 import css from "./run-view.module.css";
+import { WhyNot } from "./why-not.tsx";
 
 interface Props {
   readonly of: SubmissionDetail;
@@ -24,7 +24,7 @@ export function RunTabs({ of: detail, tab, onTab }: Props) {
   const { explanation, proofs, deliveries } = detail;
   const tabs: readonly (readonly [name: string, title: string, content: () => ReactNode])[] = [
     ...(explanation && explanation.whyNot.length > 0
-      ? [["why", "Why not…", () => <WhyNot of={explanation} />] as const]
+      ? [["why", "Why not…", () => <WhyNot of={explanation.whyNot} />] as const]
       : []),
     ["evidence", "Evidence", () => <Proven of={proofs} />],
     [
@@ -60,21 +60,6 @@ export function RunTabs({ of: detail, tab, onTab }: Props) {
         </Tabs.Panel>
       ))}
     </Tabs>
-  );
-}
-
-function WhyNot({ of: { whyNot } }: { of: NonNullable<SubmissionDetail["explanation"]> }) {
-  return (
-    <dl className={css.why}>
-      {whyNot.map(({ verdict, text }) => (
-        <div key={verdict}>
-          <dt>Why not {verdict}?</dt>
-          <dd>
-            <InlineCode text={text} />
-          </dd>
-        </div>
-      ))}
-    </dl>
   );
 }
 
