@@ -281,7 +281,8 @@ test("an accepted submission that never ends costs an import one run", LIMIT, as
   await assert.rejects(imported({ ...PACKAGES.sum, ...tests, "submissions/accepted/a.py": "while True: pass\n" }), {
     message: /^submissions\/accepted\/a\.py: cannot be measured for the time limit: TLE on sample\/1/,
   });
-  assert.ok(performance.now() - started < 40_000);
+  // A second run would end after 60 s.
+  assert.ok(performance.now() - started < 55_000);
 });
 
 test("the checker of a package of DMOJ must accept its answers", LIMIT, async () => {
