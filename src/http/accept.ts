@@ -24,6 +24,8 @@ export interface How {
   readonly key?: string | undefined;
   /** The output can be watched while the program runs. */
   readonly live?: boolean;
+  /** Also input can be given to the program while it runs. */
+  readonly takesInput?: boolean;
   /** The submission that it repeats. */
   readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement. */
@@ -47,7 +49,7 @@ export async function accept(
   { submit, refusal }: ValidatedRequest,
   caller: Caller,
   { store, maxPending, meter = NO_METER }: Pick<Dependencies, "store" | "maxPending" | "meter">,
-  { key, live = false, originalId, judgement, judgedOn, revoked = "unauthorized" }: How = {},
+  { key, live = false, takesInput = false, originalId, judgement, judgedOn, revoked = "unauthorized" }: How = {},
 ): Promise<Accepted> {
   if (refusal && key === undefined) throw refusal;
   const result = await store.submissions.enqueue({
@@ -57,6 +59,7 @@ export async function accept(
     maxPending,
     onlyKnown: refusal !== null,
     live,
+    takesInput,
     originalId,
     ...(judgement && { judgement }),
   });

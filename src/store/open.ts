@@ -18,6 +18,7 @@ import { Transactions } from "./engine/transactions.ts";
 import { historyStore } from "./history/history.ts";
 import { judgedStore } from "./history/judged.ts";
 import { liveStore } from "./history/live.ts";
+import { liveInputStore } from "./history/live-input.ts";
 import { recordStore } from "./history/records.ts";
 import { instrumented } from "./instrumented.ts";
 import { judgementStore } from "./judgements/judgements.ts";
@@ -121,6 +122,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     judged: judgedStore(engine),
     history: historyStore(engine, transactions, now),
     live: liveStore(engine, transactions, wakeups),
+    liveInput: liveInputStore(engine, transactions, wakeups),
     judgements: judgementStore(engine, transactions, wakeups, now),
     problems: problemStore(engine, transactions, now),
     manyProcesses: notify !== null,

@@ -11,6 +11,7 @@ import type { SendStore } from "./deliveries/sends.ts";
 import type { HistoryStore } from "./history/history.ts";
 import type { JudgedStore } from "./history/judged.ts";
 import type { LiveStore } from "./history/live.ts";
+import type { LiveInputStore } from "./history/live-input.ts";
 import type { RecordStore } from "./history/records.ts";
 import type { JudgementStore } from "./judgements/judgements.ts";
 import type { InvitationStore } from "./people/invitations.ts";
@@ -56,6 +57,7 @@ export interface Store {
   readonly judged: JudgedStore;
   readonly history: HistoryStore;
   readonly live: LiveStore;
+  readonly liveInput: LiveInputStore;
   readonly judgements: JudgementStore;
   readonly problems: ProblemStore;
 

@@ -243,6 +243,15 @@ create table known_places (
   constraint known_places_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
   constraint known_places_pk PRIMARY KEY (person_id, place)
 );
+create table live_input (
+  submission_seq bigint not null,
+  n integer not null,
+  total bigint not null,
+  bytes bytea,
+  signal integer,
+  constraint live_input_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint live_input_pk PRIMARY KEY (submission_seq, n)
+);
 create table live_output (
   submission_seq bigint not null,
   fence integer not null,

@@ -206,6 +206,14 @@ CREATE TABLE "known_places" (
   "at" bigint not null,
   constraint "known_places_pk" primary key ("person_id", "place")
 );
+CREATE TABLE "live_input" (
+  "submission_seq" bigint not null references "submissions" ("seq") on delete cascade,
+  "n" integer not null,
+  "total" bigint not null,
+  "bytes" blob,
+  "signal" integer,
+  constraint "live_input_pk" primary key ("submission_seq", "n")
+);
 CREATE TABLE "live_output" (
   "submission_seq" bigint not null references "submissions" ("seq") on delete cascade,
   "fence" integer not null,

@@ -33,6 +33,7 @@ export interface Schema {
   history_deliveries: HistoryDeliveriesTable;
   history_load: HistoryLoadTable;
   live_output: LiveOutputTable;
+  live_input: LiveInputTable;
   sign_in_attempts: SignInAttemptTable;
   known_places: KnownPlaceTable;
   sends: SendTable;
@@ -508,6 +509,16 @@ interface LiveOutputTable {
   /** Offset in the stream, in bytes. */
   at: number;
   bytes: Buffer;
+}
+
+interface LiveInputTable {
+  submission_seq: number;
+  n: number;
+  /** Bytes up to the end of this piece. */
+  total: number;
+  /** Null for a signal; both are null for the end of the input. */
+  bytes: Buffer | null;
+  signal: number | null;
 }
 
 /** Sign-in attempts of the last minute, over all processes. */

@@ -126,7 +126,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
     .insertInto("submissions")
     .values(
       accepted.map((request) => {
-        const { submission, idempotency, live, originalId } = request;
+        const { submission, idempotency, live, takesInput, originalId } = request;
         const judgement_seq = judgements.get(request) ?? null;
         return {
           id: submission.id,
@@ -140,7 +140,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
           idempotency_key: idempotency?.key ?? null,
           request_hash: idempotency?.requestHash ?? null,
           created_at: submission.createdAtMs,
-          live: live ? 1 : null,
+          live: takesInput ? 2 : live ? 1 : null,
           original_id: originalId ?? null,
           judgement_seq,
           test: judgement_seq === null ? null : 0,

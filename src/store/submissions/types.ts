@@ -9,6 +9,8 @@ export interface Claim {
   readonly lease: Lease;
   /** Whether its output is stored in `live` during the run, because a user may watch it. */
   readonly live: boolean;
+  /** Whether its client gives it input during the run. */
+  readonly takesInput: boolean;
   /** For a run of a judgement, otherwise null. */
   readonly test: ClaimedTest | null;
 }
@@ -49,6 +51,7 @@ export interface Enqueue {
   readonly onlyKnown?: boolean;
   /** Whether a user may watch the run. */
   readonly live?: boolean;
+  readonly takesInput?: boolean;
   /** The submission that it repeats. */
   readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement, which is added with it. */
