@@ -14,9 +14,6 @@ import { type Listed, type Source, useNewest } from "./newest.ts";
 import css from "./newest-list.module.css";
 import { filtersIn, type Search } from "./search.ts";
 
-/** A total is counted again this long after the last count. */
-const TOTAL_MS = 10_000;
-
 export interface ListColumn<Row> extends Column<Row> {
   /** `order`: the service sorts. A number: the loaded rows are sorted by it. */
   readonly sortBy?: "order" | ((row: Row) => number | null);
@@ -58,11 +55,7 @@ export function NewestList<Row extends Listed>({
   const own = useRef<ListTableHandle>(null);
   const table = handle ?? own;
   const [by, setBy] = useState<{ readonly head: string; readonly up: boolean }>();
-  const total = useQuery({
-    ...asking.total(source.path, withoutOrder(search)),
-    staleTime: TOTAL_MS,
-    refetchInterval: unseen > 0 ? TOTAL_MS : false,
-  });
+  const total = useQuery(asking.total(source.path, withoutOrder(search)));
   useEffect(() => {
     if (unseen > 0 && isUnused(place.current)) show();
   }, [unseen, show]);
