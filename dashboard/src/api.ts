@@ -136,6 +136,13 @@ export const asking = {
     }),
   deliveriesOf: (id: string) =>
     question<readonly Delivery[]>(`/submissions/${encodeURIComponent(id)}/deliveries`, {}, ["deliveries"]),
+  /** Of the program, which does not change. */
+  programFile: (id: string, path: string) =>
+    queryOptions({
+      queryKey: ["/submissions/file", id, path],
+      queryFn: ({ signal }) => getText(addressOf(`/submissions/${encodeURIComponent(id)}/file`, { path }), signal),
+      staleTime: Number.POSITIVE_INFINITY,
+    }),
   submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
   total: (list: "/submissions" | "/judgements", search: Parameters) =>
     question<Total>(`${list}/total`, search, ["totals"]),
@@ -228,6 +235,12 @@ async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortS
   const tag = response.headers.get("etag");
   if (tag) remember(address, isKnown ? before : { tag, data, length: text.length });
   return data;
+}
+
+async function getText(address: string, signal: AbortSignal): Promise<string> {
+  const answer = await reached(address, { signal });
+  const text = await textOf(answer);
+  return answer.ok ? text : answered(answer.status, text);
 }
 
 function queryOf(parameters: Parameters): string {

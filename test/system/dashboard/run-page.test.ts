@@ -260,6 +260,47 @@ test("the page of a run", async (t) => {
     await page.getByText('A request asks for it with "stream": true.').waitFor();
   });
 
+  await t.test("a program of several files shows each, and the line in the one with the error", async () => {
+    const from = "lib/part.h:2:1: error: unknown type name ‘nope’\n";
+    const id = await ended(
+      ending({ compile: report({ exitCode: 1, stderr: Buffer.from(`${from}main.c:1:9: note: here\n`) }) }),
+      {
+        language: "c",
+        code: '#include "lib/part.h"\nint main(void) { return 0; }\n',
+        files: {
+          "lib/part.h": "int one;\nnope two;\n",
+          "empty.txt": "",
+          "data.bin": { base64: Buffer.from([0, 1, 2, 255]).toString("base64") },
+        },
+      },
+    );
+    await open(id);
+    await page.getByRole("button", { name: "Line 2 of lib/part.h" }).waitFor();
+    const files = page.getByRole("combobox", { name: "File of the program" });
+    assert.deepEqual(await files.locator("option").allTextContents(), [
+      ...["main.c", "data.bin 4 B, binary", "empty.txt 0 B", "lib/part.h 19 B", "stdin 0 B"],
+    ]);
+    const part = box("File lib/part.h");
+    await part.locator(".cm-chosen").getByText("nope two;").waitFor();
+    await files.selectOption({ label: "main.c" });
+    await box("Source of the program").getByText("int main(void)").waitFor();
+    await files.selectOption({ label: "data.bin 4 B, binary" });
+    await page.getByText("A binary file of 4 B.").waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Download data.bin" }).click(),
+    ]);
+    assert.deepEqual([...readFileSync(await download.path())], [0, 1, 2, 255]);
+    await files.selectOption({ label: "empty.txt 0 B" });
+    await page.getByText("The file is empty.").waitFor();
+    assert.deepEqual(await violations(page), []);
+    await page.getByRole("button", { name: "Line 2 of lib/part.h" }).click();
+    await part.locator(".cm-chosen").getByText("nope two;").waitFor();
+    await files.selectOption({ label: "main.c" });
+    await box("Messages of the compiler").getByRole("link", { name: "lib/part.h:2:1" }).click();
+    await part.waitFor();
+  });
+
   for (const scheme of ["light", "dark"] as const) {
     await t.test(`${scheme}: axe finds nothing, and no width needs horizontal scrolling`, async () => {
       await page.emulateMedia({ colorScheme: scheme });
