@@ -68,7 +68,7 @@ export function sourceOf({ code, additions }: Program): Buffer {
   return entry === null ? code : (files.find(({ name }) => name === entry)?.data ?? code);
 }
 
-/** The files beside it. */
+/** The other files. */
 export function otherFiles({ additions }: Program): readonly WorkFile[] {
   const { entry = null, files = [] } = additions ?? {};
   return files.filter(({ name }) => name !== entry).sort((a, b) => (a.name < b.name ? -1 : 1));
