@@ -27,12 +27,12 @@ export class LongAnswers {
   readonly room = new Room(ANSWERS_BYTES);
   readonly pace: Pace;
   readonly #meter: Meter;
-  readonly #drain: DrainLimits;
+  readonly drain: DrainLimits;
 
   constructor(pace: Pace, meter: Meter, drain: DrainLimits = DRAIN) {
     this.pace = pace;
     this.#meter = meter;
-    this.#drain = drain;
+    this.drain = drain;
   }
 
   /**
@@ -62,7 +62,7 @@ export class LongAnswers {
     reply: FastifyReply,
     pieces: Iterable<string | Buffer> | AsyncIterable<string | Buffer>,
   ): FastifyReply {
-    const passed = endSlowReader(reply.raw, this.#drain, () =>
+    const passed = endSlowReader(reply.raw, this.drain, () =>
       this.#meter.count("connectionsRefused", { limit: "reading" }),
     );
     return reply.send(Readable.from(this.paced(owner, pieces, passed), { highWaterMark: 1 }));

@@ -75,7 +75,7 @@ test("submissions: search and detail pages", async (t) => {
     assert.match(await begins(4), /^AC accepted /);
     await showsAll();
     assert.equal(await button("Show older").count(), 0);
-    await page.getByText("52 submissions", { exact: true }).waitFor();
+    await page.getByText("52 submissions, newest first", { exact: true }).waitFor();
   });
 
   await t.test("filters are in the address and are restored from it", async () => {

@@ -14,6 +14,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "slow and silent clients": ["test/integration/http/listener.test.ts"],
   "data after the response": ["test/integration/http/closing.test.ts"],
   "memory for responses": ["test/system/bounds/answers.test.ts"],
+  "streams of a person on the dashboard": ["test/integration/http/dashboard/changes.test.ts"],
   "memory for request bodies": ["test/system/bounds/answers.test.ts", "test/integration/http/large-bodies.test.ts"],
   "event loop": ["test/system/bounds/event-loop.test.ts", "test/integration/webhooks/body.test.ts"],
   "problem packages of requests": ["test/integration/http/problems.test.ts", "test/unit/problems/read.test.ts"],
