@@ -116,8 +116,15 @@ export default {
       name: "client-imports-nothing",
       severity: "error",
       comment: "The client is a package of its own, without dependencies.",
-      from: { path: "^client/" },
+      from: { path: "^client/", pathNot: "^client/typescript/src/mcp\\.ts$" },
       to: { pathNot: "^client/" },
+    },
+    {
+      name: "client-command-imports-node",
+      severity: "error",
+      comment: "The command of the client needs Node, and nothing else.",
+      from: { path: "^client/typescript/src/mcp\\.ts$" },
+      to: { pathNot: "^client/", dependencyTypesNot: ["core"] },
     },
     {
       name: "service-not-to-dashboard",
