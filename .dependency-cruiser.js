@@ -46,6 +46,7 @@ export default {
   forbidden: [
     ...modules,
     owned("http", ["fastify"], "Only http depends on Fastify."),
+    owned("http", ["@modelcontextprotocol"], "Only http depends on the SDK of the protocol of assistants."),
     owned(
       "metrics",
       ["prom-client"],

@@ -33,7 +33,7 @@ export function openApi(): OpenApi {
     },
     servers: [{ url: "/" }],
     security: [{ key: [] }],
-    paths,
+    paths: { ...paths, "/mcp": MCP },
     components: {
       securitySchemes: { key: { type: "apiKey", in: "header", name: "X-API-Key" } },
       schemas: componentSchemas(),
@@ -57,6 +57,14 @@ export function openApi(): OpenApi {
     },
   };
 }
+
+/** Described by its own protocol. */
+const MCP = {
+  summary: "Tools for an assistant",
+  description:
+    "The Model Context Protocol (streamable HTTP, without sessions): POST a message of JSON-RPC. The tools are `run_code`, " +
+    "`judge`, `list_languages` and `get_result`. The key can also be a bearer token.",
+};
 
 function describe({ id, summary, description, parameters, body, media, answers, errors }: Operation) {
   const byStatus = Map.groupBy([...ANYWHERE, ...errors], (code) => ERRORS[code].status);

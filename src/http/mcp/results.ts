@@ -11,7 +11,7 @@ import { status, verdict } from "../record-schema.ts";
 export const SHOWN_BYTES = 16_384;
 /** The same for a failed case, of which FAILED_SHOWN have their output. */
 const CASE_BYTES = 2_048;
-export const FAILED_SHOWN = 5;
+export const FAILED_SHOWN = 3;
 /** Cases in a result. Of more cases, those that did not pass come first. */
 const MAX_SHOWN_CASES = 50;
 

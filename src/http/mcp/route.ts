@@ -55,7 +55,8 @@ export function mcpRoute(
       headers: headersOf(request),
       signal: gone,
     });
-    contexts.set(asked, { request, reply, dependencies, answers, signal });
+    const admit = answers.admitFor(ownerOf(request), request, reply);
+    contexts.set(asked, { request, dependencies, answers, admit, signal });
     return await send(await handler.fetch(asked, { parsedBody: request.body }), request, reply, answers);
   });
 }

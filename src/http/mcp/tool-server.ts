@@ -29,7 +29,7 @@ function schemaOf(schema: z.ZodObject) {
   return z.toJSONSchema(schema, { target: "draft-2020-12" }) as { type: "object" };
 }
 
-type Context = Pick<Call, "request" | "reply" | "dependencies" | "answers" | "signal">;
+type Context = Pick<Call, "request" | "dependencies" | "answers" | "admit" | "signal">;
 
 /** The server of one request. */
 export function toolServer(context: Context): Server {

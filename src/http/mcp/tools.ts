@@ -1,9 +1,10 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import type { Judgement } from "../../domain/judgement.ts";
 import { verdictIn } from "../../domain/judgement.ts";
 import { isTerminal, MAX_CODE_BYTES, type Submission } from "../../domain/submission.ts";
+import type { Admit } from "../../store/submissions/types.ts";
 import { accept } from "../accept.ts";
 import { addJudgement } from "../accept-judgement.ts";
 import { callerOf } from "../caller.ts";
@@ -27,9 +28,10 @@ import {
 /** One call of a tool. */
 export interface Call {
   readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
   readonly dependencies: Dependencies;
   readonly answers: LongAnswers;
+  /** Awaited before a large output is read. */
+  readonly admit: Admit;
   /** Aborts when the result is no longer awaited. The run continues. */
   readonly signal: AbortSignal;
   /** Called once the id of the run is known. */
@@ -135,7 +137,7 @@ async function runCode(given: z.output<typeof runInput>, call: Call): Promise<Sh
   request.submissionId = id;
   call.onAccepted(id);
   const { submissions } = dependencies.store;
-  const ended = await submissions.whenTerminal(id, accountId, signal, admitFor(call), true);
+  const ended = await submissions.whenTerminal(id, accountId, signal, call.admit, true);
   return showRun(ended ?? submission, dependencies.holdMs);
 }
 
@@ -175,8 +177,8 @@ async function getResult(given: z.output<typeof resultInput>, call: Call): Promi
   if (stream === undefined && offset !== undefined)
     throw clientError("invalidRequest", ["stream", "is required with offset"]);
   const submission = stream
-    ? await submissions.get(id, accountId, admitFor(call))
-    : await submissions.whenTerminal(id, accountId, signal, admitFor(call));
+    ? await submissions.get(id, accountId, call.admit)
+    : await submissions.whenTerminal(id, accountId, signal, call.admit);
   if (submission) {
     request.submissionId = id;
     if (stream === undefined) return named("run", showRun(submission, dependencies.holdMs));
@@ -201,12 +203,8 @@ async function shownJudgement(judgement: Judgement, call: Call): Promise<Shown<o
   for (const { test, submissionId } of wanted.toSorted((one, other) => one.test - other.test)) {
     if (verdictIn(judgement.states[test] ?? "skipped") === "AC") continue;
     if (failed.size === FAILED_SHOWN) break;
-    const found = await store.submissions.get(submissionId, judgement.accountId, admitFor(call));
+    const found = await store.submissions.get(submissionId, judgement.accountId, call.admit);
     if (found) failed.set(test + 1, found);
   }
   return showJudgement(judgement, failed, holdMs);
-}
-
-function admitFor({ answers, request, reply }: Call) {
-  return answers.admitFor(ownerOf(request), request, reply);
 }

@@ -43,11 +43,13 @@ export interface Known {
 
 export function endpoints({ paths }: OpenApi): Endpoint[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, described]) => {
+    Object.entries(methods).flatMap(([method, described]) => {
+      // The description of a path that has its own protocol.
+      if (typeof described !== "object") return [];
       const operation = described as { parameters: Parameter[]; requestBody?: { content: Content } };
       const reference = operation.requestBody?.content["application/json"]?.schema.$ref;
       const body = jsonSchemas()[reference?.split("/").at(-1) as SchemaName] as Schema | undefined;
-      return { path, method: method.toUpperCase(), parameters: operation.parameters, body };
+      return [{ path, method: method.toUpperCase(), parameters: operation.parameters, body }];
     }),
   );
 }
