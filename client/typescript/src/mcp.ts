@@ -146,7 +146,7 @@ function parse(text: string): Message | undefined {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? value : undefined;
   } catch {
-    return undefined; // the caller tells
+    return undefined; // the caller reports it
   }
 }
 

@@ -18,7 +18,7 @@ const HEADERS = ["accept", "content-type", "mcp-protocol-version", "mcp-method",
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The call is beyond the rate limit: its answer says so. */
+    /** The call is beyond the rate limit, and its answer has this error. */
     quotaError: ClientError | null;
   }
 }

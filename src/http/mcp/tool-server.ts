@@ -8,7 +8,7 @@ import { checkMaps, invalidPart } from "../request.ts";
 import { VERSION } from "../version.ts";
 import { type Call, TOOLS, type Tool } from "./tools.ts";
 
-/** How often a client that asked for progress hears that its call still waits. */
+/** How often a client that asked for progress is notified. */
 const PROGRESS_MS = 5_000;
 
 const INSTRUCTIONS =
@@ -71,7 +71,7 @@ async function callTool(tool: Tool, given: Record<string, unknown>, context: Con
   }
 }
 
-/** Tells a client that asked for it that the call still waits. */
+/** Notifies a client that asked for it while the call waits. */
 class Progress {
   readonly #protocol: ServerContext;
   readonly #holdMs: number;

@@ -41,15 +41,13 @@ export interface Known {
   readonly words: Readonly<Record<string, readonly string[]>>;
 }
 
-export function endpoints({ paths }: OpenApi): Endpoint[] {
+export function endpoints({ paths: { "/mcp": _ofItsOwnProtocol, ...paths } }: OpenApi): Endpoint[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).flatMap(([method, described]) => {
-      // The description of a path that has its own protocol.
-      if (typeof described !== "object") return [];
+    Object.entries(methods).map(([method, described]) => {
       const operation = described as { parameters: Parameter[]; requestBody?: { content: Content } };
       const reference = operation.requestBody?.content["application/json"]?.schema.$ref;
       const body = jsonSchemas()[reference?.split("/").at(-1) as SchemaName] as Schema | undefined;
-      return [{ path, method: method.toUpperCase(), parameters: operation.parameters, body }];
+      return { path, method: method.toUpperCase(), parameters: operation.parameters, body };
     }),
   );
 }

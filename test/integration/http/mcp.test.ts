@@ -32,7 +32,7 @@ async function serving(t: TestContext, options?: Options) {
 
 onEachEngine((open) => {
   test(
-    "each message counts against the rate limit, and a call beyond it tells the model when to retry",
+    "each message counts against the rate limit, and a call beyond it returns the time of a retry to the model",
     LIMIT,
     async (t) => {
       const { post, call, key, clock, queued } = await serving(t, { open, holdMs: 50 });
@@ -56,7 +56,7 @@ onEachEngine((open) => {
     },
   );
 
-  test("a call that does not end in time has the id, and its result is there later", LIMIT, async (t) => {
+  test("a call that does not end in time has the id, and its result exists later", LIMIT, async (t) => {
     const { call, store } = await serving(t, { open, holdMs: 100 });
     const first = await call("run_code", PROGRAM);
     assert.deepEqual([first.value.status, first.value.verdict, first.value.stdout], ["pending", null, null]);
@@ -85,7 +85,7 @@ test("a client that disconnects does not end its run", LIMIT, async (t) => {
   assert.equal((await ask({ path: "/api/submissions" })).json.submissions[0].verdict, "AC");
 });
 
-test("the queue's bound holds, and an error of the platform is told as one", LIMIT, async (t) => {
+test("the queue's bound holds, and a cancelled run has its reason", LIMIT, async (t) => {
   const { call, store } = await serving(t, { maxPending: 1, holdMs: 50 });
   const { value } = await call("run_code", PROGRAM);
   const full = await call("run_code", PROGRAM);

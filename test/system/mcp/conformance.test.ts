@@ -29,7 +29,7 @@ test("the scenarios of the official suite that apply pass, and no other one", { 
   const baseline = join(directory, "baseline.yml");
   writeFileSync(baseline, JSON.stringify({ server: elsewhere }));
   const args = ["server", "--url", `http://localhost:${port}/mcp`, "--suite", "all", "--expected-failures", baseline];
-  // It fails for a failure that the baseline does not have, and for one that does not occur.
+  // It fails for failures outside the baseline, and if a failure of the baseline does not occur.
   const { code = 0, stdout } = await run(process.execPath, [SUITE, ...args], { cwd: directory }).catch(
     (error) => error,
   );

@@ -60,7 +60,7 @@ for (const [way, connect] of Object.entries(WAYS)) {
     assert.match(broken.text, /error: /);
   });
 
-  test(`${way}: says why a hostile program ended`, LIMIT, async (t) => {
+  test(`${way}: returns the reason for the end of a hostile program`, LIMIT, async (t) => {
     const { call } = await connect(t, where());
     const forks = await call("run_code", { language: "c", code: source("c", "forks-without-end") });
     assert.equal(forks.structuredContent.verdict, "PLE");
@@ -134,7 +134,7 @@ for (const [way, connect] of Object.entries(WAYS)) {
     await assert.rejects(client.callTool({ name: "rm", arguments: {} }), /unknown tool: "rm"; tools: run_code, judge/);
   });
 
-  test(`${way}: does not tell of another account's runs`, LIMIT, async (t) => {
+  test(`${way}: does not return runs of another account`, LIMIT, async (t) => {
     const { call } = await connect(t, where());
     foreign ??= engine()
       .runAs("other")
@@ -146,7 +146,7 @@ for (const [way, connect] of Object.entries(WAYS)) {
     }
   });
 
-  test(`${way}: tells of progress, and a cancelled call does not end its run`, LIMIT, async (t) => {
+  test(`${way}: sends progress, and a cancelled call does not end its run`, LIMIT, async (t) => {
     const { call } = await connect(t, where());
     const cancelling = new AbortController();
     const heard = Promise.withResolvers<string>();
