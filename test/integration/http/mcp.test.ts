@@ -56,6 +56,13 @@ onEachEngine((open) => {
     },
   );
 
+  test("of calls at once, as many run as the rate limit allows", LIMIT, async (t) => {
+    const { call, key } = await serving(t, { open, holdMs: 50 });
+    const mine = { key: await key({ requestsPerMinute: 20 }) };
+    const answers = await Promise.all(Array.from({ length: 60 }, () => call("run_code", PROGRAM, mine)));
+    assert.equal(answers.filter(({ isError }) => isError).length, 40);
+  });
+
   test("a call that does not end in time has the id, and its result exists later", LIMIT, async (t) => {
     const { call, store } = await serving(t, { open, holdMs: 100 });
     const first = await call("run_code", PROGRAM);
