@@ -29,11 +29,12 @@ export function openApi(): OpenApi {
       summary: "Runs untrusted source code and returns a verdict with evidence.",
       description:
         "HTTPS and JSON. Every endpoint needs a key in `X-API-Key`. Every error is JSON with `error`. " +
-        "Unknown paths return 404, other methods of a path 405 with `Allow`. HEAD is GET without the body.",
+        "Unknown paths return 404, other methods of a path 405 with `Allow`. HEAD is GET without the body. " +
+        "`POST /mcp` is not described here: it has the tools of an assistant, by the Model Context Protocol.",
     },
     servers: [{ url: "/" }],
     security: [{ key: [] }],
-    paths: { ...paths, "/mcp": MCP },
+    paths,
     components: {
       securitySchemes: { key: { type: "apiKey", in: "header", name: "X-API-Key" } },
       schemas: componentSchemas(),
@@ -57,14 +58,6 @@ export function openApi(): OpenApi {
     },
   };
 }
-
-/** Described by its own protocol. */
-const MCP = {
-  summary: "Tools for an assistant",
-  description:
-    "The Model Context Protocol (streamable HTTP, without sessions): POST a message of JSON-RPC. The tools are `run_code`, " +
-    "`judge`, `list_languages` and `get_result`. The key can also be a bearer token.",
-};
 
 function describe({ id, summary, description, parameters, body, media, answers, errors }: Operation) {
   const byStatus = Map.groupBy([...ANYWHERE, ...errors], (code) => ERRORS[code].status);

@@ -41,7 +41,7 @@ export interface Known {
   readonly words: Readonly<Record<string, readonly string[]>>;
 }
 
-export function endpoints({ paths: { "/mcp": _ofItsOwnProtocol, ...paths } }: OpenApi): Endpoint[] {
+export function endpoints({ paths }: OpenApi): Endpoint[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) => {
       const operation = described as { parameters: Parameter[]; requestBody?: { content: Content } };
