@@ -5,7 +5,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../gone.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
-import { toolServer } from "./tool-server.ts";
+import { refusedCall, toolServer } from "./tool-server.ts";
 
 export const MCP_PATH = "/mcp";
 
@@ -47,7 +47,13 @@ export function mcpRoute(
   server.decorateRequest("quotaError", null);
   server.post(MCP_PATH, { onRequest: checkOrigin }, async (request, reply) => {
     checkMessage(request.body);
-    if (request.quotaError && !isCall(request.body)) throw request.quotaError;
+    const { quotaError } = request;
+    if (quotaError) {
+      const id = idOfCall(request.body);
+      if (id === undefined) throw quotaError;
+      dependencies.meter?.count("refusals", { reason: quotaError.code });
+      return refusedCall(id, quotaError);
+    }
     const gone = disconnected(reply);
     const signal = AbortSignal.any([AbortSignal.timeout(dependencies.holdMs), gone, stopping]);
     const asked = new Request(`https://service${MCP_PATH}`, {
@@ -107,8 +113,11 @@ export function deferQuota(request: FastifyRequest, error: unknown): void {
   request.quotaError = error;
 }
 
-function isCall(body: unknown): boolean {
-  return isObject(body) && body.method === "tools/call" && body.id !== undefined;
+/** @returns undefined for a message that is no call. */
+function idOfCall(body: unknown): string | number | undefined {
+  if (!isObject(body) || body.method !== "tools/call") return undefined;
+  const { id } = body;
+  return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -54,8 +54,7 @@ export function toolServer(context: Context): Server {
 }
 
 async function callTool(tool: Tool, given: Record<string, unknown>, context: Context, protocol: ServerContext) {
-  const { request, dependencies } = context;
-  if (request.quotaError) throw request.quotaError;
+  const { dependencies } = context;
   const parsed = tool.input.safeParse(given);
   if (!parsed.success) throw invalidPart(parsed.error.issues[0], "the arguments");
   checkMaps(given);
@@ -108,11 +107,19 @@ function errorText(error: unknown, { request, dependencies: { meter = NO_METER }
     error instanceof StoreUnavailable ? clientError("databaseUnavailable", [], { headers: DATABASE_RETRY }) : error;
   if (known instanceof ClientError) {
     meter.count("refusals", { reason: known.code });
-    const { error: text, id } = known.body;
-    const retry = known.headers["retry-after"];
-    return [text, ...(retry ? [`retry in ${retry} s`] : []), ...(id ? [`id: ${id}`] : [])].join("; ");
+    return words(known);
   }
   meter.count("refusals", { reason: "internal" });
   request.log.error({ err: error }, "request failed");
   return clientError("internal", []).message;
+}
+
+function words({ body: { error, id }, headers: { "retry-after": retry } }: ClientError): string {
+  return [error, ...(retry ? [`retry in ${retry} s`] : []), ...(id ? [`id: ${id}`] : [])].join("; ");
+}
+
+/** The result of a call that is refused without the SDK, whose server for a request takes a millisecond. */
+export function refusedCall(id: string | number, error: ClientError): object {
+  const result = { content: [{ type: "text", text: words(error) }], isError: true, resultType: "complete" };
+  return { jsonrpc: "2.0", id, result };
 }

@@ -22,7 +22,7 @@ async function serving(t: TestContext, options?: Options) {
   const call = async (name: string, args: object, more: Partial<Ask> = {}) => {
     const { status, text } = await post(callOf(name, args), more);
     assert.equal(status, 200, text);
-    const { result } = JSON.parse(text.split("data: ").at(-1) ?? "");
+    const { result } = JSON.parse(text.split(/^data: /m).at(-1) ?? "");
     return { isError: result.isError === true, text: result.content[0].text, value: result.structuredContent };
   };
   const queued = async (more: Partial<Ask> = {}) =>
