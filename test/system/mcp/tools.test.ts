@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SHOWN_BYTES } from "../../../src/http/mcp/results.ts";
+import { assay } from "../../support/cli/processes.ts";
 import { source, useEngine } from "../../support/engine/engine.ts";
 import { WAYS, type Where } from "../../support/mcp/clients.ts";
 
@@ -159,6 +160,15 @@ for (const [way, connect] of Object.entries(WAYS)) {
     // The client uses the same connection afterwards.
     const { structuredContent } = await call("get_result", { id });
     assert.deepEqual([structuredContent.run.verdict, structuredContent.run.stdout.text], ["AC", "done\n"]);
+  });
+
+  test(`${way}: a call beyond the rate limit is a result that names the time of a retry`, LIMIT, async (t) => {
+    const create = ["keys", "create", "--name", `few, ${way}`, "--rpm", "9", "--concurrency", "1"];
+    const { stdout } = await assay(...create, "--profiles", "judge", "--data", engine().data);
+    const { call } = await connect(t, { ...where(), key: stdout.trim() });
+    let last = await call("list_languages");
+    for (let calls = 1; !last.isError && calls < 10; calls++) last = await call("list_languages");
+    assert.match(last.text, /^API key quota exceeded; retry in [1-9]\d? s$/);
   });
 
   test(`${way}: refuses a wrong key`, LIMIT, async (t) => {
