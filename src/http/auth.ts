@@ -47,8 +47,8 @@ export class Failures {
  */
 export async function authenticate(request: FastifyRequest, keys: KeyStore, failures: Failures): Promise<Caller> {
   const from = network(request.ip);
-  const key = request.headers["x-api-key"];
-  if (typeof key === "string" && hasKeyForm(key)) {
+  const key = keyOf(request);
+  if (key !== undefined && hasKeyForm(key)) {
     const hash = hashKey(key);
     const suspicious = !failures.isKnown(hash) && failures.window.isFull(from, FAILURES_PER_MINUTE);
     const caller = await (suspicious
@@ -62,6 +62,13 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
   failures.window.take(from, FAILURES_PER_MINUTE);
   // The contract requires 401 for an invalid key, after any number of attempts.
   throw clientError("unauthorized", []);
+}
+
+/** Clients of /mcp can also send the key as a bearer token, the one form that all of them can configure. */
+function keyOf({ headers, url }: FastifyRequest): string | undefined {
+  const key = headers["x-api-key"];
+  if (key !== undefined || !/^\/mcp(\?|$)/.test(url)) return typeof key === "string" ? key : undefined;
+  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? "")?.[1];
 }
 
 /**

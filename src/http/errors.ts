@@ -12,7 +12,7 @@ import { ALWAYS } from "./headers.ts";
 import { linger } from "./linger.ts";
 
 /** A restarted database is available again within seconds. */
-const DATABASE_RETRY = { "retry-after": "2" };
+export const DATABASE_RETRY = { "retry-after": "2" };
 
 /** Errors of the framework before a route runs, mapped to the service's errors. */
 const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientError>> = {

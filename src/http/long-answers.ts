@@ -40,11 +40,16 @@ export class LongAnswers {
    * @returns a function that throws the ClientError noRoom.
    */
   admitFor(owner: string, request: FastifyRequest, reply: FastifyReply): Admit {
+    const releases: (() => void)[] = [];
     return async (bytes) => {
       const release = await this.room.take(owner, bytes, disconnected(reply));
       if (!release) throw noRoom(request);
       if (reply.raw.closed) release();
-      else reply.raw.once("close", release);
+      // One listener, as a response can have the outputs of many runs.
+      else if (releases.push(release) === 1)
+        reply.raw.once("close", () => {
+          for (const one of releases) one();
+        });
       await this.pace.turn(owner);
     };
   }

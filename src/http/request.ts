@@ -108,9 +108,9 @@ function checkShape(body: unknown): Fields {
   throw clientError("unknownProfile", [echo(value)]);
 }
 
-/** The error for a fault that the schema found. Its message can repeat long names of the client. */
-export function invalidPart(issue: z.core.$ZodIssue | undefined): ClientError {
-  const where = issue?.path.map(echoPart).join(".") || "the body";
+/** The error for a fault that the schema found. Its message can repeat long names of the client. @param whole what was checked. */
+export function invalidPart(issue: z.core.$ZodIssue | undefined, whole = "the body"): ClientError {
+  const where = issue?.path.map(echoPart).join(".") || whole;
   return clientError("invalidRequest", [where, issue?.message.slice(0, MAX_MESSAGE) ?? "is not valid"]);
 }
 

@@ -23,6 +23,7 @@ import { judgementRoutes } from "./judgements.ts";
 import { languagesRoutes } from "./languages.ts";
 import { createListener, type ListenerLimits, MAX_HEADER_BYTES, tls } from "./listener.ts";
 import { LongAnswers } from "./long-answers.ts";
+import { deferQuota, mcpRoute } from "./mcp/route.ts";
 import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { ownerOf } from "./owner.ts";
@@ -110,7 +111,8 @@ export class HttpServer {
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
       takePlace(clients, request);
-      await countRequests(caller, dependencies, { onlyReads: !["POST", "DELETE"].includes(request.method) });
+      const onlyReads = !["POST", "DELETE"].includes(request.method);
+      await countRequests(caller, dependencies, { onlyReads }).catch((error) => deferQuota(request, error));
       checkRoute(request);
       checkQuery(request);
     });
@@ -154,6 +156,7 @@ export class HttpServer {
     const imports = new ProblemImports(dependencies, answers);
     problemRoutes(this.#server, dependencies, imports);
     judgeRoute(this.#server, dependencies, answers, this.#waits.signal);
+    mcpRoute(this.#server, dependencies, answers, this.#waits.signal);
     languagesRoutes(this.#server, dependencies);
     healthRoutes(this.#server, dependencies);
     documentationRoutes(this.#server);

@@ -4,6 +4,7 @@ export const GUIDES = [
   "judging",
   "limits",
   "api",
+  "mcp",
   "webhooks",
   "dashboard",
   "cli",

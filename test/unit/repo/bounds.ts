@@ -31,6 +31,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/bounds/connections-bursts.test.ts",
     "test/system/bounds/connections-records.test.ts",
   ],
+  "calls of assistants": ["test/integration/http/mcp.test.ts", "test/system/mcp/tools.test.ts"],
   "event loop delay by SQLite": ["test/system/bounds/event-loop-disk.test.ts"],
   "time from a deadline to the proven end of a box": ["test/system/bounds/times.test.ts"],
   "kernel memory of a box: mappings, page tables, inodes, descriptors, queues": ["test/system/bounds/times.test.ts"],
