@@ -26,6 +26,7 @@ import { LongAnswers } from "./long-answers.ts";
 import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { ownerOf } from "./owner.ts";
+import { pistonRoutes } from "./piston/routes.ts";
 import { type ConnectionLimits, Places } from "./places.ts";
 import { problemRoutes } from "./problems.ts";
 import { checkQuery } from "./query.ts";
@@ -155,6 +156,7 @@ export class HttpServer {
     problemRoutes(this.#server, dependencies, imports);
     judgeRoute(this.#server, dependencies, answers, this.#waits.signal);
     languagesRoutes(this.#server, dependencies);
+    pistonRoutes(this.#server, dependencies, answers, this.#waits.signal);
     healthRoutes(this.#server, dependencies);
     documentationRoutes(this.#server);
     dashboardRoutes(this.#server, dependencies, guard, { answers, imports, ended: this.#waits.signal });

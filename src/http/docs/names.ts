@@ -4,6 +4,7 @@ export const GUIDES = [
   "judging",
   "limits",
   "api",
+  "piston",
   "webhooks",
   "dashboard",
   "cli",
