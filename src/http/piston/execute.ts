@@ -27,11 +27,8 @@ export function executeRoute(
   stopping: AbortSignal,
 ): void {
   server.post(`${PISTON}/execute`, async (request, reply) => {
-    const caller = callerOf(request);
-    const { runtime, language, fields } = readProgram(request.body, caller, dependencies);
-    const valid = toSubmitRequest(fields, caller, dependencies);
-    const { submission } = await accept(valid, caller, dependencies);
-    request.submissionId = submission.id;
+    const { submission, runtime, language } = await acceptFrom(request, dependencies);
+    // The program is in the store by now, and the wait can be long.
     request.forgetBody?.();
     const owner = ownerOf(request);
     const admit = answers.admitFor(owner, request, reply);
@@ -39,6 +36,15 @@ export function executeRoute(
     const now = await whenEnded(submission, dependencies, request, reply, (bytes) => admit(2 * bytes), stopping);
     return answers.send(owner, reply, pistonAnswer(now, language, runtime));
   });
+}
+
+async function acceptFrom(request: FastifyRequest, dependencies: Dependencies) {
+  const caller = callerOf(request);
+  const { runtime, language, fields } = readProgram(request.body, caller, dependencies);
+  const valid = toSubmitRequest(fields, caller, dependencies);
+  const { submission } = await accept(valid, caller, dependencies);
+  request.submissionId = submission.id;
+  return { submission, runtime, language };
 }
 
 /** @throws ClientError with the id if it has not ended. */

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -130,4 +132,43 @@ test("an error is a message that the client returns", LIMIT, async () => {
   const wrong = await call("execute", { language: "python", version: "2.x", files: [file("1")] });
   assert.match(wrong.message, /runtime is unknown/);
   assert.deepEqual(await call("runtimes", {}, "none"), { message: "Missing or invalid API key" });
+});
+
+/** A client from PyPI, whose models reject missing fields and fractions. It sends its key in `Authorization`. */
+const PYTHON_CLIENT = "ultra-piston==1.0.1";
+const PYTHON = `import json, sys
+from ultra_piston import PistonClient
+from ultra_piston.models import File
+client = PistonClient(base_url=sys.argv[1], api_key=sys.argv[2], rate_limit=0)
+ran = [client.post_execute(language, "*", File(content=code), stdin="7", args=["a"]) for language, code in json.loads(sys.argv[3])]
+print(json.dumps({
+    "runtimes": [one.language for one in client.get_runtimes()],
+    "packages": [one.language for one in client.get_packages() if one.installed],
+    "ran": [[one.language, one.run.output, one.run.code, one.compile and one.compile.code] for one in ran],
+}))`;
+
+test("the client from PyPI works", { timeout: 240_000 }, async (t) => {
+  const site = mkdtempSync(join(tmpdir(), "assay-pypi-"));
+  t.after(() => rmSync(site, { recursive: true }));
+  const install = ["-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check", "--target", site];
+  const { status, stderr } = spawnSync("/usr/bin/python3", [...install, PYTHON_CLIENT], { encoding: "utf8" });
+  if (status !== 0) {
+    t.skip(`${PYTHON_CLIENT} cannot be installed, so this client is NOT tested: ${stderr.trim().split("\n").at(-1)}`);
+    return;
+  }
+  const { service, data, key } = engine();
+  const programs = [
+    ["python3", "print(int(input()) * 6)"],
+    ["c", "#include <stdio.h>\nint main(int n, char **a) { puts(a[1]); return 3; }"],
+    ["c", "int main(void) { return x; }"],
+  ];
+  const args = ["-c", PYTHON, `https://127.0.0.1:${service.port}/piston/api/v2`, key, JSON.stringify(programs)];
+  const env = { PYTHONPATH: site, SSL_CERT_FILE: join(data, "tls", "server.pem") };
+  const { runtimes, packages, ran } = JSON.parse((await promisify(execFile)("/usr/bin/python3", args, { env })).stdout);
+  assert.deepEqual(packages, runtimes);
+  assert.deepEqual(ran.slice(0, 2), [
+    ["python", "42\n", 0, null],
+    ["c", "a\n", 3, 0],
+  ]);
+  assert.deepEqual([ran[2][2], ran[2][3]], [1, 1]);
 });
