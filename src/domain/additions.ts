@@ -25,10 +25,12 @@ export interface Additions {
   /** Variables of the program. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: RequestedLimits;
+  /** Of the compile step; undefined if none is lower. */
+  readonly compileLimits?: RequestedLimits;
 }
 
 /**
- * The limits of the execute step that a request can lower, by the name of its field: `scale` units of the limit are one of the
+ * The limits of a step that a request can lower, by the name of its field: `scale` units of the limit are one of the
  * field. Less than `least` would not let a program start.
  */
 export const LIMIT_FIELDS = {
@@ -85,7 +87,7 @@ export function forRun(
 }
 
 /** JSON for the database and for the hash of a request; its members are always in this order. */
-export function encodeAdditions({ files, entry, args, env, limits }: Additions): string {
+export function encodeAdditions({ files, entry, args, env, limits, compileLimits }: Additions): string {
   const encoded = files.map(({ name, data }) => [name, data.toString("base64")]);
   return JSON.stringify({
     files: sorted(encoded),
@@ -93,6 +95,8 @@ export function encodeAdditions({ files, entry, args, env, limits }: Additions):
     args,
     env: sorted(Object.entries(env)),
     limits: byField(limits),
+    // Left out if undefined: the hash of a request from before there was this field stays the same.
+    compileLimits: compileLimits && byField(compileLimits),
   });
 }
 

@@ -79,8 +79,8 @@ export function toSubmitRequest(
   const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), available]);
   if (language === undefined) throw unsupported();
   const profile = chooseProfile(fields.profile, caller);
-  const { execute } = languages.limitsFor(language, profile);
-  const additions = toAdditions(fields, { hasCode: code !== undefined, language, limits: execute });
+  const limits = languages.limitsFor(language, profile);
+  const additions = toAdditions(fields, { hasCode: code !== undefined, language, limits });
   const submit = { language: language.name, code: code ?? "", stdin, profile, ...(additions && { additions }) };
   const live = fields.stream === true;
   if (available.includes(language.name)) return { submit, refusal: null, live };

@@ -27,6 +27,7 @@ import { deferQuota, mcpRoute } from "./mcp/route.ts";
 import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
 import { ownerOf } from "./owner.ts";
+import { pistonRoutes } from "./piston/routes.ts";
 import { type ConnectionLimits, Places } from "./places.ts";
 import { problemRoutes } from "./problems.ts";
 import { checkQuery } from "./query.ts";
@@ -158,6 +159,7 @@ export class HttpServer {
     judgeRoute(this.#server, dependencies, answers, this.#waits.signal);
     mcpRoute(this.#server, dependencies, answers, this.#waits.signal);
     languagesRoutes(this.#server, dependencies);
+    pistonRoutes(this.#server, dependencies, answers, this.#waits.signal);
     healthRoutes(this.#server, dependencies);
     documentationRoutes(this.#server);
     dashboardRoutes(this.#server, dependencies, guard, { answers, imports, ended: this.#waits.signal });

@@ -37,8 +37,8 @@ function withEntry(command: Command, { source, runs }: Language, entry: string):
 /** Whether the steps differ from those of other programs of the language, so that no runtime waits for them. */
 export function isOwnStep(additions: Additions | undefined): boolean {
   if (!additions) return false;
-  const { entry, args, env, limits } = additions;
-  return entry !== null || [args, env, limits].some((part) => Object.keys(part).length > 0);
+  const { entry, args, env, limits, compileLimits = {} } = additions;
+  return entry !== null || [args, env, limits, compileLimits].some((part) => Object.keys(part).length > 0);
 }
 
 /** The language with the commands for these additions. */
@@ -70,7 +70,7 @@ export function plan(language: Language, limits: StepLimits, { code, stdin, addi
       command: compile,
       files,
       stdin: NOTHING,
-      limits: limits.compile,
+      limits: additions?.compileLimits ? lowered(limits.compile, additions.compileLimits) : limits.compile,
       work: "fresh",
       more: true,
       collect: "work",

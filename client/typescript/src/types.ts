@@ -233,6 +233,7 @@ export interface JudgeRequest {
     [k: string]: string;
   };
   limits?: RunLimits;
+  compile_limits?: RunLimits;
   /**
    * @minItems 1
    * @maxItems 50
@@ -345,6 +346,7 @@ export interface JudgementRequest {
     [k: string]: string;
   };
   limits?: RunLimits;
+  compile_limits?: RunLimits;
   /**
    * Required without `problem`
    *
@@ -776,7 +778,7 @@ export interface Run {
 }
 
 /**
- * Lower limits of the run, each at most that of the profile
+ * Lower limits of the run, or, as `compile_limits`, of the compiler: each at most that of the profile
  */
 export interface RunLimits {
   wall_time_secs?: number;
@@ -933,6 +935,7 @@ export interface SubmitRequest {
     [k: string]: string;
   };
   limits?: RunLimits;
+  compile_limits?: RunLimits;
 }
 
 export interface Teardown {

@@ -5,6 +5,7 @@ export const GUIDES = [
   "limits",
   "api",
   "mcp",
+  "piston",
   "webhooks",
   "dashboard",
   "cli",

@@ -7,8 +7,6 @@ import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
 import { refusedCall, toolServer } from "./tool-server.ts";
 
-export const MCP_PATH = "/mcp";
-
 /** Bytes of a request besides the arguments of a tool. Answers and errors can repeat parts of it. */
 const MAX_ENVELOPE = 4_096;
 /** A call beyond the rate limit that is larger is refused before its body is read. */

@@ -11,6 +11,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/bounds/connections.test.ts",
     "test/integration/http/connections.test.ts",
   ],
+  "waits of a request of Piston for its run": ["test/integration/http/piston.test.ts"],
   "slow and silent clients": ["test/integration/http/listener.test.ts"],
   "data after the response": ["test/integration/http/closing.test.ts"],
   "memory for responses": ["test/system/bounds/answers.test.ts"],

@@ -82,6 +82,14 @@ test("arguments, variables and limits change the execute step only", () => {
   assert.deepEqual(steps.execute.limits, { ...limits.execute, wallMs: 250, cpuMs: 250 });
 });
 
+test("limits of the compiler change the compile step only", () => {
+  const limits = languages.limitsFor(named("c"), "judge");
+  const steps = withAdditions("c", { compileLimits: { cpu_time_secs: 3 } } as object);
+  assert.deepEqual(steps.compile?.limits, { ...limits.compile, cpuMs: 3000 });
+  assert.deepEqual(steps.execute.limits, limits.execute);
+  assert.deepEqual(withAdditions("python", { compileLimits: {} } as object).compile, undefined);
+});
+
 test("files are written next to the source, and those with a suffix of the language are compiled", () => {
   const data = Buffer.from("x");
   const files = ["util.c", "lib/more.c", "util.h"].map((name) => ({ name, data }));

@@ -174,6 +174,7 @@ class JudgeRequest(TypedDict):
     # Environment variables of the program
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
+    compile_limits: NotRequired[RunLimits]
     cases: list[Case]
     # How output is compared with `expected`; `lines` by default, without white space at ends
     checker: NotRequired[Literal["exact", "lines", "tokens", "floats", "unordered_lines", "regex"]]
@@ -244,6 +245,7 @@ class JudgementRequest(TypedDict):
     # Environment variables of the program
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
+    compile_limits: NotRequired[RunLimits]
     # Required without `problem`
     tests: NotRequired[list[JudgementTest]]
     # Id of a problem: its tests, checker, groups and limits, in place of those fields
@@ -537,7 +539,7 @@ class Run(TypedDict):
 
 
 class RunLimits(TypedDict):
-    """Lower limits of the run, each at most that of the profile."""
+    """Lower limits of the run, or, as `compile_limits`, of the compiler: each at most that of the profile."""
 
     wall_time_secs: NotRequired[float]
     cpu_time_secs: NotRequired[float]
@@ -639,6 +641,7 @@ class SubmitRequest(TypedDict):
     # Environment variables of the program
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
+    compile_limits: NotRequired[RunLimits]
 
 
 class Teardown(TypedDict):
