@@ -25,6 +25,10 @@ export interface Additions {
   /** Variables of the program. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: RequestedLimits;
+  /** Options of the compiler, after those of the language. */
+  readonly compilerOptions?: readonly string[];
+  /** What the program writes to stderr becomes part of its stdout. */
+  readonly stderrToStdout?: boolean;
 }
 
 /**
@@ -85,7 +89,15 @@ export function forRun(
 }
 
 /** JSON for the database and for the hash of a request; its members are always in this order. */
-export function encodeAdditions({ files, entry, args, env, limits }: Additions): string {
+export function encodeAdditions({
+  files,
+  entry,
+  args,
+  env,
+  limits,
+  compilerOptions,
+  stderrToStdout,
+}: Additions): string {
   const encoded = files.map(({ name, data }) => [name, data.toString("base64")]);
   return JSON.stringify({
     files: sorted(encoded),
@@ -93,6 +105,9 @@ export function encodeAdditions({ files, entry, args, env, limits }: Additions):
     args,
     env: sorted(Object.entries(env)),
     limits: byField(limits),
+    // Left out if undefined: a program without them has the hash that it had before there were any.
+    compilerOptions,
+    stderrToStdout,
   });
 }
 

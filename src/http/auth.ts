@@ -38,6 +38,19 @@ export class Failures {
   }
 }
 
+/** The headers of a key, by the beginning of the path: clients of other services have their own. The first one counts. */
+const KEY_HEADERS: Readonly<Record<string, readonly string[]>> = {
+  "/judge0/": ["x-auth-token", "x-api-key", "authorization"],
+};
+
+function keyIn({ headers, url }: FastifyRequest): string | undefined {
+  const [, names = ["x-api-key"]] = Object.entries(KEY_HEADERS).find(([path]) => url.startsWith(path)) ?? [];
+  const given = names.find((name) => headers[name] !== undefined) ?? "";
+  const value = headers[given];
+  if (typeof value !== "string") return undefined;
+  return given === "authorization" ? value.replace(/^Bearer /i, "") : value;
+}
+
 /**
  * Key → Caller. The key is looked up by its hash, so neither the database nor its index compares characters of a key.
  * The hash found is then compared in constant time. Failures are counted by address but never lock out a valid key,
@@ -47,8 +60,8 @@ export class Failures {
  */
 export async function authenticate(request: FastifyRequest, keys: KeyStore, failures: Failures): Promise<Caller> {
   const from = network(request.ip);
-  const key = request.headers["x-api-key"];
-  if (typeof key === "string" && hasKeyForm(key)) {
+  const key = keyIn(request);
+  if (key !== undefined && hasKeyForm(key)) {
     const hash = hashKey(key);
     const suspicious = !failures.isKnown(hash) && failures.window.isFull(from, FAILURES_PER_MINUTE);
     const caller = await (suspicious
@@ -81,7 +94,7 @@ async function ifConnected({ raw }: FastifyRequest, hash: string, keys: KeyStore
 
 /** Whether the key that authenticated the request is still valid, and its account is not suspended. */
 export async function isStillValid(request: FastifyRequest, keys: KeyStore): Promise<boolean> {
-  const found = await keys.findCaller(hashKey(String(request.headers["x-api-key"])));
+  const found = await keys.findCaller(hashKey(keyIn(request) ?? ""));
   return found !== undefined && !found.suspended;
 }
 

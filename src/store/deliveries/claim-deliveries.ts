@@ -184,7 +184,17 @@ function due(trx: Transaction<Schema>, nowMs: number) {
 }
 
 /** The columns of a row that a claim needs. */
-export const TAKEN = ["seq", "id", "fence", "attempts", "kind", "message_id", "endpoint_id"] as const;
+export const TAKEN = [
+  "seq",
+  "id",
+  "fence",
+  "attempts",
+  "kind",
+  "message_id",
+  "endpoint_id",
+  "submission_seq",
+  "callback",
+] as const;
 type Taken = Pick<Selectable<Schema["deliveries"]>, (typeof TAKEN)[number]>;
 
 /** @returns undefined if another process claimed it first, or after too many claims. */
@@ -267,8 +277,9 @@ export async function toClaims(
     .where("ends_at", ">", nowMs)
     .orderBy("ends_at", "desc")
     .execute();
+  const callbacks = await callbackUrls(trx, taken);
   const endpoints = new Map(rows.map((row) => [row.id, row]));
-  return taken.map(({ seq, id, fence, attempts, kind, message_id, endpoint_id }) => {
+  return taken.map(({ seq, id, fence, attempts, kind, message_id, endpoint_id, submission_seq, callback }) => {
     const row = endpoints.get(endpoint_id);
     if (!row) throw new Error(`the delivery ${id} has no endpoint`);
     const formerOnes = former.filter((one) => one.endpoint_id === endpoint_id).map(({ secret }) => secret);
@@ -281,6 +292,19 @@ export async function toClaims(
       accountId: row.account_id,
       bodyBytes: bodyBytes(seq),
       endpoint: { id: row.id, url: row.url, secrets: [row.secret, ...formerOnes], signing: row.signing as Signing },
+      callbackUrl: callback === 1 ? (callbacks.get(submission_seq ?? 0) ?? null) : null,
     };
   });
+}
+
+/** By the sequence number of the submission. Without callbacks, nothing is read. */
+async function callbackUrls(trx: Transaction<Schema>, taken: readonly Taken[]): Promise<Map<number, string>> {
+  const seqs = taken.flatMap(({ callback, submission_seq: seq }) => (callback === 1 && seq !== null ? [seq] : []));
+  if (seqs.length === 0) return new Map();
+  const rows = await trx
+    .selectFrom("judge0_submissions")
+    .select(["submission_seq", "callback_url"])
+    .where("submission_seq", "in", seqs)
+    .execute();
+  return new Map(rows.flatMap(({ submission_seq: seq, callback_url: url }) => (url === null ? [] : [[seq, url]])));
 }
