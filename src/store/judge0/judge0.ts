@@ -21,18 +21,6 @@ export function judge0Store({ db }: Engine) {
       .orderBy("submission_seq", "desc");
 
   return {
-    /** Which of them are an account's own. */
-    async known(ids: readonly string[], accountId: string): Promise<ReadonlySet<string>> {
-      const rows = await db
-        .selectFrom("submissions")
-        .select("id")
-        .where("id", "in", ids)
-        .where("account_id", "=", accountId)
-        .where("judge0", "=", 1)
-        .execute();
-      return new Set(rows.map(({ id }) => id));
-    },
-
     /** Adds what the client sent to a submission. */
     about: (submission: Submission, how?: { readonly sent: boolean; readonly admit: Admit }) =>
       readJudge0(db, submission, how),
