@@ -234,6 +234,14 @@ export interface JudgeRequest {
   };
   limits?: RunLimits;
   /**
+   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   */
+  compiler_options?: string[];
+  /**
+   * Whether output to stderr becomes part of stdout, in its order
+   */
+  stderr_to_stdout?: boolean;
+  /**
    * @minItems 1
    * @maxItems 50
    */
@@ -345,6 +353,14 @@ export interface JudgementRequest {
     [k: string]: string;
   };
   limits?: RunLimits;
+  /**
+   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   */
+  compiler_options?: string[];
+  /**
+   * Whether output to stderr becomes part of stdout, in its order
+   */
+  stderr_to_stdout?: boolean;
   /**
    * Required without `problem`
    *
@@ -933,6 +949,14 @@ export interface SubmitRequest {
     [k: string]: string;
   };
   limits?: RunLimits;
+  /**
+   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   */
+  compiler_options?: string[];
+  /**
+   * Whether output to stderr becomes part of stdout, in its order
+   */
+  stderr_to_stdout?: boolean;
 }
 
 export interface Teardown {

@@ -114,7 +114,7 @@ export const DEFAULT_FIELDS: readonly Judge0Field[] = [
   "message",
   "status",
 ];
-/** What `sent` is read for. */
+/** The fields for which `sent` is read. */
 export const SENT_FIELDS: readonly Judge0Field[] = ["source_code", "stdin", "expected_output", "additional_files"];
 
 /** How an answer is written. */

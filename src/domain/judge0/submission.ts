@@ -18,7 +18,7 @@ export interface Judge0Settings {
   readonly number_of_runs: number;
 }
 
-/** What a client of Judge0 sends besides the program. */
+/** The content of a request of a Judge0 client, without the program. */
 export interface Judge0Request {
   readonly languageId: number;
   readonly settings: Judge0Settings;

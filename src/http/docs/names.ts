@@ -4,6 +4,7 @@ export const GUIDES = [
   "judging",
   "limits",
   "api",
+  "judge0",
   "webhooks",
   "dashboard",
   "cli",

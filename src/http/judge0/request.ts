@@ -24,7 +24,7 @@ const MAX_ARCHIVE_BYTES = MAX_FILES_BYTES + 131_072;
 type Known = Pick<Dependencies, "languages" | "engine" | "store">;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A submission of a Judge0 client as one of ours, and what is stored beside it. */
+/** A submission of a Judge0 client as one of ours, and the rest that is stored with it. */
 export interface Translated {
   readonly valid: ValidatedRequest;
   readonly judge0: Judge0Request;

@@ -4,6 +4,7 @@ import { type Judge0Form, judge0Answer, NotUtf8Error, SENT_FIELDS } from "../../
 import { MOST_LISTED } from "../../store/judge0/judge0.ts";
 import { accept } from "../accept.ts";
 import { callerOf } from "../caller.ts";
+import { Semaphore } from "../dashboard/semaphore.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../gone.ts";
 import type { LongAnswers } from "../long-answers.ts";
@@ -15,11 +16,23 @@ import { nameOfNumber } from "./numbers.ts";
 import { BadQueryError, isTrue, pageOf, parameter, readFields } from "./query.ts";
 import { translate } from "./request.ts";
 
+/** Archives of an account that wait for their turn. */
+const MAX_UNPACKED = 64;
+
 const TOKEN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const notUtf8 = (which: string) =>
   `some attributes for ${which} cannot be converted to UTF-8, use base64_encoded=true query parameter`;
 const ONE = notUtf8("this submission");
 const SEVERAL = notUtf8("one or more submissions");
+
+/** An archive can grow a thousandfold: one is unpacked and stored at a time, and accounts take turns. */
+const unpacking = new Semaphore(1, MAX_UNPACKED, "queueFull");
+
+function hasArchive(body: unknown): boolean {
+  return (
+    typeof body === "object" && body !== null && Boolean((body as { additional_files?: unknown }).additional_files)
+  );
+}
 
 /** Judge0's routes of submissions. Those of other accounts and of other clients are unknown. */
 export function judge0SubmissionRoutes(
@@ -53,9 +66,13 @@ export function judge0SubmissionRoutes(
   const create = async (request: FastifyRequest, body: unknown, counts = false): Promise<string> => {
     const caller = callerOf(request);
     const base64 = isTrue(request.query, "base64_encoded");
-    const { valid, judge0 } = await translate(body, caller, base64, dependencies);
-    if (counts) await countRequests(caller, dependencies);
-    return (await accept(valid, caller, dependencies, { judge0 })).submission.id;
+    const make = async () => {
+      await answers.pace.turn(ownerOf(request));
+      const { valid, judge0 } = await translate(body, caller, base64, dependencies);
+      if (counts) await countRequests(caller, dependencies);
+      return (await accept(valid, caller, dependencies, { judge0 })).submission.id;
+    };
+    return hasArchive(body) ? await unpacking.run(ownerOf(request), make) : await make();
   };
 
   server.post("/judge0/submissions", (request, reply) =>

@@ -1,6 +1,7 @@
 import { type Selectable, sql, type Transaction } from "kysely";
 import type { Signing } from "../../domain/webhook.ts";
 import type { Capabilities } from "../engine/engine.ts";
+import { callbackUrls } from "../judge0/rows.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { Share } from "../sharing/share.ts";
 import { chooseFairly, type Due, type DueEndpoint, type Room } from "./delivery-share.ts";
@@ -295,16 +296,4 @@ export async function toClaims(
       callbackUrl: callback === 1 ? (callbacks.get(submission_seq ?? 0) ?? null) : null,
     };
   });
-}
-
-/** By the sequence number of the submission. Without callbacks, nothing is read. */
-async function callbackUrls(trx: Transaction<Schema>, taken: readonly Taken[]): Promise<Map<number, string>> {
-  const seqs = taken.flatMap(({ callback, submission_seq: seq }) => (callback === 1 && seq !== null ? [seq] : []));
-  if (seqs.length === 0) return new Map();
-  const rows = await trx
-    .selectFrom("judge0_submissions")
-    .select(["submission_seq", "callback_url"])
-    .where("submission_seq", "in", seqs)
-    .execute();
-  return new Map(rows.flatMap(({ submission_seq: seq, callback_url: url }) => (url === null ? [] : [[seq, url]])));
 }

@@ -1,4 +1,4 @@
-import type { Transaction } from "kysely";
+import type { Selectable, Transaction } from "kysely";
 import { judge0StatusOf } from "../../domain/judge0/status.ts";
 import type { Judge0Request } from "../../domain/judge0/submission.ts";
 import { insertDelivery } from "../deliveries/outbox.ts";
@@ -52,4 +52,19 @@ export async function endJudge0(trx: Transaction<Schema>, ended: readonly Ending
     await insertDelivery(trx, { ...delivery, callback: 1, created_at: nowMs });
   }
   return calls;
+}
+
+/** Of deliveries that are callbacks, by the sequence number of the submission. Without callbacks, nothing is read. */
+export async function callbackUrls(
+  trx: Transaction<Schema>,
+  taken: readonly Pick<Selectable<Schema["deliveries"]>, "callback" | "submission_seq">[],
+): Promise<Map<number, string>> {
+  const seqs = taken.flatMap(({ callback, submission_seq: seq }) => (callback === 1 && seq !== null ? [seq] : []));
+  if (seqs.length === 0) return new Map();
+  const rows = await trx
+    .selectFrom("judge0_submissions")
+    .select(["submission_seq", "callback_url"])
+    .where("submission_seq", "in", seqs)
+    .execute();
+  return new Map(rows.flatMap(({ submission_seq: seq, callback_url: url }) => (url === null ? [] : [[seq, url]])));
 }

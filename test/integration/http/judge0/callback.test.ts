@@ -13,7 +13,7 @@ import { makeCertificates, startReceiver } from "../../../support/webhooks/recei
 const certificates = makeCertificates();
 
 onEachEngine((open) => {
-  test("a callback is a signed PUT of Judge0's answer, again after an error, and beside the webhook", {
+  test("a callback is a signed PUT of Judge0's answer, again after an error, in addition to the webhook", {
     timeout: 30_000,
   }, async (t) => {
     let answers = 0;

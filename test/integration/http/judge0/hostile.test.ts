@@ -1,3 +1,4 @@
+// Over 300 lines: a list of what is refused, and the tests of the routes around it.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
@@ -149,7 +150,7 @@ const REFUSED: readonly (readonly [title: string, body: unknown, field: string, 
 ];
 
 onEachEngine((open) => {
-  test("what a field may not have is an error that names it, and leaves nothing", LIMIT, async (t) => {
+  test("an invalid value is an error that names its field, and leaves nothing", LIMIT, async (t) => {
     const { ask, store, engine } = await startHttp(t, { open });
     engine.languages = ["python", "c", "multifile"];
     for (const [title, body, field, fault] of REFUSED) {

@@ -1,3 +1,4 @@
+// Over 300 lines: one list, of data.
 import type { Outcome } from "../../../../src/domain/outcome.ts";
 import { cancelled, internalError } from "../../../../src/domain/outcome.ts";
 import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
