@@ -27,6 +27,10 @@ export interface Additions {
   readonly limits: RequestedLimits;
   /** Of the compile step; undefined if none is lower. */
   readonly compileLimits?: RequestedLimits;
+  /** Options of the compiler, after those of the language. */
+  readonly compilerOptions?: readonly string[];
+  /** What the program writes to stderr becomes part of its stdout. */
+  readonly stderrToStdout?: boolean;
 }
 
 /**
@@ -87,7 +91,16 @@ export function forRun(
 }
 
 /** JSON for the database and for the hash of a request; its members are always in this order. */
-export function encodeAdditions({ files, entry, args, env, limits, compileLimits }: Additions): string {
+export function encodeAdditions({
+  files,
+  entry,
+  args,
+  env,
+  limits,
+  compileLimits,
+  compilerOptions,
+  stderrToStdout,
+}: Additions): string {
   const encoded = files.map(({ name, data }) => [name, data.toString("base64")]);
   return JSON.stringify({
     files: sorted(encoded),
@@ -95,8 +108,10 @@ export function encodeAdditions({ files, entry, args, env, limits, compileLimits
     args,
     env: sorted(Object.entries(env)),
     limits: byField(limits),
-    // Left out if undefined: the hash of a request from before there was this field stays the same.
+    // Left out if undefined: a program without them has the hash that it had before there were any.
     compileLimits: compileLimits && byField(compileLimits),
+    compilerOptions,
+    stderrToStdout,
   });
 }
 

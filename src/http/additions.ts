@@ -19,6 +19,9 @@ import type { Limits, StepLimits } from "../domain/limits.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 
+/** Characters of one option of a compiler. */
+const MAX_OPTION = 100;
+
 const word = z.string();
 const requestedLimits = z
   .strictObject(
@@ -52,6 +55,11 @@ export const additionFields = {
   env: z.record(z.string(), word).describe("Environment variables of the program").optional(),
   limits: requestedLimits.optional(),
   compile_limits: requestedLimits.optional(),
+  compiler_options: z
+    .array(word)
+    .describe("Options of the compiler, after its own: those for optimisation, standard, warnings and macros")
+    .optional(),
+  stderr_to_stdout: z.boolean().describe("Whether output to stderr becomes part of stdout, in its order").optional(),
 } as const;
 
 type Fields = z.output<z.ZodObject<typeof additionFields>>;
@@ -65,8 +73,9 @@ interface Around {
 /** @returns undefined if the request adds nothing. @throws ClientError for the first fault. */
 export function toAdditions(fields: Fields, around: Around): Additions | undefined {
   const { files = {}, entry, args = [], env = {}, limits = {}, compile_limits: compileLimits = {} } = fields;
-  const parts = [files, args, env, limits, compileLimits];
-  if (entry === undefined && parts.every((part) => Object.keys(part).length === 0)) return undefined;
+  const { compiler_options: options = [], stderr_to_stdout: stderrToStdout = false } = fields;
+  const parts = [files, args, env, limits, compileLimits, options];
+  if (entry === undefined && !stderrToStdout && parts.every((part) => Object.keys(part).length === 0)) return undefined;
   return {
     files: checkFiles(files, entry, around),
     entry: entry ?? null,
@@ -76,12 +85,14 @@ export function toAdditions(fields: Fields, around: Around): Additions | undefin
     ...(Object.keys(compileLimits).length > 0 && {
       compileLimits: checkLimits("compile_limits", compileLimits, around.limits.compile, around.language),
     }),
+    ...(options.length > 0 && { compilerOptions: checkOptions(options, around) }),
+    ...(stderrToStdout && { stderrToStdout }),
   };
 }
 
 /** The fields of a request for the same program. */
 export function toFields({ code, stdin, additions }: Program): Record<string, unknown> {
-  const { files = [], entry, compileLimits, ...rest } = additions ?? {};
+  const { files = [], entry, compileLimits, compilerOptions, stderrToStdout, ...rest } = additions ?? {};
   const encoded = files.map(({ name, data }) => [name, { base64: data.toString("base64") }]);
   return {
     ...(entry === null || entry === undefined ? { code_base64: code.toString("base64") } : { entry }),
@@ -89,6 +100,8 @@ export function toFields({ code, stdin, additions }: Program): Record<string, un
     ...(files.length > 0 && { files: Object.fromEntries(encoded) }),
     ...rest,
     ...(compileLimits && { compile_limits: compileLimits }),
+    ...(compilerOptions && { compiler_options: compilerOptions }),
+    ...(stderrToStdout && { stderr_to_stdout: true }),
   };
 }
 
@@ -168,6 +181,17 @@ function checkLimits(
       throw invalid(`${field}.${name}`, `at most ${most} for ${language.name} in this profile`);
   }
   return Object.fromEntries(Object.entries(requested).filter(([, value]) => value !== undefined));
+}
+
+/** An option could name a file, a plugin or a program: only those that the language lists are passed on. */
+function checkOptions(options: readonly string[], { language }: Around): readonly string[] {
+  const { compilerOptions: allowed } = language;
+  if (!allowed) throw invalid("compiler_options", `are not possible for ${language.name}`);
+  if (options.length > MAX_WORDS) throw invalid("compiler_options", `more than ${MAX_WORDS} options`);
+  const known = allowed.map((expression) => new RegExp(`^(?:${expression})$`));
+  const other = options.find((option) => option.length > MAX_OPTION || !known.some((one) => one.test(option)));
+  if (other !== undefined) throw invalid("compiler_options", `${echo(other)} is not allowed for ${language.name}`);
+  return options;
 }
 
 /** Unlike Node, rejects other characters and missing padding. */

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { ClientError } from "../domain/error.ts";
+import { JUDGE0, judge0Key } from "./judge0/form.ts";
 import { MCP_PATH, mcpKey } from "./mcp/form.ts";
 import { PISTON, pistonError, pistonKey } from "./piston/form.ts";
 
@@ -12,6 +13,7 @@ interface OtherApi {
 }
 
 const APIS: readonly OtherApi[] = [
+  { path: JUDGE0, keyOf: judge0Key },
   { path: MCP_PATH, keyOf: mcpKey },
   { path: PISTON, keyOf: pistonKey, errorBody: pistonError },
 ];

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type ClientError, clientError, echo } from "../domain/error.ts";
 import { isProfileName, type ProfileName } from "../domain/limits.ts";
 import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../domain/submission.ts";
+import { listed } from "../languages/load.ts";
 import { additionFields, decodeBase64, leastBytes, toAdditions } from "./additions.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { profile } from "./record-schema.ts";
@@ -76,7 +77,8 @@ export function toSubmitRequest(
   const language = languages.resolve(fields.language);
   const available = engine.languages();
   // Created only when needed: an error captures the stack.
-  const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), available]);
+  const known = () => listed(languages, available).map(({ name }) => name);
+  const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), known()]);
   if (language === undefined) throw unsupported();
   const profile = chooseProfile(fields.profile, caller);
   const limits = languages.limitsFor(language, profile);

@@ -19,6 +19,7 @@ import { addHeaders } from "./headers.ts";
 import { healthRoutes } from "./health.ts";
 import { ProblemImports } from "./import-problem.ts";
 import { judgeRoute } from "./judge.ts";
+import { judge0Routes } from "./judge0/routes.ts";
 import { judgementRoutes } from "./judgements.ts";
 import { languagesRoutes } from "./languages.ts";
 import { createListener, type ListenerLimits, MAX_HEADER_BYTES, tls } from "./listener.ts";
@@ -158,6 +159,7 @@ export class HttpServer {
     problemRoutes(this.#server, dependencies, imports);
     judgeRoute(this.#server, dependencies, answers, this.#waits.signal);
     mcpRoute(this.#server, dependencies, answers, this.#waits.signal);
+    judge0Routes(this.#server, dependencies, answers, this.#waits.signal);
     languagesRoutes(this.#server, dependencies);
     pistonRoutes(this.#server, dependencies, answers, this.#waits.signal);
     healthRoutes(this.#server, dependencies);

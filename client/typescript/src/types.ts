@@ -235,6 +235,14 @@ export interface JudgeRequest {
   limits?: RunLimits;
   compile_limits?: RunLimits;
   /**
+   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   */
+  compiler_options?: string[];
+  /**
+   * Whether output to stderr becomes part of stdout, in its order
+   */
+  stderr_to_stdout?: boolean;
+  /**
    * @minItems 1
    * @maxItems 50
    */
@@ -347,6 +355,14 @@ export interface JudgementRequest {
   };
   limits?: RunLimits;
   compile_limits?: RunLimits;
+  /**
+   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   */
+  compiler_options?: string[];
+  /**
+   * Whether output to stderr becomes part of stdout, in its order
+   */
+  stderr_to_stdout?: boolean;
   /**
    * Required without `problem`
    *
@@ -936,6 +952,14 @@ export interface SubmitRequest {
   };
   limits?: RunLimits;
   compile_limits?: RunLimits;
+  /**
+   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   */
+  compiler_options?: string[];
+  /**
+   * Whether output to stderr becomes part of stdout, in its order
+   */
+  stderr_to_stdout?: boolean;
 }
 
 export interface Teardown {

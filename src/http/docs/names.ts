@@ -6,6 +6,7 @@ export const GUIDES = [
   "api",
   "mcp",
   "piston",
+  "judge0",
   "webhooks",
   "dashboard",
   "cli",

@@ -5,6 +5,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../gone.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
+import { MCP_PATH } from "./form.ts";
 import { refusedCall, toolServer } from "./tool-server.ts";
 
 /** Bytes of a request besides the arguments of a tool. Answers and errors can repeat parts of it. */

@@ -19,6 +19,7 @@ export const ENDED_COLUMNS = [
   "started_at",
   "judgement_seq",
   "test",
+  "judge0",
 ] as const satisfies readonly (keyof SubmissionRow)[];
 
 export interface Ending {

@@ -1,4 +1,5 @@
 import type { CheckerSpec } from "../../domain/check.ts";
+import type { Judge0Request } from "../../domain/judge0/submission.ts";
 import type { Program, Submission } from "../../domain/submission.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 
@@ -56,6 +57,8 @@ export interface Enqueue {
   readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement, which is added with it. */
   readonly judgement?: NewJudgement;
+  /** Of a client of Judge0. */
+  readonly judge0?: Judge0Request;
 }
 
 export type Enqueued =

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Language } from "../../../src/domain/language.ts";
 import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
-import { plan } from "../../../src/worker/plan.ts";
+import { isOwnStep, plan } from "../../../src/worker/plan.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 
 const languages = loadLanguages(LANGUAGES);
@@ -114,4 +114,16 @@ test("an entry takes the place of the source in the commands", () => {
     assert.ok(!all.includes(named(name).source));
     assert.deepEqual((compile ?? execute).files, [{ name: entry, data }]);
   }
+});
+
+test("options of a compiler follow its own, and stderr is redirected by the program that becomes the program", () => {
+  const c = named("c");
+  const limits = languages.limitsFor(c, "judge");
+  const additions = { files: [], entry: null, args: ["a b"], env: {}, limits: {} };
+  const more = { ...additions, compilerOptions: ["-O3", "-Wall"], stderrToStdout: true };
+  const { compile, execute } = plan(c, limits, { ...program, additions: more });
+  assert.deepEqual(compile?.command.command, [...(c.compile?.command ?? []), "-O3", "-Wall"]);
+  assert.deepEqual(execute.command.command, ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", "./main", "a b"]);
+  assert.ok(isOwnStep(more) && isOwnStep({ ...more, compilerOptions: [], args: [] }));
+  assert.ok(isOwnStep({ ...additions, args: [], compilerOptions: ["-O3"] }) && !isOwnStep({ ...additions, args: [] }));
 });

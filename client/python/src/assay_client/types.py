@@ -175,6 +175,10 @@ class JudgeRequest(TypedDict):
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
+    # Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+    compiler_options: NotRequired[list[str]]
+    # Whether output to stderr becomes part of stdout, in its order
+    stderr_to_stdout: NotRequired[bool]
     cases: list[Case]
     # How output is compared with `expected`; `lines` by default, without white space at ends
     checker: NotRequired[Literal["exact", "lines", "tokens", "floats", "unordered_lines", "regex"]]
@@ -246,6 +250,10 @@ class JudgementRequest(TypedDict):
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
+    # Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+    compiler_options: NotRequired[list[str]]
+    # Whether output to stderr becomes part of stdout, in its order
+    stderr_to_stdout: NotRequired[bool]
     # Required without `problem`
     tests: NotRequired[list[JudgementTest]]
     # Id of a problem: its tests, checker, groups and limits, in place of those fields
@@ -642,6 +650,10 @@ class SubmitRequest(TypedDict):
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
+    # Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+    compiler_options: NotRequired[list[str]]
+    # Whether output to stderr becomes part of stdout, in its order
+    stderr_to_stdout: NotRequired[bool]
 
 
 class Teardown(TypedDict):
