@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SHOWN_BYTES } from "../../../src/http/mcp/results.ts";
 import { assay } from "../../support/cli/processes.ts";
@@ -8,6 +8,12 @@ import { source, useEngine } from "../../support/engine/engine.ts";
 import { WAYS, type Where } from "../../support/mcp/clients.ts";
 
 const LIMIT = { timeout: 60_000 };
+/** Connections that tests share are closed before the engine. */
+const closings: (() => unknown)[] = [];
+const context = { after: (close: () => unknown) => closings.unshift(close) } as unknown as TestContext;
+after(async () => {
+  for (const close of closings) await close();
+});
 const engine = useEngine();
 
 /** A run of another account. */
@@ -19,8 +25,14 @@ function where(): Where {
 }
 
 for (const [way, connect] of Object.entries(WAYS)) {
-  test(`${way}: runs a program with input, files and arguments`, LIMIT, async (t) => {
-    const { call } = await connect(t, where());
+  let connection: ReturnType<typeof connect> | undefined;
+  const shared = () => {
+    connection ??= connect(context, where());
+    return connection;
+  };
+
+  test(`${way}: runs a program with input, files and arguments`, LIMIT, async () => {
+    const { call } = await shared();
     const code = "import sys\nprint(input(), open('words.txt').read(), sys.argv[1])\n";
     const given = { language: "py", code, stdin: "one\n", files: { "words.txt": "two" }, args: ["three"] };
     const { structuredContent: run, texts, isError } = await call("run_code", given);
@@ -35,8 +47,8 @@ for (const [way, connect] of Object.entries(WAYS)) {
     assert.deepEqual(again, { run });
   });
 
-  test(`${way}: judges a program on cases`, LIMIT, async (t) => {
-    const { call } = await connect(t, where());
+  test(`${way}: judges a program on cases`, LIMIT, async () => {
+    const { call } = await shared();
     const cases = [
       { stdin: "4\n", expected: "8\n" },
       { stdin: "5\n", expected: "11\n" },
@@ -61,8 +73,8 @@ for (const [way, connect] of Object.entries(WAYS)) {
     assert.match(broken.text, /error: /);
   });
 
-  test(`${way}: returns the reason for the end of a hostile program`, LIMIT, async (t) => {
-    const { call } = await connect(t, where());
+  test(`${way}: returns the reason for the end of a hostile program`, LIMIT, async () => {
+    const { call } = await shared();
     const forks = await call("run_code", { language: "c", code: source("c", "forks-without-end") });
     assert.equal(forks.structuredContent.verdict, "PLE");
     assert.match(forks.text, /^PLE: The program tried to have more than /);
@@ -76,8 +88,8 @@ for (const [way, connect] of Object.entries(WAYS)) {
     assert.doesNotMatch(forged.texts[0] ?? "", /AC/);
   });
 
-  test(`${way}: cuts a long output, and returns the rest in pages`, LIMIT, async (t) => {
-    const { call } = await connect(t, where());
+  test(`${way}: cuts a long output, and returns the rest in pages`, LIMIT, async () => {
+    const { call } = await shared();
     const code = "import sys\nsys.stdout.write('é' * 30000 + 'end')\n";
     const { structuredContent: run, text } = await call("run_code", { language: "python", code });
     assert.equal(run.stdout.bytes, 60_003);
@@ -95,8 +107,8 @@ for (const [way, connect] of Object.entries(WAYS)) {
     assert.equal(whole, `${"é".repeat(30_000)}end`);
   });
 
-  test(`${way}: lists the languages`, LIMIT, async (t) => {
-    const { call, client } = await connect(t, where());
+  test(`${way}: lists the languages`, LIMIT, async () => {
+    const { call, client } = await shared();
     const { structuredContent, text } = await call("list_languages");
     const names = (await engine().ask("GET", "/api/languages")).json;
     assert.deepEqual(
@@ -111,8 +123,8 @@ for (const [way, connect] of Object.entries(WAYS)) {
     );
   });
 
-  test(`${way}: errors tell a model what to do`, LIMIT, async (t) => {
-    const { call, client } = await connect(t, where());
+  test(`${way}: errors tell a model what to do`, LIMIT, async () => {
+    const { call, client } = await shared();
     const failed = async (name: string, args: Record<string, unknown>, expected: RegExp) => {
       const { isError, text } = await call(name, args);
       assert.equal(isError, true);
@@ -135,8 +147,8 @@ for (const [way, connect] of Object.entries(WAYS)) {
     await assert.rejects(client.callTool({ name: "rm", arguments: {} }), /unknown tool: "rm"; tools: run_code, judge/);
   });
 
-  test(`${way}: does not return runs of another account`, LIMIT, async (t) => {
-    const { call } = await connect(t, where());
+  test(`${way}: does not return runs of another account`, LIMIT, async () => {
+    const { call } = await shared();
     foreign ??= engine()
       .runAs("other")
       .then((run) => run("python", "print('secret')"));
@@ -147,8 +159,8 @@ for (const [way, connect] of Object.entries(WAYS)) {
     }
   });
 
-  test(`${way}: sends progress, and a cancelled call does not end its run`, LIMIT, async (t) => {
-    const { call } = await connect(t, where());
+  test(`${way}: sends progress, and a cancelled call does not end its run`, LIMIT, async () => {
+    const { call } = await shared();
     const cancelling = new AbortController();
     const heard = Promise.withResolvers<string>();
     const code = "import time\ntime.sleep(1)\nprint('done')\n";
