@@ -42,7 +42,12 @@ export const PISTON_ENDS: Readonly<Record<Verdict, Ends>> = {
 /** For a program that ended by itself, but whose output was cut. */
 const CUT = { stdout: "OL", stderr: "EL" } as const;
 
-const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number as number, name]));
+/** The first name of a number is the usual one: 6 is SIGABRT, and then SIGIOT. */
+const SIGNAL_NAMES = new Map(
+  Object.entries(constants.signals)
+    .toReversed()
+    .map(([name, number]) => [number as number, name]),
+);
 
 const NOTHING = new LongText(Buffer.alloc(0));
 const EMPTY: Stage = {
@@ -72,7 +77,7 @@ function stagesOf(outcome: Outcome, { compile }: Language): { readonly compile?:
     return { compile: { ...EMPTY, code: 0, wall_time: compileMs(outcome.course) }, run: stage };
   }
   // The file that the compiler wrote cannot be executed.
-  if (exitCode === 0)
+  if (cause === "compile_error" && exitCode === 0)
     return { compile: { ...stage, status: null, message: null }, run: { ...EMPTY, status: "RE", message } };
   // A client may read `run` only: Piston repeats the stage there.
   return { compile: stage, run: stage };

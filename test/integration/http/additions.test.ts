@@ -122,3 +122,17 @@ test("invalid additions are rejected with the field and the reason", LIMIT, asyn
   }
   assert.equal(await store.submissions.depth(), 0);
 });
+
+test("a program that is judged again keeps the limits of its compiler", LIMIT, async (t) => {
+  const { ask, store } = await startHttp(t);
+  const body = { language: "c", code: "x", compile_limits: { cpu_time_secs: 3 }, tests: [{ expected: "" }] };
+  const first = await ask({ method: "POST", path: "/api/judgements", body });
+  assert.equal(first.status, 202, first.text);
+  const again = await ask({ method: "POST", path: `/api/judgements/${first.json.id}/rejudge` });
+  assert.equal(again.status, 202, again.text);
+  const claims = await store.submissions.claim("worker", 10_000, 2);
+  assert.deepEqual(
+    claims.map(({ program }) => program.additions?.compileLimits),
+    [{ cpu_time_secs: 3 }, { cpu_time_secs: 3 }],
+  );
+});

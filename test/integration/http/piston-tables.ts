@@ -1,3 +1,4 @@
+// Over 300 lines: tables of data.
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { report, signalled } from "../../support/verdict/reports.ts";
@@ -119,6 +120,37 @@ export const ENDS: readonly [
     "an exit code",
     ran({ exitCode: 3 }),
     { compile: COMPILED, run: { ...OK, code: 3, status: "RE", message: "exited with code 3" } },
+  ],
+  [
+    "a signal with two names",
+    buildOutcome({ compile: report(), execute: signalled(6) }),
+    {
+      compile: COMPILED,
+      run: { ...OK, code: null, signal: "SIGABRT", status: "SG", message: "killed by signal 6 (SIGABRT)" },
+    },
+  ],
+  [
+    "a compiler that exceeds its time while it exits",
+    buildOutcome({ compile: report({ cpuUsec: 12_000_000 }) }),
+    twice({
+      ...OK,
+      ...KILLED,
+      status: "TO",
+      cpu_time: 12_000,
+      wall_time: null,
+      message: "compile step: CPU time limit exceeded: 12.000 s of CPU time at its end",
+    }),
+  ],
+  [
+    "a file that cannot be executed",
+    buildOutcome({
+      compile: report(),
+      execute: report({ exitCode: 127, failure: { step: "exec", object: "./main", errno: 8 } }),
+    }),
+    {
+      compile: { ...OK, wall_time: null },
+      run: { ...COMPILED, code: null, status: "RE", message: "what the compiler made cannot be executed" },
+    },
   ],
   [
     "a signal",

@@ -98,7 +98,7 @@ test("a cut output has Piston's status", LIMIT, async (t) => {
 });
 
 test("the key can have any form that a client can send", LIMIT, async (t) => {
-  const { ask, key } = await startHttp(t);
+  const { ask, key, logs } = await startHttp(t);
   const own = await key();
   const basic = (pair: string) => `Basic ${Buffer.from(pair).toString("base64")}`;
   const path = `${V2}/runtimes`;
@@ -119,6 +119,8 @@ test("the key can have any form that a client can send", LIMIT, async (t) => {
     assert.deepEqual([status, json], [401, { message: "Missing or invalid API key" }], authorization);
   }
   assert.equal((await ask({ path, key: "x", headers: { authorization: own } })).status, 401);
+  assert.ok(logs.some((line) => line.includes(path)));
+  for (const secret of good) assert.equal(logs.join("").includes(secret.replace(/^\w+ +/, "")), false);
   // Our own API has one form.
   assert.equal((await ask({ path: "/api/languages", key: null, headers: { authorization: own } })).status, 401);
   assert.equal((await ask({ path: `${path}x`, key: null, headers: { authorization: own } })).status, 404);
