@@ -80,6 +80,7 @@ const list = {
   notPossible: row(422, (why: string) => why),
   quotaExceeded: row(429, () => "API key quota exceeded"),
   tooManyRequests: row(429, () => "too many requests without a key from this address"),
+  upgradeRequired: row(426, () => "open a WebSocket here"),
   tooManyWatched: row(429, () => "too many runs or lists are watched at the same time: close one of them"),
   tooManyExports: row(429, () => "another export of yours is still being sent"),
   tooManySignIns: row(429, () => "too many attempts to sign in, try again later"),

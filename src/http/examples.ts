@@ -66,6 +66,7 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   notPossible: clientError("notPossible", ["there is no account x"]),
   quotaExceeded: clientError("quotaExceeded", [], LATER),
   tooManyRequests: clientError("tooManyRequests", [], LATER),
+  upgradeRequired: clientError("upgradeRequired", []),
   tooManyWatched: clientError("tooManyWatched", [], LATER),
   tooManyExports: clientError("tooManyExports", [], LATER),
   tooManySignIns: clientError("tooManySignIns", [], LATER),

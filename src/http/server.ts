@@ -41,6 +41,7 @@ import { checkStorable } from "./storable.ts";
 import { submissionsRoutes } from "./submissions.ts";
 import { submitRoute } from "./submit.ts";
 import { httpsCheck, type TrustsHop, trustedHops } from "./transport.ts";
+import { routeUpgrades } from "./upgrade.ts";
 import { usageRoute } from "./usage.ts";
 import { MinuteWindow } from "./window.ts";
 
@@ -82,6 +83,7 @@ export class HttpServer {
     const visits = new MinuteWindow();
     const refusals = new Refusals();
     const guard = new Guard(dependencies, transport.kind !== "loopback");
+    routeUpgrades(this.#server);
     this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
     guard.decorate(this.#server);
@@ -113,7 +115,8 @@ export class HttpServer {
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
       takePlace(clients, request);
-      const onlyReads = !["POST", "DELETE"].includes(request.method);
+      const { submits = false } = request.routeOptions.config ?? {};
+      const onlyReads = !submits && !["POST", "DELETE"].includes(request.method);
       await countRequests(caller, dependencies, { onlyReads }).catch((error) => deferQuota(request, error));
       checkRoute(request);
       checkQuery(request);

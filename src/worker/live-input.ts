@@ -26,6 +26,8 @@ export async function runWithInput(
     over = true;
     wake();
   });
+  // An empty piece of output tells a client that waits for it that the program has started.
+  onOutput?.("stdout", Buffer.alloc(0));
   const passing = (async () => {
     for (let after = 0; !over; ) {
       woken = Promise.withResolvers(); // armed before the read, so that no input is missed

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Dependencies } from "../dependencies.ts";
 import type { LongAnswers } from "../long-answers.ts";
+import { connectRoute } from "./connect.ts";
 import { executeRoute } from "./execute.ts";
 import { runtimesRoutes } from "./runtimes.ts";
 
@@ -12,5 +13,6 @@ export function pistonRoutes(
   stopping: AbortSignal,
 ): void {
   executeRoute(server, dependencies, answers, stopping);
+  connectRoute(server, dependencies, answers, stopping);
   runtimesRoutes(server, dependencies);
 }

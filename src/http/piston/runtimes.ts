@@ -31,6 +31,10 @@ function versionOf(label: string): string {
   return [...numbers.split("."), "0", "0"].slice(0, 3).join(".");
 }
 
+function listed(languages: Dependencies["languages"]): Language[] {
+  return languages.list().filter(({ unlisted }) => !unlisted);
+}
+
 /** A language that works now, by a name of Piston or of ours and a version selector. @throws ClientError pistonRequest. */
 export function findRuntime(
   name: string,
@@ -41,7 +45,7 @@ export function findRuntime(
     throw clientError("pistonRequest", [`version must have at most ${MAX_SELECTOR} characters`]);
   // While no language has been tested, the program is refused by accept(), with the reason.
   const available = engine.languages();
-  for (const language of languages.list()) {
+  for (const language of listed(languages)) {
     if (available.length > 0 && !available.includes(language.name)) continue;
     const runtime = runtimeOf(language);
     if (![runtime.language, ...runtime.aliases].includes(name)) continue;
@@ -56,14 +60,13 @@ export function findRuntime(
 /** The languages that work now, and all of them as packages. An operator installs packages, not a client. */
 export function runtimesRoutes(server: FastifyInstance, { engine, languages }: Dependencies): void {
   server.get(`${PISTON}/runtimes`, async () =>
-    languages
-      .list()
+    listed(languages)
       .filter(({ name }) => engine.languages().includes(name))
       .map(runtimeOf),
   );
 
   server.get(`${PISTON}/packages`, async () =>
-    languages.list().map((one) => {
+    listed(languages).map((one) => {
       const { language, version } = runtimeOf(one);
       return { language, language_version: version, installed: engine.languages().includes(one.name) };
     }),

@@ -19,6 +19,10 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "memory for request bodies": ["test/system/bounds/answers.test.ts", "test/integration/http/large-bodies.test.ts"],
   "event loop": ["test/system/bounds/event-loop.test.ts", "test/integration/webhooks/body.test.ts"],
   "problem packages of requests": ["test/integration/http/problems.test.ts", "test/unit/problems/read.test.ts"],
+  "WebSockets of Piston clients": [
+    "test/integration/store/live-input.test.ts",
+    "test/system/client/piston-connect.test.ts",
+  ],
   "archives of Judge0 clients": ["test/integration/http/judge0/hostile.test.ts"],
   "submissions that an import verifies": [
     "test/integration/http/dashboard/problems.test.ts",
