@@ -103,7 +103,7 @@ function inserter(
   later: (() => Promise<void>)[],
 ): (row: readonly unknown[]) => Promise<void> {
   const known: BackedUp | undefined = TABLES.find(({ name }) => name === table);
-  if (!known || !columns.every((column) => /^[a-z_]+$/.test(column))) {
+  if (!known || !columns.every((column) => /^[a-z_][a-z0-9_]*$/.test(column))) {
     throw new StoreError(`the backup is damaged: there is no table ${table} with these columns`);
   }
   const into = sql`${sql.table(table)} (${sql.join(columns.map((column) => sql.ref(column)))}) ${givenNumbers}`;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
 import type { Database } from "../../../src/domain/database.ts";
+import type { Judge0Request } from "../../../src/domain/judge0/submission.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import { StoreError } from "../../../src/store/engine/errors.ts";
 import { openSqlite } from "../../../src/store/engine/sqlite.ts";
@@ -57,6 +58,16 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   await endOne(store, project, { ...DONE, samples: SAMPLES });
   assert.equal(await store.history.count(10), 10);
   await endOne(store, project, internalError("nul \0 and \u{1f600}"));
+  const judge0: Judge0Request = {
+    languageId: 71,
+    settings: {} as Judge0Request["settings"],
+    expectedOutput: Buffer.from([0, 255]),
+    additionalFiles: Buffer.from("PK"),
+    callback: { url: "https://receiver.example/done", endpointId: endpoint.id },
+  };
+  await submit(store, project, "judge", null, judge0);
+  const [theirs] = await store.submissions.claim("w", 1_000);
+  await store.submissions.finish(theirs?.lease as Lease, DONE);
   for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(3) })) {
     const attempt = { atMs: 1, latencyMs: 2, status: 500, error: null, answer: Buffer.from([0, 255, 254]) };
     await store.deliveries.recordAttempt(claim, attempt, { state: "failed" });

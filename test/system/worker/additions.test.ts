@@ -82,6 +82,11 @@ const PROGRAMS: readonly (readonly [string, string, Files])[] = [
     { "lib/add.js": "exports.add = (a, b) => a + b;" },
   ],
   [
+    "multifile",
+    '. lib/add.sh\nprintf "%s %s" "$(add 1 2)" "$(cat data/a.txt)"',
+    { "lib/add.sh": "add() { printf %s $(($1 + $2)); }" },
+  ],
+  [
     "python",
     'import lib.add\nprint(lib.add.add(1, 2), open("data/a.txt").read(), end="")',
     { "lib/add.py": "def add(a, b): return a + b" },
