@@ -25,8 +25,10 @@ choose_languages() {
   export ASSAY_LANGUAGES
 }
 
-# keep_languages: after the packs of the choice were built.
+# keep_languages: after the packs of the choice were built. Other commands than these do not change it.
 keep_languages() {
+  case $command in serve | worker | install | set-up | languages) ;; *) return 0 ;; esac
+  ! software_is_elsewhere || return 0
   echo "$ASSAY_LANGUAGES" >"$data/languages.tmp.$$"
   mv -T -- "$data/languages.tmp.$$" "$data/languages"
 }

@@ -12,7 +12,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 
 const ROOT = join(import.meta.dirname, "..");
 const LANGUAGES = join(ROOT, "languages");
-const BUILDER = ["layer", "parts.sh"].map((name) => readFileSync(join(ROOT, "image", name)));
+const BUILDER = ["layer", "parts.sh", "compat.c"].map((name) => readFileSync(join(ROOT, "image", name)));
 
 function layerOf(base: string, lines: string): string {
   const hash = createHash("sha256").update(`${base}\n`);

@@ -23,7 +23,7 @@ prepare_software() {
 
 # Only a service has the dashboard, not a worker or another command.
 prepare_service() {
-  if [ "$own_worker" = yes ]; then prepare_engine; else prepare_software; fi
+  if [ "$own_worker" = yes ]; then prepare_engine; else prepare_software && keep_languages; fi
   software_is_elsewhere || build_dashboard
 }
 
@@ -36,11 +36,8 @@ build_engine() {
   build_launcher
   build_image
   # Releases and tests have the eight alone; the tests of packs name theirs (command-test.sh).
-  case $command in
-  release | test) ;;
-  *) add_packs "$ASSAY_LANGUAGES" ;;
-  esac
-  [ "$command" = test ] || keep_languages
+  case $command in release | test) ;; *) add_packs "$ASSAY_LANGUAGES" ;; esac
+  keep_languages
 }
 
 # prepared KIND: ends set-up and makes this command a running instance.

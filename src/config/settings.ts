@@ -88,7 +88,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_LANGUAGES: setting(z.string().default("none"), {
     description:
-      "Language packs beside the eight languages: `all`, `none`, or names with commas ([languages](languages.md)).",
+      "Language packs in addition to the eight languages: `all`, `none`, or names with commas ([languages](languages.md)).",
     flag: "--languages",
     defaultText: "the last choice",
   }),

@@ -30,7 +30,14 @@ export function loadPack(directory: string, name: string): Pack {
 
 /** The pack as a language, without its parts for set-up and tests. */
 export function readPack(directory: string, name: string): { readonly path: string; readonly language: Language } {
-  const { npm: _npm, trim: _trim, links: _links, tests: _tests, ...language } = loadPack(directory, name);
+  const {
+    npm: _npm,
+    compat: _compat,
+    trim: _trim,
+    links: _links,
+    tests: _tests,
+    ...language
+  } = loadPack(directory, name);
   return { path: pathOf(directory, name), language: language as Language };
 }
 
@@ -50,10 +57,11 @@ export function chosenPacks(directory: string, choice: string): readonly string[
 }
 
 /** The lines for image/layer; empty for a pack that only uses the base image. Packs with the same lines share a layer. */
-export function layerLines({ packages, npm, trim, links }: Pack): string {
+export function layerLines({ packages, npm, compat, trim, links }: Pack): string {
   const lines = [
     ...(packages.length > 0 ? [`debian ${[...packages].sort().join(" ")}`] : []),
     ...npm.map(({ arch, target, name, version, sha512 }) => `npm ${arch} ${target} ${name} ${version} ${sha512}`),
+    ...(compat ? [`compat ${compat}`] : []),
     ...trim.map((pattern) => `trim ${pattern}`),
     ...Object.entries(links).map(([path, target]) => `link ${path} ${target}`),
   ];

@@ -75,6 +75,7 @@ const language = {
   runs: z.enum(["class", "js"]).optional(),
   compile: command.nullable(),
   execute: command,
+  judge0: z.array(z.int().positive()).optional(),
   limits: z.strictObject({ judge: stepOverrides.exactOptional(), agent: stepOverrides.exactOptional() }).default({}),
   smokeTest: z.strictObject({ code: z.string().min(1), stdout: z.string().min(1) }),
 };
@@ -100,6 +101,8 @@ export const packSchema = z.strictObject({
       }),
     )
     .default([]),
+  /** The library image/compat.c, which an environment with LD_PRELOAD uses. */
+  compat: path.optional(),
   trim: z.array(path).default([]),
   links: z.record(path, z.string().regex(/^\/[A-Za-z0-9_./+-]+$/)).default({}),
   tests: z.strictObject({

@@ -1,4 +1,4 @@
-/** Programs for a shell that the program of each pack starts as `attack.sh`: the box is the same, whatever runs in it. */
+/** Programs for a shell that the program of each pack starts as `attack.sh`: the box is the same for all. */
 
 const tries = [
   // Each must fail: its words would be on standard output.
@@ -10,7 +10,7 @@ const tries = [
   "chroot . /bin/true 2>/dev/null && echo 'changed its root'",
   "unshare --user true 2>/dev/null && echo 'made a user namespace'",
   "cat /etc/shadow /proc/1/environ /proc/1/maps 2>/dev/null | grep -q . && echo 'read files of others'",
-  "ls /proc/1/root/ /proc/1/cwd/ /var/lib /root /home 2>/dev/null | grep -q . && echo 'listed directories of others'",
+  "ls /proc/1/root/ /proc/1/cwd/ /var/lib/assay /root /home 2>/dev/null | grep -q . && echo 'listed directories of others'",
   `python3 -c 'import socket; socket.create_connection(("1.1.1.1", 53), 2)' 2>/dev/null && echo connected`,
   `python3 -c 'import socket; socket.create_connection(("127.0.0.1", 22), 2)' 2>/dev/null && echo 'connected to the host'`,
   "find / -xdev -perm /6000 2>/dev/null | grep . && echo 'found a set-uid program'",

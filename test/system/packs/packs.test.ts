@@ -19,7 +19,7 @@ const chosen = chosenPacks(LANGUAGES, packs).map((name) => loadPack(LANGUAGES, n
 const INPUT = Array.from({ length: 200 }, (_, n) => `line ${n} of the input\n`).join("");
 const HOST_PATH = /\/(var|home|root|work)\//;
 
-test("offers every pack beside the eight languages, with its version", async () => {
+test("offers every pack and the eight languages, with their versions", async () => {
   const { json } = await engine().ask("GET", "/api/languages/details");
   const told = (json as { name: string; label: string }[]).map(({ name, label }) => [name, label]);
   for (const { name, label } of chosen) {
