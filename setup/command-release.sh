@@ -30,7 +30,7 @@ packed --mtime=@0 --mode=u=rwX,go= -C "${launcher%/*}" -cf "$made/release/launch
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$dashboard" -cf "$made/release/dashboard.tar" .
 # With its modification times: by them, Python and Java check that their compiled files are up to date. Interpreters are frozen
 # by the set-up of each machine.
-packed -C "$image" --exclude=rootfs/opt/assay/frozen -cf "$made/release/image.tar" rootfs versions.json
+packed -C "$image" --exclude=rootfs/opt/assay/frozen -cf "$made/release/image.tar" rootfs manager versions.json
 say "packing; $(du -sm "$made" | cut -f1) MB take a minute or two"
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$instance_dir" -cf - "$name" | gzip -n >"$output/$name.tar.gz.tmp.$$"
 mkdir "$instance_dir/clients"

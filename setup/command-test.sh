@@ -45,6 +45,7 @@ prepare_engine
 build_dashboard
 build_launcher --sanitize
 build_launcher --faults
+choose_test_packs
 find_postgres
 find_arm64
 find_promtool
@@ -78,6 +79,8 @@ ASSAY_TEST_LAUNCHER=$launcher
 ASSAY_TEST_LAUNCHER_ASAN=$launcher_asan
 ASSAY_TEST_LAUNCHER_FAULTS=$launcher_faults
 ASSAY_TEST_IMAGE=$image
+ASSAY_TEST_PACKS=$test_packs
+ASSAY_TEST_PACKS_IMAGE=$packs_image
 ASSAY_TEST_DASHBOARD=$dashboard
 ASSAY_TEST_DATA=$scratch
 ASSAY_TEST_DATABASES=$instance_dir/databases
@@ -91,7 +94,7 @@ ASSAY_TEST_TIMES=$instance_dir/times # of this run alone: repeat_failed reads it
 : >"$ASSAY_TEST_TIMES"
 unset ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX ASSAY_TEST_MATRIX_WITHOUT ASSAY_TEST_COLD
 test_names='TERM NO_COLOR CI ASSAY_TEST_LAUNCHER ASSAY_TEST_LAUNCHER_ASAN ASSAY_TEST_LAUNCHER_FAULTS
-  ASSAY_TEST_IMAGE ASSAY_TEST_DASHBOARD ASSAY_TEST_DATA ASSAY_TEST_DATABASES ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE ASSAY_TEST_POSTGRES ASSAY_TEST_ARM64
+  ASSAY_TEST_IMAGE ASSAY_TEST_PACKS ASSAY_TEST_PACKS_IMAGE ASSAY_TEST_DASHBOARD ASSAY_TEST_DATA ASSAY_TEST_DATABASES ASSAY_TEST_UID_BASE ASSAY_TEST_INSTANCE ASSAY_TEST_POSTGRES ASSAY_TEST_ARM64
   ASSAY_TEST_PROMTOOL ASSAY_TEST_TIMES ASSAY_TEST_PATIENCE ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX ASSAY_TEST_MATRIX_WITHOUT ASSAY_TEST_COLD ASSAY_TEST_KILLS ASSAY_TEST_SEED
   ASSAY_TEST_RUNS ASSAY_TEST_SUBMISSIONS ASSAY_TEST_CUT_SECONDS ASSAY_TEST_LONG ASSAY_TEST_UML ASSAY_TEST_SCREENSHOTS
   ASSAY_TEST_DATABASE'
@@ -170,6 +173,7 @@ if [ -n "$left" ]; then
   status=1
 fi
 [ -z "$lacking" ] || say "$lacking"
+[ -z "$packs_left_out" ] || say "for 'assay test full packs': $packs_left_out"
 for variant in $variants; do
   left_out=$(of "$variant" left_out)
   [ -z "$left_out" ] || say "for 'assay test full': $left_out, on $(of "$variant" about)"

@@ -45,12 +45,12 @@ set_up_role() {
 make_current() {
   serve_options='' started=/ready
   [ "$own_worker" = yes ] || serve_options=--no-worker started=/live
-  made=set-up/$({ in_use && echo "$node $started"; } | hash_of_stdin)
+  made=set-up/$({ in_use && echo "$node $started $ASSAY_LANGUAGES"; } | hash_of_stdin)
   if [ ! -d "$data/$made" ]; then
     new=$data/$made.tmp.$$
     mkdir -p "$new"
     in_use >"$new/uses"
-    printf 'SERVE_OPTIONS=%s\nSTARTED=%s\n' "$serve_options" "$started" >"$new/environment"
+    printf 'SERVE_OPTIONS=%s\nSTARTED=%s\nASSAY_LANGUAGES=%s\n' "$serve_options" "$started" "$ASSAY_LANGUAGES" >"$new/environment"
     ln -s "$app" "$new/app"
     ln -s "$node" "$new/node"
     if [ "$own_worker" = yes ]; then

@@ -89,9 +89,10 @@ unlock_set_up() { exec 9<&-; }
 sweep() {
   unmount_below "$data/tmp"
   unmount_below "$data/image"
+  unmount_below "$data/layers"
   # One process for all: a process takes 2 ms of CPU time in some virtual machines, because its start reads the CPU's features.
   set -- "${data:?}"/tmp/* "${data:?}"/*.tmp.*
-  for kind in app modules launcher image dashboard set-up postgres arm64 promtool uml qemu; do
+  for kind in app modules launcher image layers dashboard set-up postgres arm64 promtool uml qemu; do
     set -- "$@" "${data:?}/$kind"/*.tmp.*
   done
   rm -rf --one-file-system -- "$@"

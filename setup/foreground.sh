@@ -21,6 +21,7 @@ option() {
 
 # common_options ARGUMENTS...: reads the options that set-up needs; Node reads them again.
 common_options() {
+  ASSAY_LANGUAGES=$(option languages "${ASSAY_LANGUAGES-}" "$@")
   workers=$(option workers "${ASSAY_WORKERS:-$(nproc)}" "$@")
   case $workers in
   '' | *[!0-9]*) misuse "--workers must be a whole number, not '$workers'" ;;

@@ -31,7 +31,7 @@ open_instance() {
 # in_use: prints the versions that this command uses, which keep_recent must not remove.
 in_use() {
   printf '%s\n' "$app" "$modules" "${launcher+${launcher%/*}}" "${launcher_asan+${launcher_asan%/*}}" \
-    "${launcher_faults+${launcher_faults%/*}}" "${image-}" "${dashboard-}"
+    "${launcher_faults+${launcher_faults%/*}}" "${image-}" "${packs_image-}" "${dashboard-}"
 }
 
 # 41c0 is a directory, not a link, with mode 0700.

@@ -9,6 +9,7 @@ prepare_software() {
   open_data_dir
   if software_is_elsewhere; then
     use_software
+    choose_languages
     give_to_service
     return
   fi
@@ -17,11 +18,12 @@ prepare_software() {
   [ "${role-}" = software ] || give_to_service
   install_modules
   install_app
+  choose_languages
 }
 
 # Only a service has the dashboard, not a worker or another command.
 prepare_service() {
-  if [ "$own_worker" = yes ]; then prepare_engine; else prepare_software; fi
+  if [ "$own_worker" = yes ]; then prepare_engine; else prepare_software && keep_languages; fi
   software_is_elsewhere || build_dashboard
 }
 
@@ -33,6 +35,9 @@ prepare_engine() {
 build_engine() {
   build_launcher
   build_image
+  # Releases and tests have the eight alone; the tests of packs name theirs (command-test.sh).
+  case $command in release | test) ;; *) add_packs "$ASSAY_LANGUAGES" ;; esac
+  keep_languages
 }
 
 # prepared KIND: ends set-up and makes this command a running instance.

@@ -24,8 +24,30 @@ long='system/faults/nothing-lost system/faults/live-backup system/faults/upgrade
   system/faults/away system/setup/test-command system/dashboard/pages system/dashboard/submissions system/dashboard/choices
   system/dashboard/real system/setup/survivors system/dashboard/playground system/setup/serve system/launcher/fuzz
   system/matrix/ system/attacks/ system/worker/ system/faults/storm system/falsify/teardown system/launcher/arm64
-  system/engine/languages system/engine/output system/launcher/life integration/cli/ integration/webhooks/
+  system/packs/ system/engine/languages system/engine/output system/launcher/life integration/cli/ integration/webhooks/
   integration/store/plans'
+
+# The packs of the plain run, which are built in a minute: from Debian and from npm, without a layer, with a shared layer, with
+# compat.c; compiled, interpreted, with threads.
+some_packs='bash,cclang,coffeescript,cpp23,cppclang,erlang,lua,pascal,php,ruby,sql'
+
+# choose_test_packs: before the tests are chosen, because set-up builds their image. A word that is in no path selects by titles.
+choose_test_packs() {
+  test_packs='' packs_image='' packs_left_out=
+  [ -d "$app/test/system/packs" ] || return 0
+  case test/system/packs/packs.test.ts in
+  *"$word"*) ;;
+  *) grep -rqF -e "$word" "$app/test/system/packs" || return 0 ;;
+  esac
+  [ $test_mode != on ] || return 0
+  test_packs=$some_packs
+  if [ $test_mode = full ]; then test_packs=all; fi
+  test_packs=$(packs_ts names "$test_packs")
+  [ $test_mode = full ] || packs_left_out="test/system/packs/ had the language packs $test_packs, of $(packs_ts names all | tr , '\n' | wc -l)"
+  image_alone=$image
+  add_packs "$test_packs"
+  packs_image=$image image=$image_alone
+}
 
 # choose_tests: writes these lists and chosen (all others).
 choose_tests() {

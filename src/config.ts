@@ -130,6 +130,11 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
   };
 }
 
+/** The language packs that set-up installed, as in the setting: `all`, `none` or names. */
+export function languagePacks(environment: NodeJS.ProcessEnv = process.env): string {
+  return settingsSchema.shape.ASSAY_LANGUAGES.parse(environment.ASSAY_LANGUAGES);
+}
+
 function ourSettings(environment: NodeJS.ProcessEnv): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => name.startsWith("ASSAY_")));
 }

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Limits, PROFILE_NAMES, type ProfileName } from "../../src/domain/limits.ts";
 import { loadLanguages } from "../../src/languages/load.ts";
+import { loadPack, packNames } from "../../src/languages/packs.ts";
 import { code, table } from "./table.ts";
 
 const DATA = resolve(import.meta.dirname, "../../languages");
@@ -59,6 +60,24 @@ export function languageTable(): string {
     ["name", "aliases", "toolchain", "source file"],
     languages().map(({ name, aliases, label, source }) => {
       return [code(name), aliases.map(code).join(", ") || "–", label, code(source)];
+    }),
+  );
+}
+
+/** The language packs, with what their layers install. */
+export function packTable(): string {
+  return table(
+    ["name", "aliases", "toolchain", "source file", "packages"],
+    packNames(DATA).map((name) => {
+      const { aliases, label, source, packages, npm } = loadPack(DATA, name);
+      const installed = [...packages, ...new Set(npm.map(({ name: from }) => from))];
+      return [
+        code(name),
+        aliases.map(code).join(", ") || "–",
+        label,
+        code(source),
+        installed.map(code).join(", ") || "–",
+      ];
     }),
   );
 }

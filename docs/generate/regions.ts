@@ -2,7 +2,7 @@ import { endpoints, errors, recordFields, submitFields } from "./api.ts";
 import { auditActions } from "./audit.ts";
 import { commands } from "./cli.ts";
 import { settings } from "./configuration.ts";
-import { languageLimits, languageTable, limits } from "./limits.ts";
+import { languageLimits, languageTable, limits, packTable } from "./limits.ts";
 import { metrics } from "./metrics.ts";
 import { controls, frames, keys } from "./protocol.ts";
 import { matrix } from "./verdicts.ts";
@@ -16,6 +16,7 @@ export const REGIONS: Readonly<Record<string, () => string>> = {
   errors,
   frames,
   keys,
+  "language packs": packTable,
   languages: languageTable,
   limits,
   "limits of languages": languageLimits,

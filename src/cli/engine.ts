@@ -1,12 +1,15 @@
 import { fileURLToPath } from "node:url";
+import { languagePacks } from "../config.ts";
 import { type Example, loadExamples } from "../languages/examples.ts";
 import { type Languages, loadLanguages } from "../languages/load.ts";
+import { chosenPacks } from "../languages/packs.ts";
 
 /** The data files of the checkout of this program. */
 const LANGUAGES = fileURLToPath(new URL("../../languages", import.meta.url));
 
+/** The eight, and the chosen packs. */
 export function ourLanguages(): Languages {
-  return loadLanguages(LANGUAGES);
+  return loadLanguages(LANGUAGES, chosenPacks(LANGUAGES, languagePacks()));
 }
 
 /** Example programs by language. */

@@ -15,6 +15,7 @@ export function serveCommand(): Command {
     .option(...DATA)
     .option(...DATABASE)
     .option("--listen <host:port>", "address for clients (ASSAY_LISTEN)")
+    .option("--languages <names>", "language packs to set up: all, none, or names with commas (ASSAY_LANGUAGES)")
     .option("--workers <number>", "submissions to run at the same time (ASSAY_WORKERS)")
     .option("--no-park", "start language runtimes only when they are needed (ASSAY_PARK_BYTES=0)")
     .option(

@@ -13,6 +13,7 @@ export function workerCommand(): Command {
     )
     .option(...DATA)
     .option("--database <url>", "PostgreSQL database, required (ASSAY_DATABASE)")
+    .option("--languages <names>", "language packs to set up: all, none, or names with commas (ASSAY_LANGUAGES)")
     .option("--workers <number>", "submissions to run at the same time (ASSAY_WORKERS)")
     .option("--no-park", "start language runtimes only when they are needed (ASSAY_PARK_BYTES=0)")
     .option("--launcher-socket <path>", "launcher socket (ASSAY_LAUNCHER_SOCKET); set-up passes it")

@@ -86,6 +86,12 @@ export const settingsSchema = z.object({
     description: "Address for clients: `HOST:PORT`, `[IPV6]:PORT` or `unix:/PATH`.",
     flag: "--listen",
   }),
+  ASSAY_LANGUAGES: setting(z.string().default("none"), {
+    description:
+      "Language packs in addition to the eight languages: `all`, `none`, or names with commas ([languages](languages.md)).",
+    flag: "--languages",
+    defaultText: "the last choice",
+  }),
   ASSAY_WORKERS: setting(wholeNumber(1, 1024).prefault(String(availableParallelism())), {
     description: "Submissions that run at the same time.",
     flag: "--workers",

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { z } from "zod";
-import { fail, type Languages } from "./load.ts";
+import type { Languages } from "./load.ts";
+import { fail } from "./read.ts";
 
 /** An example program with its verdict. */
 export interface Example {

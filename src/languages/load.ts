@@ -1,18 +1,13 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
-import { z } from "zod";
 import type { Command, Language, LimitOverrides } from "../domain/language.ts";
 import { type Limits, PROFILE_NAMES, type ProfileName, type StepLimits } from "../domain/limits.ts";
-import { OperatorError } from "../domain/operator-error.ts";
+import { readPack } from "./packs.ts";
+import { fail, read } from "./read.ts";
 import { brokenRules } from "./rules.ts";
 import { languageSchema, type Profiles, profilesSchema } from "./schema.ts";
 
 const PROFILES_FILE = "profiles.json";
-
-/** An invalid data file in languages/; the message has the file and the reason. */
-export class LanguageFileError extends OperatorError {
-  override readonly name = "LanguageFileError";
-}
 
 /** All languages of the project, including those that do not work on this machine. */
 export interface Languages {
@@ -25,21 +20,25 @@ export interface Languages {
 }
 
 /**
- * Reads languages/*.json and languages/profiles.json. The base environment of the profiles is merged into
+ * Reads languages/*.json, languages/profiles.json and the named packs. The base environment of the profiles is merged into
  * every command.
  * @throws LanguageFileError at the first invalid file: a service with wrong limits must not start.
  */
-export function loadLanguages(directory: string): Languages {
+export function loadLanguages(directory: string, packs: readonly string[] = []): Languages {
   const profiles = read(join(directory, PROFILES_FILE), profilesSchema);
   const byName = new Map<string, Language>();
   const byNumber = new Map<number, Language>();
   const list: Language[] = [];
 
-  for (const file of readdirSync(directory).sort()) {
-    if (!file.endsWith(".json") || file === PROFILES_FILE) continue;
-    const path = join(directory, file);
-    const language = withBaseEnvironment(read(path, languageSchema), profiles);
-    if (language.name !== basename(file, ".json")) fail(path, `its name is ${language.name}`);
+  const files = readdirSync(directory).filter((file) => file.endsWith(".json") && file !== PROFILES_FILE);
+  const found = [
+    ...files.map((file) => join(directory, file)).map((path) => ({ path, language: read(path, languageSchema) })),
+    ...packs.map((name) => readPack(directory, name)),
+  ];
+  found.sort((a, b) => (basename(a.path) < basename(b.path) ? -1 : 1));
+  for (const { path, language: own } of found) {
+    const language = withBaseEnvironment(own, profiles);
+    if (language.name !== basename(path, ".json")) fail(path, `its name is ${language.name}`);
     for (const name of [language.name, ...language.aliases]) {
       const other = byName.get(name);
       if (other) fail(path, `the name ${name} is already used by ${other.name}`);
@@ -92,20 +91,4 @@ function changed(base: Limits, overrides: LimitOverrides = {}): Limits {
 function withBaseEnvironment(language: Language, profiles: Profiles): Language {
   const merged = (command: Command): Command => ({ ...command, env: { ...profiles.env, ...command.env } });
   return { ...language, compile: language.compile && merged(language.compile), execute: merged(language.execute) };
-}
-
-function read<T>(path: string, schema: z.ZodType<T>): T {
-  let data: unknown;
-  try {
-    data = JSON.parse(readFileSync(path, "utf8"));
-  } catch (error) {
-    fail(path, error instanceof Error ? error.message : String(error));
-  }
-  const parsed = schema.safeParse(data);
-  if (!parsed.success) fail(path, z.prettifyError(parsed.error));
-  return parsed.data;
-}
-
-export function fail(path: string, problem: string): never {
-  throw new LanguageFileError(`${path}: ${problem}`);
 }

@@ -47,7 +47,7 @@ const alias = z.string().regex(/^[a-z][a-z0-9+#]*$/, "an alias must consist of l
 /** A file name without a directory: the file is directly in /box. */
 const fileName = z
   .string()
-  .regex(/^[A-Za-z][A-Za-z0-9_]*\.[a-z]+$/, "a source must be a file name without a directory");
+  .regex(/^[A-Za-z][A-Za-z0-9_]*\.[a-z][a-z0-9]*$/, "a source must be a file name without a directory");
 
 /** Paths of programs are absolute (in the image) or relative to /box, so that PATH does not matter. */
 const program = z.string().regex(/^(\/|\.\/)[^\0]+$/, "a program must be an absolute path or start with ./");
@@ -70,13 +70,17 @@ function isExpression(text: string): boolean {
   }
 }
 
-export const languageSchema = z.strictObject({
+const packageName = z.string().regex(/^[a-z0-9][a-z0-9+.-]+$/, "a package must be the name of a Debian package");
+
+const language = {
   name,
   aliases: z.array(alias),
   label: z.string().min(1),
-  packages: z.array(z.string().regex(/^[a-z0-9][a-z0-9+.-]+$/, "a package must be the name of a Debian package")),
+  packages: z.array(packageName),
   source: fileName,
-  sources: z.array(z.string().regex(/^\.[a-z]+$/, "a suffix must be a dot and lower-case letters")).optional(),
+  sources: z
+    .array(z.string().regex(/^\.[a-z][a-z0-9]*$/, "a suffix must be a dot, lower-case letters and digits"))
+    .optional(),
   runs: z.enum(["class", "js"]).optional(),
   compile: command.nullable(),
   execute: command,
@@ -85,7 +89,45 @@ export const languageSchema = z.strictObject({
   unlisted: z.literal(true).optional(),
   limits: z.strictObject({ judge: stepOverrides.exactOptional(), agent: stepOverrides.exactOptional() }).default({}),
   smokeTest: z.strictObject({ code: z.string().min(1), stdout: z.string().min(1) }),
-}) as z.ZodType<Language>;
+};
+
+export const languageSchema = z.strictObject(language) as z.ZodType<Language>;
+
+/** Beneath the root of the image, as a line for image/layer. */
+const path = z.string().regex(/^[a-z][A-Za-z0-9_./*+-]*$/, "a path must be relative to the root, without blanks");
+const code = z.string().min(1);
+const exitCode = z.int().min(1).max(255);
+
+/** The schema of the files in languages/packs/. */
+export const packSchema = z.strictObject({
+  ...language,
+  npm: z
+    .array(
+      z.strictObject({
+        arch: z.enum(["all", "amd64", "arm64"]),
+        target: path,
+        name: z.string().regex(/^(@[a-z0-9-]+\/)?[a-z0-9][a-z0-9._-]*$/),
+        version: z.string().regex(/^\d[\w.+-]*$/, "a version must be exact"),
+        sha512: z.string().regex(/^[0-9a-f]{128}$/, "SHA-512 must be in hexadecimal"),
+      }),
+    )
+    .default([]),
+  /** The library image/compat.c, which an environment with LD_PRELOAD uses. */
+  compat: path.optional(),
+  trim: z.array(path).default([]),
+  links: z.record(path, z.string().regex(/^\/[A-Za-z0-9_./+-]+$/)).default({}),
+  tests: z.strictObject({
+    echo: code,
+    exitSeven: code,
+    uncaught: z
+      .strictObject({ code, exitCode: exitCode.optional(), signal: exitCode.optional(), stderr: z.string().min(1) })
+      .or(z.strictObject({ none: reason })),
+    doesNotCompile: z.strictObject({ code, exitCode: exitCode.default(1) }),
+    busy: code,
+    eatsMemory: code,
+    shell: code.or(z.strictObject({ none: reason })),
+  }),
+});
 
 const profile = z.strictObject({ compile: limits, execute: limits });
 

@@ -2,6 +2,7 @@
 export const GUIDES = [
   "verdicts",
   "judging",
+  "languages",
   "limits",
   "api",
   "mcp",

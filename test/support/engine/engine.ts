@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../../../src/domain/database.ts";
 import { assay, dataDirectory, NOBODY, type Serving, serveWith } from "../cli/processes.ts";
 import { pathOf } from "../languages/directory.ts";
-import { type Launcher, startLauncher } from "../launcher/launcher.ts";
+import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { COLD } from "../sandbox/parked.ts";
 import { migratedTemplate, postgresServer } from "../store/temporary.ts";
 
@@ -31,7 +31,11 @@ export interface Engine {
   readonly runAs: (account: string) => Promise<Run>;
 }
 
-type Run = (language: string, code: string, more?: { stdin?: string; profile?: string }) => Promise<unknown>;
+type Run = (
+  language: string,
+  code: string,
+  more?: { stdin?: string; profile?: string; files?: Readonly<Record<string, string>> },
+) => Promise<unknown>;
 
 export interface Answer {
   readonly status: number;
@@ -53,6 +57,8 @@ export interface EngineOptions {
   readonly database?: Database["kind"];
   /** A copy of the checkout, whose service runs. */
   readonly checkout?: () => string;
+  /** Language packs, in the image that `assay test` built with them. */
+  readonly packs?: string;
 }
 
 interface Shared {
@@ -96,15 +102,21 @@ async function start({
   project,
   database = "sqlite",
   checkout,
+  packs,
 }: EngineOptions & { readonly workers: number }): Promise<[Engine, () => Promise<void>]> {
   const cleanUp: (() => unknown)[] = [];
   const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
   const data = dataDirectory(context);
   const waiting = parked ? workers + 4 : 0;
-  const launcher = await startLauncher({ slots: workers + 1 + waiting + moreSlots, clientUid: NOBODY, sanitize });
+  const slots = workers + 1 + waiting + moreSlots;
+  const image = packs === undefined ? {} : { image: environment("ASSAY_TEST_PACKS_IMAGE") };
+  const launcher = await startLauncher({ slots, clientUid: NOBODY, sanitize, ...image });
   const flags = (await prepare?.(data)) ?? [];
   const own = ["--workers", String(workers), "--launcher-socket", launcher.socket];
-  const env = { ASSAY_PARK_BYTES: parked && !COLD ? String(512 * 1_048_576) : "0" };
+  const env = {
+    ASSAY_PARK_BYTES: parked && !COLD ? String(512 * 1_048_576) : "0",
+    ...(packs !== undefined && { ASSAY_LANGUAGES: packs }),
+  };
   const main = checkout && join(checkout(), "src/main.ts");
   const where = database === "sqlite" ? [] : ["--database", await postgresUrl(context)];
   const service = await serveWith(env, context, data, [...own, ...where, ...flags], main);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { CONTROLS } from "../../../src/domain/controls.ts";
-import { NAMES } from "../languages/directory.ts";
+import { NAMES, PACKS } from "../languages/directory.ts";
 
 /**
  * The record schema of the contract, written independently of the code that builds records. Unknown fields, missing
@@ -61,7 +61,7 @@ const completed = z
   .strictObject({
     id: z.uuid(),
     schema_version: z.literal("2.0"),
-    language: z.enum(NAMES),
+    language: z.enum([...NAMES, ...PACKS]),
     profile: z.enum(["judge", "agent"]),
     status: z.literal("completed"),
     timestamps: z.strictObject({ created_at: timestamp, started_at: timestamp, completed_at: timestamp }),

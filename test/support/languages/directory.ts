@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import type { TestContext } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
+import { packNames } from "../../../src/languages/packs.ts";
 
 export const LANGUAGES = join(import.meta.dirname, "../../../languages");
 
@@ -10,6 +11,9 @@ export const LANGUAGES = join(import.meta.dirname, "../../../languages");
 export const NAMES: readonly string[] = loadLanguages(LANGUAGES)
   .list()
   .map(({ name }) => name);
+
+/** Names of all packs, installed or not. */
+export const PACKS = packNames(LANGUAGES);
 
 /** The file name extension of test programs by language, without the dot. */
 export const ENDINGS: Readonly<Record<string, string>> = Object.fromEntries(

@@ -16,7 +16,8 @@ export function withShortCpuTime(directory: string): string {
   for (const part of ["src", "languages", "package.json"])
     cpSync(join(CHECKOUT, part), join(copy, part), { recursive: true });
   for (const part of ["launcher", "node_modules"]) symlinkSync(join(CHECKOUT, part), join(copy, part));
-  for (const file of readdirSync(join(copy, "languages")).filter((name) => name.endsWith(".json"))) {
+  const files = readdirSync(join(copy, "languages"), { recursive: true, encoding: "utf8" });
+  for (const file of files.filter((name) => name.endsWith(".json"))) {
     const path = join(copy, "languages", file);
     const data = JSON.parse(readFileSync(path, "utf8"));
     if (data.limits) data.limits.agent = data.limits.judge;

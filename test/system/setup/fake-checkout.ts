@@ -187,7 +187,7 @@ if [ "$1" = --hash ]; then
 fi
 [ "$1" != --is-frozen ] || exit 0
 printf . >>${root}/image-begun
-mkdir -p "$1.tmp.$$/rootfs/mounted"
+mkdir -p "$1.tmp.$$/rootfs/mounted" "$1.tmp.$$/manager"
 mount -t tmpfs none "$1.tmp.$$/rootfs/mounted"
 [ ! -e ${root}/slow ] || sleep 30
 umount "$1.tmp.$$/rootfs/mounted"

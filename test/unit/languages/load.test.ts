@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { LanguageFileError, loadLanguages } from "../../../src/languages/load.ts";
+import { loadLanguages } from "../../../src/languages/load.ts";
+import { LanguageFileError } from "../../../src/languages/read.ts";
 import { type Data, LANGUAGES, languagesWith } from "../../support/languages/directory.ts";
 
 const languages = loadLanguages(LANGUAGES);

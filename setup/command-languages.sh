@@ -1,0 +1,36 @@
+# assay languages list | add NAME... | remove NAME...: the language packs of this data directory. The choice holds for the next
+# start of a service or a worker; `--languages` of these commands replaces it.
+
+action=${1-list}
+[ $# -eq 0 ] || shift
+case $action-$# in
+list-0) ;;
+add-0 | remove-0) misuse "'assay languages $action' needs the name of a pack: see 'assay languages list'" ;;
+add-* | remove-*) ;;
+*) misuse "'assay languages' takes list, add NAME... or remove NAME..." ;;
+esac
+exec 3</dev/null
+unset ASSAY_LANGUAGES
+prepare_software
+before=$ASSAY_LANGUAGES
+case $action in
+list)
+  image=$data/image/$("$app/image/build" --hash)
+  packs_ts list "$data/layers" "${image##*/}" "${before#none}"
+  exit
+  ;;
+esac
+! software_is_elsewhere || fail "the software in $software cannot be changed: choose its language packs when you build it (ASSAY_LANGUAGES)"
+# Known names only.
+named=$(packs_ts names "$(printf '%s,' "$@")") || exit 1
+if [ "$action" = add ]; then
+  ASSAY_LANGUAGES=$(packs_ts names "${before#none},$named")
+else
+  ASSAY_LANGUAGES=$(echo "$before" | tr , '\n' | grep -vxF -e "$(echo "$named" | tr , '\n')" | paste -sd ,)
+  : "${ASSAY_LANGUAGES:=none}"
+fi
+build_engine
+[ "$action" = add ] || remove_layers "$named"
+prepared languages
+close_instance
+say "language packs: $ASSAY_LANGUAGES; a service or worker has them after its next start, and units after 'assay install'"

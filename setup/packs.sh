@@ -1,0 +1,114 @@
+# Language packs: languages besides the eight, each with a layer of files for the image (image/layer).
+#
+#   $data/languages        the choice of packs, with commas; the next command keeps it
+#   $data/layers/HASH      files that packs add to an image
+#   $data/image/HASH       an image with layers, of hard links
+
+# packs_ts ARGUMENTS...
+packs_ts() { (cd "$app" && clean_env exec '' "$node" setup/packs.ts "$@"); }
+
+# choose_languages: sets ASSAY_LANGUAGES for the program: the setting, or the last choice.
+choose_languages() {
+  choice=${ASSAY_LANGUAGES-}
+  saved=$data/languages
+  ! software_is_elsewhere || saved=$software/languages
+  saved=$(cat "$saved" 2>/dev/null) || saved=
+  if [ -z "$choice" ]; then
+    ASSAY_LANGUAGES=${saved:-none}
+  else
+    ASSAY_LANGUAGES=$(packs_ts names "$choice") || exit 1
+    : "${ASSAY_LANGUAGES:=none}"
+    : "${saved:=none}"
+    ! software_is_elsewhere || [ "$ASSAY_LANGUAGES" = "$saved" ] ||
+      fail "the software in $software has the language packs '$saved': choose others when you build it (ASSAY_LANGUAGES)"
+  fi
+  export ASSAY_LANGUAGES
+}
+
+# keep_languages: after the packs of the choice were built. Other commands than these do not change it.
+keep_languages() {
+  case $command in serve | worker | install | set-up | languages) ;; *) return 0 ;; esac
+  ! software_is_elsewhere || return 0
+  echo "$ASSAY_LANGUAGES" >"$data/languages.tmp.$$"
+  mv -T -- "$data/languages.tmp.$$" "$data/languages"
+}
+
+# add_packs NAMES: builds the layers of these packs that are missing, and sets $image to an image with them.
+add_packs() {
+  [ "$1" != none ] || return 0
+  mkdir -p -- "$data/layers"
+  chmod 0700 -- "$data/layers" # like that of the image
+  plans=$data/tmp/packs.$$
+  mkdir "$plans"
+  packs_ts plan "$plans" "${image##*/}" "$1" >"$plans/plan" || fail "the language packs cannot be planned"
+  missing=$(cut -d ' ' -f 2 "$plans/plan" | sort -u | while read -r layer; do [ -d "$data/layers/$layer" ] || echo "$layer"; done)
+  if [ -n "$missing" ]; then
+    free_kb=$(df -Pk -- "$data" | awk 'NR == 2 { print $4 }')
+    [ "$free_kb" -ge 2000000 ] || fail "language packs need 2 GB free below $data; there are $((free_kb / 1000000)) GB"
+    await layer_tool lists --cache "$data/cache" || fail "the lists of packages could not be fetched; see the output above"
+    # shellcheck disable=SC2086 # names of ours
+    await build_layers $missing || fail "a language pack could not be built; see the output above"
+    rm -rf -- "${data:?}/cache"
+  fi
+  if [ -s "$plans/plan" ]; then compose_image; fi
+  rm -rf -- "$plans"
+}
+
+compose_image() {
+  base=$image
+  image=$data/image/$({ echo "${base##*/}" && cat "$plans/plan" "$app/image/layer"; } | hash_of_stdin)
+  if [ ! -d "$image" ]; then
+    say "image: adding $(wc -l <"$plans/plan") language packs"
+    # shellcheck disable=SC2046 # names of ours
+    await layer_tool compose "$image" "$base" $(sed "s|\(.*\) \(.*\)|\1=$data/layers/\2|" "$plans/plan") ||
+      fail "the language packs do not fit together; see the output above"
+  elif ! cmp -s "$base/rootfs/opt/assay/frozen/machine" "$image/rootfs/opt/assay/frozen/machine"; then
+    # Since the last boot, the base has new states of the interpreters.
+    rm -rf -- "$image/frozen.tmp" "$image/rootfs/opt/assay/frozen"
+    cp -al -- "$base/rootfs/opt/assay/frozen" "$image/frozen.tmp"
+    mv -T -- "$image/frozen.tmp" "$image/rootfs/opt/assay/frozen"
+  fi
+  touch "$image"
+}
+
+# build_layers LAYER...: two at a time, because each waits for its downloads and then for the disk.
+build_layers() {
+  trap - INT TERM HUP
+  layer_count=$# failed_layer=
+  while [ $# -gt 0 ]; do
+    build_layer "$1" &
+    first_layer=$!
+    second_layer=
+    [ $# -lt 2 ] || { build_layer "$2" & second_layer=$!; }
+    wait "$first_layer" || failed_layer=$1
+    [ -z "$second_layer" ] || wait "$second_layer" || failed_layer=$2
+    [ -z "$failed_layer" ] || return 1
+    shift
+    [ $# -eq 0 ] || shift
+  done
+}
+
+build_layer() {
+  named=$(awk -v layer="$1" '$2 == layer { printf "%s%s", comma, $1; comma = ", " }' "$plans/plan")
+  clock
+  layer_start=$now
+  layer_tool build "$data/layers/$1" "$image" --cache "$data/cache" <"$plans/$1" || { say "$named could not be built"; return 1; }
+  say "language pack $named: $(cat "$data/layers/$1/megabytes") MB, built in $(since "$layer_start")"
+}
+
+# remove_layers NAMES: those that no chosen pack shares.
+remove_layers() {
+  base=$data/image/$("$app/image/build" --hash)
+  plans=$data/tmp/packs.$$
+  mkdir "$plans"
+  packs_ts plan "$plans" "${base##*/}" "$ASSAY_LANGUAGES" | cut -d ' ' -f 2 >"$plans/kept"
+  packs_ts plan "$plans" "${base##*/}" "$1" | cut -d ' ' -f 2 | sort -u | while read -r layer; do
+    grep -qxF "$layer" "$plans/kept" || rm -rf --one-file-system -- "${data:?}/layers/$layer"
+  done
+  rm -rf -- "$plans"
+}
+
+layer_tool() {
+  : "${NODE_EXTRA_CA_CERTS:=/etc/ssl/certs/ca-certificates.crt}"
+  (clean_env contained "$proxy_names NODE_EXTRA_CA_CERTS HOME ASSAY_DEBIAN_MIRROR ASSAY_DEBIAN_SECURITY_MIRROR" "$app/image/layer" "$@")
+}

@@ -1,0 +1,73 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { z } from "zod";
+import type { Language } from "../domain/language.ts";
+import { fail, LanguageFileError, read } from "./read.ts";
+import { packSchema } from "./schema.ts";
+
+/** A language that is installed apart: its language, and what its layer of the image and its tests need. */
+export type Pack = z.output<typeof packSchema>;
+
+/** Names of all packs, installed or not. */
+export function packNames(directory: string): readonly string[] {
+  return readdirSync(join(directory, "packs"))
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => file.slice(0, -".json".length))
+    .sort();
+}
+
+/** @throws LanguageFileError for an invalid file. */
+export function loadPack(directory: string, name: string): Pack {
+  const path = pathOf(directory, name);
+  if (!existsSync(path)) throw new LanguageFileError(`there is no language pack '${name}': see 'assay languages list'`);
+  const pack = read<Pack>(path, packSchema as unknown as z.ZodType<Pack>);
+  if (pack.tests.uncaught && "code" in pack.tests.uncaught) {
+    const { exitCode, signal } = pack.tests.uncaught;
+    if ((exitCode === undefined) === (signal === undefined)) fail(path, "uncaught needs an exit code or a signal");
+  }
+  return pack;
+}
+
+/** The pack as a language, without its parts for set-up and tests. */
+export function readPack(directory: string, name: string): { readonly path: string; readonly language: Language } {
+  const {
+    npm: _npm,
+    compat: _compat,
+    trim: _trim,
+    links: _links,
+    tests: _tests,
+    ...language
+  } = loadPack(directory, name);
+  return { path: pathOf(directory, name), language: language as Language };
+}
+
+/**
+ * The packs of a choice: `all`, `none`, or names and commas.
+ * @throws LanguageFileError for an unknown name.
+ */
+export function chosenPacks(directory: string, choice: string): readonly string[] {
+  const names = packNames(directory);
+  const chosen = choice.split(",").flatMap((word) => {
+    const name = word.trim();
+    if (name === "all") return names;
+    if (name === "" || name === "none" || names.includes(name)) return name;
+    throw new LanguageFileError(`there is no language pack '${name}': see 'assay languages list'`);
+  });
+  return [...new Set(chosen)].filter((name) => name !== "" && name !== "none").sort();
+}
+
+/** The lines for image/layer; empty for a pack that only uses the base image. Packs with the same lines share a layer. */
+export function layerLines({ packages, npm, compat, trim, links }: Pack): string {
+  const lines = [
+    ...(packages.length > 0 ? [`debian ${[...packages].sort().join(" ")}`] : []),
+    ...npm.map(({ arch, target, name, version, sha512 }) => `npm ${arch} ${target} ${name} ${version} ${sha512}`),
+    ...(compat ? [`compat ${compat}`] : []),
+    ...trim.map((pattern) => `trim ${pattern}`),
+    ...Object.entries(links).map(([path, target]) => `link ${path} ${target}`),
+  ];
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function pathOf(directory: string, name: string): string {
+  return join(directory, "packs", `${name}.json`);
+}

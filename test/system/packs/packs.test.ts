@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { after, describe, test } from "node:test";
+import { chosenPacks, loadPack } from "../../../src/languages/packs.ts";
+import { useEngine } from "../../support/engine/engine.ts";
+import { type CompletedRecord, checked } from "../../support/engine/record.ts";
+import { LANGUAGES, NAMES } from "../../support/languages/directory.ts";
+import { environment } from "../../support/launcher/launcher.ts";
+import { withShortCpuTime } from "../matrix/short.ts";
+import { HOSTILE } from "./hostile.ts";
+
+/** The packs with which `assay test` built ASSAY_TEST_PACKS_IMAGE. */
+const packs = environment("ASSAY_TEST_PACKS");
+const checkout = withShortCpuTime(environment("ASSAY_TEST_DATA"));
+const engine = useEngine({ packs, checkout: () => checkout });
+after(() => rmSync(checkout, { recursive: true }));
+
+const chosen = chosenPacks(LANGUAGES, packs).map((name) => loadPack(LANGUAGES, name));
+const INPUT = Array.from({ length: 200 }, (_, n) => `line ${n} of the input\n`).join("");
+const HOST_PATH = /\/(var|home|root|work)\//;
+
+test("offers every pack and the eight languages, with their versions", async () => {
+  const { json } = await engine().ask("GET", "/api/languages/details");
+  const told = (json as { name: string; label: string }[]).map(({ name, label }) => [name, label]);
+  for (const { name, label } of chosen) {
+    assert.ok(
+      told.some(([known, text]) => known === name && text === label),
+      `${name} is not offered: ${engine()
+        .service.output()
+        .match(new RegExp(`[^\n]*"${name}"[^\n]*`, "g"))
+        ?.join("\n")}`,
+    );
+    assert.match(label, /\d/, `the version of ${name}`);
+  }
+  for (const name of NAMES)
+    assert.ok(
+      told.some(([known]) => known === name),
+      name,
+    );
+});
+
+describe("each pack", { concurrency: 2 }, () => {
+  for (const { name, tests, compile, smokeTest, source } of chosen) {
+    describe(name, () => {
+      const run = async (code: string, more = {}) => checked(await engine().run(name, code, more));
+      const ends = ({ result, output }: CompletedRecord, ...expected: readonly unknown[]) =>
+        assert.deepEqual(
+          [result.verdict, result.cause, result.exit_code, result.signal],
+          expected,
+          `${result.error_message}\n${output.stdout}${output.stderr}`,
+        );
+
+      test("hello is AC", async () => {
+        const record = await run(smokeTest.code);
+        ends(record, "AC", "normal_exit", 0, null);
+        assert.deepEqual([record.output.stdout, record.output.stderr], [smokeTest.stdout, ""]);
+      });
+
+      test("returns its input unchanged", async () => {
+        const record = await run(tests.echo, { stdin: INPUT });
+        ends(record, "AC", "normal_exit", 0, null);
+        assert.equal(record.output.stdout, INPUT);
+      });
+
+      test("exit code 7 is RE with 7", async () => ends(await run(tests.exitSeven), "RE", "nonzero_exit", 7, null));
+
+      const { uncaught } = tests;
+      if ("code" in uncaught) {
+        test("an uncaught error is on stderr", async () => {
+          const record = await run(uncaught.code);
+          const { signal = null, exitCode = null } = uncaught;
+          ends(record, ...(signal ? ["SIG", "fatal_signal"] : ["RE", "nonzero_exit"]), exitCode, signal);
+          assert.ok(record.output.stderr.includes(uncaught.stderr), record.output.stderr);
+        });
+      }
+
+      test("does not compile", async () => {
+        const record = await run(tests.doesNotCompile.code);
+        ends(record, "RE", compile ? "compile_error" : "nonzero_exit", tests.doesNotCompile.exitCode, null);
+        const { stderr } = record.output;
+        assert.ok(compile ? stderr.includes(source.replace(/\..*/, "")) : stderr.length > 0, stderr);
+        assert.doesNotMatch(stderr, HOST_PATH);
+      });
+
+      test("a busy program is TLE", async () =>
+        ends(await run(tests.busy, { profile: "agent" }), "TLE", "cpu_timeout", null, 9));
+
+      test("a program that eats memory is MLE", async () =>
+        ends(await run(tests.eatsMemory), "MLE", "oom_kill", null, 9));
+
+      const { shell } = tests;
+      if (typeof shell !== "string") return;
+      test("a fork bomb is PLE", async () => {
+        const { result, output, evidence } = await run(shell, { files: { "attack.sh": HOSTILE.forkBomb } });
+        assert.deepEqual(
+          [result.verdict, result.cause],
+          ["PLE", "pids_limit"],
+          `${result.error_message}\n${output.stderr}`,
+        );
+        assert.ok(evidence.teardown.judge_actions?.length, "the processes that it left were ended");
+      });
+
+      test("cannot leave its box", async () => {
+        const { output, result } = await run(shell, { files: { "attack.sh": HOSTILE.leave } });
+        assert.equal(output.stdout, HOSTILE.failed, `${result.error_message}\n${output.stderr}`);
+      });
+    });
+  }
+});
