@@ -26,7 +26,7 @@ export async function runWithInput(
     over = true;
     wake();
   });
-  // An empty piece of output tells a client that waits for it that the program has started.
+  // An empty piece of output is the sign for clients that the program has started.
   onOutput?.("stdout", Buffer.alloc(0));
   const passing = (async () => {
     for (let after = 0; !over; ) {

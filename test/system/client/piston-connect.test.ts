@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WebSocket } from "ws";
+import { type ClientOptions, WebSocket } from "ws";
 import { useEngine } from "../../support/engine/engine.ts";
 
 const LIMIT = { timeout: 60_000 };
@@ -26,11 +26,8 @@ class Client {
     const { service, data } = engine();
     const ca = readFileSync(join(data, "tls", "server.pem"));
     const headers = { Authorization: key };
-    this.#socket = new WebSocket(`wss://127.0.0.1:${service.port}${path}`, {
-      ca,
-      headers,
-      checkServerIdentity: () => undefined,
-    });
+    const options: ClientOptions = { ca, headers };
+    this.#socket = new WebSocket(`wss://127.0.0.1:${service.port}${path}`, options);
     this.#socket.on("message", (data) => {
       this.received.push(JSON.parse(data.toString()));
       this.#changed.resolve();
@@ -74,8 +71,7 @@ class Client {
 }
 
 async function recordOf(client: Client) {
-  const [{ assay_id: id } = {}] = client.received;
-  const { json } = await engine().ask("GET", `/api/result/${id}`);
+  const { json } = await engine().ask("GET", `/api/result/${client.received[0]?.assay_id}`);
   return json as { status: string; result: { verdict: string; cause: string; error_message: string | null } };
 }
 

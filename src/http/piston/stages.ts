@@ -1,0 +1,64 @@
+import { TextDecoder } from "node:util";
+import type { LongText } from "../../domain/json-pieces.ts";
+import type { Language } from "../../domain/language.ts";
+import type { LivePiece } from "../../store/history/types.ts";
+import type { pistonAnswer } from "./answer.ts";
+
+type Stream = LivePiece["stream"];
+type Answer = ReturnType<typeof pistonAnswer>;
+
+/** The messages about a run in their order: stages, each with its output and end. */
+export class Stages {
+  readonly #compiles: boolean;
+  readonly #send: (value: object) => Promise<void>;
+  readonly #streams = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+  readonly #sent = { stdout: 0, stderr: 0 };
+  #stage: "compile" | "run" | null = null;
+
+  constructor({ compile }: Language, send: (value: object) => Promise<void>) {
+    this.#compiles = compile !== null;
+    this.#send = send;
+  }
+
+  async compiling(): Promise<void> {
+    if (this.#compiles && this.#stage === null) await this.#enter("compile");
+  }
+
+  async output({ stream, bytes }: Pick<LivePiece, "stream" | "bytes">): Promise<void> {
+    await this.#run();
+    this.#sent[stream] += bytes.length;
+    const data = this.#streams[stream].decode(bytes, { stream: true });
+    if (data) await this.#send({ type: "data", stream, data });
+  }
+
+  /** The rest of the output, and the end. */
+  async end({ compile, run }: Answer, isCompile: boolean): Promise<void> {
+    if (isCompile && compile) await this.compiling();
+    else await this.#run();
+    const stage = isCompile && compile ? compile : run;
+    for (const stream of ["stdout", "stderr"] as const) await this.#rest(stream, stage[stream]);
+    if (run.status === "XX") await this.#send({ type: "error", message: run.message });
+    await this.#exit(stage);
+  }
+
+  async #rest(stream: Stream, { bytes }: LongText): Promise<void> {
+    const data = this.#streams[stream].decode(bytes.subarray(this.#sent[stream]));
+    if (data) await this.#send({ type: "data", stream, data });
+  }
+
+  async #run(): Promise<void> {
+    if (this.#stage === "run") return;
+    await this.compiling();
+    if (this.#stage === "compile") await this.#exit({ code: 0, signal: null });
+    await this.#enter("run");
+  }
+
+  async #enter(stage: "compile" | "run"): Promise<void> {
+    this.#stage = stage;
+    await this.#send({ type: "stage", stage });
+  }
+
+  async #exit({ code, signal }: { readonly code: number | null; readonly signal: string | null }): Promise<void> {
+    await this.#send({ type: "exit", stage: this.#stage, code, signal });
+  }
+}
