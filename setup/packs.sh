@@ -22,7 +22,10 @@ choose_languages() {
     ! software_is_elsewhere || [ "$ASSAY_LANGUAGES" = "$saved" ] ||
       fail "the software in $software has the language packs '$saved': choose others when you build it (ASSAY_LANGUAGES)"
   fi
-  export ASSAY_LANGUAGES
+  choice=$ASSAY_LANGUAGES
+  unset ASSAY_LANGUAGES # a new variable is not exported
+  ASSAY_LANGUAGES=$choice
+  [ "$choice" = none ] || export ASSAY_LANGUAGES
 }
 
 # keep_languages: after the packs of the choice were built. Other commands than these do not change it.
