@@ -46,6 +46,7 @@ export default {
   forbidden: [
     ...modules,
     owned("http", ["fastify"], "Only http depends on Fastify."),
+    owned("http", ["@modelcontextprotocol"], "Only http depends on the SDK of the protocol of assistants."),
     owned(
       "metrics",
       ["prom-client"],
@@ -116,8 +117,15 @@ export default {
       name: "client-imports-nothing",
       severity: "error",
       comment: "The client is a package of its own, without dependencies.",
-      from: { path: "^client/" },
+      from: { path: "^client/", pathNot: "^client/typescript/src/mcp\\.ts$" },
       to: { pathNot: "^client/" },
+    },
+    {
+      name: "client-command-imports-node",
+      severity: "error",
+      comment: "The command of the client needs Node, and nothing else.",
+      from: { path: "^client/typescript/src/mcp\\.ts$" },
+      to: { pathNot: "^client/", dependencyTypesNot: ["core"] },
     },
     {
       name: "service-not-to-dashboard",

@@ -116,7 +116,7 @@ static double run_box(struct slot *s, struct box *b, const struct request *r, do
 	struct queue out = {0};
 	struct teardown t;
 	uint64_t start = now_ns();
-	supervise(s, b, r, &out, -1, &never, NULL, NULL, &o);
+	supervise(s, b, r, &out, -1, NULL, &never, NULL, NULL, &o);
 	uint64_t end = now_ns();
 	box_destroy(s, b, &t);
 	*removed = (double)(now_ns() - start) / 1000;

@@ -195,7 +195,7 @@ static void read_mounts(const struct slot *s, struct box *b)
 	char text[16384], again[16384];
 	if (read_proc(s, b->program, "mountinfo", text, sizeof text) < 0)
 		text[0] = 0;
-	memcpy(again, text, sizeof text);
+	memcpy(again, text, strlen(text) + 1);
 
 	struct mount_line root = mount_at(text, "/"), proc = mount_at(again, "/proc");
 	control_note(b, CONTROL_own_image, strcmp(root.type, "overlay") ? "the image is shared with other boxes" : NULL);

@@ -22,17 +22,25 @@ static struct bytes copy(uint8_t **to, struct bytes from)
 	return copied;
 }
 
+void *private_memory(size_t size)
+{
+	void *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (area == MAP_FAILED)
+		return NULL;
+	if (madvise(area, size, MADV_DONTFORK) == 0)
+		return area;
+	munmap(area, size);
+	return NULL;
+}
+
 static int keep(struct kept *k, const struct request *r)
 {
 	if (k->area)
 		munmap(k->area, k->size);
 	k->files = 0;
 	k->size = total(r);
-	k->area = mmap(NULL, k->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (k->area == MAP_FAILED)
-		k->area = NULL;
-	/* No process of a box has the files of other programs in its memory, not even before its exec. */
-	if (!k->area || madvise(k->area, k->size, MADV_DONTFORK) < 0)
+	k->area = private_memory(k->size);
+	if (!k->area)
 		return -1;
 	uint8_t *to = k->area;
 	for (; k->files < r->files; k->files++) {

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "slot-parts.h"
-#include "supervise.h"
 
 /*
  * Each step that leaves a page in a kept work directory leaves a cgroup that the kernel cannot free before the
@@ -70,7 +69,7 @@ void discard(struct service *v, struct parked *p)
 	v->dirty = v->dirty || !t.reaped || t.left_count || t.mounts;
 }
 
-int park_fresh(struct service *v, const struct shape *shape, struct failure *f)
+static int build_fresh(struct service *v, const struct shape *shape, bool piped, struct failure *f)
 {
 	discard(v, &v->following);
 	discard(v, &v->fresh);
@@ -79,14 +78,19 @@ int park_fresh(struct service *v, const struct shape *shape, struct failure *f)
 	v->work = *shape;
 	v->work_used = false;
 	v->steps_on_work = 1;
-	return box_build(&v->slot, &v->fresh.box, shape, false, f);
+	return box_build(&v->slot, &v->fresh.box, shape, piped, f);
+}
+
+int park_fresh(struct service *v, const struct shape *shape, struct failure *f)
+{
+	return build_fresh(v, shape, false, f);
 }
 
 /* Parks a box on the work directory that the previous step will use, uses or has left. */
-static int park_following(struct service *v, const struct shape *shape, struct failure *f)
+static int park_following(struct service *v, const struct shape *shape, bool piped, struct failure *f)
 {
 	discard(v, &v->following);
-	return box_build(&v->slot, &v->following.box, shape, false, f);
+	return box_build(&v->slot, &v->following.box, shape, piped, f);
 }
 
 /* Whether the parked box fits, without regard to its runtime. */
@@ -98,7 +102,7 @@ static bool fits(const struct service *v, const struct parked *p, const struct s
 struct parked *fit_box(struct service *v, const struct request *r, struct failure *f)
 {
 	struct shape want = request_shape(r);
-	bool keep = r->number[KEY_KEEP_WORK];
+	bool keep = r->number[KEY_KEEP_WORK], piped = r->number[KEY_LIVE_STDIN];
 	struct parked *p = keep ? &v->following : &v->fresh;
 	if (keep && (!v->slot.work_mounted || !v->work_used)) {
 		fail_with(f, ENOENT, "request", "no work directory to keep");
@@ -110,8 +114,9 @@ struct parked *fit_box(struct service *v, const struct request *r, struct failur
 	}
 	*(keep ? &v->last_following : &v->last_fresh) = want;
 	bool waits = !p->request || (same_step(p->request, r) && runtime_waits(&v->slot, &p->box));
-	if (!fits(v, p, &want) || !waits) {
-		int done = keep ? park_following(v, &want, f) : park_fresh(v, &want, f);
+	/* Boxes are parked for input that is known at the start. */
+	if (piped || !fits(v, p, &want) || !waits) {
+		int done = keep ? park_following(v, &want, piped, f) : build_fresh(v, &want, piped, f);
 		if (done < 0)
 			return NULL;
 	}
@@ -153,7 +158,7 @@ struct parked *park_for(struct service *v, const struct request *r, struct failu
 	bool keep = r->number[KEY_KEEP_WORK];
 	struct parked *p = keep ? &v->following : &v->fresh;
 	if (p->request || !fits(v, p, &want)) {
-		int done = keep ? park_following(v, &want, f) : park_fresh(v, &want, f);
+		int done = keep ? park_following(v, &want, false, f) : park_fresh(v, &want, f);
 		if (done < 0)
 			return NULL;
 	}
@@ -179,7 +184,7 @@ void park_next_step(void *context)
 		return;
 	/* The first step is not supervised meanwhile. */
 	v->slot.timeout_ms = PREBUILD_TIMEOUT_MS;
-	park_following(v, &v->last_following, &unused);
+	park_following(v, &v->last_following, false, &unused);
 	v->slot.timeout_ms = BUILD_TIMEOUT_MS;
 }
 

@@ -2,6 +2,7 @@
 #define ASSAY_SLOT_PARTS_H
 
 #include "box.h"
+#include "supervise.h"
 #include "wire.h"
 
 /* Shared by slot*.c only. */
@@ -30,6 +31,7 @@ struct service {
 	struct request *peer; /* the PEER for the next STEP, and the frame that it points into; otherwise NULL */
 	uint8_t *peer_body;
 	struct kept kept[KEPT_PLACES];
+	struct input *input; /* private_memory() */
 	struct parked fresh;     /* waits for a step on a new work directory */
 	struct parked following; /* waits for the step after that, on the same work directory */
 	bool work_used;          /* a payload has used the mounted work directory */
@@ -57,6 +59,9 @@ void send_teardown(struct queue *out, const struct teardown *t);
 
 /* Queues FILE frames with the files of /box, or of this directory below it, all or none (slot-collect.c). */
 void send_files(struct queue *out, const char *path);
+
+/* Memory that no process of a box has, not even before its exec. NULL: there is none. */
+void *private_memory(size_t size);
 
 /* Serves KEEP_FILES: keeps the files of the step, or gives it those that are kept. Returns NULL or why it cannot (slot-kept.c). */
 const char *kept_files(struct service *v, struct request *r);

@@ -63,12 +63,30 @@ static int refuse(struct service *v, const char *reason, const char *object)
 	return -1;
 }
 
+/* Skips frames for a program that had ended when the client sent them. */
+static int skip_input(struct service *v)
+{
+	struct input *in = v->input;
+	while (in->have < FRAME_HEADER || (input_valid(in) && !input_complete(in))) {
+		uint8_t *to;
+		size_t wants = input_wants(in, &to);
+		if (read_exactly(v->connection, to, wants, in->have ? FRAME_TIMEOUT_MS : -1) < 0)
+			return -1;
+		in->have += wants;
+		if (input_complete(in) && input_valid(in))
+			in->have = 0;
+	}
+	in->from = in->to = 0;
+	return 0;
+}
+
 static int read_request(struct service *v, enum frame *frame, struct request *r)
 {
-	uint8_t header[FRAME_HEADER];
+	const uint8_t *header = v->input->header;
 	struct refusal why;
-	if (read_exactly(v->connection, header, sizeof header, -1) < 0)
+	if (skip_input(v) < 0)
 		return -1;
+	v->input->have = 0;
 	size_t size = (size_t)header[0] | (size_t)header[1] << 8 | (size_t)header[2] << 16 | (size_t)header[3] << 24;
 	*frame = header[4];
 	if (*frame != FRAME_STEP && *frame != FRAME_PARK && *frame != FRAME_PEER)
@@ -111,7 +129,7 @@ int next_request(struct service *v, enum frame *frame, struct request *r)
 		return -1;
 	if (*frame != FRAME_STEP)
 		return refuse(v, "a STEP must follow", "PEER");
-	if (r->stdin_data.size || r->number[KEY_MORE] || r->number[KEY_COLLECT])
+	if (r->stdin_data.size || r->number[KEY_LIVE_STDIN] || r->number[KEY_MORE] || r->number[KEY_COLLECT])
 		return refuse(v, "with a PEER, a STEP has no input, files to collect, or step after it", "STEP");
 	return 0;
 }

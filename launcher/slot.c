@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "slot-parts.h"
-#include "supervise.h"
 
 /* For the first box, which proves that boxes can be built. */
 static const struct shape first_shape = {1 << 20, 64, 1 << 20, 64};
@@ -72,7 +71,8 @@ static void serve_step(struct service *v, const struct request *r)
 		p->box.built = false;
 		v->work_used = true;
 		v->slot.before = box.lane;
-		supervise(&v->slot, &box, r, &v->out, v->connection, &slot_stopping, more ? park_next_step : NULL, v, &o);
+		supervise(&v->slot, &box, r, &v->out, v->connection, r->number[KEY_LIVE_STDIN] ? v->input : NULL, &slot_stopping,
+			  more ? park_next_step : NULL, v, &o);
 	}
 	collect_files(r, &o, &v->out);
 	outcome_report(&o, &box, &v->out);
@@ -167,8 +167,11 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	v->connection = connection;
 	v->last_fresh = first_shape;
 	raise_priority();
+	v->input = private_memory(sizeof *v->input);
+	if (!v->input)
+		fail(&f, "slot", "memory for input");
 
-	if (slot_prepare(&v->slot, l, number, &f) < 0 || groups_join(&l->groups, number, &v->slot.cpu_tasks, &f) < 0 || park_fresh(v, &v->last_fresh, &f) < 0) {
+	if (!v->input || slot_prepare(&v->slot, l, number, &f) < 0 || groups_join(&l->groups, number, &v->slot.cpu_tasks, &f) < 0 || park_fresh(v, &v->last_fresh, &f) < 0) {
 		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
 		send_failed(v, &f);
 		discard_work(v);

@@ -21,6 +21,7 @@ struct watch {
 	struct queue *out;
 	struct outcome *o;
 	int connection;
+	struct input *input; /* NULL: not LIVE_STDIN */
 	uint64_t start_ns, quiet_until, wall_deadline, cpu_check, kernel_check, cpu_budget_usec, killed_ns;
 	unsigned cpus; /* CPUs that can work for the box at the same time */
 	uint64_t settled_by;   /* end of the time for which the box is frozen to free kernel memory; 0: not frozen */
@@ -84,6 +85,12 @@ size_t queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t si
 bool past_output_limit(const struct watch *w, int stream);
 /* Reads the rest of both pipes after the death of every writer. */
 void drain_pipes(struct watch *w);
+
+/* Whether the program has not taken all of the last frame. */
+bool input_holds(const struct input *in);
+void input_pass(struct watch *w);
+/* Reads and serves frames without blocking. -1 if the client has left, or sent another frame. */
+int input_read(struct watch *w);
 
 /* Reaps the program, and records how it ended and its progress before the exec. */
 void reap_program(struct watch *w);

@@ -63,6 +63,8 @@ void outcome_report(const struct outcome *o, const struct box *b, struct queue *
 	queue_int(out, KEY_WRITE_ERROR, o->write_error);
 	report_rlimits(o, out);
 	report_samples(&o->samples, out);
+	if (o->sent_signal)
+		queue_int(out, KEY_SENT_SIGNAL, o->sent_signal);
 	for (int c = 0; c < CONTROL_COUNT; c++) {
 		char text[160];
 		snprintf(text, sizeof text, "%s: %s", control_name[c], b->control[c] ? b->control[c] : "was not read");

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -44,15 +45,19 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 		/* Most programs write little and end at once, so at first only the end is awaited. */
 		bool quiet = now_ns() < w->quiet_until;
 		bool killed = w->o->reason != KILL_NONE;
+		/* The connection is read only when the program has taken what came before. */
+		bool holds = w->input && input_holds(w->input);
+		short listen = w->input && !holds ? POLLIN : 0;
 		struct pollfd on[] = {
 			{.fd = b->program_fd, .events = POLLIN},
 			{.fd = quiet || w->paused_until[0] ? -1 : b->out_fd, .events = POLLIN},
 			{.fd = quiet || w->paused_until[1] ? -1 : b->err_fd, .events = POLLIN},
 			{.fd = b->leaf.oom_event, .events = POLLIN},
-			{.fd = w->connection, .events = (short)(POLLRDHUP | (queue_empty(w->out) ? 0 : POLLOUT))},
+			{.fd = w->connection, .events = (short)(POLLRDHUP | listen | (queue_empty(w->out) ? 0 : POLLOUT))},
+			{.fd = holds ? b->in_fd : -1, .events = POLLOUT},
 		};
 		struct timespec wait = time_until(next_check(w, quiet));
-		int n = ppoll(on, 5, &wait, &none);
+		int n = ppoll(on, 6, &wait, &none);
 		if (n < 0 && errno != EINTR)
 			evidence_error(w->o, "poll", errno);
 		if (n > 0 && on[0].revents) {
@@ -71,7 +76,13 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 		read_if_due(w, &b->err_fd, 1, n > 0 && on[2].revents);
 		if (n > 0 && on[3].revents)
 			count_oom_events(w);
+		if (n > 0 && on[5].revents)
+			input_pass(w);
 		bool gone = n > 0 && (on[4].revents & (POLLRDHUP | POLLHUP | POLLERR));
+		if (n > 0 && (on[4].revents & POLLIN) && !gone && input_read(w) < 0) {
+			shutdown(w->connection, SHUT_RDWR);
+			gone = true;
+		}
 		if (gone || (w->connection >= 0 && queue_flush(w->out, w->connection) < 0)) {
 			kill_for(w, KILL_CLIENT);
 			w->connection = -1; /* otherwise poll would return at once until the box is dead */
@@ -129,9 +140,10 @@ struct watch new_watch(struct slot *s, struct box *b, const struct request *r, s
 }
 
 void supervise(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection,
-	       const volatile int *stopping, void (*on_start)(void *), void *context, struct outcome *o)
+	       struct input *input, const volatile int *stopping, void (*on_start)(void *), void *context, struct outcome *o)
 {
 	struct watch w = new_watch(s, b, r, out, connection, o);
+	w.input = input;
 	run_bound(&w, stopping, on_start, context);
 	cpus_release(s->launcher->cpus, s->number);
 }

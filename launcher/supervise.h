@@ -11,6 +11,13 @@ struct sample {
 	uint64_t at_usec, cpu_usec, memory;
 };
 
+/* The frame of INPUT or SIGNAL under way on a connection: it may be torn between two runs. */
+struct input {
+	uint8_t header[FRAME_HEADER], body[INPUT_MAX];
+	size_t have;     /* bytes of the frame that have arrived, with its header */
+	size_t from, to; /* part of the body that the program has not taken */
+};
+
 struct samples {
 	unsigned count;
 	uint64_t interval_ns, next_ns; /* 0: none are taken */
@@ -38,6 +45,7 @@ struct outcome {
 	bool known[FACT_COUNT];
 	uint64_t file_size_signals, cpu_time_signals;
 	struct samples samples;
+	unsigned sent_signal;    /* by the client; 0: none */
 	struct rlimit rlimit[RLIM_NLIMITS];
 	char error[8][160];
 	unsigned errors;
@@ -46,10 +54,15 @@ struct outcome {
 /*
  * Starts the parked program and supervises it to its end: forwards output as frames (beyond the limits it is read and
  * discarded), enforces deadlines, and reads the counters when every process except the init is dead. `on_start` (may
- * be NULL) is called once, right after the start.
+ * be NULL) is called once, right after the start. `input` is for a step with LIVE_STDIN, otherwise NULL.
  */
-void supervise(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection,
+void supervise(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection, struct input *input,
 	       const volatile int *stopping, void (*on_start)(void *), void *context, struct outcome *o);
+
+/* Where the next bytes of the frame go, and how many; whether it can be one so far; whether it is whole. */
+size_t input_wants(struct input *in, uint8_t **to);
+bool input_valid(const struct input *in);
+bool input_complete(const struct input *in);
 
 /*
  * The same for two programs with piped inputs: each reads the output of the other, up to the limit of that output. The limit

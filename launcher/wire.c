@@ -141,6 +141,8 @@ static int validate_request(enum frame frame, const struct request *r, const boo
 		return refuse(why, "files and input only in a STEP", "PARK");
 	if (frame == FRAME_PEER && (r->stdin_data.size || r->number[KEY_KEEP_WORK] || r->number[KEY_MORE]))
 		return refuse(why, "has no input and a /box of its own", "PEER");
+	if (r->number[KEY_LIVE_STDIN] && (frame != FRAME_STEP || r->stdin_data.size))
+		return refuse(why, "only in a STEP without STDIN", "LIVE_STDIN");
 	if (frame != FRAME_PARK && r->park_args)
 		return refuse(why, "only in PARK", "PARK_ARG");
 	return 0;

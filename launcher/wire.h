@@ -22,6 +22,8 @@ enum {
 	PATH_PARTS_MAX = 8, /* components of the path of a file */
 	SAMPLES_MAX = 128, /* of a run */
 	SAMPLE_BYTES = 24,
+	INPUT_MAX = 64 * 1024, /* body of an INPUT */
+	SIGNAL_MAX = 15, /* SIGTERM */
 };
 
 enum frame {

@@ -1,4 +1,4 @@
-# The variants of `assay test`: the suites of the engine, repeated under other conditions. For each NAME
+# The variants of `assay test`: suites, repeated under other conditions. For each NAME
 #
 #   lacks_NAME    prints why this machine does not support it, or nothing. Without support, `full` fails
 #   prepare_NAME  is called during set-up
@@ -6,7 +6,7 @@
 #
 # To add a variant, add these three functions and its name in $variants.
 
-variants='uml qemu sanitized cold'
+variants='uml qemu sanitized cold postgres'
 # The variant of which the plain `assay test` runs a part, alongside the tests that share the machine.
 beside=uml
 
@@ -74,4 +74,12 @@ use_cold() {
   about="without runtimes that wait for submissions"
   suites=$engine_suites
   ASSAY_TEST_COLD=yes
+}
+
+lacks_postgres() { :; }
+prepare_postgres() { :; }
+use_postgres() {
+  about="the pages of the dashboard on PostgreSQL"
+  suites=test/system/dashboard/
+  ASSAY_TEST_DATABASE=postgres
 }

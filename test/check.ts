@@ -31,6 +31,12 @@ const CHECKS: readonly { name: string; tool: string; args: readonly string[]; re
     remedy: "see the lines above",
   },
   {
+    name: "types of the client's command",
+    tool: "typescript/bin/tsc",
+    args: ["--project", "client/typescript/tsconfig.mcp.json"],
+    remedy: "see the lines above",
+  },
+  {
     name: "imports",
     tool: "dependency-cruiser/bin/dependency-cruiser.mjs",
     // Without test/, because the parser does not support `using` yet, and the rules are about src/.

@@ -1,6 +1,7 @@
 // Over 300 lines: one list of the paths of the API.
 import { queryOptions } from "@tanstack/react-query";
 import type { Audit } from "../../src/http/dashboard/api/audit.ts";
+import type { Topic } from "../../src/http/dashboard/api/changes.ts";
 import type { Deliveries, Delivery, SentBody } from "../../src/http/dashboard/api/deliveries.ts";
 import type {
   Endpoint,
@@ -102,21 +103,21 @@ export const asking = {
       queryKey: ["/invitations/look", token],
       queryFn: () => send<Invitation>("POST", "/invitations/look", { token }),
     }),
-  overview: (which: Parameters) => question<Overview>("/overview", which),
-  use: (which: Parameters) => question<Use>("/use", which),
-  latest: (which: Parameters) => question<Submissions>("/submissions", which),
-  firstSteps: (account?: string) => question<FirstSteps>("/first-steps", { account }),
-  now: (account?: string) => question<Now>("/overview/now", { account }),
-  health: () => question<Health>("/health"),
-  key: (id: string) => question<Key>(`/keys/${encodeURIComponent(id)}`),
-  project: (id: string) => question<Project>(`/projects/${encodeURIComponent(id)}`),
-  endpoint: (id: string) => question<Endpoint>(`/endpoints/${encodeURIComponent(id)}`),
-  failing: () => question<Failing>("/endpoints/failing"),
+  overview: (which: Parameters) => question<Overview>("/overview", which, ["totals"]),
+  use: (which: Parameters) => question<Use>("/use", which, ["totals"]),
+  latest: (which: Parameters) => question<Submissions>("/submissions", which, ["runs"]),
+  firstSteps: (account?: string) => question<FirstSteps>("/first-steps", { account }, ["settings", "runs"]),
+  now: (account?: string) => question<Now>("/overview/now", { account }, ["runs", "deliveries", "health"]),
+  health: () => question<Health>("/health", {}, ["health"]),
+  key: (id: string) => question<Key>(`/keys/${encodeURIComponent(id)}`, {}, ["settings", "usage"]),
+  project: (id: string) => question<Project>(`/projects/${encodeURIComponent(id)}`, {}, ["settings"]),
+  endpoint: (id: string) => question<Endpoint>(`/endpoints/${encodeURIComponent(id)}`, {}, ["settings", "deliveries"]),
+  failing: () => question<Failing>("/endpoints/failing", {}, ["settings", "deliveries"]),
   /** The same in every attempt. */
   sentBody: (delivery: string) =>
     queryOptions({ ...question<SentBody>(`/deliveries/${delivery}/body`), staleTime: Number.POSITIVE_INFINITY }),
-  languages: () => question<readonly Language[]>("/languages"),
-  nodes: () => question<readonly Node[]>("/nodes"),
+  languages: () => question<readonly Language[]>("/languages", {}, ["health"]),
+  nodes: () => question<readonly Node[]>("/nodes", {}, ["nodes", "runs"]),
   settings: () => question<Settings>("/settings"),
   judgement: (id: string) => question<JudgementDetail>(`/judgements/${encodeURIComponent(id)}`),
   problem: (id: string) => question<ProblemDetail>(`/problems/${encodeURIComponent(id)}`),
@@ -133,9 +134,18 @@ export const asking = {
       queryFn: () => send<Compared>("POST", `/judgements/${encodeURIComponent(id)}/compare`, body),
       staleTime: Number.POSITIVE_INFINITY,
     }),
-  deliveriesOf: (id: string) => question<readonly Delivery[]>(`/submissions/${encodeURIComponent(id)}/deliveries`),
+  deliveriesOf: (id: string) =>
+    question<readonly Delivery[]>(`/submissions/${encodeURIComponent(id)}/deliveries`, {}, ["deliveries"]),
+  /** Of the program, which does not change. */
+  programFile: (id: string, path: string) =>
+    queryOptions({
+      queryKey: ["/submissions/file", id, path],
+      queryFn: ({ signal }) => getText(addressOf(`/submissions/${encodeURIComponent(id)}/file`, { path }), signal),
+      staleTime: Number.POSITIVE_INFINITY,
+    }),
   submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
-  total: (list: "/submissions" | "/judgements", search: Parameters) => question<Total>(`${list}/total`, search),
+  total: (list: "/submissions" | "/judgements", search: Parameters) =>
+    question<Total>(`${list}/total`, search, ["totals"]),
 };
 
 /** Number of options of a select: the maximum page size of the API. */
@@ -198,10 +208,12 @@ export const change = {
   account: (id: string, body: AccountChanges) => send<Account>("PATCH", `/accounts/${id}`, body),
 };
 
-function question<T>(path: string, parameters: Parameters = {}) {
+/** @param topics whose changes make the answer stale (changes.ts). */
+function question<T>(path: string, parameters: Parameters = {}, topics: readonly Topic[] = []) {
   return queryOptions({
     queryKey: [path, parameters],
     queryFn: ({ signal }) => get<T>(path, parameters, signal),
+    meta: { topics },
   });
 }
 
@@ -223,6 +235,12 @@ async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortS
   const tag = response.headers.get("etag");
   if (tag) remember(address, isKnown ? before : { tag, data, length: text.length });
   return data;
+}
+
+async function getText(address: string, signal: AbortSignal): Promise<string> {
+  const answer = await reached(address, { signal });
+  const text = await textOf(answer);
+  return answer.ok ? text : answered(answer.status, text);
 }
 
 function queryOf(parameters: Parameters): string {

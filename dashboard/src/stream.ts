@@ -2,8 +2,9 @@ import { lost, seen } from "./connection.ts";
 
 /** The service sends something at least every 15 seconds. */
 const SILENCE_MS = 40_000;
-/** A rejected stream is not repeated by the browser. */
+/** A rejected stream is not repeated by the browser. The pause doubles with each rejection. */
 const AGAIN_MS = 5_000;
+const MOST_AGAIN_MS = 60_000;
 
 interface Following {
   /** Its address, at each start. */
@@ -24,6 +25,7 @@ export function follow({ url, onEvent, onRejected }: Following): () => void {
   let source: EventSource | null = null;
   let silence: ReturnType<typeof setTimeout>;
   let again: ReturnType<typeof setTimeout>;
+  let pauseMs = AGAIN_MS;
   const stop = () => {
     source?.close();
     source = null;
@@ -46,13 +48,15 @@ export function follow({ url, onEvent, onRejected }: Following): () => void {
     };
     opened.onopen = () => {
       isFirst = true;
+      pauseMs = AGAIN_MS;
       isAlive();
     };
     opened.onerror = () => {
       clearTimeout(silence);
       if (opened.readyState !== EventSource.CLOSED) return lost(); // the browser tries again
       onRejected();
-      again = setTimeout(start, AGAIN_MS);
+      again = setTimeout(start, pauseMs);
+      pauseMs = Math.min(pauseMs * 2, MOST_AGAIN_MS);
     };
     for (const event of EVENTS)
       opened.addEventListener(event, ({ data }: MessageEvent<string>) => {

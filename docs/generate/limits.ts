@@ -19,7 +19,10 @@ const NOTES: Partial<Record<keyof Limits, string>> = {
 
 type Profiles = Record<ProfileName, Record<(typeof STEPS)[number], Limits>>;
 const profiles: Profiles = JSON.parse(readFileSync(join(DATA, "profiles.json"), "utf8"));
-const languages = () => loadLanguages(DATA).list();
+const languages = () =>
+  loadLanguages(DATA)
+    .list()
+    .filter(({ unlisted }) => !unlisted);
 
 /** The limits of both profiles, step by step. */
 export function limits(): string {

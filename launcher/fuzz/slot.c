@@ -1,5 +1,5 @@
 /*
- * Frames on a socket: each is served, or refused with a reason and nothing after it is read.
+ * Frames on a socket: each is served, skipped as late input, or refused with a reason and nothing after it is read.
  *
  * Input: the bytes that a client sends before it closes.
  */
@@ -7,6 +7,12 @@
 #include "target.h"
 
 enum { SENT_MAX = 64 * 1024 };
+
+/* Whether it is a frame for a running step, which is skipped between steps. */
+static bool late(enum frame frame, size_t length)
+{
+	return frame == FRAME_INPUT ? length <= INPUT_MAX : frame == FRAME_SIGNAL && length == 1;
+}
 
 /* Number of requests before the first invalid one. */
 static unsigned served(const uint8_t *data, size_t size)
@@ -19,10 +25,14 @@ static unsigned served(const uint8_t *data, size_t size)
 		const uint8_t *h = data + at;
 		size_t length = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
 		at += FRAME_HEADER;
+		if (late(h[4], length) && length <= size - at) {
+			at += length;
+			continue;
+		}
 		bool known = h[4] == FRAME_STEP || (!paired && (h[4] == FRAME_PARK || h[4] == FRAME_PEER));
 		if (!known || length > size - at || request_parse(h[4], data + at, length, &r, &why) < 0)
 			break;
-		if (paired && (r.stdin_data.size || r.number[KEY_MORE] || r.number[KEY_COLLECT]))
+		if (paired && (r.stdin_data.size || r.number[KEY_LIVE_STDIN] || r.number[KEY_MORE] || r.number[KEY_COLLECT]))
 			break;
 		uint64_t place = r.number[KEY_KEEP_FILES];
 		if (!r.files && !kept[place])
@@ -39,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct service v;
 	static struct request r;
+	static struct input input;
 	uint8_t answer[512];
 	int ends[2];
 	if (size > SENT_MAX)
@@ -46,6 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
 	EXPECT(send(ends[1], data, size, MSG_DONTWAIT) == (ssize_t)size && shutdown(ends[1], SHUT_WR) == 0);
 	v.connection = ends[0];
+	input.have = 0;
+	v.input = &input;
 	for (unsigned place = 0; place < KEPT_PLACES; place++)
 		v.kept[place].files = 0;
 	unsigned requests = 0;

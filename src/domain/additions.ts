@@ -25,10 +25,16 @@ export interface Additions {
   /** Variables of the program. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: RequestedLimits;
+  /** Of the compile step; undefined if none is lower. */
+  readonly compileLimits?: RequestedLimits;
+  /** Options of the compiler, after those of the language. */
+  readonly compilerOptions?: readonly string[];
+  /** What the program writes to stderr becomes part of its stdout. */
+  readonly stderrToStdout?: boolean;
 }
 
 /**
- * The limits of the execute step that a request can lower, by the name of its field: `scale` units of the limit are one of the
+ * The limits of a step that a request can lower, by the name of its field: `scale` units of the limit are one of the
  * field. Less than `least` would not let a program start.
  */
 export const LIMIT_FIELDS = {
@@ -85,7 +91,16 @@ export function forRun(
 }
 
 /** JSON for the database and for the hash of a request; its members are always in this order. */
-export function encodeAdditions({ files, entry, args, env, limits }: Additions): string {
+export function encodeAdditions({
+  files,
+  entry,
+  args,
+  env,
+  limits,
+  compileLimits,
+  compilerOptions,
+  stderrToStdout,
+}: Additions): string {
   const encoded = files.map(({ name, data }) => [name, data.toString("base64")]);
   return JSON.stringify({
     files: sorted(encoded),
@@ -93,6 +108,10 @@ export function encodeAdditions({ files, entry, args, env, limits }: Additions):
     args,
     env: sorted(Object.entries(env)),
     limits: byField(limits),
+    // Left out if undefined: a program without them has the hash that it had before there were any.
+    compileLimits: compileLimits && byField(compileLimits),
+    compilerOptions,
+    stderrToStdout,
   });
 }
 

@@ -27,3 +27,6 @@ export type Next =
 
 /** Delay of each attempt after the end of the previous one; its length is the maximum number of attempts. */
 export const ATTEMPT_DELAYS_MS = [0, 1_000, 5_000] as const;
+
+/** Of an attempt, from the name resolution to the end of the response. */
+export const ATTEMPT_TIMEOUT_MS = 10_000;

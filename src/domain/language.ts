@@ -39,6 +39,12 @@ export interface Language {
   readonly runs?: "class" | "js" | undefined;
   readonly compile: Command | null;
   readonly execute: Command;
+  /** Options of the compiler that a request may add: regular expressions, of which one must match the whole option. */
+  readonly compilerOptions?: readonly string[] | undefined;
+  /** The numbers by which clients of Judge0 name it (src/http/judge0/). */
+  readonly judge0?: readonly number[] | undefined;
+  /** Absent from the lists of languages: only clients of Judge0 name it. */
+  readonly unlisted?: true | undefined;
   readonly limits: Readonly<Partial<Record<ProfileName, StepOverrides>>>;
   /** The smoke test: a program that prints `stdout` and exits 0. */
   readonly smokeTest: { readonly code: string; readonly stdout: string };

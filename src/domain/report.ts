@@ -11,6 +11,8 @@ export interface StepReport {
   /** Exactly one of the two is a number, unless `failure` is present. */
   readonly exitCode: number | null;
   readonly signal: number | null;
+  /** With live input: the last signal that the client sent to the program. */
+  readonly sentSignal?: number | null;
   /** Recorded by the supervisor before it sends SIGKILL; the first cause wins. */
   readonly killReason: KillReason;
 

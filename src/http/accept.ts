@@ -1,4 +1,5 @@
 import { clientError, type ErrorCode } from "../domain/error.ts";
+import type { Judge0Request } from "../domain/judge0/submission.ts";
 import { NO_METER } from "../domain/meter.ts";
 import {
   type Caller,
@@ -24,10 +25,14 @@ export interface How {
   readonly key?: string | undefined;
   /** The output can be watched while the program runs. */
   readonly live?: boolean;
+  /** Also input can be given to the program while it runs. */
+  readonly takesInput?: boolean;
   /** The submission that it repeats. */
   readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement. */
   readonly judgement?: NewJudgement;
+  /** Of a client of Judge0. */
+  readonly judge0?: Judge0Request;
   /** What the request asked for in place of tests, to recognise a repeated one; undefined for tests. */
   readonly judgedOn?: string | undefined;
   /** The error when the key was revoked after the request began. */
@@ -47,7 +52,16 @@ export async function accept(
   { submit, refusal }: ValidatedRequest,
   caller: Caller,
   { store, maxPending, meter = NO_METER }: Pick<Dependencies, "store" | "maxPending" | "meter">,
-  { key, live = false, originalId, judgement, judgedOn, revoked = "unauthorized" }: How = {},
+  {
+    key,
+    live = false,
+    takesInput = false,
+    originalId,
+    judgement,
+    judge0,
+    judgedOn,
+    revoked = "unauthorized",
+  }: How = {},
 ): Promise<Accepted> {
   if (refusal && key === undefined) throw refusal;
   const result = await store.submissions.enqueue({
@@ -57,8 +71,10 @@ export async function accept(
     maxPending,
     onlyKnown: refusal !== null,
     live,
+    takesInput,
     originalId,
     ...(judgement && { judgement }),
+    ...(judge0 && { judge0 }),
   });
   if (result.kind === "unknown") throw refusal ?? new Error("a new submission was not accepted");
   if (result.kind === "revoked") throw clientError(revoked, []);

@@ -15,11 +15,24 @@ import {
 } from "../domain/additions.ts";
 import { clientError, echo } from "../domain/error.ts";
 import type { Language } from "../domain/language.ts";
-import type { Limits } from "../domain/limits.ts";
+import type { Limits, StepLimits } from "../domain/limits.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 
+/** Characters of one option of a compiler. */
+const MAX_OPTION = 100;
+
 const word = z.string();
+const requestedLimits = z
+  .strictObject(
+    Object.fromEntries(
+      LIMIT_FIELD_NAMES.map((field) => [
+        field,
+        (LIMIT_FIELDS[field].scale === 1 ? z.int() : z.number()).min(LIMIT_FIELDS[field].least).optional(),
+      ]),
+    ) as Record<LimitField, z.ZodOptional<z.ZodNumber>>,
+  )
+  .describe("Lower limits of the run, or, as `compile_limits`, of the compiler: each at most that of the profile");
 /** Text, or bytes in base64. */
 export const content = z.union([z.string(), z.strictObject({ base64: z.string() })]);
 
@@ -40,17 +53,13 @@ export const additionFields = {
     .describe(`Arguments of the program; with \`env\` up to ${MAX_WORDS} of each and ${MAX_WORDS_BYTES} bytes`)
     .optional(),
   env: z.record(z.string(), word).describe("Environment variables of the program").optional(),
-  limits: z
-    .strictObject(
-      Object.fromEntries(
-        LIMIT_FIELD_NAMES.map((field) => [
-          field,
-          (LIMIT_FIELDS[field].scale === 1 ? z.int() : z.number()).min(LIMIT_FIELDS[field].least).optional(),
-        ]),
-      ) as Record<LimitField, z.ZodOptional<z.ZodNumber>>,
-    )
-    .describe("Lower limits of the run, each at most that of the profile")
+  limits: requestedLimits.optional(),
+  compile_limits: requestedLimits.optional(),
+  compiler_options: z
+    .array(word)
+    .describe("Options of the compiler, after its own: those for optimisation, standard, warnings and macros")
     .optional(),
+  stderr_to_stdout: z.boolean().describe("Whether output to stderr becomes part of stdout, in its order").optional(),
 } as const;
 
 type Fields = z.output<z.ZodObject<typeof additionFields>>;
@@ -58,33 +67,41 @@ type Fields = z.output<z.ZodObject<typeof additionFields>>;
 interface Around {
   readonly hasCode: boolean;
   readonly language: Language;
-  /** Of the execute step. */
-  readonly limits: Limits;
+  readonly limits: StepLimits;
 }
 
 /** @returns undefined if the request adds nothing. @throws ClientError for the first fault. */
 export function toAdditions(fields: Fields, around: Around): Additions | undefined {
-  const { files = {}, entry, args = [], env = {}, limits = {} } = fields;
-  if (entry === undefined && [files, args, env, limits].every((part) => Object.keys(part).length === 0))
-    return undefined;
+  const { files = {}, entry, args = [], env = {}, limits = {}, compile_limits: compileLimits = {} } = fields;
+  const { compiler_options: options = [], stderr_to_stdout: stderrToStdout = false } = fields;
+  const parts = [files, args, env, limits, compileLimits, options];
+  if (entry === undefined && !stderrToStdout && parts.every((part) => Object.keys(part).length === 0)) return undefined;
   return {
     files: checkFiles(files, entry, around),
     entry: entry ?? null,
     args: checkWords("args", args, env),
     env,
-    limits: checkLimits(limits, around),
+    limits: checkLimits("limits", limits, around.limits.execute, around.language),
+    ...(Object.keys(compileLimits).length > 0 && {
+      compileLimits: checkLimits("compile_limits", compileLimits, around.limits.compile, around.language),
+    }),
+    ...(options.length > 0 && { compilerOptions: checkOptions(options, around) }),
+    ...(stderrToStdout && { stderrToStdout }),
   };
 }
 
 /** The fields of a request for the same program. */
 export function toFields({ code, stdin, additions }: Program): Record<string, unknown> {
-  const { files = [], entry, ...rest } = additions ?? {};
+  const { files = [], entry, compileLimits, compilerOptions, stderrToStdout, ...rest } = additions ?? {};
   const encoded = files.map(({ name, data }) => [name, { base64: data.toString("base64") }]);
   return {
     ...(entry === null || entry === undefined ? { code_base64: code.toString("base64") } : { entry }),
     stdin_base64: stdin.toString("base64"),
     ...(files.length > 0 && { files: Object.fromEntries(encoded) }),
     ...rest,
+    ...(compileLimits && { compile_limits: compileLimits }),
+    ...(compilerOptions && { compiler_options: compilerOptions }),
+    ...(stderrToStdout && { stderr_to_stdout: true }),
   };
 }
 
@@ -151,13 +168,30 @@ function checkWords(field: string, args: readonly string[], env: Readonly<Record
   return args;
 }
 
-function checkLimits(requested: NonNullable<Fields["limits"]>, { language, limits }: Around): RequestedLimits {
-  for (const [field, value] of Object.entries(requested)) {
-    const most = inField(limits, field as LimitField);
+function checkLimits(
+  field: "limits" | "compile_limits",
+  requested: NonNullable<Fields["limits"]>,
+  limits: Limits | undefined,
+  language: Language,
+): RequestedLimits {
+  if (!limits) throw invalid(field, `${language.name} has no compile step`);
+  for (const [name, value] of Object.entries(requested)) {
+    const most = inField(limits, name as LimitField);
     if (value !== undefined && value > most)
-      throw invalid(`limits.${field}`, `at most ${most} for ${language.name} in this profile`);
+      throw invalid(`${field}.${name}`, `at most ${most} for ${language.name} in this profile`);
   }
   return Object.fromEntries(Object.entries(requested).filter(([, value]) => value !== undefined));
+}
+
+/** An option could name a file, a plugin or a program: only those that the language lists are passed on. */
+function checkOptions(options: readonly string[], { language }: Around): readonly string[] {
+  const { compilerOptions: allowed } = language;
+  if (!allowed) throw invalid("compiler_options", `are not possible for ${language.name}`);
+  if (options.length > MAX_WORDS) throw invalid("compiler_options", `more than ${MAX_WORDS} options`);
+  const known = allowed.map((expression) => new RegExp(`^(?:${expression})$`));
+  const other = options.find((option) => option.length > MAX_OPTION || !known.some((one) => one.test(option)));
+  if (other !== undefined) throw invalid("compiler_options", `${echo(other)} is not allowed for ${language.name}`);
+  return options;
 }
 
 /** Unlike Node, rejects other characters and missing padding. */

@@ -6,6 +6,7 @@ import type { Caller } from "../domain/submission.ts";
 import type { KeyStore } from "../store/access/keys.ts";
 import { KeyedMutex } from "./keyed-mutex.ts";
 import { network } from "./network.ts";
+import { otherApi } from "./other-apis.ts";
 import { MinuteWindow } from "./window.ts";
 
 /** Failed authentications per address and minute. Beyond this, keys from the address are looked up one at a time. */
@@ -47,7 +48,7 @@ export class Failures {
  */
 export async function authenticate(request: FastifyRequest, keys: KeyStore, failures: Failures): Promise<Caller> {
   const from = network(request.ip);
-  const key = request.headers["x-api-key"];
+  const key = keyOf(request);
   if (typeof key === "string" && hasKeyForm(key)) {
     const hash = hashKey(key);
     const suspicious = !failures.isKnown(hash) && failures.window.isFull(from, FAILURES_PER_MINUTE);
@@ -81,8 +82,13 @@ async function ifConnected({ raw }: FastifyRequest, hash: string, keys: KeyStore
 
 /** Whether the key that authenticated the request is still valid, and its account is not suspended. */
 export async function isStillValid(request: FastifyRequest, keys: KeyStore): Promise<boolean> {
-  const found = await keys.findCaller(hashKey(String(request.headers["x-api-key"])));
+  const found = await keys.findCaller(hashKey(String(keyOf(request))));
   return found !== undefined && !found.suspended;
+}
+
+function keyOf({ url, headers }: FastifyRequest): string | string[] | undefined {
+  const api = otherApi(url);
+  return api ? api.keyOf(headers) : headers["x-api-key"];
 }
 
 async function lookUp(hash: string, keys: KeyStore): Promise<Caller | undefined> {

@@ -11,6 +11,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** No key is needed: the page documents the API and is not part of it. */
     open?: boolean;
+    /** A GET that starts a program: it counts against the rate limit like a POST. */
+    submits?: boolean;
   }
 }
 

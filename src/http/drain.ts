@@ -13,17 +13,19 @@ export interface DrainLimits {
 export const DRAIN: DrainLimits = { windowMs: 60_000, leastBytes: 60 * 16_384 };
 
 /**
- * Closes the connection of a client that reads a long response too slowly. @returns a function to call with the size of
- * each piece sent.
+ * Closes the connection of a client that reads a long response too slowly.
+ * @param isWaiting whether the client has had something to read for the whole window; a stream of events is often silent.
+ * @returns a function to call with the size of each piece sent.
  */
 export function endSlowReader(
   response: ServerResponse,
   { windowMs, leastBytes }: DrainLimits,
   ended: () => void,
+  isWaiting: () => boolean = () => true,
 ): (bytes: number) => void {
   let passed = 0;
   const timer = setInterval(() => {
-    if (passed < leastBytes) {
+    if (passed < leastBytes && isWaiting()) {
       ended();
       response.destroy();
     }

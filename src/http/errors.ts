@@ -10,9 +10,10 @@ import { StoreUnavailable } from "../store/engine/errors.ts";
 import { awaitsContinue } from "./continue.ts";
 import { ALWAYS } from "./headers.ts";
 import { linger } from "./linger.ts";
+import { otherApi } from "./other-apis.ts";
 
 /** A restarted database is available again within seconds. */
-const DATABASE_RETRY = { "retry-after": "2" };
+export const DATABASE_RETRY = { "retry-after": "2" };
 
 /** Errors of the framework before a route runs, mapped to the service's errors. */
 const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientError>> = {
@@ -39,12 +40,13 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   meter.count("refusals", { reason: known?.code ?? "internal" });
   if (error instanceof StoreUnavailable) request.log.warn({ err: error }, "database unavailable");
   if (!known) request.log.error({ err: error }, "request failed");
-  const { status, body, headers } = known ?? clientError("internal", []);
+  const sent = known ?? clientError("internal", []);
+  const { status, body, headers } = sent;
   // Framework errors occur before the hook that sets these headers.
   return reply
     .code(status)
     .headers({ ...ALWAYS, "x-request-id": request.id, ...headers, ...(awaitsContinue(request) && CLOSE) })
-    .send(body);
+    .send(otherApi(request.url)?.errorBody?.(sent) ?? body);
 }
 
 function toClientError(error: unknown, request: FastifyRequest): ClientError | undefined {

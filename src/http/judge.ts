@@ -49,7 +49,7 @@ export function judgeRoute(
     const caller = callerOf(request);
     const { accountId } = caller;
     const owner = ownerOf(request);
-    const id = await addJudgement(toBody(request.body), { caller, owner }, dependencies, answers);
+    const id = await addJudgement(toJudgementBody(request.body), { caller, owner }, dependencies, answers);
     request.forgetBody?.();
     const signal = AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), stopping]);
     const ended = await whenJudged(dependencies, id, accountId, signal);
@@ -66,7 +66,7 @@ export function judgeRoute(
 }
 
 /** The body of a judgement. @throws ClientError invalidRequest. */
-function toBody(body: unknown) {
+export function toJudgementBody(body: unknown) {
   const parsed = judgeBody.safeParse(body);
   if (!parsed.success) throw invalidPart(parsed.error.issues[0]);
   const { cases, ...fields } = body as z.output<typeof judgeBody>;

@@ -2,22 +2,21 @@ import type { FastifyInstance } from "fastify";
 import { inField, LIMIT_FIELD_NAMES } from "../domain/additions.ts";
 import type { Command } from "../domain/language.ts";
 import { type Limits, PROFILE_NAMES } from "../domain/limits.ts";
+import { listed } from "../languages/load.ts";
 import type { Dependencies } from "./dependencies.ts";
 
 /** The available languages: their canonical names, and their details. */
 export function languagesRoutes(server: FastifyInstance, { engine, languages }: Dependencies): void {
-  server.get("/api/languages", async () => [...engine.languages()]);
+  server.get("/api/languages", async () => listed(languages, engine.languages()).map(({ name }) => name));
 
   server.get("/api/languages/details", async () =>
-    engine.languages().flatMap((name) => {
-      const language = languages.resolve(name);
-      if (!language) return [];
+    listed(languages, engine.languages()).map((language) => {
       const limits = PROFILE_NAMES.map((profile) => {
         const { compile, execute } = languages.limitsFor(language, profile);
         return [profile, { compile: compile ? fieldsOf(compile) : null, execute: fieldsOf(execute) }];
       });
       return {
-        name,
+        name: language.name,
         label: language.label,
         aliases: language.aliases,
         source: language.source,

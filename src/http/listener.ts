@@ -8,6 +8,7 @@ import { admitPipelined, BurstGuard, limitChunks } from "./burst-guard.ts";
 import type { Clients } from "./connections.ts";
 import { answerConnect, answerExpectation, answerUnknownMethod } from "./errors.ts";
 import { lingerAfter } from "./linger.ts";
+import { isWebSocketRequest } from "./upgrade.ts";
 
 /** Limits on connections; all times in milliseconds. */
 export interface ListenerLimits {
@@ -62,6 +63,7 @@ export function createListener(
     ...LIMITS,
     ...limits,
     requireHostHeader: false,
+    shouldUpgradeCallback: isWebSocketRequest,
   };
   const listener: RequestListener = (request, response) => {
     if (!admitPipelined(request, response, meter)) return;

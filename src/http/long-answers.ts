@@ -27,12 +27,12 @@ export class LongAnswers {
   readonly room = new Room(ANSWERS_BYTES);
   readonly pace: Pace;
   readonly #meter: Meter;
-  readonly #drain: DrainLimits;
+  readonly drain: DrainLimits;
 
   constructor(pace: Pace, meter: Meter, drain: DrainLimits = DRAIN) {
     this.pace = pace;
     this.#meter = meter;
-    this.#drain = drain;
+    this.drain = drain;
   }
 
   /**
@@ -40,11 +40,16 @@ export class LongAnswers {
    * @returns a function that throws the ClientError noRoom.
    */
   admitFor(owner: string, request: FastifyRequest, reply: FastifyReply): Admit {
+    const releases: (() => void)[] = [];
     return async (bytes) => {
       const release = await this.room.take(owner, bytes, disconnected(reply));
       if (!release) throw noRoom(request);
       if (reply.raw.closed) release();
-      else reply.raw.once("close", release);
+      // One listener, as a response can have the outputs of many runs.
+      else if (releases.push(release) === 1)
+        reply.raw.once("close", () => {
+          for (const one of releases) one();
+        });
       await this.pace.turn(owner);
     };
   }
@@ -62,7 +67,7 @@ export class LongAnswers {
     reply: FastifyReply,
     pieces: Iterable<string | Buffer> | AsyncIterable<string | Buffer>,
   ): FastifyReply {
-    const passed = endSlowReader(reply.raw, this.#drain, () =>
+    const passed = endSlowReader(reply.raw, this.drain, () =>
       this.#meter.count("connectionsRefused", { limit: "reading" }),
     );
     return reply.send(Readable.from(this.paced(owner, pieces, passed), { highWaterMark: 1 }));

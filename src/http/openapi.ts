@@ -29,7 +29,8 @@ export function openApi(): OpenApi {
       summary: "Runs untrusted source code and returns a verdict with evidence.",
       description:
         "HTTPS and JSON. Every endpoint needs a key in `X-API-Key`. Every error is JSON with `error`. " +
-        "Unknown paths return 404, other methods of a path 405 with `Allow`. HEAD is GET without the body.",
+        "Unknown paths return 404, other methods of a path 405 with `Allow`. HEAD is GET without the body. " +
+        "`POST /mcp` is not described here: it has the tools of an assistant, by the Model Context Protocol.",
     },
     servers: [{ url: "/" }],
     security: [{ key: [] }],

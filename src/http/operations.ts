@@ -74,6 +74,9 @@ export const DASHBOARD: readonly ErrorCode[] = [
   "playgroundClosed",
 ];
 
+/** Errors of the APIs of other services only, which have their own descriptions (src/http/other-apis.ts). */
+export const OTHER_APIS: readonly ErrorCode[] = ["pistonRequest", "pistonPackages", "upgradeRequired"];
+
 /** Errors of bodies. */
 const BODY: readonly ErrorCode[] = [
   "malformedJson",

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type ClientError, clientError, echo } from "../domain/error.ts";
 import { isProfileName, type ProfileName } from "../domain/limits.ts";
 import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../domain/submission.ts";
+import { listed } from "../languages/load.ts";
 import { additionFields, decodeBase64, leastBytes, toAdditions } from "./additions.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { profile } from "./record-schema.ts";
@@ -76,11 +77,12 @@ export function toSubmitRequest(
   const language = languages.resolve(fields.language);
   const available = engine.languages();
   // Created only when needed: an error captures the stack.
-  const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), available]);
+  const known = () => listed(languages, available).map(({ name }) => name);
+  const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), known()]);
   if (language === undefined) throw unsupported();
   const profile = chooseProfile(fields.profile, caller);
-  const { execute } = languages.limitsFor(language, profile);
-  const additions = toAdditions(fields, { hasCode: code !== undefined, language, limits: execute });
+  const limits = languages.limitsFor(language, profile);
+  const additions = toAdditions(fields, { hasCode: code !== undefined, language, limits });
   const submit = { language: language.name, code: code ?? "", stdin, profile, ...(additions && { additions }) };
   const live = fields.stream === true;
   if (available.includes(language.name)) return { submit, refusal: null, live };
@@ -108,9 +110,9 @@ function checkShape(body: unknown): Fields {
   throw clientError("unknownProfile", [echo(value)]);
 }
 
-/** The error for a fault that the schema found. Its message can repeat long names of the client. */
-export function invalidPart(issue: z.core.$ZodIssue | undefined): ClientError {
-  const where = issue?.path.map(echoPart).join(".") || "the body";
+/** The error for a fault that the schema found. Its message can repeat long names of the client. @param whole what was checked. */
+export function invalidPart(issue: z.core.$ZodIssue | undefined, whole = "the body"): ClientError {
+  const where = issue?.path.map(echoPart).join(".") || whole;
   return clientError("invalidRequest", [where, issue?.message.slice(0, MAX_MESSAGE) ?? "is not valid"]);
 }
 

@@ -18,7 +18,7 @@ import { ownerOf } from "./owner.ts";
 const HEARTBEAT_MS = 15_000;
 
 /** The most output that one look returns: the maximum output of a run. */
-const LOOK_BYTES = 2 * 1_048_576;
+export const LOOK_BYTES = 2 * 1_048_576;
 
 /** Time limit for reading one look: 16 KiB a second. A slower client reconnects by itself. */
 const LOOK_MS = 128_000;
@@ -173,7 +173,7 @@ async function* events(
 }
 
 /** Waits for a change, at most `ms` milliseconds. */
-async function quiet(woken: Promise<void>, ms: number): Promise<void> {
+export async function quiet(woken: Promise<void>, ms: number): Promise<void> {
   const timer = new AbortController();
   const over = sleep(ms, undefined, { signal: timer.signal }).catch(() => {});
   try {

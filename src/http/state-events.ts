@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { jsonPieces } from "../domain/json-pieces.ts";
 import { StoreUnavailable } from "../store/engine/errors.ts";
-import { DRAIN, endSlowReader } from "./drain.ts";
+import { endSlowReader } from "./drain.ts";
 import { disconnected } from "./gone.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { ownerOf } from "./owner.ts";
@@ -42,11 +42,17 @@ export function sendChanges(
   // A buffering proxy would hold the events until the end.
   reply.header("content-type", "text/event-stream; charset=utf-8").header("x-accel-buffering", "no");
   const signal = AbortSignal.any([disconnected(reply), stopping]);
-  const pieces = states(request, followed, signal);
+  /** Since when the client has had something to read; null while there is nothing. */
+  let sendingSince: number | null = null;
+  const pieces = states(request, followed, signal, () => {
+    sendingSince = null;
+  });
   const owner = ownerOf(request);
-  const passed = endSlowReader(reply.raw, DRAIN, () => {});
+  const isWaiting = () => sendingSince !== null && performance.now() - sendingSince >= answers.drain.windowMs;
+  const passed = endSlowReader(reply.raw, answers.drain, () => {}, isWaiting);
   const paced = async function* () {
     for await (const piece of pieces) {
+      sendingSince ??= performance.now();
       yield piece;
       passed(piece.length);
       await answers.pace.turn(owner);
@@ -55,7 +61,13 @@ export function sendChanges(
   return reply.send(Readable.from(paced(), { highWaterMark: 1 }));
 }
 
-async function* states(request: FastifyRequest, followed: Followed, signal: AbortSignal): AsyncGenerator<string> {
+/** @param onSent called when the client has received all so far. */
+async function* states(
+  request: FastifyRequest,
+  followed: Followed,
+  signal: AbortSignal,
+  onSent: () => void,
+): AsyncGenerator<string> {
   let woken = Promise.withResolvers<void>();
   const unsubscribe = followed.subscribe(() => woken.resolve());
   const stop = () => woken.resolve();
@@ -74,11 +86,13 @@ async function* states(request: FastifyRequest, followed: Followed, signal: Abor
         yield* jsonPieces(state.value);
         yield "\n\n";
       }
+      onSent();
       if (state.isLast) return;
       await sleep(LEAST_MS, undefined, { signal }).catch(() => {});
       for (let checks = 1; !signal.aborted && !(await changed(woken.promise)); checks++) {
         if (!(await followed.isAllowed())) return;
         if (checks % CHECKS === 0) yield heartbeat ?? ": alive\n\n";
+        onSent();
       }
     }
   } catch (error) {

@@ -27,6 +27,7 @@ export interface Languages {
 export function loadLanguages(directory: string, packs: readonly string[] = []): Languages {
   const profiles = read(join(directory, PROFILES_FILE), profilesSchema);
   const byName = new Map<string, Language>();
+  const byNumber = new Map<number, Language>();
   const list: Language[] = [];
 
   const files = readdirSync(directory).filter((file) => file.endsWith(".json") && file !== PROFILES_FILE);
@@ -43,6 +44,11 @@ export function loadLanguages(directory: string, packs: readonly string[] = []):
       if (other) fail(path, `the name ${name} is already used by ${other.name}`);
       byName.set(name, language);
     }
+    for (const number of language.judge0 ?? []) {
+      const other = byNumber.get(number);
+      if (other) fail(path, `Judge0's number ${number} is already used by ${other.name}`);
+      byNumber.set(number, language);
+    }
     checkLimits(path, language, profiles);
     list.push(language);
   }
@@ -53,6 +59,11 @@ export function loadLanguages(directory: string, packs: readonly string[] = []):
     list: () => list,
     limitsFor: (language, profile) => limitsOf(language, profile, profiles),
   };
+}
+
+/** Those that lists of languages show, in the order of the names. */
+export function listed(languages: Pick<Languages, "resolve">, names: readonly string[]): Language[] {
+  return names.flatMap((name) => languages.resolve(name) ?? []).filter(({ unlisted }) => !unlisted);
 }
 
 function checkLimits(path: string, language: Language, profiles: Profiles): void {

@@ -61,6 +61,15 @@ const command = z.strictObject({
   park: z.array(argument).optional(),
 });
 
+function isExpression(text: string): boolean {
+  try {
+    new RegExp(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const packageName = z.string().regex(/^[a-z0-9][a-z0-9+.-]+$/, "a package must be the name of a Debian package");
 
 const language = {
@@ -75,7 +84,9 @@ const language = {
   runs: z.enum(["class", "js"]).optional(),
   compile: command.nullable(),
   execute: command,
+  compilerOptions: z.array(z.string().refine(isExpression, "must be a regular expression")).optional(),
   judge0: z.array(z.int().positive()).optional(),
+  unlisted: z.literal(true).optional(),
   limits: z.strictObject({ judge: stepOverrides.exactOptional(), agent: stepOverrides.exactOptional() }).default({}),
   smokeTest: z.strictObject({ code: z.string().min(1), stdout: z.string().min(1) }),
 };

@@ -40,18 +40,20 @@ export class PackageError extends OperatorError {
 export class Collected {
   readonly files = new Map<string, LazyFile>();
   readonly #directories = new Set<string>();
+  readonly mostFiles: number;
   readonly #mostBytes: number;
   #bytes = 0;
 
-  constructor(mostBytes = MAX_PACKAGE_BYTES) {
+  constructor(mostBytes = MAX_PACKAGE_BYTES, mostFiles = MAX_PACKAGE_FILES) {
     this.#mostBytes = mostBytes;
+    this.mostFiles = mostFiles;
   }
 
   /** @throws PackageError beyond the bounds, and for a second file with one path. */
   add(path: string, file: LazyFile): void {
     this.#bytes += file.size;
-    if (this.#bytes > this.#mostBytes || this.files.size === MAX_PACKAGE_FILES)
-      throw new PackageError(path, `a package has at most ${MAX_PACKAGE_FILES} files and ${this.#mostBytes} bytes`);
+    if (this.#bytes > this.#mostBytes || this.files.size === this.mostFiles)
+      throw new PackageError(path, `a package has at most ${this.mostFiles} files and ${this.#mostBytes} bytes`);
     if (this.files.has(path)) throw new PackageError(path, "is there twice");
     const above = [...path.matchAll(/\//g)].map(({ index }) => path.slice(0, index));
     if (this.#directories.has(path) || above.some((one) => this.files.has(one)))

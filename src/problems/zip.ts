@@ -2,16 +2,7 @@ import { readSync } from "node:fs";
 import { crc32, inflateRawSync } from "node:zlib";
 import { type Entry, fromBuffer, fromFd, type ZipFile } from "yauzl";
 import { z } from "zod";
-import {
-  Collected,
-  checkPath,
-  isIgnored,
-  LazyFiles,
-  MAX_PACKAGE_FILES,
-  PackageError,
-  type PackageFiles,
-  sizeOf,
-} from "./files.ts";
+import { Collected, checkPath, isIgnored, LazyFiles, PackageError, type PackageFiles, sizeOf } from "./files.ts";
 import { readYaml } from "./yaml.ts";
 
 /** The type of a file in the upper half of its attributes; 0 where the archiver has none. */
@@ -39,6 +30,16 @@ export async function packageFromZip(archive: Archive, mostBytes?: number): Prom
   return await withArchive(new LazyFiles(files, directory), mostBytes);
 }
 
+/** All files of an archive in memory, as they are. @throws PackageError beyond the bounds, and for a path that is not plain. */
+export async function filesFromZip(
+  archive: Buffer,
+  { files: most, bytes }: { readonly files: number; readonly bytes: number },
+): Promise<ReadonlyMap<string, Buffer>> {
+  const collected = new Collected(bytes, most);
+  await collect(archive, "archive", "", collected, false);
+  return new Map([...collected.files].map(([path, { read }]) => [path, read()]));
+}
+
 /** The files of a package, with those of the archive that init.yml names in a directory of its name. @throws PackageError */
 export async function withArchive(files: PackageFiles, mostBytes?: number): Promise<PackageFiles> {
   if (files.has("problem.yaml")) return files;
@@ -56,7 +57,13 @@ export async function withArchive(files: PackageFiles, mostBytes?: number): Prom
 }
 
 /** Adds the files of an archive, with a directory before their paths. @param name of the archive, for faults. */
-async function collect(archive: Archive, name: string, directory: string, collected: Collected): Promise<void> {
+async function collect(
+  archive: Archive,
+  name: string,
+  directory: string,
+  collected: Collected,
+  ignores = true,
+): Promise<void> {
   const broken = (error: Error) => new PackageError(name, `is not a valid ZIP file: ${error.message}`);
   const zip = await new Promise<ZipFile>((resolve, reject) => {
     const options = { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true } as const;
@@ -64,12 +71,12 @@ async function collect(archive: Archive, name: string, directory: string, collec
     if (Buffer.isBuffer(archive)) fromBuffer(archive, options, opened);
     else fromFd(archive.fd, options, opened);
   });
-  if (zip.entryCount > MAX_PACKAGE_FILES)
-    throw new PackageError(name, `a package has at most ${MAX_PACKAGE_FILES} files`);
+  if (zip.entryCount > collected.mostFiles)
+    throw new PackageError(name, `a package has at most ${collected.mostFiles} files`);
   for await (const entry of entriesOf(zip, broken)) {
     const path = `${directory}${entry.fileName}`;
     checkPath(path.replace(/\/$/, ""));
-    if (isIgnored(entry.fileName)) continue;
+    if (ignores && isIgnored(entry.fileName)) continue;
     if (!PLAIN.includes((entry.externalFileAttributes >>> 16) & TYPE))
       throw new PackageError(path, "is neither a file nor a directory");
     if (path.endsWith("/")) continue;

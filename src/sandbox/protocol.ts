@@ -18,6 +18,8 @@ export const FRAMES = {
   PARK: 10,
   PARKED: 11,
   PEER: 12,
+  INPUT: 13,
+  SIGNAL: 14,
 } as const;
 // end
 export type FrameName = keyof typeof FRAMES;
@@ -69,6 +71,7 @@ export const KEYS = {
   KEEP_FILES: int(29, "STEP"),
   PARK_ARG: bytes(27, "STEP", "many"),
   SAMPLE_MS: int(28, "STEP"),
+  LIVE_STDIN: int(30, "STEP"),
   PROTOCOL: int(40, "HELLO"),
   BUILD: bytes(41, "HELLO"),
   SLOT: int(42, "HELLO"),
@@ -142,6 +145,7 @@ export const KEYS = {
   STEP_NAME: bytes(150, "FAILED"),
   STEP_OBJECT: bytes(151, "FAILED"),
   STEP_ERRNO: int(152, "FAILED"),
+  SENT_SIGNAL: int(109, "ENDED", "optional"),
 } as const satisfies Record<string, Key>;
 // end
 

@@ -50,6 +50,7 @@ export function decodeReport(
     ...(samples.length > 0 ? { samples } : {}),
     exitCode: ended.optionalInt("EXIT_CODE"),
     signal: ended.optionalInt("SIGNAL"),
+    sentSignal: ended.optionalInt("SENT_SIGNAL"),
     killReason: oneOf<KillReason>(ended, "KILL_REASON", ["none", "wall", "cpu", "oom", "client"]),
     wallNs: elapsedNs - (ended.optionalInt("WAITED_NS") ?? 0),
     elapsedNs,

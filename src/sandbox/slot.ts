@@ -1,23 +1,11 @@
 import { connect, type Socket } from "node:net";
-import { OperatorError } from "../domain/operator-error.ts";
 import type { StepReport, WorkFile } from "../domain/report.ts";
-import { ourBuild } from "./build.ts";
 import { Captured } from "./captured.ts";
 import { KeptPlaces } from "./kept-places.ts";
-import { PROTOCOL_VERSION } from "./protocol.ts";
-import { decodeEnd, decodeFile, decodeHello, decodeReport, type Hello, type ProgramEnd } from "./report.ts";
-import { encodePark, encodePeer, fitsStep, kernelBytes, type Step } from "./step.ts";
+import { greet, refusal, SandboxError, StepSizeError } from "./refusal.ts";
+import { decodeEnd, decodeFile, decodeReport, type Hello, type ProgramEnd } from "./report.ts";
+import { encodeInput, encodePark, encodePeer, encodeSignal, fitsStep, kernelBytes, type Step } from "./step.ts";
 import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
-
-/** The launcher or a slot is lost, refused the request or could not create a box: a platform failure. */
-export class SandboxError extends OperatorError {
-  override readonly name: string = "SandboxError";
-}
-
-/** A step that the launcher would refuse for its size. The slot is not lost. */
-export class StepSizeError extends SandboxError {
-  override readonly name = "StepSizeError";
-}
 
 const [OPEN_MS, PARK_MS] = [30_000, 30_000];
 
@@ -59,6 +47,8 @@ interface Running {
   readonly reports: StepReport[];
   /** Whether no step follows. */
   readonly last: boolean;
+  /** Whether it takes input while it runs. */
+  readonly live: boolean;
   readonly onOutput: OnOutput;
   readonly startedMs: number;
   readonly resolve: (reports: readonly StepReport[]) => void;
@@ -158,9 +148,40 @@ export class Slot {
         ended: null,
       }));
       const last = steps.every(({ more }) => !more);
-      this.#running = { answers, reports: [], last, onOutput, startedMs: performance.now(), resolve, reject, timer };
+      const live = steps.some((step) => step.live);
+      this.#running = {
+        answers,
+        reports: [],
+        last,
+        live,
+        onOutput,
+        startedMs: performance.now(),
+        resolve,
+        reject,
+        timer,
+      };
       this.#write(frames);
     });
+  }
+
+  /**
+   * Passes input to the program of a running step with `live` input, in order. An empty buffer ends the input. After the end of
+   * the program it has no effect. @returns a promise that resolves when the launcher has taken it, which waits for the program.
+   */
+  input(bytes: Buffer): Promise<void> {
+    return this.#pass(encodeInput(bytes));
+  }
+
+  /** Sends HUP, INT, QUIT, KILL, USR1, USR2 or TERM to the main program of a running step with `live` input. */
+  signal(number: number): Promise<void> {
+    return this.#pass([encodeSignal(number)]);
+  }
+
+  #pass(frames: readonly Buffer[]): Promise<void> {
+    const running = this.#running;
+    if (!running?.live || running.answers[0]?.ended) return Promise.resolve();
+    // Also after an error: the run then ends with it.
+    return new Promise((resolve) => this.#socket.write(Buffer.concat(frames), () => resolve()));
   }
 
   /**
@@ -271,30 +292,4 @@ export class Slot {
     this.#parking = null;
     this.#onLost();
   }
-}
-
-function greet(frame: Frame): Hello {
-  if (frame.name !== "HELLO") throw refusal(frame);
-  const entries = new Entries(frame);
-  if (entries.int("PROTOCOL") !== PROTOCOL_VERSION) {
-    throw new ProtocolError(`the launcher uses protocol ${entries.int("PROTOCOL")}, not ${PROTOCOL_VERSION}`);
-  }
-  const hello = decodeHello(entries);
-  if (hello.build !== ourBuild()) {
-    throw new ProtocolError(`the launcher has another build (${hello.build}) than this service (${ourBuild()})`);
-  }
-  return hello;
-}
-
-function refusal(frame: Frame): Error {
-  if (frame.name === "FAILED") {
-    const entries = new Entries(frame);
-    const what = `${entries.text("STEP_NAME")} ${entries.text("STEP_OBJECT")}`;
-    return new SandboxError(`no box: ${what} (errno ${entries.int("STEP_ERRNO")})`);
-  }
-  if (frame.name === "REFUSED") {
-    const entries = new Entries(frame);
-    return new SandboxError(`the launcher refused the request: ${entries.text("OBJECT")} ${entries.text("REASON")}`);
-  }
-  return new ProtocolError(`unexpected ${frame.name}`);
 }

@@ -3,7 +3,7 @@ import type { Command } from "../domain/language.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { WorkFile } from "../domain/report.ts";
 import { UNLIMITED } from "./protocol.ts";
-import { FrameWriter } from "./wire.ts";
+import { encodeRaw, FrameWriter } from "./wire.ts";
 
 /** One step of a submission: its command, input and limits. */
 export interface Step {
@@ -13,6 +13,8 @@ export interface Step {
   /** Whether later steps will probably have the same files: the same list of them is sent to a slot once. */
   readonly repeats?: boolean;
   readonly stdin: Buffer;
+  /** Whether input comes while it runs (Slot.input); `stdin` is then empty. */
+  readonly live?: boolean;
   readonly limits: Limits;
   /** `keep`: the work directory of the previous step. */
   readonly work: "fresh" | "keep";
@@ -63,6 +65,23 @@ export function kernelBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): numbe
 export const MAX_STEP_FILES = 64;
 export const MAX_STEP_BYTES = 9 * 1_048_576 - 131_072;
 
+/** The largest body of an INPUT frame. */
+const INPUT_BYTES = 65_536;
+
+/** Input for a running step. An empty piece ends it. */
+export function encodeInput(bytes: Buffer): Buffer[] {
+  const frames: Buffer[] = [];
+  for (let at = 0; at < bytes.length || at === 0; at += INPUT_BYTES) {
+    frames.push(encodeRaw("INPUT", bytes.subarray(at, at + INPUT_BYTES)));
+  }
+  return frames;
+}
+
+/** A signal to the main program of a running step. */
+export function encodeSignal(signal: number): Buffer {
+  return encodeRaw("SIGNAL", Buffer.of(signal));
+}
+
 /** Whether the launcher accepts these files with this input. */
 export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">): boolean {
   const bytes = files.reduce((sum, { name, data }) => sum + name.length + data.length, stdin.length);
@@ -100,7 +119,7 @@ export function encodePark(step: Step): Buffer[] {
 }
 
 function encoded(frame: FrameWriter, step: Step, { place = 0, sampleMs = SAMPLE_MS } = {}): Buffer[] {
-  const { command, files, stdin, limits, work, more, collect } = step;
+  const { command, files, stdin, live, limits, work, more, collect } = step;
   for (const arg of command.command) frame.bytes("ARG", arg);
   for (const [name, value] of Object.entries(command.env)) frame.bytes("ENV", `${name}=${value}`);
   for (const { name, data } of files) frame.bytes("FILE_NAME", name).bytes("FILE_DATA", data);
@@ -129,5 +148,6 @@ function encoded(frame: FrameWriter, step: Step, { place = 0, sampleMs = SAMPLE_
     .int("COLLECT", collect ? COLLECT[collect] : 0)
     .int("KEEP_FILES", place)
     .int("SAMPLE_MS", sampleMs)
+    .int("LIVE_STDIN", live ? 1 : 0)
     .pieces();
 }

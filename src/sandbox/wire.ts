@@ -61,6 +61,14 @@ export class FrameWriter {
   }
 }
 
+/** A frame whose body is not made of entries. */
+export function encodeRaw(frame: FrameName, body: Buffer): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt32LE(body.length, 0);
+  header[4] = FRAMES[frame];
+  return Buffer.concat([header, body]);
+}
+
 export interface Frame {
   readonly name: FrameName;
   readonly body: Buffer;

@@ -13,6 +13,7 @@ const PARTS: { readonly [Part in keyof Store]?: Operation } = {
   retention: "retention",
   history: "history",
   live: "live",
+  liveInput: "live",
 };
 type MethodName = { [Part in keyof Store & string]: `${Part}.${keyof Store[Part] & string}` }[keyof Store & string];
 const METHODS: Readonly<Record<string, Operation>> = {

@@ -18,8 +18,10 @@ import { Transactions } from "./engine/transactions.ts";
 import { historyStore } from "./history/history.ts";
 import { judgedStore } from "./history/judged.ts";
 import { liveStore } from "./history/live.ts";
+import { liveInputStore } from "./history/live-input.ts";
 import { recordStore } from "./history/records.ts";
 import { instrumented } from "./instrumented.ts";
+import { judge0Store } from "./judge0/judge0.ts";
 import { judgementStore } from "./judgements/judgements.ts";
 import { invitationStore } from "./people/invitations.ts";
 import { peopleStore } from "./people/people.ts";
@@ -118,9 +120,11 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
     workers: workerStore(engine, transactions, wakeups, now),
     retention: retentionStore(engine, transactions, now),
     records: recordStore(engine),
+    judge0: judge0Store(engine),
     judged: judgedStore(engine),
     history: historyStore(engine, transactions, now),
     live: liveStore(engine, transactions, wakeups),
+    liveInput: liveInputStore(engine, transactions, wakeups),
     judgements: judgementStore(engine, transactions, wakeups, now),
     problems: problemStore(engine, transactions, now),
     manyProcesses: notify !== null,

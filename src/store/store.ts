@@ -11,7 +11,9 @@ import type { SendStore } from "./deliveries/sends.ts";
 import type { HistoryStore } from "./history/history.ts";
 import type { JudgedStore } from "./history/judged.ts";
 import type { LiveStore } from "./history/live.ts";
+import type { LiveInputStore } from "./history/live-input.ts";
 import type { RecordStore } from "./history/records.ts";
+import type { Judge0Store } from "./judge0/judge0.ts";
 import type { JudgementStore } from "./judgements/judgements.ts";
 import type { InvitationStore } from "./people/invitations.ts";
 import type { PeopleStore } from "./people/people.ts";
@@ -56,7 +58,9 @@ export interface Store {
   readonly judged: JudgedStore;
   readonly history: HistoryStore;
   readonly live: LiveStore;
+  readonly liveInput: LiveInputStore;
   readonly judgements: JudgementStore;
+  readonly judge0: Judge0Store;
   readonly problems: ProblemStore;
 
   /** Whether services and workers in other processes, possibly on other machines, can use the same database. */

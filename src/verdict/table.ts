@@ -110,9 +110,10 @@ export const TABLE: readonly Row[] = [
     verdict: "SIG",
     cause: "fatal_signal",
     actor: "runtime",
-    why: "Any other signal, including its own SIGKILL or SIGXFSZ: no counter of the platform changed, so the program caused it.",
+    why: "Any other signal, including its own SIGKILL or SIGXFSZ: no counter of the platform changed, so the program caused it, or the client that talks with it sent the signal.",
     when: (report) => report.signal !== null,
-    message: (report) => `killed by signal ${signalName(report.signal ?? 0)}`,
+    message: ({ signal, sentSignal }) =>
+      `killed by signal ${signalName(signal ?? 0)}${signal === sentSignal ? ", which the client sent" : ""}`,
   },
   {
     verdict: "RE",

@@ -1,4 +1,5 @@
 import { jsonPieces } from "../domain/json-pieces.ts";
+import { DEFAULT_FIELDS, judge0Answer } from "../domain/judge0/fields.ts";
 import { toJudgementRecord } from "../domain/judgement-record.ts";
 import { Pace } from "../domain/pace.ts";
 import { toLongRecord } from "../domain/record.ts";
@@ -37,8 +38,12 @@ export function beginOf(message: Message, most: number): { readonly begin: Buffe
   return { begin: Buffer.concat(pieces).subarray(0, most), isCut: length > most };
 }
 
-/** The record of a submission; for a judgement, an event with its record. */
+/** As Judge0 sends it. */
+const CALLBACK = { fields: DEFAULT_FIELDS, base64: true, languageName: String };
+
+/** The record of a submission, or the answer to its Judge0 client; for a judgement, an event with its record. */
 function toJson(message: Exclude<Message, { body: Buffer }>): unknown {
+  if ("judge0" in message) return judge0Answer(message.judge0, CALLBACK);
   if ("submission" in message) return toLongRecord(message.submission);
   const { judgement } = message;
   const timestamp = new Date(judgement.completedAtMs ?? 0).toISOString();

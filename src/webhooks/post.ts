@@ -20,6 +20,7 @@ const MAX_RECEIVED_BYTES = 262_144;
 const CHECK_MS = 50;
 
 export interface Post {
+  readonly method: "POST" | "PUT";
   readonly target: Target;
   /** All headers except `host` and `connection`. */
   readonly headers: Readonly<Record<string, string>>;
@@ -43,11 +44,11 @@ export interface Answer {
 }
 
 /**
- * Sends one POST on a new connection to the checked addresses. It does not follow redirects, keep
+ * Sends one request on a new connection to the checked addresses. It does not follow redirects, keep
  * cookies, use a proxy of the environment or reuse connections.
  * @throws BlockedError, the error of the connection, or the reason of the signal.
  */
-export async function post({ target, headers, body }: Post, options: PostOptions): Promise<Answer> {
+export async function post({ method, target, headers, body }: Post, options: PostOptions): Promise<Answer> {
   const { signal } = options;
   const addresses = await orAborted(() => permittedAddresses(target, options.resolve, signal), signal);
   const client = new Client(target.url.origin, {
@@ -60,7 +61,7 @@ export async function post({ target, headers, body }: Post, options: PostOptions
     const path = `${target.url.pathname}${target.url.search}`;
     const request = () =>
       client.request({
-        method: "POST",
+        method,
         path,
         headers,
         // In pieces, because TLS encrypts each write at once: a receiver that does not read would cause a second copy of the body.

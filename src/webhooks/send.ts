@@ -1,5 +1,5 @@
 import type { SecureContext } from "node:tls";
-import type { Attempt, Headers } from "../domain/delivery.ts";
+import { ATTEMPT_TIMEOUT_MS, type Attempt, type Headers } from "../domain/delivery.ts";
 import type { Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
 import type { DeliveryClaim } from "../store/deliveries/types.ts";
@@ -8,9 +8,6 @@ import { type Answer, post } from "./post.ts";
 import { type Resolve, resolvePublic } from "./resolve.ts";
 import { sign } from "./sign.ts";
 import { BlockedError, parseTarget } from "./target.ts";
-
-/** From the name resolution to the end of the response. */
-const TIMEOUT_MS = 10_000;
 
 export interface SendOptions {
   readonly sealer: Sealer;
@@ -35,8 +32,8 @@ export interface Sent {
  * @throws only the reason of `stop`; all other errors are in the result.
  */
 export async function send(claim: DeliveryClaim, body: Body, options: SendOptions, stop: AbortSignal): Promise<Sent> {
-  const { now = Date.now, timeoutMs = TIMEOUT_MS, resolve = resolvePublic } = options;
-  const { endpoint, messageId, accountId: owner } = claim;
+  const { now = Date.now, timeoutMs = ATTEMPT_TIMEOUT_MS, resolve = resolvePublic } = options;
+  const { endpoint, callbackUrl, messageId, accountId: owner } = claim;
   const atMs = now();
   const began = performance.now();
   let sentHeaders: Headers | null = null;
@@ -47,7 +44,7 @@ export async function send(claim: DeliveryClaim, body: Body, options: SendOption
   const time = new AbortController();
   const timer = setTimeout(() => time.abort(new Error(`no response within ${timeoutMs / 1000} s`)), timeoutMs);
   try {
-    const target = parseTarget(endpoint.url, options.allowed);
+    const target = parseTarget(callbackUrl ?? endpoint.url, options.allowed);
     const signed = await signatureOf(claim, { id: messageId, atMs, body, owner }, options.sealer);
     const length = body.reduce((sum, piece) => sum + piece.length, 0).toString();
     const headers = {
@@ -58,7 +55,8 @@ export async function send(claim: DeliveryClaim, body: Body, options: SendOption
     };
     sentHeaders = [["host", target.url.host], ...Object.entries(headers)];
     const signal = AbortSignal.any([time.signal, stop]);
-    const answer = await post({ target, headers, body }, { trust: options.trust, resolve, signal });
+    const method = callbackUrl === null ? "POST" : "PUT";
+    const answer = await post({ method, target, headers, body }, { trust: options.trust, resolve, signal });
     return sent(endingOf(answer.status), seenIn(answer));
   } catch (error) {
     if (stop.aborted) throw stop.reason;

@@ -34,25 +34,31 @@ function withEntry(command: Command, { source, runs }: Language, entry: string):
   return { ...command, command: command.command.map(other) };
 }
 
+/** A program that executes its arguments in its place. */
+const STDERR_TO_STDOUT = ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh"];
+
 /** Whether the steps differ from those of other programs of the language, so that no runtime waits for them. */
 export function isOwnStep(additions: Additions | undefined): boolean {
   if (!additions) return false;
-  const { entry, args, env, limits } = additions;
-  return entry !== null || [args, env, limits].some((part) => Object.keys(part).length > 0);
+  const { entry, stderrToStdout = false, args, env, limits, compileLimits = {}, compilerOptions = [] } = additions;
+  const parts = [args, env, limits, compileLimits, compilerOptions];
+  return entry !== null || stderrToStdout || parts.some((part) => Object.keys(part).length > 0);
 }
 
 /** The language with the commands for these additions. */
-function withAdditions(language: Language, { files, entry, args, env }: Additions): Language {
+function withAdditions(language: Language, additions: Additions): Language {
+  const { files, entry, args, env, compilerOptions = [], stderrToStdout = false } = additions;
   const { compile, source, sources = [] } = language;
   const main = entry ?? source;
   const names = files.map(({ name }) => name);
   const more = names.filter((name) => name !== main && sources.some((suffix) => name.endsWith(suffix)));
   const compiled = compile && withEntry(compile, language, main);
   const executed = withEntry(language.execute, language, main);
+  const command = [...(stderrToStdout ? STDERR_TO_STDOUT : []), ...executed.command, ...args];
   return {
     ...language,
-    compile: compiled && { ...compiled, command: [...compiled.command, ...more] },
-    execute: { ...executed, command: [...executed.command, ...args], env: { ...executed.env, ...env } },
+    compile: compiled && { ...compiled, command: [...compiled.command, ...more, ...compilerOptions] },
+    execute: { ...executed, command, env: { ...executed.env, ...env } },
   };
 }
 
@@ -70,7 +76,7 @@ export function plan(language: Language, limits: StepLimits, { code, stdin, addi
       command: compile,
       files,
       stdin: NOTHING,
-      limits: limits.compile,
+      limits: additions?.compileLimits ? lowered(limits.compile, additions.compileLimits) : limits.compile,
       work: "fresh",
       more: true,
       collect: "work",

@@ -16,6 +16,7 @@ import { Artifacts, artifactKey } from "./artifacts.ts";
 import type { ActiveRun } from "./leases.ts";
 import { countLeftovers } from "./leftovers.ts";
 import { LiveOutput } from "./live.ts";
+import { runWithInput } from "./live-input.ts";
 import { kindOf } from "./parking.ts";
 import { isOwnStep, type Plan, plan } from "./plan.ts";
 import { type Execute, type Kept, run } from "./run.ts";
@@ -40,6 +41,9 @@ export type Result = Tested;
 
 const STORE_RETRY_MS = 250;
 
+/** Interval of live output of a run with live input: its client waits for the answer. */
+const TALK_MS = 20;
+
 /** Runs claimed submissions and stores their outcomes. */
 export class Runner {
   readonly #options: RunnerOptions;
@@ -53,13 +57,14 @@ export class Runner {
   }
 
   /** The kind of runtimes that would serve the claim. */
-  kindOf({ submission, program, test }: Claim): string {
+  kindOf({ submission, program, takesInput, test }: Claim): string {
     const { languages } = this.#options;
     const language = languages.resolve(submission.language);
     if (!language) return submission.language;
     const { compile } = plan(language, languages.limitsFor(language, submission.profile), program);
     const kept = compile !== undefined && this.#artifacts.has(artifactKey(submission, compile));
-    const own = isOwnStep(program.additions) || (test?.checker.type === "program" && test.checker.interactive);
+    const own =
+      takesInput || isOwnStep(program.additions) || (test?.checker.type === "program" && test.checker.interactive);
     return `${kindOf(language.name, submission.profile, kept)}${own ? " own" : ""}`;
   }
 
@@ -174,9 +179,15 @@ export class Runner {
   async #steps(claim: Claim, slot: Slot, steps: Plan, interact?: Execute): Promise<StepReports> {
     const kept = this.#keptFor(claim.submission);
     if (!claim.live) return await run(slot, steps, { kept, interact });
-    const live = new LiveOutput(this.#options.store, claim, this.#options.log);
+    const { store, log } = this.#options;
+    const live = new LiveOutput(store, claim, log, claim.takesInput ? TALK_MS : undefined);
+    const talk: Execute = (step, onOutput) => runWithInput({ slot, store, claim, log }, step, onOutput);
     try {
-      return await run(slot, steps, { kept, interact, onOutput: (stream, bytes) => live.push(stream, bytes) });
+      return await run(slot, steps, {
+        kept,
+        interact: claim.takesInput ? talk : interact,
+        onOutput: (stream, bytes) => live.push(stream, bytes),
+      });
     } finally {
       await live.stop();
     }

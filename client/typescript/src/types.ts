@@ -233,6 +233,15 @@ export interface JudgeRequest {
     [k: string]: string;
   };
   limits?: RunLimits;
+  compile_limits?: RunLimits;
+  /**
+   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   */
+  compiler_options?: string[];
+  /**
+   * Whether output to stderr becomes part of stdout, in its order
+   */
+  stderr_to_stdout?: boolean;
   /**
    * @minItems 1
    * @maxItems 50
@@ -345,6 +354,15 @@ export interface JudgementRequest {
     [k: string]: string;
   };
   limits?: RunLimits;
+  compile_limits?: RunLimits;
+  /**
+   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   */
+  compiler_options?: string[];
+  /**
+   * Whether output to stderr becomes part of stdout, in its order
+   */
+  stderr_to_stdout?: boolean;
   /**
    * Required without `problem`
    *
@@ -776,7 +794,7 @@ export interface Run {
 }
 
 /**
- * Lower limits of the run, each at most that of the profile
+ * Lower limits of the run, or, as `compile_limits`, of the compiler: each at most that of the profile
  */
 export interface RunLimits {
   wall_time_secs?: number;
@@ -933,6 +951,15 @@ export interface SubmitRequest {
     [k: string]: string;
   };
   limits?: RunLimits;
+  compile_limits?: RunLimits;
+  /**
+   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   */
+  compiler_options?: string[];
+  /**
+   * Whether output to stderr becomes part of stdout, in its order
+   */
+  stderr_to_stdout?: boolean;
 }
 
 export interface Teardown {

@@ -22,7 +22,7 @@ interface Row {
 export function AuditPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const parts = useParts(["/audit", search], (before) => part.audit(search, before));
+  const parts = useParts(["/audit", search], (before) => part.audit(search, before), ["settings"]);
   const isFiltered = Object.values(search).some(Boolean);
   return (
     <Page

@@ -37,7 +37,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
   const wrapping = useRef(new Compartment());
   const numbers = useRef(new Compartment());
   const { onLine, onFollow } = props;
-  const choose = useEffectEvent((line: number) => onLine?.(line));
+  const choose = useEffectEvent((line: number, file?: string) => onLine?.(line, file));
   const followed = useEffectEvent((isAtEnd: boolean) => onFollow?.(isAtEnd));
   const isFollowing = useEffectEvent(() => follow === true);
   const now = useMemo(() => {
@@ -65,7 +65,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
             const link = event.target instanceof Element ? event.target.closest("a[data-line]") : null;
             if (!(link instanceof HTMLElement)) return false;
             event.preventDefault();
-            choose(Number(link.dataset.line));
+            choose(Number(link.dataset.line), link.dataset.file);
             return true;
           },
           scroll: (_, { scrollDOM, state: { doc } }) => {
@@ -100,10 +100,10 @@ export default function CodeMirrorViewer(props: ViewerProps) {
       changes: { from, to: before.length, insert: next.slice(from) },
       effects: show.of({
         ...marks,
-        links: (links ?? []).map(({ from, to, line }) => ({
+        links: (links ?? []).map(({ from, to, ...place }) => ({
           from: shownPosition(lines, from),
           to: shownPosition(lines, to),
-          line,
+          ...place,
         })),
         marked: (marked ?? []).map((line) => shownLine(lines, line)),
         chosen: chosen ? shownLine(lines, chosen.line) : null,

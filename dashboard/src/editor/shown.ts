@@ -22,6 +22,8 @@ export interface Link {
   readonly from: number;
   readonly to: number;
   readonly line: number;
+  /** Which text; absent: the source. */
+  readonly file?: string | undefined;
 }
 
 export const NOTHING: Shown = { starts: [], styles: [], names: [], codes: [], links: [], marked: [], chosen: null };
@@ -80,9 +82,10 @@ export const MARKS = EditorView.decorations.compute([shown, "doc"], (state) => {
       ),
       ...links
         .filter(({ to }) => to <= state.doc.length)
-        .map(({ from, to, line }) =>
-          Decoration.mark({ tagName: "a", attributes: { href: "#source", "data-line": String(line) } }).range(from, to),
-        ),
+        .map(({ from, to, line, file }) => {
+          const place = { "data-line": String(line), ...(file !== undefined && { "data-file": file }) };
+          return Decoration.mark({ tagName: "a", attributes: { href: "#source", ...place } }).range(from, to);
+        }),
     ],
     true,
   );

@@ -21,7 +21,7 @@ interface Common {
   readonly marked?: readonly number[];
   /** A new object scrolls again. */
   readonly chosen?: Chosen | null;
-  readonly onLine?: (line: number) => void;
+  readonly onLine?: (line: number, file?: string) => void;
 }
 
 export interface ViewerProps extends Common {

@@ -23,7 +23,7 @@ export const ORIGIN: readonly ListColumn<JudgementRow>[] = [
   { head: "Project", cell: ({ project }) => project?.name ?? "none" },
   { head: "Key", cell: ({ key }) => key.name },
   { head: "Took", number: true, cell: (row) => took(row) },
-  { head: "Submitted", cell: ({ createdAt }) => <Timestamp at={createdAt} />, sortBy: "order" },
+  { head: "Submitted", cell: ({ createdAt }) => <Timestamp at={createdAt} />, isOrder: true },
 ];
 
 /** @param limit rows of a page. */

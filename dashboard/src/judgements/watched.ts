@@ -3,9 +3,6 @@ import { useEffect, useState } from "react";
 import type { JudgementDetail, JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
 import { API, asking } from "../api.ts";
 
-/** Polling interval without a live stream. */
-const POLL_MS = 2_000;
-
 /** A judgement, updated until it has ended. */
 export function useJudgement(id: string) {
   const queries = useQueryClient();
@@ -14,7 +11,7 @@ export function useJudgement(id: string) {
     ...asking.judgement(id),
     // Nothing changes after the end.
     staleTime: ({ state: { data } }) => (data && !isOpen(data) ? Number.POSITIVE_INFINITY : 0),
-    refetchInterval: ({ state: { data } }) => (data && isOpen(data) && !streaming ? POLL_MS : false),
+    meta: { topics: streaming ? [] : ["runs"] },
   });
   const open = query.data !== undefined && isOpen(query.data);
   useEffect(() => {

@@ -17,11 +17,10 @@ import { TONES } from "./keys.tsx";
 import { Meter } from "./meter.tsx";
 
 const route = getRouteApi("/inside/keys/$id");
-const USAGE_MS = 5_000;
 
 export function KeyPage() {
   const { id } = route.useParams();
-  const query = useQuery({ ...asking.key(id), refetchInterval: USAGE_MS });
+  const query = useQuery(asking.key(id));
   if (isNotThere(query.error)) return <NotFoundPage />;
   return (
     <QueryBoundary query={query} waiting={<RowsWaiting />}>

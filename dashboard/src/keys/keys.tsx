@@ -14,7 +14,6 @@ import css from "./keys.module.css";
 import { Meter } from "./meter.tsx";
 
 export const TONES: Readonly<Record<Key["state"], Tone>> = { live: "good", expired: "idle", revoked: "bad" };
-const USAGE_MS = 5_000;
 
 const COLUMNS: readonly Column<Key>[] = [
   {
@@ -97,11 +96,10 @@ interface Props {
 
 export function Keys({ project, ended, name, onNew }: Props) {
   const state = ended ? "any" : "live";
-  const parts = useParts(
-    ["/keys", state, project, name],
-    (before) => part.keys({ state, project, name, before }),
-    USAGE_MS,
-  );
+  const parts = useParts(["/keys", state, project, name], (before) => part.keys({ state, project, name, before }), [
+    "settings",
+    "usage",
+  ]);
   return (
     <QueryBoundary query={parts} waiting={<RowsWaiting />}>
       {(pages) => {

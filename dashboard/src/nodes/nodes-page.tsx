@@ -11,7 +11,7 @@ import { Timestamp } from "../pieces/timestamp.tsx";
 import css from "./nodes.module.css";
 
 export function NodesPage() {
-  const nodes = useQuery({ ...asking.nodes(), refetchInterval: 5_000 });
+  const nodes = useQuery(asking.nodes());
   return (
     <Page
       title="Nodes"

@@ -11,7 +11,6 @@ import css from "./first-steps.module.css";
 
 /** A placeholder, because a key is shown once, when it is created. */
 const KEY = "YOUR_API_KEY";
-const EVERY_MS = 5_000;
 
 /** The steps of a new user, which are marked as they happen; gone when all are done or the person dismisses them. */
 export function FirstSteps({ account }: { account: string | undefined }) {
@@ -19,11 +18,7 @@ export function FirstSteps({ account }: { account: string | undefined }) {
   const dismissal = `assay-first-steps-dismissed-${id}`;
   const [isDismissed, setDismissed] = useState(() => localStorage.getItem(dismissal) !== null);
   const authority = useAuthority();
-  const { data } = useQuery({
-    ...asking.firstSteps(account),
-    enabled: !isDismissed,
-    refetchInterval: ({ state }) => (state.data && isComplete(state.data) ? false : EVERY_MS),
-  });
+  const { data } = useQuery({ ...asking.firstSteps(account), enabled: !isDismissed });
   if (isDismissed || !data || isComplete(data)) return null;
   const line = curlOf({
     url: `${window.location.origin}/api/submit?wait=true`,

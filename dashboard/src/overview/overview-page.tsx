@@ -26,22 +26,20 @@ const DURING: Readonly<Record<Window, string>> = {
   "7d": "in the last 7 days",
   "30d": "in the last 30 days",
 };
-const NOW_MS = 3_000;
-const HISTORY_MS = 30_000;
 
 export function OverviewPage() {
   const search = route.useSearch();
   const { account, from, to, by = "verdict" } = search;
   const range: RangeInAddress = from === undefined ? { window: search.window ?? "24h" } : { from, to };
   const navigate = route.useNavigate();
-  const now = useQuery({ ...asking.now(account), refetchInterval: NOW_MS });
+  const now = useQuery(asking.now(account));
   const overview = useQuery({
     ...asking.overview({ ...range, by, account }),
     placeholderData: keepPreviousData,
     // A range in the past does not change.
-    refetchInterval: from === undefined ? HISTORY_MS : false,
+    ...(from !== undefined && { meta: {} }),
   });
-  const health = useQuery({ ...asking.health(), refetchInterval: HISTORY_MS });
+  const health = useQuery(asking.health());
   const during = range.window ? DURING[range.window] : "in this time";
   // Each range is a step of the history, so that Back undoes a zoom.
   const show = (next: RangeInAddress) =>

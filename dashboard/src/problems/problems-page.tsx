@@ -42,7 +42,7 @@ export function ProblemsPage() {
   const navigate = route.useNavigate();
   const [importing, { open, close }] = useDisclosure();
   const manyAccounts = useChoiceOfAccounts().length > 0;
-  const parts = useParts(["/problems", account], (before) => part.problems(account, before));
+  const parts = useParts(["/problems", account], (before) => part.problems(account, before), ["settings"]);
   return (
     <Page
       title="Problems"

@@ -11,7 +11,6 @@ import { count, counted, duration } from "../pieces/words.ts";
 import { Verdict } from "../submissions/verdict.tsx";
 import css from "./problem.module.css";
 
-const REFRESH_MS = 2_000;
 /** More than the submissions of a package, for other judgements of the same moment. */
 const ROWS = 200;
 
@@ -97,17 +96,14 @@ export function Verified({ problem: { id, groups }, of: { until, submissions } }
   );
 }
 
-/** The rows of the judgements, asked for until all have ended. */
+/** The rows of the judgements. */
 function useRows(problem: string, until: string, submissions: readonly VerifiedSubmission[]) {
   const ids = submissions.flatMap(({ judgementId }) => judgementId ?? []);
   const query = useQuery({
     queryKey: ["/judgements of a verification", problem, until],
     queryFn: () => part.judgements({ problem, until, limit: ROWS }),
     enabled: ids.length > 0,
-    refetchInterval: ({ state: { data } }) => {
-      const ended = new Set(data?.judgements.filter(isEnded).map(({ id }) => id));
-      return ids.every((id) => ended.has(id)) ? false : REFRESH_MS;
-    },
+    meta: { topics: ["runs"] },
   });
   return { rows: new Map(query.data?.judgements.map((row) => [row.id, row])), error: query.error };
 }

@@ -38,7 +38,7 @@ export function ProjectsPage() {
   const [making, { open, close }] = useDisclosure();
   const [archived, showArchived] = useState(false);
   const state = archived ? "any" : "open";
-  const parts = useParts(["/projects", state], (before) => part.projects(state, before));
+  const parts = useParts(["/projects", state], (before) => part.projects(state, before), ["settings"]);
   return (
     <Page
       title="Projects"

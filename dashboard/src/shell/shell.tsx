@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { asking } from "../api.ts";
+import { useChanges } from "../changes.ts";
 import { Icon } from "../pieces/icon.tsx";
 import { Later } from "../pieces/later.tsx";
 import { Toaster } from "../pieces/toaster.tsx";
@@ -55,6 +56,7 @@ export function Shell() {
           </SideDrawer>
         </Suspense>
       )}
+      <Following />
       <main id="main" className={css.main} tabIndex={-1}>
         <Offline />
         {person.suspended.map((name) => (
@@ -77,6 +79,12 @@ function ToSignIn() {
   useEffect(() => {
     void navigate({ to: "/sign-in", search: { to: from.current }, replace: true });
   }, [navigate]);
+  return null;
+}
+
+/** With a session only. */
+function Following() {
+  useChanges();
   return null;
 }
 

@@ -60,6 +60,8 @@ export function ListTable<Row extends { readonly id: string }>({
   const place = useRef<HTMLDivElement>(null);
   const [margin, setMargin] = useState(0);
   const [current, setCurrent] = useState<string>();
+  /** The row that gets the focus in the next frame: more keys can be pressed before. */
+  const goingTo = useRef<string>(undefined);
   useLayoutEffect(() => {
     const top = (place.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
     if (Math.abs(top - margin) > 1) setMargin(top);
@@ -82,18 +84,22 @@ export function ListTable<Row extends { readonly id: string }>({
     const id = rows[index]?.id;
     if (id === undefined) return;
     setCurrent(id);
+    goingTo.current = id;
     virtual.scrollToIndex(index, { align: "auto" });
     let frames = 0;
     const focus = () => {
+      if (goingTo.current !== id) return;
       const link = place.current?.querySelector<HTMLElement>(`[data-row="${CSS.escape(id)}"]`);
-      if (link) link.focus({ preventScroll: true });
-      else if (frames++ < 20) requestAnimationFrame(focus);
+      if (!link && frames++ < 20) return requestAnimationFrame(focus);
+      goingTo.current = undefined;
+      link?.focus({ preventScroll: true });
     };
     requestAnimationFrame(focus);
   };
   const step = (by: 1 | -1) => {
     const { activeElement } = document;
-    const from = activeElement instanceof HTMLElement ? (activeElement.dataset.row ?? opened) : opened;
+    const focused = activeElement instanceof HTMLElement ? activeElement.dataset.row : undefined;
+    const from = goingTo.current ?? focused ?? opened;
     const index = rows.findIndex(({ id }) => id === from);
     const to = index < 0 ? firstVisible(virtual.scrollOffset ?? 0, items) : index + by;
     if (open && opened !== undefined && rows[to]) open(rows[to].id);

@@ -8,12 +8,15 @@ export interface Message {
   readonly text: string;
   /** A warning or note does not end a program. */
   readonly isError: boolean;
+  /** Another file of the program; absent for its source. */
+  readonly file?: string;
 }
 
 /** Bounds, because the text is the program's own: the work is linear in it. */
 const MAX_MESSAGES = 100;
 const MAX_LINE = 2_000;
 const MAX_TEXT = 300;
+const MAX_NAMED = 8;
 const MAX_READ = 1_048_576;
 /** Lines between a place and its message: code, carets, frames of libraries. */
 const NEAR = 40;
@@ -69,6 +72,13 @@ export function findMessages(text: string, source: string, code: string): readon
 export function decisive(messages: readonly Message[], ofCompiler: boolean): Message | undefined {
   const errors = messages.filter(({ isError }) => isError);
   return ofCompiler ? errors[0] : errors.at(-1);
+}
+
+/** The same about all files of a program. */
+export function findInAll(text: string, source: string, code: string, files: readonly string[]): readonly Message[] {
+  const named = files.filter((file) => text.includes(file)).slice(0, MAX_NAMED);
+  const others = named.flatMap((file) => findMessages(text, file, "").map((one) => ({ ...one, file })));
+  return [...findMessages(text, source, code), ...others].sort((a, b) => a.from - b.from).slice(0, MAX_MESSAGES);
 }
 
 function placeIn(source: string): RegExp {

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef } from "react";
 import type { Total } from "../../../src/http/dashboard/api/lists.ts";
 import { asking } from "../api.ts";
 import { type Column, RowsWaiting } from "../pieces/data-table.tsx";
@@ -14,12 +14,9 @@ import { type Listed, type Source, useNewest } from "./newest.ts";
 import css from "./newest-list.module.css";
 import { filtersIn, type Search } from "./search.ts";
 
-/** A total is counted again this long after the last count. */
-const TOTAL_MS = 10_000;
-
 export interface ListColumn<Row> extends Column<Row> {
-  /** `order`: the service sorts. A number: the loaded rows are sorted by it. */
-  readonly sortBy?: "order" | ((row: Row) => number | null);
+  /** The time of acceptance, the only order of a list: the service sorts all matches by it. */
+  readonly isOrder?: boolean;
 }
 
 interface Props<Row extends Listed> {
@@ -57,22 +54,12 @@ export function NewestList<Row extends Listed>({
   const place = useRef<HTMLDivElement>(null);
   const own = useRef<ListTableHandle>(null);
   const table = handle ?? own;
-  const [by, setBy] = useState<{ readonly head: string; readonly up: boolean }>();
-  const total = useQuery({
-    ...asking.total(source.path, withoutOrder(search)),
-    staleTime: TOTAL_MS,
-    refetchInterval: unseen > 0 ? TOTAL_MS : false,
-  });
+  const total = useQuery(asking.total(source.path, withoutOrder(search)));
   useEffect(() => {
     if (unseen > 0 && isUnused(place.current)) show();
   }, [unseen, show]);
   useShortcuts({ j: () => table.current?.step(1), k: () => table.current?.step(-1) });
-  const loaded = useMemo(() => list.data?.pages.flatMap(({ rows }) => rows) ?? [], [list.data]);
-  const sortOf = by && columns.find(({ head }) => head === by.head)?.sortBy;
-  const rows = useMemo(
-    () => (typeof sortOf === "function" ? sorted(loaded, sortOf, by?.up ?? false) : loaded),
-    [loaded, sortOf, by?.up],
-  );
+  const rows = useMemo(() => list.data?.pages.flatMap((page) => page.rows) ?? [], [list.data]);
   const { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = list;
   const onEnd = useCallback(() => {
     if (!isFetchingNextPage && !isFetchNextPageError) void fetchNextPage();
@@ -90,34 +77,20 @@ export function NewestList<Row extends Listed>({
     }
     return <Empty title={`No ${what}s yet`}>{children}</Empty>;
   };
-  const sortable = columns.map(({ sortBy, ...column }): SortableColumn<Row> => {
-    if (sortBy === "order") {
-      if (!onOrder) return column;
-      const isOldest = search.order === "oldest";
-      return {
-        ...column,
-        sorted: sortOf ? undefined : isOldest ? "ascending" : "descending",
-        sort: () => {
-          if (sortOf) setBy(undefined);
-          else onOrder(isOldest ? undefined : "oldest");
-        },
-        sortTitle: isOldest ? "Show the newest first" : "Show the oldest first",
-      };
-    }
-    if (!sortBy || !onOrder) return column;
-    const isBy = by?.head === column.head;
+  const isOldest = search.order === "oldest";
+  const sortable = columns.map(({ isOrder, ...column }): SortableColumn<Row> => {
+    if (!isOrder || !onOrder) return column;
     return {
       ...column,
-      sorted: isBy ? (by.up ? "ascending" : "descending") : undefined,
-      sort: () => setBy({ head: column.head, up: isBy && !by.up }),
-      sortTitle: "Sort the loaded rows",
+      sorted: isOldest ? "ascending" : "descending",
+      sort: () => onOrder(isOldest ? undefined : "oldest"),
+      sortTitle: isOldest ? "Show the newest first" : "Show the oldest first",
     };
   });
   return (
     <div ref={place} className={css.place}>
       <p role="status" className={css.count}>
-        {list.data && words(total.data, loaded.length, hasNextPage, what)}
-        {typeof sortOf === "function" && hasNextPage && `. Only the ${count(loaded.length)} loaded ones are sorted.`}
+        {list.data && `${words(total.data, rows.length, hasNextPage, what)}, ${isOldest ? "oldest" : "newest"} first`}
       </p>
       <QueryBoundary query={list} waiting={<RowsWaiting rows={12} />}>
         {() =>
@@ -129,8 +102,7 @@ export function NewestList<Row extends Listed>({
               columns={sortable}
               rows={rows}
               hasMore={hasNextPage}
-              // Rows that are sorted here would move.
-              onEnd={typeof sortOf === "function" ? noop : onEnd}
+              onEnd={onEnd}
               open={open}
               opened={opened}
               handle={table}
@@ -149,8 +121,6 @@ export function NewestList<Row extends Listed>({
   );
 }
 
-function noop(): void {}
-
 function withoutOrder({ order: _, ...rest }: Search): Search {
   return rest;
 }
@@ -160,14 +130,6 @@ function words(total: Total | undefined, loaded: number, hasMore: boolean, what:
   const least = Math.max(total?.matches ?? 0, loaded);
   const isWhole = !hasMore || total?.isWhole === true;
   return isWhole ? counted(hasMore ? least : loaded, what) : `${count(least)}+ ${what}s`;
-}
-
-function sorted<Row>(rows: readonly Row[], of: (row: Row) => number | null, up: boolean): Row[] {
-  const none = up ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
-  return rows.toSorted((a, b) => {
-    const [left, right] = [of(a) ?? none, of(b) ?? none];
-    return left === right ? 0 : up === left < right ? -1 : 1;
-  });
 }
 
 /** Whether the page is at its top, without pointer or focus in the list, so that new rows disturb no reader. */

@@ -1,7 +1,8 @@
-import { SegmentedControl } from "@mantine/core";
+import { NativeSelect, SegmentedControl } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
 import type { RUN_FILES, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
-import { API } from "../api.ts";
+import { addressOf, asking } from "../api.ts";
 import type { Chosen } from "../editor/look-at.ts";
 import { readInput, readOutput } from "../editor/readable.ts";
 import { Viewer } from "../editor/viewer.tsx";
@@ -13,62 +14,98 @@ import { isOpen, type Live } from "./watched.ts";
 
 type Stream = "stdout" | "stderr";
 
+/** Parts of a program besides its files, whose paths never begin with a dot. */
+export const SOURCE = ".source";
+const STDIN = ".stdin";
+
 interface Props {
   readonly of: SubmissionDetail;
   readonly live: Live;
   /** In standard error. */
   readonly messages: readonly Message[];
-  /** The line of the source to look at. */
+  /** The line of that part to look at. */
   readonly chosen: Chosen | null;
   readonly hasSource: boolean;
-  readonly onLine: (line: number) => void;
+  /** The shown part of the program. */
+  readonly part: string;
+  readonly onPart: (part: string) => void;
+  readonly onLine: (line: number, file?: string) => void;
 }
 
 /** The program on the left, what it wrote on the right. */
 export function RunPanes({ hasSource, ...props }: Props) {
   return (
     <div className={css.panes} data-alone={!hasSource || undefined}>
-      {hasSource && <Program of={props.of} messages={props.messages} chosen={props.chosen} />}
+      {hasSource && <Program {...props} />}
       <Written {...props} />
     </div>
   );
 }
 
-function Program({ of: { row, source, code, stdin }, messages, chosen }: Pick<Props, "of" | "messages" | "chosen">) {
-  const [shown, setShown] = useState<"source" | "stdin">("source");
-  const marked = useMemo(() => messages.filter(({ isError }) => isError).map(({ line }) => line), [messages]);
-  const head = (
-    <SegmentedControl
-      size="xs"
-      aria-label="Program"
-      value={shown}
-      onChange={(next) => setShown(next === "stdin" ? "stdin" : "source")}
-      data={[
-        { value: "source", label: source },
-        { value: "stdin", label: `stdin ${size(bytesOf(stdin))}` },
-      ]}
-    />
+function Program({
+  of,
+  messages,
+  chosen,
+  part,
+  onPart,
+}: Pick<Props, "of" | "messages" | "chosen" | "part" | "onPart">) {
+  const { row, source, code, stdin, files } = of;
+  const file = files.find(({ path }) => path === part);
+  const content = useQuery({ ...asking.programFile(row.id, part), enabled: file?.isText === true });
+  const parts = [
+    { value: SOURCE, label: source },
+    ...files.map(({ path, bytes, isText }) => ({
+      value: path,
+      label: `${path} ${size(bytes)}${isText ? "" : ", binary"}`,
+    })),
+    { value: STDIN, label: `stdin ${size(bytesOf(stdin))}` },
+  ];
+  const head =
+    files.length === 0 ? (
+      <SegmentedControl size="xs" aria-label="Program" value={part} onChange={onPart} data={parts} />
+    ) : (
+      <NativeSelect
+        size="xs"
+        aria-label="File of the program"
+        value={part}
+        onChange={({ currentTarget }) => onPart(currentTarget.value)}
+        data={parts}
+      />
+    );
+  const isStdin = part === STDIN;
+  const text = file ? (content.data ?? "") : isStdin ? stdin : code;
+  const label = file ? `File ${file.path}` : isStdin ? "Standard input" : "Source of the program";
+  const marked = useMemo(
+    () => messages.filter((one) => one.isError && (one.file ?? SOURCE) === part).map(({ line }) => line),
+    [messages, part],
   );
-  const isSource = shown === "source";
-  const text = isSource ? code : stdin;
-  const label = isSource ? "Source of the program" : "Standard input";
   const readable = useMemo(() => readInput(text), [text]);
-  if (text === "") return <Nothing head={head} text={isSource ? "The source is empty." : "No input."} />;
-  const marks = isSource ? { language: row.language, marked, chosen } : {};
-  return (
-    <Viewer
-      key={shown}
-      head={head}
-      label={label}
-      text={readable}
-      original={text}
-      download={fileOf(row.id, shown)}
-      {...marks}
-    />
-  );
+  const download = file
+    ? addressOf(`/submissions/${row.id}/file`, { path: file.path })
+    : fileOf(row.id, isStdin ? "stdin" : "source");
+  if (file && !file.isText)
+    return (
+      <Nothing
+        head={head}
+        text={
+          <>
+            {`A binary file of ${size(file.bytes)}. `}
+            <a href={download} download>
+              Download {file.path}
+            </a>
+          </>
+        }
+      />
+    );
+  if (file && content.isPending) return <Nothing head={head} text="Loading the file." />;
+  if (file && content.isError) return <Nothing head={head} text={content.error.message} />;
+  if (text === "")
+    return <Nothing head={head} text={file ? "The file is empty." : isStdin ? "No input." : "The source is empty."} />;
+  const marks = isStdin ? {} : { language: row.language, marked, chosen };
+  return <Viewer key={part} head={head} label={label} text={readable} original={text} download={download} {...marks} />;
 }
 
-function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource" | "chosen">) {
+function Written({ of: detail, live, messages, onLine }: Pick<Props, "of" | "live" | "messages" | "onLine">) {
   const { row, record, cut, live: isStreamed, run } = detail;
   const { integrity } = record.output;
   const open = isOpen(detail);
@@ -99,7 +136,7 @@ function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource"
       }))}
     />
   );
-  const links = useMemo(() => messages.map(({ from, to, line }) => ({ from, to, line })), [messages]);
+  const links = useMemo(() => messages.map(({ from, to, line, file }) => ({ from, to, line, file })), [messages]);
   const text = texts[shown];
   const readable = useMemo(() => readOutput(text), [text]);
   const notes = [
@@ -146,7 +183,7 @@ function Written({ of: detail, live, messages, onLine }: Omit<Props, "hasSource"
 const NOT_STREAMED = "not streamed";
 const NOT_OF_TESTS = "Runs of a judgement have their output once they have ended.";
 
-function Nothing({ head, text }: { head: ReactNode; text: string }) {
+function Nothing({ head, text }: { head: ReactNode; text: ReactNode }) {
   return (
     <div className={css.pane}>
       <div className={css.paneHead}>{head}</div>
@@ -156,7 +193,7 @@ function Nothing({ head, text }: { head: ReactNode; text: string }) {
 }
 
 function fileOf(id: string, name: (typeof RUN_FILES)[number]): string {
-  return `${API}/submissions/${id}/files/${name}`;
+  return addressOf(`/submissions/${id}/files/${name}`);
 }
 
 function bytesOf(text: string): number {

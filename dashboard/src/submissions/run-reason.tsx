@@ -14,7 +14,7 @@ interface Props {
   readonly decided: Message | undefined;
   /** Number of other messages. */
   readonly more: number;
-  readonly onLine: (line: number) => void;
+  readonly onLine: (line: number, file?: string) => void;
 }
 
 /** Why it ended so, and on which line of the source. */
@@ -32,8 +32,9 @@ export function RunReason({ of: detail, decided, more, onLine }: Props) {
       </p>
       {decided && (
         <p className={css.decided}>
-          <Button variant="light" color="red" size="compact-sm" onClick={() => onLine(decided.line)}>
+          <Button variant="light" color="red" size="compact-sm" onClick={() => onLine(decided.line, decided.file)}>
             Line {decided.line}
+            {decided.file !== undefined && ` of ${decided.file}`}
           </Button>
           <code>
             <PlainText text={decided.text} />

@@ -65,7 +65,7 @@ export function RunTabs({ of: detail, tab, onTab }: Props) {
 
 /** The only part that changes after the end. */
 function Deliveries({ of: { row, deliveries } }: { of: SubmissionDetail }) {
-  const { data = deliveries } = useQuery({ ...asking.deliveriesOf(row.id), refetchInterval: 10_000 });
+  const { data = deliveries } = useQuery(asking.deliveriesOf(row.id));
   if (data.length === 0)
     return (
       <Empty title="No deliveries">

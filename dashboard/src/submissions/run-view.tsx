@@ -5,10 +5,10 @@ import { readOutput } from "../editor/readable.ts";
 import { RowsWaiting } from "../pieces/data-table.tsx";
 import { Page } from "../pieces/page.tsx";
 import { QueryBoundary } from "../pieces/query-boundary.tsx";
-import { decisive, findMessages } from "./messages.ts";
+import { decisive, findInAll } from "./messages.ts";
 import { RunActions } from "./run-actions.tsx";
 import { RunFacts } from "./run-facts.tsx";
-import { RunPanes } from "./run-panes.tsx";
+import { RunPanes, SOURCE } from "./run-panes.tsx";
 import { RunReason } from "./run-reason.tsx";
 import { RunTabs } from "./run-tabs.tsx";
 import css from "./run-view.module.css";
@@ -96,17 +96,28 @@ interface BodyProps extends Omit<Props, "id"> {
 }
 
 function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
-  const { record, source, code, timeline, usage, samples } = detail;
+  const { record, source, code, files, timeline, usage, samples } = detail;
   const { cause, verdict } = record.result;
   const [chosen, choose] = useState<Chosen | null>(null);
   const { stderr } = record.output;
   // As the viewer shows it: the places have to fit.
-  const messages = useMemo(() => findMessages(readOutput(stderr ?? "").text, source, code), [stderr, source, code]);
+  const messages = useMemo(
+    () =>
+      findInAll(
+        readOutput(stderr ?? "").text,
+        source,
+        code,
+        files.filter(({ isText }) => isText).map(({ path }) => path),
+      ),
+    [stderr, source, code, files],
+  );
   const decided = verdict === "AC" ? undefined : decisive(messages, cause?.startsWith("compile_") ?? false);
+  const [part, setPart] = useState<string>();
   const first = useMemo(() => (decided ? { line: decided.line } : null), [decided]);
-  const toLine = (line: number) => {
+  const toLine = (line: number, file: string = SOURCE) => {
+    setPart(file);
     choose({ line, isAsked: true });
-    onLine?.(line);
+    if (file === SOURCE) onLine?.(line);
   };
   const measured = (
     <div className={css.measured}>
@@ -131,6 +142,11 @@ function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
       live={live}
       messages={messages}
       chosen={chosen ?? first}
+      part={part ?? decided?.file ?? SOURCE}
+      onPart={(next) => {
+        setPart(next);
+        choose(null);
+      }}
       hasSource={place !== "playground"}
       onLine={toLine}
     />

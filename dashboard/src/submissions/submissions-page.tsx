@@ -26,8 +26,8 @@ const COLUMNS: readonly ListColumn<SubmissionRow>[] = [
   { head: "Profile", cell: ({ profile }) => profile },
   { head: "Project", cell: ({ project }) => project?.name ?? "none" },
   { head: "Key", cell: ({ key }) => key.name },
-  { head: "Took", number: true, cell: (row) => took(row), sortBy: tookMs },
-  { head: "Submitted", cell: ({ createdAt }) => <Timestamp at={createdAt} />, sortBy: "order" },
+  { head: "Took", number: true, cell: (row) => took(row) },
+  { head: "Submitted", cell: ({ createdAt }) => <Timestamp at={createdAt} />, isOrder: true },
 ];
 
 const ACCOUNT: ListColumn<SubmissionRow> = { head: "Account", cell: ({ account }) => account.name };
@@ -100,11 +100,6 @@ function useSearch(): { readonly search: Search; readonly opened: string | undef
   return { search: useMemo(() => JSON.parse(text), [text]), opened };
 }
 
-function tookMs({ startedAt, completedAt }: SubmissionRow): number | null {
-  return startedAt && completedAt ? Date.parse(completedAt) - Date.parse(startedAt) : null;
-}
-
-function took(row: SubmissionRow): string {
-  const ms = tookMs(row);
-  return ms === null ? "" : duration(ms);
+function took({ startedAt, completedAt }: SubmissionRow): string {
+  return startedAt && completedAt ? duration(Date.parse(completedAt) - Date.parse(startedAt)) : "";
 }

@@ -4,8 +4,6 @@ import type { LiveEvent, SubmissionDetail } from "../../../src/http/dashboard/ap
 import { API, asking } from "../api.ts";
 import { LiveText, type Newest } from "./live-text.ts";
 
-/** Polling interval without a live stream. */
-const POLL_MS = 2_000;
 /** Output of this time is shown at once. */
 const SHOW_MS = 100;
 
@@ -25,8 +23,8 @@ export function useWatched(id: string) {
   const [streaming, setStreaming] = useState(false);
   const query = useQuery({
     ...asking.submission(id),
+    meta: { topics: streaming ? [] : ["runs"] },
     // An ended run does not change.
-    refetchInterval: ({ state: { data } }) => (data && (!isOpen(data) || streaming) ? false : POLL_MS),
     staleTime: ({ state: { data } }) => (data && !isOpen(data) ? Number.POSITIVE_INFINITY : 0),
   });
   const open = query.data !== undefined && isOpen(query.data);

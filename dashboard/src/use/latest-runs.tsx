@@ -12,7 +12,6 @@ import { Verdict } from "../submissions/verdict.tsx";
 import css from "./use.module.css";
 
 const AMOUNT = 5;
-const EVERY_MS = 10_000;
 
 const COLUMNS: readonly Column<SubmissionRow>[] = [
   { head: "Verdict", cell: (row) => <Verdict of={row} /> },
@@ -49,7 +48,7 @@ interface Props {
 
 /** The newest submissions of a key or a project. */
 export function LatestRuns({ of: which, title = "Latest runs" }: Props) {
-  const latest = useQuery({ ...asking.latest({ ...which, limit: AMOUNT }), refetchInterval: EVERY_MS });
+  const latest = useQuery(asking.latest({ ...which, limit: AMOUNT }));
   return (
     <Section title={title}>
       <QueryBoundary query={latest} waiting={<RowsWaiting rows={AMOUNT} />}>

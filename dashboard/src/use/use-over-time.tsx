@@ -18,7 +18,6 @@ const WINDOWS = [
   { value: "7d", label: "7 d" },
   { value: "30d", label: "30 d" },
 ];
-const EVERY_MS = 30_000;
 const WAITING = <Skeleton height={290} />;
 
 /** Ended runs, or ended deliveries of an endpoint. */
@@ -31,7 +30,6 @@ export function UseOverTime({ of: user }: { of: User }) {
   const use = useQuery({
     ...asking.use({ ...counted, window }),
     placeholderData: keepPreviousData,
-    refetchInterval: EVERY_MS,
   });
   return (
     <Section

@@ -7,7 +7,7 @@ import css from "./delivery-log.module.css";
 import { OneDelivery } from "./one-delivery.tsx";
 
 export function DeliveryLog({ endpoint }: { endpoint: string }) {
-  const parts = useParts(["/deliveries", endpoint], (before) => part.deliveries(endpoint, before), 5_000);
+  const parts = useParts(["/deliveries", endpoint], (before) => part.deliveries(endpoint, before), ["deliveries"]);
   return (
     <QueryBoundary query={parts} waiting={<RowsWaiting rows={6} />}>
       {(pages) => {

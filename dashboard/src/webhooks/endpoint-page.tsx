@@ -23,11 +23,10 @@ import { SIGNINGS } from "./signings.ts";
 import { TestSend } from "./test-send.tsx";
 
 const route = getRouteApi("/inside/webhooks/$id");
-const REFRESH_MS = 10_000;
 
 export function EndpointPage() {
   const { id } = route.useParams();
-  const endpoint = useQuery({ ...asking.endpoint(id), refetchInterval: REFRESH_MS });
+  const endpoint = useQuery(asking.endpoint(id));
   if (isNotThere(endpoint.error)) return <NotFoundPage />;
   return (
     <QueryBoundary query={endpoint} waiting={<RowsWaiting />}>

@@ -47,7 +47,10 @@ interface Props {
 }
 
 export function Endpoints({ project, onNew }: Props) {
-  const parts = useParts(["/endpoints", project], (before) => part.endpoints(project, before), 10_000);
+  const parts = useParts(["/endpoints", project], (before) => part.endpoints(project, before), [
+    "settings",
+    "deliveries",
+  ]);
   return (
     <QueryBoundary query={parts} waiting={<RowsWaiting />}>
       {(pages) => {

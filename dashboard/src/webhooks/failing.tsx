@@ -7,11 +7,9 @@ import { Timestamp } from "../pieces/timestamp.tsx";
 import { counted } from "../pieces/words.ts";
 import css from "./failing.module.css";
 
-const REFRESH_MS = 30_000;
-
 /** Active endpoints whose last delivery failed. */
 function useFailing() {
-  return useQuery({ ...asking.failing(), refetchInterval: REFRESH_MS, staleTime: REFRESH_MS }).data;
+  return useQuery(asking.failing()).data;
 }
 
 /** The number of failing endpoints, in the navigation. */

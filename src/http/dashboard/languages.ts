@@ -9,24 +9,27 @@ export function languageRoutes(server: FastifyInstance, { engine, languages, exa
   server.get("/dashboard/api/languages", { config: { session: "member" } }, async (): Promise<Language[]> => {
     const { checks } = await engine.readiness();
     const available = engine.languages();
-    return languages.list().map((language) => {
-      const { name, aliases, label, compile, execute } = language;
-      const limits = PROFILE_NAMES.map((profile) => {
-        const of = languages.limitsFor(language, profile);
-        return [profile, { compile: of.compile ? shown(of.compile) : null, execute: shown(of.execute) }] as const;
+    return languages
+      .list()
+      .filter(({ unlisted }) => !unlisted)
+      .map((language) => {
+        const { name, aliases, label, compile, execute } = language;
+        const limits = PROFILE_NAMES.map((profile) => {
+          const of = languages.limitsFor(language, profile);
+          return [profile, { compile: of.compile ? shown(of.compile) : null, execute: shown(of.execute) }] as const;
+        });
+        return {
+          name,
+          aliases,
+          version: label,
+          available: available.includes(name),
+          detail: checks.find((check) => check.name === name)?.detail ?? "not tested yet",
+          compile: compile && line(compile),
+          execute: line(execute),
+          limits: Object.fromEntries(limits) as Language["limits"],
+          examples: examples.get(name) ?? [],
+        };
       });
-      return {
-        name,
-        aliases,
-        version: label,
-        available: available.includes(name),
-        detail: checks.find((check) => check.name === name)?.detail ?? "not tested yet",
-        compile: compile && line(compile),
-        execute: line(execute),
-        limits: Object.fromEntries(limits) as Language["limits"],
-        examples: examples.get(name) ?? [],
-      };
-    });
   });
 }
 

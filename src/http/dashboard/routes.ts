@@ -4,6 +4,7 @@ import type { LongAnswers } from "../long-answers.ts";
 import { Watching } from "../run-events.ts";
 import { accountRoutes } from "./accounts.ts";
 import { auditRoutes } from "./audit.ts";
+import { changesRoute } from "./changes.ts";
 import { compactAnswers } from "./compact.ts";
 import { compareRoute } from "./compare.ts";
 import { deliveryRoutes } from "./deliveries.ts";
@@ -37,8 +38,11 @@ import { signInRoutes } from "./sign-in.ts";
 import { submissionRoutes } from "./submissions.ts";
 import { tierRoutes } from "./tiers.ts";
 
-/** Runs, judgements and lists that a person can watch at once. Each holds a connection, and connections per address are limited. */
-const MAX_WATCHED = 8;
+/**
+ * Streams of a person at once: runs, judgements and lists, and of each visible page its changes. Each holds a connection, and
+ * connections per address are limited.
+ */
+const MAX_WATCHED = 16;
 
 interface Shared {
   readonly answers: LongAnswers;
@@ -66,6 +70,7 @@ export function dashboardRoutes(
   meRoutes(server, door);
   memberRoutes(server, d);
   overviewRoutes(server, d);
+  changesRoute(server, d, answers, watching, ended);
   submissionRoutes(server, d, answers, watching, ended);
   exportRoute(server, d, answers);
   firstStepsRoute(server, d);

@@ -6,10 +6,12 @@ import type { LongAnswers } from "../long-answers.ts";
 import { sendBytes } from "../result.ts";
 import { RUN_FILES } from "./api/submissions.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { deliveriesOf, sourceName, sourceOf } from "./submission-detail.ts";
+import { queryOf } from "./parse.ts";
+import { deliveriesOf, otherFiles, sourceName, sourceOf } from "./submission-detail.ts";
 import { findOwn, readOwn, SUBMISSIONS } from "./submissions.ts";
 
 const fileName = z.enum(RUN_FILES);
+const which = z.strictObject({ path: z.string().max(200) });
 
 /** Parts of a run: its deliveries, and downloads with the exact bytes, which the page has as text. */
 export function runPartRoutes(server: FastifyInstance, d: DashboardDependencies, answers: LongAnswers): void {
@@ -30,6 +32,15 @@ export function runPartRoutes(server: FastifyInstance, d: DashboardDependencies,
     const file = name === "source" ? source : `${submission.id}-${name}.txt`;
     reply.header("content-disposition", `attachment; filename="${file}"`);
     return sendBytes(answers, request, reply, bytes);
+  });
+
+  server.get(`${SUBMISSIONS}/:id/file`, { config: { session: "member" } }, async (request, reply) => {
+    const { path } = queryOf(request, which);
+    const { program } = await readOwn(d.store, answers, request, reply);
+    const file = otherFiles(program).find(({ name }) => name === path);
+    if (!file) throw clientError("notFound", []);
+    reply.header("content-disposition", `attachment; filename="${path.split("/").at(-1)}"`);
+    return sendBytes(answers, request, reply, file.data);
   });
 }
 

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { deliveryView } from "../../admin/deliveries.ts";
 import { explain } from "../../domain/explain/explanation.ts";
 import { proofs } from "../../domain/explain/proofs.ts";
@@ -5,6 +6,7 @@ import { timeline } from "../../domain/explain/timeline.ts";
 import { cutStreams, usage } from "../../domain/explain/usage.ts";
 import { LongText } from "../../domain/json-pieces.ts";
 import { type LongRecord, toLongRecord } from "../../domain/record.ts";
+import type { WorkFile } from "../../domain/report.ts";
 import type { Program } from "../../domain/submission.ts";
 import type { Languages } from "../../languages/load.ts";
 import type { FoundSubmission, ReadSubmission } from "../../store/history/types.ts";
@@ -38,6 +40,11 @@ export async function detailOf(
     source: sourceName(program, found.language, languages),
     code: new LongText(sourceOf(program)),
     stdin: new LongText(program.stdin),
+    files: otherFiles(program).map(({ name, data }) => ({
+      path: name,
+      bytes: data.length,
+      isText: isUtf8(data) && !data.includes(0),
+    })),
     attempts: submission.attempts,
     explanation: explain(record, course),
     timeline: timeline(submission, Date.now()),
@@ -59,6 +66,12 @@ export async function deliveriesOf(store: Store, submissionId: string): Promise<
 export function sourceOf({ code, additions }: Program): Buffer {
   const { entry = null, files = [] } = additions ?? {};
   return entry === null ? code : (files.find(({ name }) => name === entry)?.data ?? code);
+}
+
+/** The other files. */
+export function otherFiles({ additions }: Program): readonly WorkFile[] {
+  const { entry = null, files = [] } = additions ?? {};
+  return files.filter(({ name }) => name !== entry).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** Its path in /box, as in messages of compilers; the language may have been removed. */

@@ -1,6 +1,7 @@
 import { type Selectable, sql, type Transaction } from "kysely";
 import type { Signing } from "../../domain/webhook.ts";
 import type { Capabilities } from "../engine/engine.ts";
+import { callbackUrls } from "../judge0/rows.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { Share } from "../sharing/share.ts";
 import { chooseFairly, type Due, type DueEndpoint, type Room } from "./delivery-share.ts";
@@ -184,7 +185,17 @@ function due(trx: Transaction<Schema>, nowMs: number) {
 }
 
 /** The columns of a row that a claim needs. */
-export const TAKEN = ["seq", "id", "fence", "attempts", "kind", "message_id", "endpoint_id"] as const;
+export const TAKEN = [
+  "seq",
+  "id",
+  "fence",
+  "attempts",
+  "kind",
+  "message_id",
+  "endpoint_id",
+  "submission_seq",
+  "callback",
+] as const;
 type Taken = Pick<Selectable<Schema["deliveries"]>, (typeof TAKEN)[number]>;
 
 /** @returns undefined if another process claimed it first, or after too many claims. */
@@ -267,8 +278,9 @@ export async function toClaims(
     .where("ends_at", ">", nowMs)
     .orderBy("ends_at", "desc")
     .execute();
+  const callbacks = await callbackUrls(trx, taken);
   const endpoints = new Map(rows.map((row) => [row.id, row]));
-  return taken.map(({ seq, id, fence, attempts, kind, message_id, endpoint_id }) => {
+  return taken.map(({ seq, id, fence, attempts, kind, message_id, endpoint_id, submission_seq, callback }) => {
     const row = endpoints.get(endpoint_id);
     if (!row) throw new Error(`the delivery ${id} has no endpoint`);
     const formerOnes = former.filter((one) => one.endpoint_id === endpoint_id).map(({ secret }) => secret);
@@ -281,6 +293,7 @@ export async function toClaims(
       accountId: row.account_id,
       bodyBytes: bodyBytes(seq),
       endpoint: { id: row.id, url: row.url, secrets: [row.secret, ...formerOnes], signing: row.signing as Signing },
+      callbackUrl: callback === 1 ? (callbacks.get(submission_seq ?? 0) ?? null) : null,
     };
   });
 }

@@ -3,6 +3,7 @@ import type { AuditActor } from "../../domain/audit.ts";
 import type { Attempt, Headers, Next } from "../../domain/delivery.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
+import { readJudge0 } from "../judge0/judge0.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
 import type { Schema } from "../schema/schema.ts";
 import { readEnded } from "../submissions/read.ts";
@@ -56,7 +57,7 @@ export function deliveryStore({ db, capabilities: abilities }: Engine, transacti
     async message({ id }: Pick<DeliveryClaim, "id">): Promise<Message | undefined> {
       const row = await db
         .selectFrom("deliveries")
-        .select(["submission_seq", "judgement_seq", "body"])
+        .select(["submission_seq", "judgement_seq", "body", "callback"])
         .where("id", "=", id)
         .executeTakeFirst();
       if (row?.body) return { body: row.body };
@@ -65,7 +66,9 @@ export function deliveryStore({ db, capabilities: abilities }: Engine, transacti
         return judgement && { judgement };
       }
       const submission = row?.submission_seq ? await readEnded(db, row.submission_seq) : undefined;
-      return submission && { submission };
+      if (!submission || row?.callback !== 1) return submission && { submission };
+      const judge0 = await readJudge0(db, submission);
+      return judge0 && { judge0 };
     },
 
     /** @returns false, without changes, for a void claim. */

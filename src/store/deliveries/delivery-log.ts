@@ -15,8 +15,14 @@ export async function listDeliveries(
     .innerJoin("endpoints", "endpoints.id", "deliveries.endpoint_id")
     .innerJoin("projects", "projects.id", "endpoints.project_id")
     .leftJoin("submissions", "submissions.seq", "deliveries.submission_seq")
+    .leftJoin("judge0_submissions", (join) =>
+      join
+        .onRef("judge0_submissions.submission_seq", "=", "deliveries.submission_seq")
+        .on("deliveries.callback", "=", 1),
+    )
     .selectAll("deliveries")
-    .select(["submissions.id as submission_id", "projects.account_id", "endpoints.url"])
+    .select(["submissions.id as submission_id", "projects.account_id"])
+    .select(({ fn }) => fn.coalesce("judge0_submissions.callback_url", "endpoints.url").as("url"))
     .limit(max);
   if (id !== undefined) query = query.where("deliveries.id", "=", id);
   if (endpointId !== undefined) query = query.where(upTo(endpointId, before)).orderBy("endpoint_id", "desc");

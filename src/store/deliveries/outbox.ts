@@ -48,6 +48,8 @@ interface NewDelivery {
   readonly message_id: string;
   readonly kind: DeliveryKind;
   readonly body: Buffer | null;
+  /** 1 for a callback. */
+  readonly callback?: number | null;
   readonly created_at: number;
 }
 
@@ -65,6 +67,7 @@ export async function insertDelivery(
     .insertInto("deliveries")
     .values({
       judgement_seq: null,
+      callback: null,
       ...delivery,
       ...lease,
       id,

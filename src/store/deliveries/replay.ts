@@ -27,7 +27,7 @@ export async function replay(
   const row = await trx
     .selectFrom("deliveries")
     .innerJoin("endpoints", "endpoints.id", "deliveries.endpoint_id")
-    .select(["endpoint_id", "submission_seq", "judgement_seq", "message_id", "body"])
+    .select(["endpoint_id", "submission_seq", "judgement_seq", "message_id", "body", "callback"])
     .where("deliveries.id", "=", id)
     .where("active", "=", 1)
     .where("removed_at", "is", null)
@@ -131,7 +131,7 @@ export async function replayFailed(
     .executeTakeFirst();
   const rows = await trx
     .selectFrom("deliveries as failed")
-    .select(["endpoint_id", "submission_seq", "judgement_seq", "message_id", "body"])
+    .select(["endpoint_id", "submission_seq", "judgement_seq", "message_id", "body", "callback"])
     .where("state", "=", sql.lit("failed"))
     .where("endpoint_id", "=", endpointId)
     .where("failed.seq", ">", afterSeq)
@@ -151,6 +151,7 @@ export async function replayFailed(
               ]),
             )
             .where("later.endpoint_id", "=", ref("failed.endpoint_id"))
+            .where(sql`coalesce(later.callback, 0)`, "=", sql`coalesce(failed.callback, 0)`)
             .where("later.seq", ">", ref("failed.seq")),
         ),
       ),

@@ -1,4 +1,5 @@
 import type { Attempt } from "../../domain/delivery.ts";
+import type { Judge0Submission } from "../../domain/judge0/submission.ts";
 import type { Judgement } from "../../domain/judgement.ts";
 import type { Submission } from "../../domain/submission.ts";
 import type { Signing } from "../../domain/webhook.ts";
@@ -23,13 +24,16 @@ export interface DeliveryClaim {
     readonly secrets: readonly Buffer[];
     readonly signing: Signing;
   };
+  /** The URL of a callback, which is a PUT to it instead of a POST to the endpoint; otherwise null. */
+  readonly callbackUrl: string | null;
 }
 
 /** `replay`: the same message again, on request. */
 export type DeliveryKind = "result" | "replay" | "test";
 
-/** The message of a delivery: an ended submission or judgement, or the body of a test. */
+/** The message of a delivery: an ended submission or judgement, a callback, or the body of a test. */
 export type Message =
+  | { readonly judge0: Judge0Submission }
   | { readonly submission: Submission }
   | { readonly judgement: Judgement }
   | { readonly body: Buffer };

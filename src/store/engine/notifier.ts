@@ -16,7 +16,9 @@ export type StoreEvent =
   /** A submission is terminal. */
   | { readonly kind: "ended"; readonly id: string }
   /** A watched submission has started or has new output. */
-  | { readonly kind: "live"; readonly id: string };
+  | { readonly kind: "live"; readonly id: string }
+  /** A running submission has new input. */
+  | { readonly kind: "input"; readonly id: string };
 
 type Topic = Exclude<StoreEvent, { readonly id: string }>["kind"];
 type SubmissionEventKind = Extract<StoreEvent, { readonly id: string }>["kind"];
@@ -27,7 +29,7 @@ export function isTopic(text: string): text is Topic {
 }
 
 export function isSubmissionEvent(text: string): text is SubmissionEventKind {
-  return text === "ended" || text === "live";
+  return text === "ended" || text === "live" || text === "input";
 }
 
 /**
@@ -71,6 +73,11 @@ export class Notifier {
   /** Subscribes to the start and output of one submission. @returns a function that ends the subscription. */
   onLive(submissionId: string, listener: () => void): () => void {
     return this.#onOne(`live ${submissionId}`, listener);
+  }
+
+  /** Subscribes to the input of one submission. @returns a function that ends the subscription. */
+  onInput(submissionId: string, listener: () => void): () => void {
+    return this.#onOne(`input ${submissionId}`, listener);
   }
 
   publish(word: StoreEvent): void {

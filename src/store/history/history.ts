@@ -2,6 +2,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import { countDeliveries, countEnds, hasUncountedDeliveries } from "./count.ts";
 import { addLoad, readQueue } from "./load.ts";
+import { type Marks, readMarks, readTotalsMark } from "./marks.ts";
 import { readDeliveries, readEnds, readFailing, readGroups, readLoad } from "./read-history.ts";
 import { shrink } from "./shrink.ts";
 import type { Counts, DeliveryCount, EndsOf, FailingEndpoint, Group, GroupBy, LoadCount, Range } from "./types.ts";
@@ -70,6 +71,12 @@ export function historyStore({ db, capabilities: abilities }: Engine, transactio
 
     /** The `most` endpoints with the most failed deliveries, removed ones included. */
     failing: (range: Range, most: number): Promise<readonly FailingEndpoint[]> => readFailing(db, range, most),
+
+    /** Texts whose difference shows a change. @param accountIds null for all. */
+    marks: (accountIds: readonly string[] | null): Promise<Marks> => readMarks(db, accountIds),
+
+    /** The same for the aggregates. */
+    totalsMark: (accountIds: readonly string[] | null): Promise<string> => readTotalsMark(db, accountIds, now()),
 
     /** Queue and slots. Times without a row were not recorded. */
     load: (range: Range): Promise<readonly LoadCount[]> => readLoad(db, range),

@@ -18,6 +18,8 @@ import { causes } from "./migrations/0014-causes.ts";
 import { samples } from "./migrations/0015-samples.ts";
 import { webhookHeadersAndAuditSearch } from "./migrations/0016-webhook-headers-and-audit-search.ts";
 import { historyOfUse } from "./migrations/0017-history-of-use.ts";
+import { judge0 } from "./migrations/0018-judge0.ts";
+import { liveInput } from "./migrations/0019-live-input.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
@@ -41,6 +43,8 @@ const MIGRATIONS: readonly Migration[] = [
   samples,
   webhookHeadersAndAuditSearch,
   historyOfUse,
+  judge0,
+  liveInput,
 ];
 
 /** The version of the schema that this program works with. */

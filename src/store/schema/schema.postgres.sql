@@ -93,6 +93,7 @@ create table deliveries (
   ended_at bigint,
   reason text,
   judgement_seq bigint,
+  callback integer,
   constraint deliveries_kind_check CHECK ((kind = ANY (ARRAY['result'::text, 'replay'::text, 'test'::text]))),
   constraint deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text]))),
   constraint deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES endpoints(id),
@@ -199,6 +200,22 @@ create table invitations (
   constraint invitations_pkey PRIMARY KEY (id),
   constraint invitations_hash_key UNIQUE (hash)
 );
+create table judge0_submissions (
+  submission_seq bigint not null,
+  account_id text not null,
+  language_id integer not null,
+  expected_output bytea,
+  additional_files bytea,
+  settings text not null,
+  callback_url text,
+  endpoint_id text,
+  status integer,
+  constraint judge0_submissions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint judge0_submissions_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES endpoints(id),
+  constraint judge0_submissions_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint judge0_submissions_pkey PRIMARY KEY (submission_seq)
+);
+CREATE INDEX judge0_submissions_account ON judge0_submissions USING btree (account_id, submission_seq);
 create table judged_programs (
   judgement_seq bigint not null,
   code bytea not null,
@@ -242,6 +259,15 @@ create table known_places (
   at bigint not null,
   constraint known_places_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
   constraint known_places_pk PRIMARY KEY (person_id, place)
+);
+create table live_input (
+  submission_seq bigint not null,
+  n integer not null,
+  total bigint not null,
+  bytes bytea,
+  signal integer,
+  constraint live_input_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint live_input_pk PRIMARY KEY (submission_seq, n)
 );
 create table live_output (
   submission_seq bigint not null,
@@ -416,6 +442,7 @@ create table submissions (
   test integer,
   cause text,
   original_id text,
+  judge0 integer,
   constraint submissions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'error'::text]))),
   constraint submissions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint submissions_judgement_seq_fkey FOREIGN KEY (judgement_seq) REFERENCES judgements(seq) ON DELETE CASCADE,

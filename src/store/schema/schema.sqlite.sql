@@ -81,7 +81,8 @@ CREATE TABLE "deliveries" (
   "created_at" bigint not null,
   "ended_at" bigint,
   "reason" text,
-  "judgement_seq" bigint references "judgements" ("seq") on delete cascade
+  "judgement_seq" bigint references "judgements" ("seq") on delete cascade,
+  "callback" integer
 );
 CREATE INDEX deliveries_due on deliveries (next_at) where state = 'pending';
 CREATE INDEX "deliveries_endpoint" on "deliveries" ("endpoint_id", "seq");
@@ -171,6 +172,18 @@ CREATE TABLE "invitations" (
   "created_at" bigint not null,
   "expires_at" bigint not null
 );
+CREATE TABLE "judge0_submissions" (
+  "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
+  "account_id" text not null references "accounts" ("id"),
+  "language_id" integer not null,
+  "expected_output" blob,
+  "additional_files" blob,
+  "settings" text not null,
+  "callback_url" text,
+  "endpoint_id" text references "endpoints" ("id"),
+  "status" integer
+);
+CREATE INDEX "judge0_submissions_account" on "judge0_submissions" ("account_id", "submission_seq");
 CREATE TABLE "judged_programs" (
   "judgement_seq" bigint primary key references "judgements" ("seq") on delete cascade,
   "code" blob not null,
@@ -205,6 +218,14 @@ CREATE TABLE "known_places" (
   "place" text not null,
   "at" bigint not null,
   constraint "known_places_pk" primary key ("person_id", "place")
+);
+CREATE TABLE "live_input" (
+  "submission_seq" bigint not null references "submissions" ("seq") on delete cascade,
+  "n" integer not null,
+  "total" bigint not null,
+  "bytes" blob,
+  "signal" integer,
+  constraint "live_input_pk" primary key ("submission_seq", "n")
 );
 CREATE TABLE "live_output" (
   "submission_seq" bigint not null references "submissions" ("seq") on delete cascade,
@@ -352,6 +373,7 @@ CREATE TABLE "submissions" (
   "test" integer,
   "cause" text,
   "original_id" text,
+  "judge0" integer,
   constraint "submissions_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "submissions_account" on "submissions" ("account_id", "seq");

@@ -15,6 +15,7 @@ export interface Schema {
   programs: ProgramTable;
   outcomes: OutcomeTable;
   samples: SamplesTable;
+  judge0_submissions: Judge0Table;
   endpoints: EndpointTable;
   former_secrets: FormerSecretTable;
   deliveries: DeliveryTable;
@@ -33,6 +34,7 @@ export interface Schema {
   history_deliveries: HistoryDeliveriesTable;
   history_load: HistoryLoadTable;
   live_output: LiveOutputTable;
+  live_input: LiveInputTable;
   sign_in_attempts: SignInAttemptTable;
   known_places: KnownPlaceTable;
   sends: SendTable;
@@ -250,6 +252,8 @@ interface SubmissionTable {
   /** The judgement of which it is a run, and the number of the test, from 0; null for a single submission. */
   judgement_seq: number | null;
   test: number | null;
+  /** 1 for a submission with a row in judge0_submissions, otherwise null. */
+  judge0: number | null;
 }
 
 interface ProgramTable {
@@ -273,6 +277,23 @@ interface SamplesTable {
   submission_seq: number;
   /** JSON, see src/domain/samples.ts. */
   body: string;
+}
+
+/** What clients of Judge0 send besides the program. */
+interface Judge0Table {
+  submission_seq: number;
+  /** That of the submission, so that an index has the newest of an account. */
+  account_id: string;
+  language_id: number;
+  expected_output: Buffer | null;
+  additional_files: Buffer | null;
+  /** JSON, see src/domain/judge0/submission.ts. */
+  settings: string;
+  callback_url: string | null;
+  /** The endpoint that signs the callback. */
+  endpoint_id: string | null;
+  /** Null until the end. */
+  status: number | null;
 }
 
 /** Receivers of a project's results. */
@@ -313,6 +334,8 @@ interface DeliveryTable {
   message_id: string;
   /** `result`, `replay` or `test`. */
   kind: string;
+  /** 1 for the callback of a Judge0 client instead of a record, otherwise null. */
+  callback: number | null;
   body: Buffer | null;
   /** `pending`, `delivered` or `failed`. */
   state: string;
@@ -508,6 +531,16 @@ interface LiveOutputTable {
   /** Offset in the stream, in bytes. */
   at: number;
   bytes: Buffer;
+}
+
+interface LiveInputTable {
+  submission_seq: number;
+  n: number;
+  /** Bytes up to the end of this piece. */
+  total: number;
+  /** Null for a signal; both are null for the end of the input. */
+  bytes: Buffer | null;
+  signal: number | null;
 }
 
 /** Sign-in attempts of the last minute, over all processes. */

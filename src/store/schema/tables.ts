@@ -36,6 +36,7 @@ export const TABLES: readonly BackedUp[] = [
   { name: "programs", key: ["submission_seq"] },
   { name: "outcomes", key: ["submission_seq"] },
   { name: "samples", key: ["submission_seq"] },
+  { name: "judge0_submissions", key: ["submission_seq"], large: true },
   { name: "deliveries", key: ["seq"], counts: "seq" },
   { name: "attempts", key: ["delivery_seq", "number"] },
   { name: "audit", key: ["seq"], counts: "seq" },

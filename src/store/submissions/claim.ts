@@ -68,7 +68,8 @@ export async function claim(
       ...loaded,
       submission: toSubmission(row, null),
       lease: { submissionId: row.id, workerId: request.workerId, fence: row.fence, attempt: row.attempts },
-      live: row.live === 1,
+      live: row.live !== null,
+      takesInput: row.live === 2,
     };
   });
   return { claims, more };

@@ -1,6 +1,7 @@
 import type { Transaction } from "kysely";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import type { StoreEvent } from "../engine/notifier.ts";
+import { endJudge0 } from "../judge0/rows.ts";
 import { advanceJudgements, type Locked } from "../judgements/advance.ts";
 import type { Schema } from "../schema/schema.ts";
 import { type Ending, insertOutcomes, insertUncounted } from "./outcomes.ts";
@@ -24,6 +25,7 @@ export async function end(
   const single = ended.filter(({ row }) => row.judgement_seq === null);
   for (const { row } of single)
     delivers = (await insertDeliveries(trx, { ...row, submission_seq: row.seq }, nowMs)) || delivers;
+  delivers = (await endJudge0(trx, single, nowMs)) || delivers;
   const runs = await advanceJudgements(trx, ended, judgements, nowMs);
   return [
     ...ended.map(({ row }): StoreEvent => ({ kind: "ended", id: row.id })),

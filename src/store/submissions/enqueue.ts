@@ -2,6 +2,7 @@ import { sql, type Transaction } from "kysely";
 import { encodeStates, type TestState } from "../../domain/judgement.ts";
 import { isLive } from "../access/key-rows.ts";
 import type { Capabilities } from "../engine/engine.ts";
+import { insertJudge0 } from "../judge0/rows.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 import { keepComplete } from "../judgements/versions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -126,7 +127,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
     .insertInto("submissions")
     .values(
       accepted.map((request) => {
-        const { submission, idempotency, live, originalId } = request;
+        const { submission, idempotency, live, takesInput, originalId, judge0 } = request;
         const judgement_seq = judgements.get(request) ?? null;
         return {
           id: submission.id,
@@ -140,10 +141,11 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
           idempotency_key: idempotency?.key ?? null,
           request_hash: idempotency?.requestHash ?? null,
           created_at: submission.createdAtMs,
-          live: live ? 1 : null,
+          live: takesInput ? 2 : live ? 1 : null,
           original_id: originalId ?? null,
           judgement_seq,
           test: judgement_seq === null ? null : 0,
+          judge0: judge0 ? 1 : null,
         };
       }),
     )
@@ -157,6 +159,11 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
     return seq === undefined || judgement ? [] : [{ submission_seq: seq, ...fromProgram(program) }];
   });
   if (programs.length > 0) await trx.insertInto("programs").values(programs).execute();
+  const theirs = accepted.flatMap(({ submission: { id, accountId }, judge0 }) => {
+    const seq = seqs.get(id);
+    return judge0 && seq !== undefined ? [{ seq, accountId, judge0 }] : [];
+  });
+  await insertJudge0(trx, theirs);
   return seqs;
 }
 

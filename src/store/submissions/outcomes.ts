@@ -19,6 +19,7 @@ export const ENDED_COLUMNS = [
   "started_at",
   "judgement_seq",
   "test",
+  "judge0",
 ] as const satisfies readonly (keyof SubmissionRow)[];
 
 export interface Ending {
@@ -42,8 +43,10 @@ export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly E
     samples ? [{ submission_seq: row.seq, body: encodeSamples(samples) }] : [],
   );
   if (sampled.length > 0) await trx.insertInto("samples").values(sampled).execute();
-  const watched = ended.filter(({ row }) => row.live === 1).map(({ row }) => row.seq);
-  if (watched.length > 0) await trx.deleteFrom("live_output").where("submission_seq", "in", watched).execute();
+  const watched = ended.filter(({ row }) => row.live !== null).map(({ row }) => row.seq);
+  if (watched.length === 0) return;
+  await trx.deleteFrom("live_output").where("submission_seq", "in", watched).execute();
+  await trx.deleteFrom("live_input").where("submission_seq", "in", watched).execute();
 }
 
 /** Adds them to those that the history will count. */

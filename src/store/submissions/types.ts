@@ -1,4 +1,5 @@
 import type { CheckerSpec } from "../../domain/check.ts";
+import type { Judge0Request } from "../../domain/judge0/submission.ts";
 import type { Program, Submission } from "../../domain/submission.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 
@@ -9,6 +10,8 @@ export interface Claim {
   readonly lease: Lease;
   /** Whether its output is stored in `live` during the run, because a user may watch it. */
   readonly live: boolean;
+  /** Whether its client gives it input during the run. */
+  readonly takesInput: boolean;
   /** For a run of a judgement, otherwise null. */
   readonly test: ClaimedTest | null;
 }
@@ -49,10 +52,13 @@ export interface Enqueue {
   readonly onlyKnown?: boolean;
   /** Whether a user may watch the run. */
   readonly live?: boolean;
+  readonly takesInput?: boolean;
   /** The submission that it repeats. */
   readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement, which is added with it. */
   readonly judgement?: NewJudgement;
+  /** Of a client of Judge0. */
+  readonly judge0?: Judge0Request;
 }
 
 export type Enqueued =

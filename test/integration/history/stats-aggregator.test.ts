@@ -55,6 +55,8 @@ function storeOf(history: Partial<HistoryStore>) {
     readOf: async () => [],
     deliveries: async () => [],
     failing: async () => [],
+    marks: async () => ({ runs: "", deliveries: "", settings: "" }),
+    totalsMark: async () => "",
     load: async () => [],
   };
   return { store: { history: { ...rest, ...history }, onEnds }, say: () => listener() };

@@ -16,6 +16,7 @@ test("the worker gets files, arguments, variables and limits as they were sent",
     args: ["-n", "two words", ""],
     env: { MODE: "a=b" },
     limits: { wall_time_secs: 0.5, memory_bytes: 33_554_432 },
+    compile_limits: { cpu_time_secs: 3 },
   });
   assert.equal(status, 202);
   const [claim] = await store.submissions.claim("worker", 10_000);
@@ -31,6 +32,7 @@ test("the worker gets files, arguments, variables and limits as they were sent",
       args: ["-n", "two words", ""],
       env: { MODE: "a=b" },
       limits: { wall_time_secs: 0.5, memory_bytes: 33_554_432 },
+      compileLimits: { cpu_time_secs: 3 },
     },
   });
 });
@@ -98,6 +100,17 @@ const REFUSED: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
   ["a limit without room to start", { code: "x", limits: { memory_bytes: 1 } }, /^limits\.memory_bytes: /],
   ["a limit that is not whole", { code: "x", limits: { processes: 1.5 } }, /^limits\.processes: /],
   ["a limit of null", { code: "x", limits: { processes: null } }, /^limits\.processes: /],
+  [
+    "a limit of no compiler",
+    { code: "x", compile_limits: { wall_time_secs: 1 } },
+    /^compile_limits: python has no compile/,
+  ],
+  [
+    "a higher limit of a compiler",
+    { code: "x", language: "c", compile_limits: { wall_time_secs: 15.1 } },
+    /^compile_limits\.wall_time_secs: at most 15 for c in/,
+  ],
+  ["an unknown limit of a compiler", { code: "x", language: "c", compile_limits: { cpus: 4 } }, /^compile_limits: /],
   ["stream as text", { code: "x", stream: "true" }, /^stream: /],
 ];
 
@@ -108,4 +121,18 @@ test("invalid additions are rejected with the field and the reason", LIMIT, asyn
     assert.deepEqual([status, error.test(json.error)], [400, true], `${title}: ${JSON.stringify(json)}`);
   }
   assert.equal(await store.submissions.depth(), 0);
+});
+
+test("a program that is judged again keeps the limits of its compiler", LIMIT, async (t) => {
+  const { ask, store } = await startHttp(t);
+  const body = { language: "c", code: "x", compile_limits: { cpu_time_secs: 3 }, tests: [{ expected: "" }] };
+  const first = await ask({ method: "POST", path: "/api/judgements", body });
+  assert.equal(first.status, 202, first.text);
+  const again = await ask({ method: "POST", path: `/api/judgements/${first.json.id}/rejudge` });
+  assert.equal(again.status, 202, again.text);
+  const claims = await store.submissions.claim("worker", 10_000, 2);
+  assert.deepEqual(
+    claims.map(({ program }) => program.additions?.compileLimits),
+    [{ cpu_time_secs: 3 }, { cpu_time_secs: 3 }],
+  );
 });

@@ -54,7 +54,8 @@ test("a key that was valid before does not wait behind guesses from its address"
   const { store, key } = await startHttp(t);
   const failures = new Failures();
   const ask = (mine: string) => {
-    const request = { ip: "192.0.2.1", headers: { "x-api-key": mine }, raw: { socket: { destroyed: false } } };
+    const headers = { "x-api-key": mine };
+    const request = { ip: "192.0.2.1", url: "/api/health", headers, raw: { socket: { destroyed: false } } };
     return authenticate(request as unknown as FastifyRequest, store.keys, failures);
   };
   const [known, fresh] = [await key(), await key()];

@@ -7,7 +7,7 @@ import addFormats from "ajv-formats";
 import { ERRORS } from "../../../src/domain/error.ts";
 import { toRecord } from "../../../src/domain/record.ts";
 import { openApi } from "../../../src/http/openapi.ts";
-import { ANYWHERE, DASHBOARD, ELSEWHERE, OPERATIONS } from "../../../src/http/operations.ts";
+import { ANYWHERE, DASHBOARD, ELSEWHERE, OPERATIONS, OTHER_APIS } from "../../../src/http/operations.ts";
 import { SCHEMAS } from "../../../src/http/schemas.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 
@@ -53,7 +53,13 @@ test("the document has exactly the endpoints of the server", async (t) => {
 });
 
 test("every error is an example of each endpoint that can return it", () => {
-  const documented = new Set([...ANYWHERE, ...ELSEWHERE, ...DASHBOARD, ...OPERATIONS.flatMap(({ errors }) => errors)]);
+  const documented = new Set([
+    ...ANYWHERE,
+    ...ELSEWHERE,
+    ...DASHBOARD,
+    ...OTHER_APIS,
+    ...OPERATIONS.flatMap(({ errors }) => errors),
+  ]);
   assert.deepEqual([...documented].sort(), Object.keys(ERRORS).sort());
   const { paths, components } = openApi();
   for (const { path, method, errors } of OPERATIONS) {

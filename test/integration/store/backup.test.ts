@@ -24,6 +24,7 @@ const NOT_KEPT = [
   "workers",
   "schema_version",
   "live_output",
+  "live_input",
   "sessions",
   "invitations",
 ];

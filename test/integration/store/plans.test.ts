@@ -96,6 +96,7 @@ onEachEngine((temporaryStore) => {
         await store.audit.named([accountId, keyId, project.id], accountIds);
         await store.keys.list({ accountIds, max: 100, name: "k" });
         await store.endpoints.failing(accountIds, 20);
+        await store.history.marks(accountIds);
       }
       await store.keys.get(keyId);
       await store.keys.countLive([project.id]);
@@ -244,6 +245,10 @@ async function look(
   await store.history.countDeliveries(256);
   await store.history.sample(1);
   await store.backlog([accountId]);
+  for (const accountIds of [null, [accountId]]) {
+    await store.history.marks(accountIds);
+    await store.history.totalsMark(accountIds);
+  }
   assert.ok(await store.records.read(id, null));
   for (const accountIds of [null, [accountId]]) {
     const times = { sinceMs: clock.nowMs - 60_000, untilMs: clock.nowMs + 1 };

@@ -305,15 +305,20 @@ test("a post leaves no listener on its signal, and does nothing if it is aborted
     return ["127.0.0.1"];
   };
   const target = parseTarget(receiver.url, allowed);
-  assert.equal((await post({ target, headers: {}, body: [BODY] }, { trust, resolve, signal })).status, 200);
+  assert.equal(
+    (await post({ method: "POST", target, headers: {}, body: [BODY] }, { trust, resolve, signal })).status,
+    200,
+  );
   while (getEventListeners(signal, "abort").length > 0) await sleep(10); // until the connection is closed
   const late = post(
-    { target, headers: {}, body: [BODY] },
+    { method: "POST", target, headers: {}, body: [BODY] },
     { trust, resolve, signal: AbortSignal.abort(new Error("x")) },
   );
   await assert.rejects(late, /^Error: x$/);
   const open = { ...target, allowed: false };
-  await assert.rejects(post({ target: open, headers: {}, body: [] }, { trust, resolve, signal: AbortSignal.abort() }));
+  await assert.rejects(
+    post({ method: "POST", target: open, headers: {}, body: [] }, { trust, resolve, signal: AbortSignal.abort() }),
+  );
   assert.deepEqual([receiver.connections(), lookUps], [1, 0]);
 });
 

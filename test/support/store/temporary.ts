@@ -168,6 +168,7 @@ export async function enqueue(
     maxPending?: number;
     onlyKnown?: boolean;
     live?: boolean;
+    takesInput?: boolean;
     nowMs?: number;
   } = {},
 ): Promise<Enqueued> {
@@ -197,6 +198,7 @@ export async function enqueue(
     maxPending: options.maxPending ?? 1_000,
     onlyKnown: options.onlyKnown ?? false,
     live: options.live ?? false,
+    takesInput: options.takesInput ?? false,
   });
 }
 

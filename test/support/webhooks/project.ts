@@ -87,5 +87,5 @@ export function claimFor(url: string, signing: Signing = "standard"): DeliveryCl
   const open = newWebhookSecret();
   const endpoint = { id, url, secrets: [sealer.seal(id, open)], signing };
   const delivery = { id: randomUUID(), fence: 1, attempt: 1, kind: "result", messageId: randomUUID() } as const;
-  return { ...delivery, accountId: "a", bodyBytes: 2, endpoint, open };
+  return { ...delivery, accountId: "a", bodyBytes: 2, endpoint, callbackUrl: null, open };
 }

@@ -68,6 +68,9 @@ test("the tarball installs into an empty project, which compiles and runs with i
   const code = 'import { Assay, verifyWebhook } from "assay-client"; console.log(typeof Assay, typeof verifyWebhook);';
   const run = ["--input-type=module", "--eval", code];
   assert.equal(execFileSync(process.execPath, run, { cwd: project, encoding: "utf8" }), "function function\n");
+  const command = spawnSync(join(project, "node_modules/.bin/assay-mcp"), { env: ENV, encoding: "utf8" });
+  assert.deepEqual([command.status, command.stdout], [2, ""]);
+  assert.match(command.stderr, /^assay-mcp: set ASSAY_URL and ASSAY_KEY/);
 });
 
 test("the wheel installs without a registry, and its types pass mypy", () => {

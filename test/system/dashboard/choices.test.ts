@@ -7,10 +7,12 @@ import { inside } from "./inside.ts";
 test("a choice with more than 500 options shows a note and lists older ones", { timeout: 120_000 }, async (t) => {
   const { page, club, go } = await inside(t);
   const { store, clock } = club.running;
-  for (let n = 0; n < 501; n++) {
-    clock.nowMs += 1;
-    await store.projects.create(club.accountId, `p${n}`, "test");
-    await addKey(store, `k${n}`, { account: "club" });
+  clock.nowMs += 1;
+  // Some at once, because each is a transaction, and a busy disk takes 100 ms for one.
+  for (let n = 0; n < 501; n += 20) {
+    const some = Array.from({ length: Math.min(20, 501 - n) }, (_, at) => n + at);
+    await Promise.all(some.map((one) => store.projects.create(club.accountId, `p${one}`, "test")));
+    await Promise.all(some.map((one) => addKey(store, `k${one}`, { account: "club" })));
   }
   const button = (name: string) => page.getByRole("button", { name, exact: true });
   const options = (label: string) => page.getByLabel(label, { exact: true }).getByRole("option");

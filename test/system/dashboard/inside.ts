@@ -1,8 +1,8 @@
-import type { TestContext } from "node:test";
+import { type TestContext, test } from "node:test";
 import type { SignedInPerson } from "../../support/http/dashboard/signed-in.ts";
 import { startTwoTenants, type TwoTenants } from "../../support/http/dashboard/two-tenants.ts";
 import type { Options } from "../../support/http/running.ts";
-import { temporaryPostgres, temporaryStore } from "../../support/store/temporary.ts";
+import { type OpenTemporary, temporaryPostgres, temporaryStore } from "../../support/store/temporary.ts";
 import { type Visitor, visit } from "./browser.ts";
 import { builtDashboard } from "./built.ts";
 
@@ -17,8 +17,16 @@ export interface Inside extends Visitor {
   readonly clipboard: () => Promise<string>;
 }
 
-/** The API of these pages is tested on both databases; pages are on one of them. */
-const open = process.env.ASSAY_TEST_DATABASE === "postgres" ? temporaryPostgres : temporaryStore;
+/** The API of all pages is tested on both databases; most pages are on one of them. */
+const isPostgres = process.env.ASSAY_TEST_DATABASE === "postgres";
+const open = isPostgres ? temporaryPostgres : temporaryStore;
+
+/** The same test on SQLite and on PostgreSQL. */
+export function onEachDatabase(title: string, run: (t: TestContext, open: OpenTemporary) => Promise<void>): void {
+  const timeout = 240_000;
+  if (!isPostgres) test(`${title}, on SQLite`, { timeout }, (t) => run(t, temporaryStore));
+  test(`${title}, on PostgreSQL`, { timeout }, (t) => run(t, temporaryPostgres));
+}
 
 /** Ada, a member of one account, signed in, with the browser at the real service. */
 export async function inside(t: TestContext, options: Options = {}): Promise<Inside> {

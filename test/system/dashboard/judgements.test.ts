@@ -27,7 +27,7 @@ function outcomeOf({ program }: Claim): Outcome {
   const stdin = String(program.stdin);
   const wallNs =
     1_000_000 * (1 + Math.round(4_000 * Math.abs(Math.sin(stdin.length + Number(stdin.replace(/\D/g, ""))))));
-  const ran = { wallNs, cpuUsec: wallNs / 1_500, memoryPeakBytes: 3_000_000 + wallNs / 50 };
+  const ran = { wallNs, cpuUsec: Math.round(wallNs / 1_500), memoryPeakBytes: 3_000_000 + Math.round(wallNs / 50) };
   if (stdin.startsWith("slow"))
     return { ...buildOutcome({ execute: signalled(9, { killReason: "cpu" }) }), course: COURSE };
   if (stdin.startsWith("flood")) {

@@ -98,10 +98,10 @@ test("problems: list, import, page and deletion", async (t) => {
       await page.getByRole("link", { name: "Search them" }).click();
       await heading("Judgements");
       await page.getByRole("button", { name: `Remove Problem: ${problem.slice(0, 12)}` }).waitFor();
-      await page.getByText("1 judgement", { exact: true }).waitFor();
+      await page.getByText("1 judgement, newest first", { exact: true }).waitFor();
       await looksGood(page, "judgements-of-problem");
       await filter(page, "Problem", "");
-      await page.getByText("2 judgements", { exact: true }).waitFor();
+      await page.getByText("2 judgements, newest first", { exact: true }).waitFor();
       await page.goBack();
       await page.getByRole("link", { name: json.id.slice(0, 8) }).click();
       await page.waitForURL(`**/judgements/${json.id}`);
@@ -228,7 +228,7 @@ test("an import can verify the submissions of the package", async (t) => {
     await status("5 of 5 submissions ended, 4 as expected");
     await page.reload();
     await heading("Sum of two");
-    await page.getByText("5 judgements", { exact: true }).waitFor();
+    await page.getByText("5 judgements, newest first", { exact: true }).waitFor();
     assert.equal(await page.getByText("Verification").count(), 0);
   });
 

@@ -44,6 +44,7 @@ async function looksGood(page: Page, what: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     assert.deepEqual(await violations(page), [], `${what}, ${colorScheme}`);
+    await page.evaluate("scrollTo(0, 0)");
     await screenshot(page, `${what}-${colorScheme}`);
   }
   await page.emulateMedia({ colorScheme: "light" });

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { test } from "node:test";
 import { internalError, type Outcome } from "../../../src/domain/outcome.ts";
 import type { StepReports } from "../../../src/domain/report.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
@@ -11,7 +10,7 @@ import { runPending } from "../../support/http/running.ts";
 import { LIMITS } from "../../support/sandbox/steps.ts";
 import { report } from "../../support/verdict/reports.ts";
 import { screenshot, violations } from "./browser.ts";
-import { inside } from "./inside.ts";
+import { inside, onEachDatabase } from "./inside.ts";
 import { DESK, PHONE } from "./page-actions.ts";
 
 const SUBMISSIONS = "/submissions";
@@ -48,8 +47,8 @@ const VERDICTS: readonly (readonly [heading: string, body: object, outcome: Outc
   ["The platform failed, not your program", {}, internalError("a fault"), /a fault/, /^$/],
 ];
 
-test("the page of a run", async (t) => {
-  const { page, club, go, clipboard, complaints } = await inside(t);
+onEachDatabase("the page of a run", async (t, open) => {
+  const { page, club, go, clipboard, complaints } = await inside(t, { open });
   const { store, submit } = club.running;
   const key = await club.running.key({ project: "shop", name: "grader", concurrency: 1000 });
   const send = async (body: object = {}) =>
@@ -59,7 +58,7 @@ test("the page of a run", async (t) => {
     await runPending(store, () => outcome);
     return id;
   };
-  const open = async (id: string) => await go(`${SUBMISSIONS}/${id}`);
+  const openRun = async (id: string) => await go(`${SUBMISSIONS}/${id}`);
   const box = (name: string) => page.getByRole("textbox", { name, exact: true });
   const button = (name: string) => page.getByRole("button", { name, exact: true });
   const heading = (name: string) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
@@ -71,7 +70,7 @@ test("the page of a run", async (t) => {
   for (const [title, body, outcome, why, line] of VERDICTS) {
     await t.test(`the first screen has the reason and the line: ${title}`, async () => {
       const id = await ended(outcome, body);
-      await open(id);
+      await openRun(id);
       await heading(title);
       assert.ok(await inWindow(page.getByText(why).first()));
       if (line.source === "^$") assert.equal(await page.getByText(/^(No line is known|Line \d)/).count(), 0);
@@ -104,7 +103,7 @@ test("the page of a run", async (t) => {
   await t.test("facts lead to their pages, and times agree everywhere", async () => {
     const compile = report({ wallNs: 180_000_000, spentMs: { run: 200, teardown: 4 } });
     const execute = report({ wallNs: 16_000_000, spentMs: { run: 513, teardown: 5 } });
-    await open(await ended(ending({ compile, execute }), { language: "c" }));
+    await openRun(await ended(ending({ compile, execute }), { language: "c" }));
     const fact = async (name: string) =>
       await page.getByRole("term").filter({ hasText: name }).locator("xpath=..").getByRole("definition").textContent();
     assert.equal(await fact("Wall time"), "16 ms");
@@ -124,7 +123,7 @@ test("the page of a run", async (t) => {
 
   await t.test("marks exactly the stream that was cut, and its limit as reached", async () => {
     const execute = report({ stdout: Buffer.from("some\n"), stdoutSeen: 20 * MIB, exitCode: 1 });
-    await open(await ended(ending({ execute })));
+    await openRun(await ended(ending({ execute })));
     await page.getByText("stdout 5 B, cut off").waitFor();
     const used = (name: string) => page.getByRole("listitem").filter({ hasText: name }).textContent();
     assert.match((await used("Standard output")) ?? "", /20 MiB of .* limit reached/);
@@ -138,7 +137,7 @@ test("the page of a run", async (t) => {
   await t.test("shows the colours of a terminal, a search, and downloads with the exact bytes", async () => {
     const bytes = Buffer.from("plain \x1b[1;31mred\x1b[0m\n\xff\x00\n".repeat(300), "latin1");
     const id = await ended(ending({ execute: report({ stdout: bytes }) }));
-    await open(id);
+    await openRun(id);
     const output = box("Standard output");
     const red = output.locator(".cm-red.cm-bold").first();
     await red.waitFor();
@@ -170,7 +169,7 @@ test("the page of a run", async (t) => {
   await t.test("each message is a link to its line of the source", async () => {
     const code = "int main(void) {\n  int a = x;\n  int b = y;\n}\n";
     const stderr = Buffer.from("\x1b[1mmain.c:2:11:\x1b[0m error: x\nmain.c:3:11: error: y\n");
-    await open(await ended(ending({ compile: report({ exitCode: 1, stderr }) }), { language: "c", code }));
+    await openRun(await ended(ending({ compile: report({ exitCode: 1, stderr }) }), { language: "c", code }));
     const source = box("Source of the program");
     await source.locator(".cm-chosen").getByText("int a").waitFor();
     await box("Messages of the compiler").getByRole("link", { name: "main.c:3:11" }).click();
@@ -187,7 +186,7 @@ test("the page of a run", async (t) => {
     ]) {
       const id = await ended(ending({ execute: report({ stdout: Buffer.from(stdout) }) }));
       const before = performance.now();
-      await open(id);
+      await openRun(id);
       await box("Standard output").locator(".cm-line").first().waitFor();
       const took = performance.now() - before;
       assert.ok(took < 15_000, `${took} ms for ${JSON.stringify(stdout.slice(0, 10))}`);
@@ -198,7 +197,7 @@ test("the page of a run", async (t) => {
 
   await t.test("the tab is in the address, also by keyboard", async () => {
     const id = await ended(executed("MLE oom_kill kernel"));
-    await open(id);
+    await openRun(id);
     await page.getByRole("tab", { name: "Why not…" }).focus();
     await page.keyboard.press("ArrowRight");
     await page.getByRole("table", { name: "Evidence" }).waitFor();
@@ -216,7 +215,7 @@ test("the page of a run", async (t) => {
       const id = await send({ stream: true });
       const [claim] = await store.submissions.claim("w", 60_000);
       assert.ok(claim);
-      await open(id);
+      await openRun(id);
       await heading("Running");
       const output = box("Standard output");
       let [n, at] = [0, 0];
@@ -256,7 +255,7 @@ test("the page of a run", async (t) => {
   await t.test("a run without live output shows how to ask for it", async () => {
     const id = await send();
     await store.submissions.claim("w", 60_000);
-    await open(id);
+    await openRun(id);
     await page.getByText('A request asks for it with "stream": true.').waitFor();
   });
 
@@ -264,7 +263,7 @@ test("the page of a run", async (t) => {
     await t.test(`${scheme}: axe finds nothing, and no width needs horizontal scrolling`, async () => {
       await page.emulateMedia({ colorScheme: scheme });
       const [, body, outcome] = VERDICTS[1] ?? assert.fail();
-      await open(await ended(outcome, body));
+      await openRun(await ended(outcome, body));
       await box("Source of the program").locator(".cm-chosen").waitFor();
       assert.deepEqual(await violations(page), []);
       for (const [name, size] of [

@@ -39,6 +39,8 @@ const BODIES: Readonly<Record<string, readonly Entry[]>> = {
   "21-missing": PLAIN.slice(0, -1),
   "23-kept": [...step(["./main"], { KEEP_FILES: 1 }), ...files("main")],
   "24-kept-with-work": step(["./main"], { KEEP_WORK: 1, KEEP_FILES: 1 }),
+  "25-live": step(["./main"], { LIVE_STDIN: 1 }),
+  "26-live-with-input": step(["./main"], { LIVE_STDIN: 1, STDIN: "a" }),
 };
 
 function wire(): Map<string, Buffer> {
@@ -52,6 +54,7 @@ const text = (parts: Readonly<Record<string, string>>) =>
 
 const STEP = 2;
 const PEER = 12;
+const [INPUT, SIGNAL] = [13, 14];
 const framed = (content: Buffer, type = STEP) => {
   const header = Buffer.alloc(5, type);
   header.writeUInt32LE(content.length);
@@ -73,6 +76,15 @@ function slot(): Map<string, Buffer> {
     ["09-peer", Buffer.concat([framed(body(PLAIN), PEER), plain, plain])],
     ["10-two-peers", Buffer.concat([framed(body(PLAIN), PEER), framed(body(PLAIN), PEER)])],
     ["11-peer-of-a-first-step", Buffer.concat([framed(body(PLAIN), PEER), framed(body(step(["a"], { MORE: 1 })))])],
+    ["12-late-input", Buffer.concat([framed(Buffer.from("a"), INPUT), framed(Buffer.of(9), SIGNAL), plain])],
+    [
+      "13-late-input-too-long",
+      Buffer.concat([framed(Buffer.alloc(0), INPUT), Buffer.from([1, 0, 1, 0, INPUT]), plain]),
+    ],
+    [
+      "14-peer-of-a-live-step",
+      Buffer.concat([framed(body(PLAIN), PEER), framed(body(step(["a"], { LIVE_STDIN: 1 })))]),
+    ],
   ]);
 }
 

@@ -159,6 +159,7 @@ export function step(
     COLLECT: 0,
     KEEP_FILES: 0,
     SAMPLE_MS: 10,
+    LIVE_STDIN: 0,
     ...changed,
   };
   return [

@@ -56,6 +56,7 @@ test("additions are the same after they were stored", () => {
     args: ["", "ü"],
     env: { A: "", B: "x=y" },
     limits: { wall_time_secs: 0.5, processes: 3 },
+    compileLimits: { cpu_time_secs: 2 },
   };
   assert.deepEqual(decodeAdditions(encodeAdditions(additions)), additions);
   const reordered = {

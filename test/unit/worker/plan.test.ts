@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Language } from "../../../src/domain/language.ts";
 import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
-import { plan } from "../../../src/worker/plan.ts";
+import { isOwnStep, plan } from "../../../src/worker/plan.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 
 const languages = loadLanguages(LANGUAGES);
@@ -82,6 +82,14 @@ test("arguments, variables and limits change the execute step only", () => {
   assert.deepEqual(steps.execute.limits, { ...limits.execute, wallMs: 250, cpuMs: 250 });
 });
 
+test("limits of the compiler change the compile step only", () => {
+  const limits = languages.limitsFor(named("c"), "judge");
+  const steps = withAdditions("c", { compileLimits: { cpu_time_secs: 3 } } as object);
+  assert.deepEqual(steps.compile?.limits, { ...limits.compile, cpuMs: 3000 });
+  assert.deepEqual(steps.execute.limits, limits.execute);
+  assert.deepEqual(withAdditions("python", { compileLimits: {} } as object).compile, undefined);
+});
+
 test("files are written next to the source, and those with a suffix of the language are compiled", () => {
   const data = Buffer.from("x");
   const files = ["util.c", "lib/more.c", "util.h"].map((name) => ({ name, data }));
@@ -106,4 +114,16 @@ test("an entry takes the place of the source in the commands", () => {
     assert.ok(!all.includes(named(name).source));
     assert.deepEqual((compile ?? execute).files, [{ name: entry, data }]);
   }
+});
+
+test("options of a compiler follow its own, and stderr is redirected by the program that becomes the program", () => {
+  const c = named("c");
+  const limits = languages.limitsFor(c, "judge");
+  const additions = { files: [], entry: null, args: ["a b"], env: {}, limits: {} };
+  const more = { ...additions, compilerOptions: ["-O3", "-Wall"], stderrToStdout: true };
+  const { compile, execute } = plan(c, limits, { ...program, additions: more });
+  assert.deepEqual(compile?.command.command, [...(c.compile?.command ?? []), "-O3", "-Wall"]);
+  assert.deepEqual(execute.command.command, ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", "./main", "a b"]);
+  assert.ok(isOwnStep(more) && isOwnStep({ ...more, compilerOptions: [], args: [] }));
+  assert.ok(isOwnStep({ ...additions, args: [], compilerOptions: ["-O3"] }) && !isOwnStep({ ...additions, args: [] }));
 });

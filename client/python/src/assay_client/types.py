@@ -174,6 +174,11 @@ class JudgeRequest(TypedDict):
     # Environment variables of the program
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
+    compile_limits: NotRequired[RunLimits]
+    # Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+    compiler_options: NotRequired[list[str]]
+    # Whether output to stderr becomes part of stdout, in its order
+    stderr_to_stdout: NotRequired[bool]
     cases: list[Case]
     # How output is compared with `expected`; `lines` by default, without white space at ends
     checker: NotRequired[Literal["exact", "lines", "tokens", "floats", "unordered_lines", "regex"]]
@@ -244,6 +249,11 @@ class JudgementRequest(TypedDict):
     # Environment variables of the program
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
+    compile_limits: NotRequired[RunLimits]
+    # Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+    compiler_options: NotRequired[list[str]]
+    # Whether output to stderr becomes part of stdout, in its order
+    stderr_to_stdout: NotRequired[bool]
     # Required without `problem`
     tests: NotRequired[list[JudgementTest]]
     # Id of a problem: its tests, checker, groups and limits, in place of those fields
@@ -537,7 +547,7 @@ class Run(TypedDict):
 
 
 class RunLimits(TypedDict):
-    """Lower limits of the run, each at most that of the profile."""
+    """Lower limits of the run, or, as `compile_limits`, of the compiler: each at most that of the profile."""
 
     wall_time_secs: NotRequired[float]
     cpu_time_secs: NotRequired[float]
@@ -639,6 +649,11 @@ class SubmitRequest(TypedDict):
     # Environment variables of the program
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
+    compile_limits: NotRequired[RunLimits]
+    # Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+    compiler_options: NotRequired[list[str]]
+    # Whether output to stderr becomes part of stdout, in its order
+    stderr_to_stdout: NotRequired[bool]
 
 
 class Teardown(TypedDict):

@@ -47,6 +47,8 @@ export interface SubmissionDetail {
   readonly source: string;
   readonly code: string;
   readonly stdin: string;
+  /** The other files of the program, by path; their content is at …/file?path=. */
+  readonly files: readonly { readonly path: string; readonly bytes: number; readonly isText: boolean }[];
   readonly attempts: number;
   /** The verdict in a sentence or two for a newcomer, and why it was not a similar one; null until the run ends. */
   readonly explanation: Explanation | null;
@@ -115,7 +117,7 @@ export interface Cancelled {
 
 /** GET /submissions/:id/deliveries → Delivery[], newest first: the part that changes after the end. */
 
-/** GET /submissions/:id/files/:name → the bytes, as a download. */
+/** GET /submissions/:id/files/:name, GET /submissions/:id/file?path= (one of `files`) → the bytes, as a download. */
 export const RUN_FILES = ["source", "stdin", "stdout", "stderr"] as const;
 
 /**

@@ -57,6 +57,7 @@ const ROUTES: readonly (readonly [string, string, unknown?])[] = [
   ["GET", "/submissions/?/deliveries"],
   ["GET", "/submissions/?/files/stdout"],
   ["GET", "/submissions/x/files/?"],
+  ["GET", "/submissions/x/file?path=?"],
   ["GET", "/submissions/total?key=?"],
   ["GET", "/submissions/live?key=?"],
   ["GET", "/submissions/csv?key=?"],

@@ -15,6 +15,30 @@ const SUBMISSIONS = "/dashboard/api/submissions";
 const NOT_THERE = { error: "not found, or you have no access to it" };
 
 onEachEngine((open) => {
+  test("the files of a program are listed, and each is sent to members of its account alone", async (t) => {
+    const { running, ada, eve } = await startTwoTenants(t, { open });
+    const key = await running.key({ project: "shop" });
+    const files = { "b/x.py": "ü = 1\n", "a.bin": { base64: "AAH/" }, "main.py": "import b.x\n" };
+    const { id } = (await running.submit({ language: "python", files, entry: "main.py" }, { key })).json;
+    const { json } = await ada("GET", `/submissions/${id}`);
+    assert.deepEqual([json.source, json.code], ["main.py", "import b.x\n"]);
+    assert.deepEqual(json.files, [
+      { path: "a.bin", bytes: 3, isText: false },
+      { path: "b/x.py", bytes: 7, isText: true },
+    ]);
+    const get = (path: string, who = ada) => who("GET", `/submissions/${id}/file?path=${encodeURIComponent(path)}`);
+    const { status, text, headers } = await get("b/x.py");
+    assert.deepEqual([status, text], [200, "ü = 1\n"]);
+    assert.equal(headers["content-type"], "application/octet-stream");
+    assert.equal(headers["content-disposition"], 'attachment; filename="x.py"');
+    for (const path of ["", "main.py", "b", "../x", "b/x.py/", "__proto__"])
+      assert.equal((await get(path)).status, 404, path);
+    assert.equal((await get("x".repeat(201))).status, 400);
+    assert.equal((await get("b/x.py", eve)).status, 404);
+  });
+});
+
+onEachEngine((open) => {
   test("the audit trail of an account records access to a program by administrators, not by members", async (t) => {
     const { running, root, ada, accountId } = await startTwoTenants(t, { open });
     const body = { accountId, language: "python", code: "print(1)", stdin: "", profile: "judge" };

@@ -25,15 +25,15 @@ export interface Watching {
 
 const TIMEOUT_MS = 20_000;
 
-/** Watches a submission or a judgement, as the page does. @param end of the path. */
+/** Watches a submission, a judgement or another stream, as the page does. @param end of the path. */
 export async function watch(
   { port, caPath }: Pick<Running, "port" | "caPath">,
   { cookie }: Pick<SignedInPerson, "cookie">,
   id: string,
-  what: "submissions" | "judgements" = "submissions",
+  what: "submissions" | "judgements" | "" = "submissions",
   end = "/live",
 ): Promise<Watching> {
-  const path = `/dashboard/api/${what}/${id}${end}`;
+  const path = `/dashboard/api/${what && `${what}/`}${id}${end}`;
   const ca = readFileSync(caPath);
   const sent = request({
     host: "127.0.0.1",

@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FastifyInstance } from "fastify";
+import type { AnnouncedWorker } from "../../store/workers.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import type { Watching } from "../run-events.ts";
+import { sendChanges } from "../state-events.ts";
+import { type Changes, TOPICS, type Topic } from "./api/changes.ts";
+import type { DashboardDependencies } from "./dependencies.ts";
+import { personOf } from "./session.ts";
+
+/** Shortest time between two looks, and longest: claims, attempts and changes by other machines are not announced. */
+const LEAST_MS = 1_000;
+const MOST_MS = 2_000;
+/** Age at which the proofs of the workers are read again. Reading old ones starts new ones, which are runs. */
+const PROOFS_MS = 15_000;
+/** The time in which the requests of a key are counted, and a second. */
+const USAGE_MS = 61_000;
+
+type Marks = Readonly<Record<Topic, string>>;
+
+/** Viewers who may see the same accounts. */
+interface Scope {
+  readonly accountIds: readonly string[] | null;
+  readonly viewers: Set<Viewer>;
+  marks: Marks | null;
+  /** Time of the last event of each topic. */
+  readonly sentAt: Map<Topic, number>;
+  usedAt: number;
+}
+
+interface Viewer {
+  /** Changes since the last event; null before its first marks, after which no change is missed. */
+  changed: Set<Topic> | null;
+  readonly wake: () => void;
+}
+
+/**
+ * Finds for all viewers of this service together which data has changed, by comparing marks in the database: after notifications,
+ * and every two seconds. Without a viewer it reads nothing.
+ */
+export class ChangeWatch {
+  readonly #d: DashboardDependencies;
+  readonly #scopes = new Map<string, Scope>();
+  #looking = false;
+  #wake = () => {};
+  /** The workers as text, and without the times of their proofs. */
+  #proofs = "";
+  #checks = "";
+  #proofsAt = Number.NEGATIVE_INFINITY;
+  #askedForProofs: Promise<void> | null = null;
+
+  constructor(d: DashboardDependencies) {
+    this.#d = d;
+  }
+
+  /** @returns a function that ends it. */
+  add(accountIds: readonly string[] | null, viewer: Viewer): () => void {
+    const name = JSON.stringify(accountIds);
+    const now = performance.now();
+    const scope = this.#scopes.get(name) ?? {
+      ...{ accountIds, viewers: new Set(), marks: null, sentAt: new Map<Topic, number>([["usage", now]]), usedAt: now },
+    };
+    this.#scopes.set(name, scope);
+    scope.viewers.add(viewer);
+    if (this.#looking) this.#wake();
+    else void this.#look();
+    return () => {
+      scope.viewers.delete(viewer);
+      if (scope.viewers.size === 0) this.#scopes.delete(name);
+      if (this.#scopes.size === 0) this.#wake();
+    };
+  }
+
+  async #look(): Promise<void> {
+    const { store, log } = this.#d;
+    this.#looking = true;
+    let woken = Promise.withResolvers<void>();
+    this.#wake = () => woken.resolve();
+    const subscribe = [store.onWork, store.onEnds, store.onDeliveries, store.workers.onChange];
+    const ends = subscribe.map((on) => on(() => this.#wake()));
+    while (this.#scopes.size > 0) {
+      woken = Promise.withResolvers(); // armed before the reads, so that no change is missed
+      this.#readProofs();
+      for (const scope of [...this.#scopes.values()]) {
+        await this.#compare(scope).catch((err: unknown) => log.warn({ err }, "changes could not be read"));
+      }
+      await sleep(LEAST_MS, undefined, { ref: false });
+      await Promise.race([woken.promise, sleep(MOST_MS - LEAST_MS, undefined, { ref: false })]);
+    }
+    for (const end of ends) end();
+    this.#looking = false;
+  }
+
+  /** Not awaited, because dead workers take seconds. */
+  #readProofs(): void {
+    if (this.#askedForProofs || performance.now() - this.#proofsAt < PROOFS_MS) return;
+    this.#askedForProofs = this.#d
+      .nodes()
+      .then((nodes) => {
+        this.#proofs = JSON.stringify(nodes);
+        this.#checks = JSON.stringify(nodes.map(({ provenAtMs: _, ...rest }: AnnouncedWorker) => rest));
+      })
+      .catch((err: unknown) => this.#d.log.warn({ err }, "the workers could not be read"))
+      .finally(() => {
+        this.#proofsAt = performance.now();
+        this.#askedForProofs = null;
+      });
+  }
+
+  async #compare(scope: Scope): Promise<void> {
+    const { marks: before, sentAt } = scope;
+    const now = performance.now();
+    const isDue = (topic: Topic) => now - (sentAt.get(topic) ?? Number.NEGATIVE_INFINITY) >= TOPICS[topic] * 1_000 - 50;
+    const { history } = this.#d.store;
+    const read = await history.marks(scope.accountIds);
+    const totals = before && !isDue("totals") ? before.totals : await history.totalsMark(scope.accountIds);
+    if (before && read.runs !== before.runs) scope.usedAt = now;
+    const capacity = JSON.stringify([this.#d.engine.workers(), this.#d.engine.languages()]);
+    const marks: Marks = {
+      ...read,
+      totals,
+      usage: String(now - scope.usedAt < USAGE_MS ? now : 0),
+      nodes: capacity + this.#proofs,
+      health: capacity + this.#checks,
+    };
+    const topics = Object.keys(TOPICS) as Topic[];
+    const changed = before ? topics.filter((topic) => marks[topic] !== before[topic] && isDue(topic)) : [];
+    for (const topic of changed) sentAt.set(topic, now);
+    // A change that is not yet due stays one.
+    scope.marks = before ? { ...before, ...Object.fromEntries(changed.map((topic) => [topic, marks[topic]])) } : marks;
+    for (const viewer of scope.viewers) {
+      if (viewer.changed !== null && changed.length === 0) continue;
+      viewer.changed = new Set([...(viewer.changed ?? []), ...changed]);
+      viewer.wake();
+    }
+  }
+}
+
+/** GET /dashboard/api/changes: which data of the page may have changed. */
+export function changesRoute(
+  server: FastifyInstance,
+  d: DashboardDependencies,
+  answers: LongAnswers,
+  watching: Watching,
+  stopping: AbortSignal,
+): void {
+  const { store } = d;
+  const watch = new ChangeWatch(d);
+  server.get("/dashboard/api/changes", { config: { session: "member" } }, (request, reply) => {
+    const { id, accountIds } = personOf(request);
+    watching.enter(id, reply);
+    const viewer: Viewer = { changed: null, wake: () => {} };
+    let isFirst = true;
+    return sendChanges(answers, request, reply, stopping, {
+      heartbeat: "event: alive\ndata: {}\n\n",
+      subscribe: (wake) => watch.add(accountIds, Object.assign(viewer, { wake })),
+      /** A session can end, and a person can gain or lose an account, while a stream is open. */
+      isAllowed: async () => {
+        const person = await store.sessions.find(request.sessionHash ?? "");
+        return person !== undefined && JSON.stringify(person.accountIds) === JSON.stringify(accountIds);
+      },
+      read: async () => {
+        const topics = viewer.changed && [...viewer.changed];
+        if (topics === null || (topics.length === 0 && !isFirst)) return { isLast: false, value: null };
+        viewer.changed = new Set();
+        isFirst = false;
+        const value: Changes = { topics };
+        return { isLast: false, value };
+      },
+    });
+  });
+}

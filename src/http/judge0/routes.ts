@@ -1,0 +1,16 @@
+import type { FastifyInstance } from "fastify";
+import type { Dependencies } from "../dependencies.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { infoRoutes } from "./info.ts";
+import { judge0SubmissionRoutes } from "./submissions.ts";
+
+/** The routes of Judge0 CE below /judge0, for clients that exist. docs/judge0.md has the differences. */
+export function judge0Routes(
+  server: FastifyInstance,
+  dependencies: Dependencies,
+  answers: LongAnswers,
+  stopping: AbortSignal,
+): void {
+  judge0SubmissionRoutes(server, dependencies, answers, stopping);
+  infoRoutes(server, dependencies);
+}

@@ -1,0 +1,224 @@
+import { z } from "zod";
+import { explain } from "../../domain/explain/explanation.ts";
+import { countText } from "../../domain/explain/units.ts";
+import { LongText } from "../../domain/json-pieces.ts";
+import { JUDGEMENT_VERDICTS, type Judgement, verdictIn } from "../../domain/judgement.ts";
+import { type LongRecord, toLongRecord } from "../../domain/record.ts";
+import { isTerminal, type Submission } from "../../domain/submission.ts";
+import { status, verdict } from "../record-schema.ts";
+
+/** Bytes of an output in a result, and of a page of it. A model reads all of it. */
+export const SHOWN_BYTES = 16_384;
+/** The same for a failed case, of which FAILED_SHOWN have their output. */
+const CASE_BYTES = 2_048;
+export const FAILED_SHOWN = 3;
+/** Cases in a result. Of more cases, those that did not pass come first. */
+const MAX_SHOWN_CASES = 50;
+
+const count = z.int().min(0);
+
+const output = z.strictObject({
+  text: z.string().describe("Invalid UTF-8 becomes U+FFFD. Of a long output: its beginning, a note, and its end"),
+  bytes: count.describe("Of the whole output"),
+  left_out_bytes: count.describe("Not in `text`; get_result with `stream` and `offset` returns them"),
+});
+
+export const runResult = z.strictObject({
+  id: z.uuid(),
+  status,
+  language: z.string(),
+  verdict: verdict.nullable().describe("Null until the run has ended"),
+  why: z.string().describe("The reason of the verdict, or of its absence"),
+  exit_code: z.int().nullable(),
+  signal: z.int().nullable(),
+  wall_time_secs: z.number().nullable(),
+  cpu_time_secs: z.number().nullable(),
+  memory_peak_bytes: count.nullable(),
+  stdout: output.nullable().describe("Null until the run has ended, and if the platform failed"),
+  stderr: output.nullable().describe("With the messages of the compiler"),
+});
+
+const judgedCase = z.strictObject({
+  number: z.int().min(1).describe("Its place in the request"),
+  verdict: z.enum(JUDGEMENT_VERDICTS).nullable().describe("Null if the case did not run"),
+  passed: z.boolean(),
+  message: z.string().nullable().describe("The first difference, or the reason of the platform's failure"),
+  run_id: z.uuid().nullable().describe("For get_result"),
+  stdout: output.nullable().describe(`Only of the first ${FAILED_SHOWN} cases that did not pass`),
+  stderr: output.nullable(),
+});
+
+export const judgeResult = z.strictObject({
+  id: z.uuid(),
+  status,
+  language: z.string(),
+  verdict: z
+    .enum(JUDGEMENT_VERDICTS)
+    .nullable()
+    .describe(
+      "AC if all cases passed, otherwise that of the first case that did not. WA: wrong output; CE: no compile",
+    ),
+  why: z.string().describe("The reason of the verdict, or of its absence"),
+  passed: count,
+  total: count,
+  cases: z.array(judgedCase).max(MAX_SHOWN_CASES),
+});
+
+export const outputPage = z.strictObject({
+  id: z.uuid(),
+  stream: z.enum(["stdout", "stderr"]),
+  offset: count,
+  text: z.string(),
+  bytes: count.describe("Of the whole output"),
+  next_offset: count.nullable().describe("Null at the end"),
+});
+
+type Run = z.output<typeof runResult>;
+type Judged = z.output<typeof judgeResult>;
+
+/** A result as a model reads it: facts, then outputs in blocks of their own, which cannot pass for facts. */
+export interface Shown<T> {
+  readonly value: T;
+  readonly texts: readonly string[];
+}
+
+/** @param holdMs how long the tool waited. */
+export function showRun(submission: Submission, holdMs: number): Shown<Run> {
+  const record = toLongRecord(submission);
+  const { id, language, result, metrics } = record;
+  const value: Run = {
+    id,
+    status: record.status,
+    language,
+    verdict: submission.outcome?.judgement.verdict ?? null,
+    why: whyOf(record, submission) ?? notEnded(holdMs),
+    exit_code: result.exit_code,
+    signal: result.signal,
+    wall_time_secs: metrics.wall_time_secs,
+    cpu_time_secs: metrics.cpu_time_secs,
+    memory_peak_bytes: metrics.memory_peak_bytes,
+    stdout: excerptOf(record, "stdout", SHOWN_BYTES),
+    stderr: excerptOf(record, "stderr", SHOWN_BYTES),
+  };
+  const facts = [
+    `${value.verdict ?? value.status}: ${value.why}`,
+    ...(value.wall_time_secs === null
+      ? []
+      : [`Wall time ${value.wall_time_secs} s, CPU time ${value.cpu_time_secs} s.`]),
+    `Run ${id}.`,
+  ];
+  return { value, texts: [facts.join("\n"), ...outputsOf(value)] };
+}
+
+/** @param failed the submissions of the first cases that did not pass, by number. */
+export function showJudgement(
+  judgement: Judgement,
+  failed: ReadonlyMap<number, Submission>,
+  holdMs: number,
+): Shown<Judged> {
+  const { id, status: now, language, verdict: whole, states } = judgement;
+  const runs = new Map(judgement.runs.map((run) => [run.test, run]));
+  const all = states.map((state, test) => {
+    const number = test + 1;
+    const submission = failed.get(number);
+    const record = submission && toLongRecord(submission);
+    return {
+      number,
+      verdict: verdictIn(state),
+      passed: verdictIn(state) === "AC",
+      message: runs.get(test)?.message ?? null,
+      run_id: runs.get(test)?.submissionId ?? null,
+      stdout: record ? excerptOf(record, "stdout", CASE_BYTES) : null,
+      stderr: record ? excerptOf(record, "stderr", CASE_BYTES) : null,
+    };
+  });
+  const passed = all.filter((one) => one.passed).length;
+  const shown = all.length <= MAX_SHOWN_CASES ? all : all.filter((one) => !one.passed);
+  const value: Judged = {
+    id,
+    status: now,
+    language,
+    verdict: whole,
+    why: isTerminal(now) ? whyJudged(judgement, failed, passed) : notEnded(holdMs),
+    passed,
+    total: all.length,
+    cases: shown.slice(0, MAX_SHOWN_CASES),
+  };
+  const lines = value.cases.map(
+    (one) => `Case ${one.number}: ${one.verdict ?? "not run"}${one.message === null ? "" : `, ${one.message}`}`,
+  );
+  const facts = [`${whole ?? now}: ${value.why}`, ...lines, `Judgement ${id}.`].join("\n");
+  return { value, texts: [facts, ...value.cases.flatMap((one) => outputsOf(one, `case ${one.number}, `))] };
+}
+
+/** A page of an output. It ends between two characters. */
+export function showPage(
+  id: string,
+  stream: "stdout" | "stderr",
+  bytes: Buffer,
+  offset: number,
+): Shown<z.output<typeof outputPage>> {
+  const end = boundary(bytes, Math.min(bytes.length, offset + SHOWN_BYTES));
+  const text = new LongText(bytes.subarray(offset, end)).toString();
+  const next = end < bytes.length ? end : null;
+  const value = { id, stream, offset, text, bytes: bytes.length, next_offset: next };
+  const more = next === null ? "the end" : `more at offset ${next}`;
+  return {
+    value,
+    texts: [`${stream}, bytes ${offset} to ${Math.max(offset, end)} of ${bytes.length}, ${more}:`, text],
+  };
+}
+
+function notEnded(holdMs: number): string {
+  return `It did not end within ${holdMs / 1000} s and continues: call get_result with its id.`;
+}
+
+function whyOf(record: LongRecord, { outcome }: Submission): string | undefined {
+  const text = explain(record, outcome?.course)?.text;
+  return text && firstSentence(text);
+}
+
+function whyJudged(
+  { states, runs, verdict: whole }: Judgement,
+  failed: ReadonlyMap<number, Submission>,
+  passed: number,
+) {
+  if (whole === "AC") return `All ${countText(passed, "case")} passed.`;
+  const test = states.findIndex((state) => state !== "skipped" && verdictIn(state) !== "AC");
+  const { message = null } = runs.find((run) => run.test === test) ?? {};
+  const submission = failed.get(test + 1);
+  const why = message ?? (submission && whyOf(toLongRecord(submission), submission)) ?? "the judgement ended early";
+  return `${countText(passed, "case")} of ${states.length} passed. Case ${test + 1}: ${why}`;
+}
+
+/** A sentence ends before a capital letter; a point in a number or a name does not. */
+function firstSentence(text: string): string {
+  return /^.*?[.](?=\s+\p{Lu}|$)/su.exec(text)?.[0] ?? text;
+}
+
+function outputsOf({ stdout, stderr }: Pick<Run, "stdout" | "stderr">, where = ""): string[] {
+  return Object.entries({ stdout, stderr }).flatMap(([stream, one]) =>
+    one && one.bytes > 0 ? [`${where}${stream}, ${countText(one.bytes, "byte")}:\n${one.text}`] : [],
+  );
+}
+
+function excerptOf({ output: all, id }: LongRecord, stream: "stdout" | "stderr", most: number): Run["stdout"] {
+  const whole = all[stream];
+  if (whole === null) return null;
+  const { bytes } = whole;
+  if (bytes.length <= most) return { text: whole.toString(), bytes: bytes.length, left_out_bytes: 0 };
+  // The end of an output often has the reason of a failure.
+  const headEnd = boundary(bytes, (most / 4) * 3);
+  const tailStart = boundary(bytes, bytes.length - most / 4);
+  const left = tailStart - headEnd;
+  const note = `\n[${left} bytes left out: get_result with id "${id}", stream "${stream}", offset ${headEnd}]\n`;
+  const text = [bytes.subarray(0, headEnd), bytes.subarray(tailStart)].map((part) => new LongText(part).toString());
+  return { text: text.join(note), bytes: bytes.length, left_out_bytes: left };
+}
+
+/** The last place up to `at` that is not inside of a character, if the bytes are UTF-8. */
+function boundary(bytes: Buffer, at: number): number {
+  for (let place = at; place > at - 4 && place > 0; place--)
+    if (place === bytes.length || ((bytes[place] ?? 0) & 0xc0) !== 0x80) return place;
+  return at;
+}

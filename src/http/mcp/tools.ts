@@ -1,0 +1,210 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { clientError } from "../../domain/error.ts";
+import type { Judgement } from "../../domain/judgement.ts";
+import { verdictIn } from "../../domain/judgement.ts";
+import { isTerminal, MAX_CODE_BYTES, type Submission } from "../../domain/submission.ts";
+import type { Admit } from "../../store/submissions/types.ts";
+import { accept } from "../accept.ts";
+import { addJudgement } from "../accept-judgement.ts";
+import { callerOf } from "../caller.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { judgeBody, toJudgementBody } from "../judge.ts";
+import { whenJudged } from "../judgements.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { ownerOf } from "../owner.ts";
+import { submitBody, toSubmitRequest } from "../request.ts";
+import {
+  FAILED_SHOWN,
+  judgeResult,
+  outputPage,
+  runResult,
+  type Shown,
+  showJudgement,
+  showPage,
+  showRun,
+} from "./results.ts";
+
+/** One call of a tool. */
+export interface Call {
+  readonly request: FastifyRequest;
+  readonly dependencies: Dependencies;
+  readonly answers: LongAnswers;
+  /** Awaited before a large output is read. */
+  readonly admit: Admit;
+  /** Aborts when the result is no longer awaited. The run continues. */
+  readonly signal: AbortSignal;
+  /** Called once the id of the run is known. */
+  readonly onAccepted: (id: string) => void;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly input: z.ZodObject;
+  readonly output: z.ZodObject;
+  /** Whether it starts no program. */
+  readonly isReadOnly: boolean;
+  /** @param given valid. @throws ClientError that a model can act on. */
+  readonly run: (given: never, call: Call) => Promise<Shown<object>>;
+}
+
+/** The fields of POST /api/submit, in words for a model. */
+const program = {
+  language: submitBody.shape.language.describe(
+    "A name or alias of list_languages, such as `python`, `cpp`, `javascript`",
+  ),
+  code: z
+    .string()
+    .meta({ minLength: 1, maxLength: MAX_CODE_BYTES })
+    .describe(`The source, a whole program that reads stdin and writes stdout; up to ${MAX_CODE_BYTES} bytes`),
+  files: submitBody.shape.files,
+  args: submitBody.shape.args,
+  profile: submitBody.shape.profile.describe("Limits: `agent` allows more time and memory, if the key has it"),
+};
+
+const runInput = z.strictObject({ ...program, stdin: submitBody.shape.stdin });
+const judgeInput = z.strictObject({ ...program, ...judgeBody.pick({ cases: true, checker: true }).shape });
+const resultInput = z.strictObject({
+  id: z.uuid().describe("Of a run or a judgement"),
+  stream: z.enum(["stdout", "stderr"]).optional().describe("Return a page of this output of an ended run instead"),
+  offset: z.int().min(0).optional().describe("First byte of the page; 0 by default"),
+});
+const language = z.strictObject({
+  name: z.string(),
+  label: z.string(),
+  aliases: z.array(z.string()),
+  wall_time_secs: z.number().describe("Limit of a run in the default profile of the key"),
+  memory_bytes: z.int().describe("The same for memory"),
+});
+
+export const TOOLS: readonly Tool[] = [
+  {
+    name: "run_code",
+    title: "Run a program",
+    description:
+      "Runs a program in a sandbox without network and returns its output, a verdict (AC: exit code 0; RE, TLE, MLE, PLE, FSE, " +
+      "SIG: how it failed; IE: the platform failed) and the reason. Waits for the end up to half a minute; then " +
+      "get_result continues. Each run starts from nothing: files of earlier runs are gone.",
+    input: runInput,
+    output: runResult,
+    isReadOnly: false,
+    run: runCode,
+  },
+  {
+    name: "judge",
+    title: "Test a program on cases",
+    description:
+      "Runs a program on up to 50 cases of stdin and expected stdout, and tells for each whether the output was right, with the " +
+      "first difference. White space at ends of lines does not matter, unless `checker` says otherwise.",
+    input: judgeInput,
+    output: judgeResult,
+    isReadOnly: false,
+    run: judge,
+  },
+  {
+    name: "list_languages",
+    title: "List the languages",
+    description: "The languages that work now, with version, other names, and limits of a run.",
+    input: z.strictObject({}),
+    output: z.strictObject({ languages: z.array(language) }),
+    isReadOnly: true,
+    run: listLanguages,
+  },
+  {
+    name: "get_result",
+    title: "Get a result",
+    description:
+      "The result of an earlier run_code or judge by its id; waits for its end up to half a minute. With `stream` and `offset`: a " +
+      "page of an output that was too long.",
+    input: resultInput,
+    output: z.strictObject({
+      run: runResult.optional(),
+      judgement: judgeResult.optional(),
+      page: outputPage.optional(),
+    }),
+    isReadOnly: true,
+    run: getResult,
+  },
+];
+
+async function runCode(given: z.output<typeof runInput>, call: Call): Promise<Shown<object>> {
+  const { request, dependencies, signal } = call;
+  const caller = callerOf(request);
+  const { submission } = await accept(toSubmitRequest(given, caller, dependencies), caller, dependencies);
+  const { id, accountId } = submission;
+  request.submissionId = id;
+  call.onAccepted(id);
+  const { submissions } = dependencies.store;
+  const ended = await submissions.whenTerminal(id, accountId, signal, call.admit, true);
+  return showRun(ended ?? submission, dependencies.holdMs);
+}
+
+async function judge(given: z.output<typeof judgeInput>, call: Call): Promise<Shown<object>> {
+  const { request, dependencies, answers } = call;
+  const caller = callerOf(request);
+  const id = await addJudgement(toJudgementBody(given), { caller, owner: ownerOf(request) }, dependencies, answers);
+  call.onAccepted(id);
+  const judgement = await whenJudged(dependencies, id, caller.accountId, call.signal);
+  if (!judgement) throw clientError("judgementNotFound", []);
+  return await shownJudgement(judgement, call);
+}
+
+async function listLanguages(
+  _: object,
+  { request, dependencies: { engine, languages } }: Call,
+): Promise<Shown<object>> {
+  const { defaultProfile } = callerOf(request);
+  const found = engine.languages().flatMap((name) => {
+    const known = languages.resolve(name);
+    if (!known) return [];
+    const { wallMs, memoryBytes } = languages.limitsFor(known, defaultProfile).execute;
+    const { label, aliases } = known;
+    return { name, label, aliases: [...aliases], wall_time_secs: wallMs / 1000, memory_bytes: memoryBytes };
+  });
+  if (found.length === 0) throw clientError("languagesUnproven", [], { headers: { "retry-after": "2" } });
+  const lines = found.map(({ name, label, aliases }) => [`${name}: ${label}`, ...aliases].join(", "));
+  return { value: { languages: found }, texts: [lines.join("\n")] };
+}
+
+async function getResult(given: z.output<typeof resultInput>, call: Call): Promise<Shown<object>> {
+  const { request, dependencies, signal } = call;
+  const { submissions } = dependencies.store;
+  const { accountId } = callerOf(request);
+  const { stream, offset } = given;
+  const id = given.id.toLowerCase();
+  if (stream === undefined && offset !== undefined)
+    throw clientError("invalidRequest", ["stream", "is required with offset"]);
+  const submission = stream
+    ? await submissions.get(id, accountId, call.admit)
+    : await submissions.whenTerminal(id, accountId, signal, call.admit);
+  if (submission) {
+    request.submissionId = id;
+    if (stream === undefined) return named("run", showRun(submission, dependencies.holdMs));
+    const output = submission.outcome?.output;
+    if (!output) throw clientError("noOutput", []);
+    return named("page", showPage(id, stream, output[stream], offset ?? 0));
+  }
+  const judgement = stream ? undefined : await whenJudged(dependencies, id, accountId, signal);
+  if (!judgement) throw clientError("submissionNotFound", []);
+  return named("judgement", await shownJudgement(judgement, call));
+}
+
+function named(name: string, { value, texts }: Shown<object>): Shown<object> {
+  return { value: { [name]: value }, texts };
+}
+
+/** Reads the outputs of the first cases that did not pass. */
+async function shownJudgement(judgement: Judgement, call: Call): Promise<Shown<object>> {
+  const { store, holdMs } = call.dependencies;
+  const failed = new Map<number, Submission>();
+  const wanted = isTerminal(judgement.status) ? judgement.runs : [];
+  for (const { test, submissionId } of wanted.toSorted((one, other) => one.test - other.test)) {
+    if (verdictIn(judgement.states[test] ?? "skipped") === "AC") continue;
+    if (failed.size === FAILED_SHOWN) break;
+    const found = await store.submissions.get(submissionId, judgement.accountId, call.admit);
+    if (found) failed.set(test + 1, found);
+  }
+  return showJudgement(judgement, failed, holdMs);
+}

@@ -1,0 +1,24 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { ClientError } from "../domain/error.ts";
+import { JUDGE0, judge0Key } from "./judge0/form.ts";
+import { MCP_PATH, mcpKey } from "./mcp/form.ts";
+import { PISTON, pistonError, pistonKey } from "./piston/form.ts";
+
+/** An API with clients of its own: below its path, keys and errors have the form that they expect. */
+interface OtherApi {
+  readonly path: string;
+  readonly keyOf: (headers: IncomingHttpHeaders) => string | string[] | undefined;
+  /** Absent: the errors are ours. */
+  readonly errorBody?: (error: ClientError) => object;
+}
+
+const APIS: readonly OtherApi[] = [
+  { path: JUDGE0, keyOf: judge0Key },
+  { path: MCP_PATH, keyOf: mcpKey },
+  { path: PISTON, keyOf: pistonKey, errorBody: pistonError },
+];
+
+/** @returns the API to which the path of a request belongs, also if there is no such route; undefined for our own. */
+export function otherApi(url: string): OtherApi | undefined {
+  return APIS.find(({ path }) => url.startsWith(path) && /^[/?]?$/.test(url.charAt(path.length)));
+}

@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { clientError } from "../../domain/error.ts";
+import { isTerminal, type Submission } from "../../domain/submission.ts";
+import type { Admit } from "../../store/submissions/types.ts";
+import { accept } from "../accept.ts";
+import { callerOf } from "../caller.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { disconnected } from "../gone.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { ownerOf } from "../owner.ts";
+import { toSubmitRequest } from "../request.ts";
+import { pistonAnswer } from "./answer.ts";
+import { PISTON } from "./form.ts";
+import { readProgram } from "./request.ts";
+
+/**
+ * Each as long as one of `wait=true`, together 10 minutes, with the time in the queue. Piston's clients cannot ask again; the
+ * connection of a client that has gone without a notice must still end.
+ */
+const MOST_WAITS = 20;
+
+/** POST /piston/api/v2/execute: a submission, whose response is sent when it has ended. */
+export function executeRoute(
+  server: FastifyInstance,
+  dependencies: Dependencies,
+  answers: LongAnswers,
+  stopping: AbortSignal,
+): void {
+  server.post(`${PISTON}/execute`, async (request, reply) => {
+    const { submission, runtime, language } = await acceptFrom(request, dependencies);
+    // The program is in the store by now, and the wait can be long.
+    request.forgetBody?.();
+    const owner = ownerOf(request);
+    const admit = answers.admitFor(owner, request, reply);
+    // `output` is a second copy of what the streams have.
+    const now = await whenEnded(submission, dependencies, request, reply, (bytes) => admit(2 * bytes), stopping);
+    return answers.send(owner, reply, pistonAnswer(now, language, runtime));
+  });
+}
+
+async function acceptFrom(request: FastifyRequest, dependencies: Dependencies) {
+  const caller = callerOf(request);
+  const { runtime, language, fields } = readProgram(request.body, caller, dependencies);
+  const valid = toSubmitRequest(fields, caller, dependencies);
+  const { submission } = await accept(valid, caller, dependencies);
+  request.submissionId = submission.id;
+  return { submission, runtime, language };
+}
+
+/** @throws ClientError with the id if it has not ended. */
+async function whenEnded(
+  { id, accountId, status }: Submission,
+  { store, holdMs }: Dependencies,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  admit: Admit,
+  stopping: AbortSignal,
+): Promise<Submission> {
+  const over = AbortSignal.any([disconnected(reply), stopping]);
+  let now: Submission | undefined;
+  for (let waits = 0; waits < MOST_WAITS && !over.aborted; waits++) {
+    const signal = AbortSignal.any([AbortSignal.timeout(holdMs), over]);
+    now = await store.submissions.whenTerminal(id, accountId, signal, admit, waits === 0);
+    if (now && isTerminal(now.status)) return now;
+    if (!now) break; // deleted
+    keepOpen(request);
+  }
+  const fields = { id, status: now?.status ?? status };
+  if (stopping.aborted) throw clientError("notFinishedAtStop", [], { fields });
+  throw clientError("notFinished", [(MOST_WAITS * holdMs) / 1000], { fields });
+}
+
+/** The listener ends a connection on which nothing is sent for longer than one wait. */
+function keepOpen({ raw: { socket } }: FastifyRequest): void {
+  if (socket.timeout !== undefined) socket.setTimeout(socket.timeout);
+}

@@ -1,0 +1,18 @@
+import type { FastifyInstance } from "fastify";
+import type { Dependencies } from "../dependencies.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { connectRoute } from "./connect.ts";
+import { executeRoute } from "./execute.ts";
+import { runtimesRoutes } from "./runtimes.ts";
+
+/** Piston's API, version 2; docs/piston.md has the differences. */
+export function pistonRoutes(
+  server: FastifyInstance,
+  dependencies: Dependencies,
+  answers: LongAnswers,
+  stopping: AbortSignal,
+): void {
+  executeRoute(server, dependencies, answers, stopping);
+  connectRoute(server, dependencies, answers, stopping);
+  runtimesRoutes(server, dependencies);
+}

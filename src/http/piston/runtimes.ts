@@ -1,0 +1,80 @@
+import type { FastifyInstance } from "fastify";
+import satisfies from "semver/functions/satisfies.js";
+import { clientError, echo } from "../../domain/error.ts";
+import type { Language } from "../../domain/language.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { PISTON } from "./form.ts";
+import { PISTON_NAMES } from "./names.ts";
+
+/** A language as Piston describes it. */
+export interface Runtime {
+  readonly language: string;
+  readonly version: string;
+  readonly aliases: readonly string[];
+  /** Absent from the JSON if undefined. */
+  readonly runtime: string | undefined;
+}
+
+/** Characters of a version selector: a long one takes seconds to parse. */
+export const MAX_SELECTOR = 100;
+
+export function runtimeOf({ name, aliases, label }: Pick<Language, "name" | "aliases" | "label">): Runtime {
+  const { language = name, aliases: more = [], runtime } = PISTON_NAMES[name] ?? {};
+  const others = new Set([name, ...aliases, ...more]);
+  others.delete(language);
+  return { language, version: versionOf(label), aliases: [...others], runtime };
+}
+
+/** The first version in a label, such as "C (GCC 14, C17)", with three numbers. A standard (C17) is no version. */
+function versionOf(label: string): string {
+  const [, numbers = "0"] = /(?:^|[ (])(\d+(?:\.\d+){0,2})/.exec(label) ?? [];
+  return [...numbers.split("."), "0", "0"].slice(0, 3).join(".");
+}
+
+function listed(languages: Dependencies["languages"]): Language[] {
+  return languages.list().filter(({ unlisted }) => !unlisted);
+}
+
+/** A language that works now, by a name of Piston or of ours and a version selector. @throws ClientError pistonRequest. */
+export function findRuntime(
+  name: string,
+  selector: string,
+  { engine, languages }: Pick<Dependencies, "engine" | "languages">,
+): { readonly runtime: Runtime; readonly language: Language } {
+  if (selector.length > MAX_SELECTOR)
+    throw clientError("pistonRequest", [`version must have at most ${MAX_SELECTOR} characters`]);
+  // While no language has been tested, the program is refused by accept(), with the reason.
+  const available = engine.languages();
+  for (const language of listed(languages)) {
+    if (available.length > 0 && !available.includes(language.name)) continue;
+    const runtime = runtimeOf(language);
+    if (![runtime.language, ...runtime.aliases].includes(name)) continue;
+    if (satisfies(runtime.version, selector)) return { runtime, language };
+    throw clientError("pistonRequest", [
+      `${echo(`${name}-${selector}`)} runtime is unknown; ${runtime.language} has the version ${runtime.version}`,
+    ]);
+  }
+  throw clientError("pistonRequest", [`${echo(`${name}-${selector}`)} runtime is unknown; GET ${PISTON}/runtimes`]);
+}
+
+/** The languages that work now, and all of them as packages. An operator installs packages, not a client. */
+export function runtimesRoutes(server: FastifyInstance, { engine, languages }: Dependencies): void {
+  server.get(`${PISTON}/runtimes`, async () =>
+    listed(languages)
+      .filter(({ name }) => engine.languages().includes(name))
+      .map(runtimeOf),
+  );
+
+  server.get(`${PISTON}/packages`, async () =>
+    listed(languages).map((one) => {
+      const { language, version } = runtimeOf(one);
+      return { language, language_version: version, installed: engine.languages().includes(one.name) };
+    }),
+  );
+
+  const refuse = async (): Promise<never> => {
+    throw clientError("pistonPackages", []);
+  };
+  server.post(`${PISTON}/packages`, { config: { bodyless: true } }, refuse);
+  server.delete(`${PISTON}/packages`, { config: { bodyless: true } }, refuse);
+}

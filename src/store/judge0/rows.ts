@@ -1,0 +1,70 @@
+import type { Selectable, Transaction } from "kysely";
+import { judge0StatusOf } from "../../domain/judge0/status.ts";
+import type { Judge0Request } from "../../domain/judge0/submission.ts";
+import { insertDelivery } from "../deliveries/outbox.ts";
+import type { Schema } from "../schema/schema.ts";
+import type { Ending } from "../submissions/outcomes.ts";
+
+/** Adds the rows of accepted submissions of Judge0's clients, by sequence number. */
+export async function insertJudge0(
+  trx: Transaction<Schema>,
+  accepted: readonly { readonly seq: number; readonly accountId: string; readonly judge0: Judge0Request }[],
+): Promise<void> {
+  if (accepted.length === 0) return;
+  const rows = accepted.map(({ seq, accountId, judge0 }) => ({
+    submission_seq: seq,
+    account_id: accountId,
+    language_id: judge0.languageId,
+    expected_output: judge0.expectedOutput,
+    additional_files: judge0.additionalFiles,
+    settings: JSON.stringify(judge0.settings),
+    callback_url: judge0.callback?.url ?? null,
+    endpoint_id: judge0.callback?.endpointId ?? null,
+    status: null,
+  }));
+  await trx.insertInto("judge0_submissions").values(rows).execute();
+}
+
+/**
+ * The status of ended submissions, which compares their output once, and their callbacks. Part of the transaction of the end.
+ * @returns whether there are callbacks.
+ */
+export async function endJudge0(trx: Transaction<Schema>, ended: readonly Ending[], nowMs: number): Promise<boolean> {
+  const ours = new Map(ended.filter(({ row }) => row.judge0 === 1).map((one) => [one.row.seq, one]));
+  if (ours.size === 0) return false;
+  const rows = await trx
+    .selectFrom("judge0_submissions")
+    .select(["submission_seq", "expected_output", "endpoint_id"])
+    .where("submission_seq", "in", [...ours.keys()])
+    .orderBy("submission_seq")
+    .execute();
+  let calls = false;
+  for (const { submission_seq: seq, expected_output: expected, endpoint_id } of rows) {
+    const { outcome, row } = ours.get(seq) as Ending;
+    await trx
+      .updateTable("judge0_submissions")
+      .set({ status: judge0StatusOf(outcome, expected) })
+      .where("submission_seq", "=", seq)
+      .execute();
+    if (endpoint_id === null) continue;
+    calls = true;
+    const delivery = { endpoint_id, submission_seq: seq, message_id: row.id, kind: "result", body: null } as const;
+    await insertDelivery(trx, { ...delivery, callback: 1, created_at: nowMs });
+  }
+  return calls;
+}
+
+/** Of deliveries that are callbacks, by the sequence number of the submission. Without callbacks, nothing is read. */
+export async function callbackUrls(
+  trx: Transaction<Schema>,
+  taken: readonly Pick<Selectable<Schema["deliveries"]>, "callback" | "submission_seq">[],
+): Promise<Map<number, string>> {
+  const seqs = taken.flatMap(({ callback, submission_seq: seq }) => (callback === 1 && seq !== null ? [seq] : []));
+  if (seqs.length === 0) return new Map();
+  const rows = await trx
+    .selectFrom("judge0_submissions")
+    .select(["submission_seq", "callback_url"])
+    .where("submission_seq", "in", seqs)
+    .execute();
+  return new Map(rows.flatMap(({ submission_seq: seq, callback_url: url }) => (url === null ? [] : [[seq, url]])));
+}

@@ -1,0 +1,16 @@
+import type { Transaction } from "kysely";
+import type { Capabilities } from "../../engine/engine.ts";
+import type { Schema } from "../schema.ts";
+
+/** Input for running programs, until their end. `submissions.live` is 2 for those that take it. */
+export async function liveInput(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+  await trx.schema
+    .createTable("live_input")
+    .addColumn("submission_seq", "bigint", (c) => c.notNull().references("submissions.seq").onDelete("cascade"))
+    .addColumn("n", "integer", (c) => c.notNull())
+    .addColumn("total", "bigint", (c) => c.notNull())
+    .addColumn("bytes", columns.bytes)
+    .addColumn("signal", "integer")
+    .addPrimaryKeyConstraint("live_input_pk", ["submission_seq", "n"])
+    .execute();
+}

@@ -1,0 +1,62 @@
+import type { Logger } from "pino";
+import type { StepReport } from "../domain/report.ts";
+import type { OnOutput, Slot } from "../sandbox/slot.ts";
+import type { Step } from "../sandbox/step.ts";
+import type { LiveInput } from "../store/history/live-input.ts";
+import type { Store } from "../store/store.ts";
+import type { Claim } from "../store/submissions/types.ts";
+
+/** Input is read again after this time, in case that a notification was lost. */
+const AGAIN_MS = 1_000;
+
+/**
+ * Runs the execute step of a submission with live input: passes to it what its client gives, in order. If the store fails, the
+ * program gets no more input, and its limits end it.
+ */
+export async function runWithInput(
+  { slot, store, claim, log }: { slot: Slot; store: Pick<Store, "liveInput">; claim: Claim; log: Logger },
+  step: Step,
+  onOutput?: OnOutput,
+): Promise<StepReport> {
+  let over = false;
+  let woken = Promise.withResolvers<void>();
+  const wake = () => woken.resolve();
+  const unsubscribe = store.liveInput.onInput(claim.submission.id, wake);
+  const running = slot.run({ ...step, live: true }, onOutput).finally(() => {
+    over = true;
+    wake();
+  });
+  // An empty piece of output tells a client that waits for it that the program has started.
+  onOutput?.("stdout", Buffer.alloc(0));
+  const passing = (async () => {
+    for (let after = 0; !over; ) {
+      woken = Promise.withResolvers(); // armed before the read, so that no input is missed
+      const inputs = await store.liveInput.read(claim.lease, after);
+      if (inputs === null) return;
+      for (const [n, input] of inputs) {
+        await pass(slot, input);
+        after = n;
+      }
+      if (inputs.length > 0) continue;
+      const timer = setTimeout(wake, AGAIN_MS);
+      await woken.promise;
+      clearTimeout(timer);
+    }
+  })();
+  try {
+    await Promise.all([
+      running,
+      passing.catch((error) =>
+        log.warn({ err: error, submission: claim.submission.id }, "live input could not be read"),
+      ),
+    ]);
+    return await running;
+  } finally {
+    unsubscribe();
+  }
+}
+
+function pass(slot: Slot, input: LiveInput): Promise<void> {
+  if (input.kind === "signal") return slot.signal(input.signal);
+  return slot.input(input.kind === "bytes" ? input.bytes : Buffer.alloc(0));
+}

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { within } from "../../../bench/load/database.ts";
+import { type LiveInput, MAX_LIVE_INPUT } from "../../../src/store/history/live-input.ts";
+import type { Store } from "../../../src/store/store.ts";
+import type { Claim } from "../../../src/store/submissions/types.ts";
+import { addKey, enqueue, onEachEngine, type Temporary } from "../../support/store/temporary.ts";
+import { DONE } from "../../support/webhooks/project.ts";
+
+const bytes = (text: string): LiveInput => ({ kind: "bytes", bytes: Buffer.from(text) });
+
+/** A running submission, and the id of its account. */
+async function claimed(store: Store, takesInput = true): Promise<{ claim: Claim; account: string; id: string }> {
+  const key = await addKey(store, "key");
+  await enqueue(store, key, { live: true, takesInput });
+  const [claim] = await store.submissions.claim("w", 1_000);
+  assert.ok(claim);
+  assert.deepEqual([claim.live, claim.takesInput], [true, takesInput]);
+  return { claim, account: key.accountId, id: claim.submission.id };
+}
+
+async function rows({ database }: Temporary): Promise<number> {
+  return await within(database, async ({ db }) => (await db.selectFrom("live_input").select("n").execute()).length);
+}
+
+onEachEngine((temporaryStore) => {
+  test("input is read in order, from the start by a repeated run, and deleted at the end", async (t) => {
+    const temporary = await temporaryStore(t);
+    const { store } = temporary;
+    const { claim, account, id } = await claimed(store);
+    const all: LiveInput[] = [bytes("a"), { kind: "signal", signal: 2 }, bytes("\0\u{1f600}"), { kind: "end" }];
+    assert.equal(await store.liveInput.give(id, account, all.slice(0, 2)), "given");
+    assert.deepEqual(await store.liveInput.read(claim.lease, 0), [
+      [1, all[0]],
+      [2, all[1]],
+    ]);
+    assert.equal(await store.liveInput.give(id, account, all.slice(2)), "given");
+    assert.deepEqual(await store.liveInput.read(claim.lease, 2), [
+      [3, all[2]],
+      [4, all[3]],
+    ]);
+    assert.ok(await store.submissions.repeat(claim.lease));
+    assert.equal(await store.liveInput.read(claim.lease, 0), null);
+    const [again] = await store.submissions.claim("w", 1_000);
+    assert.ok(again);
+    assert.deepEqual(
+      (await store.liveInput.read(again.lease, 0))?.map(([, input]) => input),
+      all,
+    );
+    assert.ok(await store.submissions.finish(again.lease, DONE));
+    assert.equal(await rows(temporary), 0);
+    assert.equal(await store.liveInput.give(id, account, [bytes("late")]), "ended");
+    assert.equal(await rows(temporary), 0);
+  });
+
+  test("input is bounded in bytes and pieces, and refused as a whole", async (t) => {
+    const temporary = await temporaryStore(t);
+    const { store } = temporary;
+    const { account, id } = await claimed(store);
+    const most = Buffer.alloc(MAX_LIVE_INPUT.bytes - 1, "x");
+    assert.equal(await store.liveInput.give(id, account, [{ kind: "bytes", bytes: most }]), "given");
+    assert.equal(await store.liveInput.give(id, account, [bytes("ab")]), "full");
+    assert.equal(await store.liveInput.give(id, account, [bytes("a")]), "given");
+    assert.equal(await store.liveInput.give(id, account, [bytes("a")]), "full");
+    const ends = (amount: number) => Array<LiveInput>(amount).fill({ kind: "end" });
+    assert.equal(await store.liveInput.give(id, account, ends(MAX_LIVE_INPUT.pieces - 1)), "full");
+    for (let n = 0; n < 9; n++) assert.equal(await store.liveInput.give(id, account, ends(1_000)), "given");
+    assert.equal(await store.liveInput.give(id, account, ends(999)), "full");
+    assert.equal(await rows(temporary), 9_002);
+  });
+
+  test("input is for submissions that take it, of the account alone", async (t) => {
+    const { store } = await temporaryStore(t);
+    const other = await addKey(store, "other");
+    const { account, id } = await claimed(store);
+    assert.equal(await store.liveInput.give(id, other.accountId, [bytes("a")]), "ended");
+    assert.equal(await store.liveInput.give("unknown", account, [bytes("a")]), "ended");
+    const watched = await enqueue(store, other, { live: true });
+    assert.ok(watched.kind === "enqueued");
+    assert.equal(await store.liveInput.give(watched.submission.id, other.accountId, [bytes("a")]), "ended");
+  });
+
+  test("the worker of a run is notified in any process", async (t) => {
+    const { store, another } = await temporaryStore(t);
+    const worker = store.manyProcesses ? await another() : store;
+    const { account, id } = await claimed(store);
+    let woken = Promise.withResolvers<void>();
+    const end = worker.liveInput.onInput(id, () => woken.resolve());
+    if (store.manyProcesses) await woken.promise; // a new listening connection wakes all subscribers
+    woken = Promise.withResolvers();
+    await store.liveInput.give(id, account, [bytes("a")]);
+    await woken.promise;
+    end();
+  });
+});

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { installJudge0, useJudge0 } from "../../support/client/judge0.ts";
+import { useEngine } from "../../support/engine/engine.ts";
+
+const engine = useEngine();
+
+interface Told {
+  readonly status: string;
+  readonly stdout: string | null;
+  readonly stderr: string | null;
+  readonly compile_output: string | null;
+  readonly exit_code: number | null;
+  readonly time: number | null;
+  readonly memory: number | null;
+  readonly finished: boolean;
+}
+
+/** Judge0's largest batch. */
+const MANY = 20;
+const CODE = "print(sum(range(100000)))";
+
+const ended = ({ status, stdout }: Told) => [status, stdout];
+
+test("Judge0's own Python package works unmodified, with each of its features", { timeout: 400_000 }, async (t) => {
+  const packages = installJudge0(t);
+  if (packages === null) {
+    const reason = "NOT TESTED: there is no pip, or PyPI does not answer, so Judge0's Python package cannot be had";
+    console.error(reason);
+    return t.skip(reason);
+  }
+  const { key, service, data } = engine();
+  const url = `https://127.0.0.1:${service.port}/judge0`;
+  const got = await useJudge0(packages, { url, key, caPath: join(data, "tls", "server.pem") });
+  const feature = <T>(name: string): T => got[name] as T;
+
+  const about = feature<Record<string, unknown>>("information");
+  assert.deepEqual([about.version, about.about], ["1.13.1", "1.13.1"]);
+  assert.deepEqual([about.python, about.statuses, about.batch], ["Python 3.13", 14, 20]);
+  assert.deepEqual(about.supported, [true, true, false]);
+  for (const id of [50, 54, 60, 62, 63, 71, 73, 74, 89]) assert.ok((about.languages as number[]).includes(id), `${id}`);
+
+  const [one, stdout, isSame] = feature<[Told, string, boolean]>("one_submission");
+  assert.deepEqual([ended(one), stdout, isSame], [["Accepted", "hé\n"], "hé\n", true]);
+  assert.ok((one.time ?? 0) > 0 && (one.memory ?? 0) > 1000 && one.finished && one.exit_code === 0);
+  assert.deepEqual(feature("batch"), ["0\n", "1\n", "2\n"]);
+  assert.equal(feature("more_than_a_batch"), true);
+
+  const cases = feature<{ one: Told; pair: Told; record: Told; several: Told[]; submissions: number }>("test_cases");
+  const statuses = [cases.one, cases.pair, cases.record, ...cases.several].map(({ status }) => status);
+  assert.deepEqual(statuses, ["Accepted", "Wrong Answer", "Accepted", "Accepted", "Wrong Answer", "Accepted"]);
+  assert.equal(cases.submissions, 4);
+
+  const [before, after, files] = feature<[boolean, Told, unknown[]]>("asynchronous");
+  assert.deepEqual([before, ended(after), files], [false, ["Accepted", "7\n"], []]);
+
+  const { module, compiled, broken, plain } = feature<Record<string, Told>>("filesystem") as never as Record<
+    "module" | "compiled" | "broken" | "plain",
+    Told
+  >;
+  assert.deepEqual(ended(module), ["Accepted", "1 ['a', 'b']\n"]);
+  assert.deepEqual(ended(compiled), ["Accepted", "two files"]);
+  assert.deepEqual(ended(plain), ["Accepted", "hello you\n42\n"]);
+  assert.equal(broken.status, "Compilation Error");
+  assert.match(broken.compile_output ?? "", /main\.cpp/);
+
+  const settings = feature<Record<string, Told>>("settings");
+  const at = (name: string) => settings[name] as Told;
+  assert.equal(at("arguments").stdout, "['-n', 'two words', '$HOME']\n");
+  assert.deepEqual([at("options").status, at("options").exit_code], ["Runtime Error Nzec", 3]);
+  assert.deepEqual([at("redirected").stdout, at("redirected").stderr], ["1\n2\n", null]);
+  assert.equal(at("cpu").status, "Time Limit Exceeded");
+  assert.equal(at("wall").status, "Time Limit Exceeded");
+  assert.equal(at("memory").status, "Runtime Error Other");
+  assert.equal(at("file").status, "Runtime Error Sigxfsz");
+  assert.deepEqual(ended(at("others")), ["Accepted", "1\n"]);
+
+  const endings = feature<Record<string, Told> & { languages: string[] }>("endings");
+  assert.deepEqual(endings.languages, ["1\n", "2\n", "3\n", "4\n", "5\n"]);
+  const end = (name: string) => endings[name] as Told;
+  assert.equal(end("compilation").status, "Compilation Error");
+  assert.match(end("compilation").compile_output ?? "", /error/);
+  assert.deepEqual([end("compilation").time, end("compilation").stdout], [null, null]);
+  assert.equal(end("segfault").status, "Runtime Error Sigsegv");
+  assert.deepEqual([end("exit").status, end("exit").exit_code], ["Runtime Error Nzec", 3]);
+  // The package shows bytes that are not UTF-8 in this way.
+  assert.equal(end("bytes").stdout, "\\xff");
+
+  const refused = feature<string[]>("refused");
+  assert.match(refused.slice(0, 3).join("\n"), /^(.*422.*\n?){3}$/);
+  assert.equal(refused[3], "not supported");
+  assert.deepEqual(ended(feature("implicit")), ["Accepted", "9\n"]);
+});
+
+test("a batch of Judge0 takes about as long as the same submissions of our own", { timeout: 200_000 }, async (t) => {
+  const { ask } = engine();
+  const times = { own: [] as number[], judge0: [] as number[] };
+  const post = async (path: string, body: unknown, status: number) => {
+    const answer = await ask("POST", path, body);
+    assert.equal(answer.status, status, JSON.stringify(answer.json));
+    return answer.json;
+  };
+  for (let round = 0; round < 5; round++) {
+    // Different sources, so that no round has an advantage.
+    const code = `${CODE} # ${round}`;
+    const own = performance.now();
+    const program = { language: "python", code };
+    const made = (await post("/api/submissions/batch", Array(MANY).fill(program), 202)) as { id: string }[];
+    for (const { id } of made) await ask("GET", `/api/result/${id}?wait=true`);
+    times.own.push(performance.now() - own);
+    const theirs = performance.now();
+    const submissions = Array(MANY).fill({ language_id: 71, source_code: code, expected_output: "4999950000" });
+    const tokens = (await post("/judge0/submissions/batch", { submissions }, 201)) as { token: string }[];
+    for (const { token } of tokens) await ask("GET", `/api/result/${token}?wait=true`);
+    const list = tokens.map(({ token }) => token).join(",");
+    const { json } = await ask("GET", `/judge0/submissions/batch?tokens=${list}&fields=status_id`);
+    times.judge0.push(performance.now() - theirs);
+    assert.deepEqual(json, { submissions: Array(MANY).fill({ status_id: 3 }) });
+  }
+  const best = (some: readonly number[]) => Math.min(...some);
+  const ratio = best(times.judge0) / best(times.own);
+  t.diagnostic(`${MANY} runs: own ${best(times.own).toFixed(0)} ms, Judge0 ${best(times.judge0).toFixed(0)} ms`);
+  assert.ok(ratio < 1.5, `${ratio.toFixed(2)} times as long`);
+});
