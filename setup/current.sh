@@ -50,7 +50,8 @@ make_current() {
     new=$data/$made.tmp.$$
     mkdir -p "$new"
     in_use >"$new/uses"
-    printf 'SERVE_OPTIONS=%s\nSTARTED=%s\nASSAY_LANGUAGES=%s\n' "$serve_options" "$started" "$ASSAY_LANGUAGES" >"$new/environment"
+    printf 'SERVE_OPTIONS=%s\nSTARTED=%s\n' "$serve_options" "$started" >"$new/environment"
+    [ "$ASSAY_LANGUAGES" = none ] || printf 'ASSAY_LANGUAGES=%s\n' "$ASSAY_LANGUAGES" >>"$new/environment"
     ln -s "$app" "$new/app"
     ln -s "$node" "$new/node"
     if [ "$own_worker" = yes ]; then

@@ -22,7 +22,10 @@ choose_languages() {
     ! software_is_elsewhere || [ "$ASSAY_LANGUAGES" = "$saved" ] ||
       fail "the software in $software has the language packs '$saved': choose others when you build it (ASSAY_LANGUAGES)"
   fi
-  export ASSAY_LANGUAGES
+  choice=$ASSAY_LANGUAGES
+  unset ASSAY_LANGUAGES # a new variable is not exported
+  ASSAY_LANGUAGES=$choice
+  [ "$choice" = none ] || export ASSAY_LANGUAGES
 }
 
 # keep_languages: after the packs of the choice were built. Other commands than these do not change it.
@@ -58,7 +61,7 @@ compose_image() {
   base=$image
   image=$data/image/$({ echo "${base##*/}" && cat "$plans/plan" "$app/image/layer"; } | hash_of_stdin)
   if [ ! -d "$image" ]; then
-    say "image: adding $(wc -l <"$plans/plan") language packs"
+    say "image: adding the files of language packs"
     # shellcheck disable=SC2046 # names of ours
     await layer_tool compose "$image" "$base" $(sed "s|\(.*\) \(.*\)|\1=$data/layers/\2|" "$plans/plan") ||
       fail "the language packs do not fit together; see the output above"
