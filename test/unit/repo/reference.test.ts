@@ -35,10 +35,10 @@ test("README.md has every verdict", () => {
   assert.deepEqual(told.sort(), [...VERDICTS].sort());
 });
 
-test("README.md is at most 8 KB, ARCHITECTURE.md at most 12 KB, all documents without generated parts 128 KB", () => {
+test("README.md is at most 8 KB, ARCHITECTURE.md at most 12 KB, all documents without generated parts 136 KB", () => {
   const written = documents().map((path) => read(path).replaceAll(/<!-- (generated|measured): .*?<!-- end -->/gs, ""));
   const all = written.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  assert.ok(all <= 128 << 10, `${all} bytes`);
+  assert.ok(all <= 136 << 10, `${all} bytes`);
   assert.ok(Buffer.byteLength(read("README.md")) <= 8 << 10);
   assert.ok(Buffer.byteLength(read("ARCHITECTURE.md")) <= 12 << 10);
 });
