@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { WebSocket } from "ws";
 import { z } from "zod";
@@ -28,6 +29,8 @@ const MAX_SESSIONS = 8;
 const INIT_MS = 10_000;
 /** A client that takes no output for this long, or no longer answers, is disconnected. */
 const STILL_MS = 30_000;
+/** Input that comes within this time is stored at once, so that small messages cost the database little. */
+const GATHER_MS = 5;
 /** Notifications of output can be lost. */
 const LOOK_MS = 1_000;
 
@@ -79,6 +82,9 @@ class Session {
   readonly #aliveTimer: NodeJS.Timeout;
   #isAlive = true;
   #begun = false;
+  readonly #messages: string[] = [];
+  #isTaking = false;
+  #isOver = false;
   /** Of the submission. */
   #id: string | undefined;
 
@@ -104,11 +110,11 @@ class Session {
   begin(): void {
     const socket = this.#socket;
     socket.on("message", (data, isBinary) => {
-      // One message at a time, so that a client that sends faster than the database stores has to wait.
+      if (this.#isOver) return;
+      this.#messages.push(isBinary ? "" : data.toString());
+      // A client that sends faster than the database stores has to wait. What has arrived by now still comes.
       socket.pause();
-      void this.#take(isBinary ? "" : data.toString())
-        .catch((error) => this.#fail(error))
-        .finally(() => socket.resume());
+      if (!this.#isTaking) void this.#takeAll();
     });
     socket.on("pong", () => {
       this.#isAlive = true;
@@ -118,23 +124,45 @@ class Session {
     socket.once("close", () => this.#leave());
   }
 
-  async #take(text: string): Promise<void> {
+  /** In their order, until none is left. */
+  async #takeAll(): Promise<void> {
+    this.#isTaking = true;
+    try {
+      while (this.#messages.length > 0) {
+        const inputs: LiveInput[] = [];
+        for (const text of this.#messages.splice(0)) {
+          if (this.#isOver) return;
+          const input = await this.#take(text);
+          if (input) inputs.push(input);
+        }
+        if (inputs.length > 0 && this.#id) await this.#give(this.#id, inputs);
+        await sleep(GATHER_MS);
+      }
+    } catch (error) {
+      await this.#fail(error);
+    } finally {
+      this.#isTaking = false;
+      this.#socket.resume();
+    }
+  }
+
+  /** @returns input for the program. */
+  async #take(text: string): Promise<LiveInput | undefined> {
     const given = message.safeParse(parse(text)).data;
     if (!given) throw clientError("pistonRequest", ["a message must be JSON of the type init, data or signal"]);
     if (given.type === "init") {
       if (this.#begun) return this.#close("initialized");
       this.#begun = true;
       clearTimeout(this.#initTimer);
-      return await this.#start(given);
+      await this.#start(given);
+      return undefined;
     }
-    if (!this.#id) return this.#close("notInitialized");
+    if (!this.#begun) return this.#close("notInitialized");
     if (given.type === "signal") {
       const name = SIGNALS.find((one) => one === given.signal);
-      if (!name) return this.#close("invalidSignal");
-      return await this.#give(this.#id, [{ kind: "signal", signal: constants.signals[name] }]);
+      return name ? { kind: "signal", signal: constants.signals[name] } : this.#close("invalidSignal");
     }
-    if (given.stream !== "stdin") return this.#close("stdinOnly");
-    await this.#give(this.#id, [{ kind: "bytes", bytes: Buffer.from(given.data) }]);
+    return given.stream === "stdin" ? { kind: "bytes", bytes: Buffer.from(given.data) } : this.#close("stdinOnly");
   }
 
   async #start(init: object): Promise<void> {
@@ -224,8 +252,9 @@ class Session {
     this.#close("notified");
   }
 
-  #close(why: keyof typeof CLOSED): void {
+  #close(why: keyof typeof CLOSED): undefined {
     const [code, reason] = CLOSED[why];
+    this.#isOver = true;
     this.#socket.close(code, reason);
     setTimeout(() => this.#socket.terminate(), INIT_MS).unref();
   }

@@ -138,6 +138,15 @@ test("a program that does not compile, and one without input that ends at once",
   assert.deepEqual([large.output(), large.output("stderr")], [`${"\u{1f600}".repeat(50_000)}\n`, "e\n"]);
 });
 
+test("many small messages at once arrive in their order", LIMIT, async () => {
+  const client = new Client();
+  const lines = Array.from({ length: 3_000 }, (_, n) => `${n}\n`);
+  await client.init("python", "for _ in range(3000): print(input())", { run_timeout: 10_000 });
+  await Promise.all(lines.map((line) => client.input(line)));
+  assert.equal(await client.closed, "4999 Job Completed");
+  assert.equal(client.output(), lines.join(""));
+});
+
 test("a program whose client leaves is cancelled", LIMIT, async () => {
   const client = new Client();
   await client.init("python", "import time\nprint('up', flush=True)\ntime.sleep(9)");

@@ -137,7 +137,7 @@ test("limits the views of a person, and frees a place when a view closes", async
   const setup = await playing(t, temporaryStore);
   const { bob, submit } = setup;
   const id = await submit();
-  const watching = await Promise.all(Array.from({ length: 8 }, () => watch(setup, bob, id)));
+  const watching = await Promise.all(Array.from({ length: 16 }, () => watch(setup, bob, id)));
   const path = `${SUBMISSIONS}/${id}/live`;
   const refused = await bob.ask({ path });
   assert.deepEqual(
@@ -168,7 +168,7 @@ test("a client that disconnects before its view begins keeps no place", async (t
       return await search(...which);
     },
   });
-  for (let n = 1; n <= 16; n++) {
+  for (let n = 1; n <= 24; n++) {
     const raw = Raw.secure(port, caPath);
     raw.write(`GET ${SUBMISSIONS}/${id}/live HTTP/1.1\r\nHost: localhost\r\nCookie: ${bob.cookie}\r\n\r\n`);
     for (const until = performance.now() + 5_000; asked < n; await sleep(5)) assert.ok(performance.now() < until);
