@@ -12,6 +12,11 @@ export const NAMES: readonly string[] = loadLanguages(LANGUAGES)
   .list()
   .map(({ name }) => name);
 
+/** Names of those that the API lists. */
+export const LISTED: readonly string[] = loadLanguages(LANGUAGES)
+  .list()
+  .flatMap(({ name, unlisted }) => (unlisted ? [] : [name]));
+
 /** Names of all packs, installed or not. */
 export const PACKS = packNames(LANGUAGES);
 

@@ -122,7 +122,7 @@ export class Machine {
 
   #within({ prepare = "", under = [] }: Host): string[] {
     const languages = join(directory(this.#t), "languages");
-    mkdirSync(languages);
+    mkdirSync(join(languages, "packs"), { recursive: true });
     for (const name of [...TWO, "profiles"])
       copyFileSync(join(LANGUAGES, `${name}.json`), join(languages, `${name}.json`));
     const script = `INSTANCE=${this.#place.instance}; mount --bind ${languages} ${LANGUAGES}; ${prepare}\nexec "$@"`;
