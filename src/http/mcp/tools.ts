@@ -158,7 +158,7 @@ async function listLanguages(
   const { defaultProfile } = callerOf(request);
   const found = engine.languages().flatMap((name) => {
     const known = languages.resolve(name);
-    if (!known) return [];
+    if (!known || known.unlisted) return [];
     const { wallMs, memoryBytes } = languages.limitsFor(known, defaultProfile).execute;
     const { label, aliases } = known;
     return { name, label, aliases: [...aliases], wall_time_secs: wallMs / 1000, memory_bytes: memoryBytes };
