@@ -18,7 +18,7 @@ const USAGE_MS = 61_000;
 
 type Marks = Readonly<Record<Topic, string>>;
 
-/** Viewers who may see the same accounts. */
+/** Viewers of the same accounts. */
 interface Scope {
   readonly accountIds: readonly string[] | null;
   readonly viewers: Set<Viewer>;

@@ -5,6 +5,7 @@ import type { Notifier } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { Lease } from "../submissions/types.ts";
+import { heldSeq } from "./live.ts";
 
 /** All input of a run: as much as a submission can have from the start, in this many pieces. */
 export const MAX_LIVE_INPUT = { bytes: MAX_STDIN_BYTES, pieces: 10_000 } as const;
@@ -34,19 +35,13 @@ export function liveInputStore({ db }: Engine, transactions: Transactions, wakeu
     },
 
     /** The next pieces, by number, after this one. Null for a void lease. */
-    async read({ submissionId, workerId, fence }: Lease, after: number): Promise<[number, LiveInput][] | null> {
-      const held = await db
-        .selectFrom("submissions")
-        .select("seq")
-        .where("id", "=", submissionId)
-        .where("worker_id", "=", workerId)
-        .where("fence", "=", fence)
-        .executeTakeFirst();
-      if (!held) return null;
+    async read(lease: Lease, after: number): Promise<[number, LiveInput][] | null> {
+      const seq = await heldSeq(db, lease);
+      if (seq === undefined) return null;
       const rows = await db
         .selectFrom("live_input")
         .select(["n", "bytes", "signal"])
-        .where("submission_seq", "=", held.seq)
+        .where("submission_seq", "=", seq)
         .where("n", ">", after)
         .orderBy("n")
         .limit(MAX_READ)

@@ -1,6 +1,8 @@
+import type { Kysely } from "kysely";
 import type { Engine } from "../engine/engine.ts";
 import type { Notifier } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
+import type { Schema } from "../schema/schema.ts";
 import type { Lease } from "../submissions/types.ts";
 import type { LiveLook, LiveMark, LivePiece } from "./types.ts";
 
@@ -10,6 +12,21 @@ const MAX_PIECES = 64;
 /** The output of watched runs, until their end. */
 export type LiveStore = ReturnType<typeof liveStore>;
 
+/** The sequence number of the submission; undefined for a void lease. */
+export async function heldSeq(
+  db: Kysely<Schema>,
+  { submissionId, workerId, fence }: Lease,
+): Promise<number | undefined> {
+  const held = await db
+    .selectFrom("submissions")
+    .select("seq")
+    .where("id", "=", submissionId)
+    .where("worker_id", "=", workerId)
+    .where("fence", "=", fence)
+    .executeTakeFirst();
+  return held?.seq;
+}
+
 /** Live output: rows that workers add during a run and its end deletes (lease.ts). */
 export function liveStore({ db }: Engine, transactions: Transactions, wakeups: Notifier) {
   return {
@@ -17,25 +34,19 @@ export function liveStore({ db }: Engine, transactions: Transactions, wakeups: N
      * Adds new output of a run. @param n increasing number of the first piece.
      * @returns false, without changes, for a void lease.
      */
-    append({ submissionId, workerId, fence }: Lease, n: number, pieces: readonly LivePiece[]): Promise<boolean> {
+    append(lease: Lease, n: number, pieces: readonly LivePiece[]): Promise<boolean> {
       return transactions.runAsyncCommit(
         async (trx) => {
-          const held = await trx
-            .selectFrom("submissions")
-            .select("seq")
-            .where("id", "=", submissionId)
-            .where("worker_id", "=", workerId)
-            .where("fence", "=", fence)
-            .executeTakeFirst();
-          if (!held) return false;
-          const { seq } = held;
+          const seq = await heldSeq(trx, lease);
+          if (seq === undefined) return false;
+          const { fence } = lease;
           // Output of an abandoned attempt does not belong to this one.
           await trx.deleteFrom("live_output").where("submission_seq", "=", seq).where("fence", "<", fence).execute();
           const rows = pieces.map((piece, at) => ({ ...piece, submission_seq: seq, fence, n: n + at }));
           await trx.insertInto("live_output").values(rows).execute();
           return true;
         },
-        { words: (added) => (added ? [{ kind: "live", id: submissionId }] : []) },
+        { words: (added) => (added ? [{ kind: "live", id: lease.submissionId }] : []) },
       );
     },
 
