@@ -116,7 +116,8 @@ of() (
 
 # choose_for NAME: writes the chosen files of the variant's suites to a separate list; fails if there are none.
 choose_for() {
-  for suite in $(of "$1" suites); do grep "^$suite" "$instance_dir/chosen" || true; done >"$instance_dir/chosen-$1"
+  for list in exclusive measuring services background sharing chosen; do cat "$instance_dir/$list"; done >"$instance_dir/any"
+  for suite in $(of "$1" suites); do grep "^$suite" "$instance_dir/any" || true; done >"$instance_dir/chosen-$1"
   [ -s "$instance_dir/chosen-$1" ]
 }
 
