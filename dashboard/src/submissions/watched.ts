@@ -21,10 +21,12 @@ export function useWatched(id: string) {
   const queries = useQueryClient();
   const [live, setLive] = useState(NOTHING);
   const [streaming, setStreaming] = useState(false);
+  const known = queries.getQueryData(asking.submission(id).queryKey);
+  const hasEnded = known !== undefined && !isOpen(known);
   const query = useQuery({
     ...asking.submission(id),
-    meta: { topics: streaming ? [] : ["runs"] },
     // An ended run does not change.
+    meta: { topics: streaming || hasEnded ? [] : ["runs"] },
     staleTime: ({ state: { data } }) => (data && !isOpen(data) ? Number.POSITIVE_INFINITY : 0),
   });
   const open = query.data !== undefined && isOpen(query.data);
