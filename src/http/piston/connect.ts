@@ -202,11 +202,12 @@ class Session {
     let woken = Promise.withResolvers<void>();
     const wake = () => woken.resolve();
     const unsubscribe = store.live.onChange(id, wake);
+    let release: (() => void) | undefined;
     this.#over.addEventListener("abort", wake);
     try {
       for (let seen: LiveMark | null = null; !this.#over.aborted; ) {
         woken = Promise.withResolvers(); // armed before the look, so that no change is missed
-        const release = await this.#answers.room.take(owner, LOOK_BYTES, this.#over);
+        release = await this.#answers.room.take(owner, LOOK_BYTES, this.#over);
         if (!release) return;
         const look = await store.live.look(id, seen);
         for (const piece of look?.pieces ?? []) {
@@ -221,6 +222,7 @@ class Session {
         if (look.pieces.length === 0) await quiet(woken.promise, LOOK_MS);
       }
     } finally {
+      release?.(); // also after an error: the memory is shared by all accounts
       unsubscribe();
       this.#over.removeEventListener("abort", wake);
     }
