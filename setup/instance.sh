@@ -56,7 +56,7 @@ take_uid_range() {
     # `command` prevents a failure from ending the shell: an uninstall may just have removed the directory.
     command exec 8>>"$uid_locks/uids-$range" || continue
     if flock -n 8 && [ "$(stat -L -c %i /dev/fd/8)" = "$(stat -c %i "$uid_locks/uids-$range" 2>/dev/null)" ]; then
-      uid_base=$((1900000000 + range * 10000))
+      uid_base=$((1910000000 + range * 100000))
       return
     fi
   done

@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PATIENCE } from "../engine/timeouts.ts";
 
-/** Uids of one launcher: two for each of at most 26 slots. A whole run starts some 180 launchers. */
+/** Uids of one launcher: two for each of at most 26 slots. */
 export const UIDS_EACH = 52;
-const UIDS_OF_A_RUN = 10_000;
+/** The range that `take_uid_range` takes: room for ten times the launchers of a whole run. */
+const UIDS_OF_A_RUN = 100_000;
 const SANITIZER = /Sanitizer|runtime error: /;
 const START_PATIENCE_MS = 15_000 * PATIENCE;
 

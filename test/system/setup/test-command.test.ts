@@ -315,7 +315,7 @@ test("tests receive all paths in their environment, and their directory is remov
   assert.equal(basename(environment.ASSAY_TEST_LAUNCHER_FAULTS), "assay-launcher.faults");
   assert.ok(existsSync(join(environment.ASSAY_TEST_IMAGE, "rootfs")));
   assert.ok(!existsSync(environment.ASSAY_TEST_DATA));
-  assert.match(environment.ASSAY_TEST_UID_BASE, /^19\d{8}$/);
+  assert.match(environment.ASSAY_TEST_UID_BASE, /^191\d{7}$/);
   assert.match(environment.ASSAY_TEST_INSTANCE, /^test-[0-9a-f]{8}$/);
 });
 

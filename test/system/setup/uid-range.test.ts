@@ -38,7 +38,7 @@ test("the locks of uid ranges are in a directory that only root can enter, creat
   const locks = place(t);
   const { status, stdout, stderr } = take(locks);
   assert.deepEqual([status, stderr], [0, ""]);
-  assert.match(stdout, /^190\d{3}0000\n$/);
+  assert.match(stdout, /^191\d{2}00000\n$/);
   assert.equal(statSync(locks).mode & 0o7777, 0o700);
   assert.equal(readdirSync(locks).length, 1);
 });
@@ -78,7 +78,7 @@ test("a range that is held is not taken again", (t) => {
     else linkSync(join(locks, "uids-0"), join(locks, `uids-${range}`));
   }
   const held = 'exec 5>>"$2/uids-0"; flock -n 5';
-  assert.equal(take(locks, held).stdout, "1900420000\n");
+  assert.equal(take(locks, held).stdout, "1914200000\n");
   assert.match(take(locks, `${held}; exec 4>>"$2/uids-42"; flock -n 4`).stderr, /all 100 uid ranges .* are in use/);
 });
 
