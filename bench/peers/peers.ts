@@ -45,7 +45,11 @@ export async function measurePeers(options: PeersOptions): Promise<PeerRow[]> {
       try {
         const chosen = ({ name }: Program) =>
           options.programs.length === 0 || options.programs.some((begin) => name.startsWith(begin));
-        for (const one of ourLanguages().list().flatMap(programsOf).filter(chosen)) {
+        for (const one of ourLanguages()
+          .list()
+          .filter(({ unlisted }) => !unlisted)
+          .flatMap(programsOf)
+          .filter(chosen)) {
           for (const amount of clients) {
             if (interrupted) return rows;
             try {
