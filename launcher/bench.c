@@ -220,6 +220,11 @@ static int measure(struct launcher *l, unsigned runs)
 	double *sampled = calloc(seconds, sizeof *sampled), *unsampled = calloc(seconds, sizeof *unsampled);
 
 	signal(SIGCHLD, SIG_DFL);
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned cpus = online > WORKERS_MAX / SLOTS_PER_CPU ? WORKERS_MAX / SLOTS_PER_CPU : (unsigned)online;
+	double bare_rates[SATURATED_SECONDS], box_rates[SATURATED_SECONDS];
+	/* Before this process becomes a slot, which cannot make slots. */
+	bool measured = saturate(l, false, cpus, bare_rates) == 0 && saturate(l, true, cpus * SLOTS_PER_CPU, box_rates) == 0;
 	if (!bare || !warm || !removed || !sampled || !unsampled || slot_prepare(&s, l, 0, &f) < 0)
 		bench_failed(&f);
 	for (unsigned i = 0; i < runs; i++) {
@@ -235,10 +240,6 @@ static int measure(struct launcher *l, unsigned runs)
 	}
 	if (work_unmount(&s, &f) < 0)
 		bench_failed(&f);
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned cpus = online > WORKERS_MAX / SLOTS_PER_CPU ? WORKERS_MAX / SLOTS_PER_CPU : (unsigned)online;
-	double bare_rates[SATURATED_SECONDS], box_rates[SATURATED_SECONDS];
-	bool measured = saturate(l, false, cpus, bare_rates) == 0 && saturate(l, true, cpus * SLOTS_PER_CPU, box_rates) == 0;
 	if (measured) {
 		printf("{\"runs\":%u,\"cpus\":%u,", runs, cpus);
 		print_spread("bare_us", bare, runs, ",");

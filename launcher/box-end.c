@@ -15,6 +15,7 @@
 
 #include "box.h"
 #include "clock.h"
+#include "seccomp.h"
 #include "signals.h"
 
 enum { REAP_TIMEOUT_MS = 5000 };
@@ -68,14 +69,14 @@ static void unmount_all(const struct slot *s, struct box *b, struct teardown *t)
 {
 	if (b->mount_ns < 0)
 		return;
-	if (setns(b->mount_ns, CLONE_NEWNS) < 0) {
+	if (keyed(setns, b->mount_ns, CLONE_NEWNS) < 0) {
 		note_error(t, "mount namespace of the box", errno);
 		return;
 	}
 	/* All mounts at once: for each call, the kernel waits until no CPU uses the mounts that it removes. */
-	if (umount2("/", MNT_DETACH) < 0)
+	if (keyed(umount2, "/", MNT_DETACH) < 0)
 		note_error(t, "mounts of the box", errno);
-	if (setns(s->self_mount_ns, CLONE_NEWNS) < 0)
+	if (keyed(setns, s->self_mount_ns, CLONE_NEWNS) < 0)
 		abort(); /* a slot must not continue in the namespace of a box */
 }
 
@@ -90,9 +91,11 @@ static void list_leftover_mounts(struct slot *s, struct teardown *t)
 	char *rest = NULL;
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		char at[256] = "";
+		if (has_word(s->mounts, line, "\n"))
+			continue;
 		sscanf(line, "%*s %*s %*s %*s %255s", at);
 		bool work = s->work_mounted && !strcmp(at, "/box");
-		if (!work && !has_word(s->mounts, line, "\n") && t->mounts < 8)
+		if (!work && t->mounts < 8)
 			snprintf(t->mount[t->mounts++], sizeof t->mount[0], "%s", at);
 	}
 }

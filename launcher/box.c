@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "box.h"
+#include "seccomp.h"
 #include "signals.h"
 
 void close_fd(int *fd)
@@ -27,15 +28,16 @@ void close_fd(int *fd)
 	*fd = -1;
 }
 
+/* A child with default signal handlers. */
 static pid_t clone_into(uint64_t flags, int *pidfd, int group)
 {
 	struct clone_args args = {
-		.flags = flags | CLONE_PIDFD | (group >= 0 ? CLONE_INTO_CGROUP : 0),
+		.flags = flags | CLONE_CLEAR_SIGHAND | CLONE_PIDFD | (group >= 0 ? CLONE_INTO_CGROUP : 0),
 		.pidfd = (uint64_t)(uintptr_t)pidfd,
 		.exit_signal = SIGCHLD,
 		.cgroup = group >= 0 ? (uint64_t)group : 0,
 	};
-	return (pid_t)syscall(__NR_clone3, &args, sizeof args);
+	return (pid_t)keyed(clone3, &args, sizeof args);
 }
 
 /* A pipe whose end for the slot, 0 to read or 1 to write, does not block. */
@@ -79,13 +81,13 @@ static int spawn_init(struct slot *s, struct box *b, struct inside *in, struct f
 		return fail(f, "box", "life line pipe");
 	in->lifeline = lifeline[0];
 	b->lifeline = lifeline[1];
-	b->init = clone_into(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS, &b->init_fd, -1);
+	b->init = clone_into(CLONE_NEWPID | CLONE_NEWNS, &b->init_fd, -1);
 	if (b->init == 0)
 		inside_init(in);
 	int err = errno;
 	close(lifeline[0]);
 	if (b->init < 0)
-		return fail_with(f, err, "namespaces", "pid, mount, ipc, uts");
+		return fail_with(f, err, "namespaces", "pid, mount");
 	b->reaped_init = false;
 	/* Before the init is awaited: a box whose init is late is destroyed, and shares /box with the running step. */
 	char path[32];
@@ -99,18 +101,18 @@ static int spawn_init(struct slot *s, struct box *b, struct inside *in, struct f
 static int spawn_program(struct slot *s, struct box *b, struct inside *in, struct failure *f)
 {
 	in->init_pidfd = b->init_fd;
-	in->netns = b->lane->netns;
+	memcpy(in->lane_space, b->lane->space, sizeof in->lane_space);
 	in->proc = s->launcher->proc;
 	memcpy(in->tasks, b->leaf.tasks, sizeof in->tasks);
 	in->tasks[TREE_CPU] = s->cpu_tasks;
 	/* The next child is born in the box's pid namespace but remains a child of the slot, which reaps it. */
-	if (setns(b->init_fd, CLONE_NEWPID) < 0)
+	if (keyed(setns, b->init_fd, CLONE_NEWPID) < 0)
 		return fail(f, "namespaces", "the box's pid namespace");
 	b->program = clone_into(0, &b->program_fd, b->leaf.dir[TREE_UNIFIED]);
 	if (b->program == 0)
 		inside_program(in);
 	int err = errno;
-	if (setns(s->self_pid_ns, CLONE_NEWPID) < 0)
+	if (keyed(setns, s->self_pid_ns, CLONE_NEWPID) < 0)
 		return fail(f, "namespaces", "pid namespace of the slot");
 	if (b->program < 0)
 		return fail_with(f, err, "box", "clone of the program");

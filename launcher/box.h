@@ -36,7 +36,8 @@ enum control {
 /* Pooled for each slot: creating a network namespace takes longer than a whole run. */
 struct lane {
 	uid_t uid;
-	int netns, sockets; /* network namespace; its count of sockets */
+	int space[LANE_SPACES];
+	int sockets; /* count of those in its network */
 	struct exec_args *exec_args;
 	bool taken;
 };
@@ -62,8 +63,7 @@ struct box {
 struct slot {
 	const struct launcher *launcher;
 	unsigned number;
-	int self_pid_ns, self_net_ns, self_mount_ns;
-	int null; /* /dev/null, for writing */
+	int self_pid_ns, self_mount_ns;
 	int cpu_tasks; /* groups_join() */
 	uint64_t self_ns[NAMESPACES]; /* inodes of the slot's namespaces, in the order of controls.c */
 	long self_filter_count; /* seccomp filters of the slot, which every program inherits */
@@ -79,7 +79,10 @@ struct slot {
 /* Opens a file in the host's /proc for reading. -1 with errno. */
 int open_proc(const struct launcher *l, const char *path);
 
-/* Creates the slot's mount namespace and lanes. */
+/*
+ * Creates the slot's mount namespace and lanes, and gives the calling process what programs inherit from it: no groups, no
+ * keys of the launcher, fixed limits and the filter. Not reversible.
+ */
 int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, struct failure *f);
 /* The slot's mountinfo as text. -1 with errno. */
 int slot_mounts(const struct slot *s, char *text, size_t size);
@@ -130,6 +133,9 @@ void control_note(struct box *b, enum control control, const char *why_missing);
 bool control_applied(const struct box *b, enum control control);
 bool controls_applied(const struct box *b); /* all of them */
 extern const char *const control_name[CONTROL_COUNT];
+
+/* Memory that no program has, not even before its exec. NULL: there is none. */
+void *private_memory(size_t size);
 
 /* Closes a descriptor unless it is -1, and sets it to -1. */
 void close_fd(int *fd);

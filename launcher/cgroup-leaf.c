@@ -28,16 +28,12 @@ bool host_swaps(void)
 /* v1 reports an OOM by eventfd: the kernel kills one process, and the slot kills the rest of the box. */
 static int watch_oom(struct leaf *leaf, struct failure *f)
 {
-	int control = openat(leaf->dir[TREE_MEMORY], "memory.oom_control", O_RDONLY | O_CLOEXEC);
 	char line[48];
 	leaf->oom_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	snprintf(line, sizeof line, "%d %d", leaf->oom_event, control);
-	int done = control < 0 || leaf->oom_event < 0 ? -1 : write_file(leaf->dir[TREE_MEMORY], "cgroup.event_control", line);
-	if (done < 0)
-		fail(f, "cgroup", "watch memory.oom_control");
-	if (control >= 0)
-		close(control);
-	return done;
+	snprintf(line, sizeof line, "%d %d", leaf->oom_event, leaf->fact[FACT_OOM_KILLS]); /* memory.oom_control */
+	if (leaf->oom_event < 0 || write_file(leaf->dir[TREE_MEMORY], "cgroup.event_control", line) < 0)
+		return fail(f, "cgroup", "watch memory.oom_control");
+	return 0;
 }
 
 int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struct failure *f)

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "box.h"
@@ -153,55 +152,56 @@ static void read_membership(const struct slot *s, struct box *b)
 	control_note(b, CONTROL_cgroup_membership, found == needed ? NULL : "is not in every group of its box");
 }
 
-static void read_root(const struct slot *s, struct box *b)
-{
-	char path[64];
-	struct statvfs root;
-	snprintf(path, sizeof path, "%d/root", b->program);
-	int fd = openat(s->launcher->proc, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int done = fd < 0 ? -1 : fstatvfs(fd, &root);
-	bool sealed = done == 0 && (root.f_flag & ST_RDONLY) && (root.f_flag & ST_NOSUID) && (root.f_flag & ST_NODEV);
-	control_note(b, CONTROL_read_only_root, sealed ? NULL : "the image can be written, or allows set-uid or devices");
-	if (fd >= 0)
-		close(fd);
-}
-
+/* Pointers into a line of mountinfo; "" where it has no such word. */
 struct mount_line {
-	char own[256], type[16], of_all[256]; /* options of this mount; of the file system */
+	const char *at, *own, *type, *of_all; /* `own`: options of this mount; `of_all`: of the file system */
 };
 
-/* The topmost mount at a place, which is the last one in the list. Type "" if there is none. */
-static struct mount_line mount_at(char *mountinfo, const char *place)
+static struct mount_line split_mount(char *line)
 {
-	struct mount_line found = {.type = ""};
-	char *rest = NULL;
-	for (char *line = strtok_r(mountinfo, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		struct mount_line m = {.type = ""};
-		char at[256] = "";
-		const char *dash = strstr(line, " - ");
-		sscanf(line, "%*s %*s %*s %*s %255s %255s", at, m.own);
-		if (!dash || strcmp(at, place))
-			continue;
-		sscanf(dash, " - %15s %*s %255s", m.type, m.of_all);
-		found = m;
-	}
-	return found;
+	struct mount_line m = {"", "", "", ""};
+	const char **kept[] = {NULL, NULL, NULL, NULL, &m.at, &m.own}, **after_dash[] = {&m.type, NULL, &m.of_all};
+	char *dash = strstr(line, " - "), *rest = NULL;
+	if (!dash)
+		return m;
+	*dash = 0;
+	char *word = strtok_r(line, " ", &rest);
+	for (size_t i = 0; word && i < sizeof kept / sizeof *kept; i++, word = strtok_r(NULL, " ", &rest))
+		if (kept[i])
+			*kept[i] = word;
+	word = strtok_r(dash + 3, " ", &rest);
+	for (size_t i = 0; word && i < sizeof after_dash / sizeof *after_dash; i++, word = strtok_r(NULL, " ", &rest))
+		if (after_dash[i])
+			*after_dash[i] = word;
+	return m;
 }
 
-/* The image is an overlay of the slot, and /proc shows nothing of the machine and no processes of other users. */
+/*
+ * The image is read-only and an overlay of the slot, and /proc shows nothing of the machine and no processes of other users.
+ * Of several mounts at a place, the last one in the list is on top.
+ */
 static void read_mounts(const struct slot *s, struct box *b)
 {
-	static const char *const options[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid"};
-	char text[16384], again[16384];
+	static const char *const of_root[] = {"ro", "nosuid", "nodev"};
+	static const char *const of_proc[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid"};
+	struct mount_line root = {"", "", "", ""}, proc = root;
+	char text[16384], *rest = NULL;
 	if (read_proc(s, b->program, "mountinfo", text, sizeof text) < 0)
 		text[0] = 0;
-	memcpy(again, text, strlen(text) + 1);
-
-	struct mount_line root = mount_at(text, "/"), proc = mount_at(again, "/proc");
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		struct mount_line m = split_mount(line);
+		if (!strcmp(m.at, "/"))
+			root = m;
+		else if (!strcmp(m.at, "/proc"))
+			proc = m;
+	}
+	bool sealed = true, restricted = !strcmp(proc.type, "proc");
+	for (size_t i = 0; i < sizeof of_root / sizeof *of_root; i++)
+		sealed = sealed && has_word(root.own, of_root[i], ",");
+	for (size_t i = 0; i < sizeof of_proc / sizeof *of_proc; i++)
+		restricted = restricted && (has_word(proc.own, of_proc[i], ",") || has_word(proc.of_all, of_proc[i], ","));
+	control_note(b, CONTROL_read_only_root, sealed ? NULL : "the image can be written, or allows set-uid or devices");
 	control_note(b, CONTROL_own_image, strcmp(root.type, "overlay") ? "the image is shared with other boxes" : NULL);
-	bool restricted = !strcmp(proc.type, "proc");
-	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-		restricted = restricted && (has_word(proc.own, options[i], ",") || has_word(proc.of_all, options[i], ","));
 	control_note(b, CONTROL_restricted_proc, restricted ? NULL : "/proc shows or allows more than it should");
 }
 
@@ -210,6 +210,5 @@ void controls_read(const struct slot *s, struct box *b)
 	read_namespaces(s, b);
 	read_status(s, b);
 	read_membership(s, b);
-	read_root(s, b);
 	read_mounts(s, b);
 }

@@ -21,6 +21,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "seccomp.h"
+
 struct cpus {
 	pthread_mutex_t lock;
 	cpu_set_t all;
@@ -111,9 +113,9 @@ int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, ui
 	 * before it.
 	 */
 	for (int i = 0; i < tasks; i++)
-		if (sched_setaffinity(task[i], sizeof chosen, bound ? &chosen : &c->all) < 0)
+		if (keyed(sched_setaffinity, task[i], sizeof chosen, bound ? &chosen : &c->all) < 0)
 			return fail(f, "cpus", "bind the program");
-	if (bound && sched_setaffinity(0, sizeof chosen, &chosen) < 0)
+	if (bound && keyed(sched_setaffinity, 0, sizeof chosen, &chosen) < 0)
 		return fail(f, "cpus", "bind the slot");
 	return 0;
 }
@@ -131,7 +133,7 @@ void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count)
 	pthread_mutex_unlock(&c->lock);
 	/* Fails for processes that have ended. Their pids are not reused yet: the kernel assigns all others first. */
 	for (int i = 0; i < count && CPU_COUNT(&wide) > 0; i++)
-		sched_setaffinity(dying[i], sizeof wide, &wide);
+		keyed(sched_setaffinity, dying[i], sizeof wide, &wide);
 }
 
 void cpus_release_dead(struct cpus *c, unsigned slot)
@@ -146,5 +148,5 @@ void cpus_release(struct cpus *c, unsigned slot)
 	if (CPU_COUNT(&c->held[slot]) == 0)
 		return;
 	cpus_release_dead(c, slot);
-	sched_setaffinity(0, sizeof c->all, &c->all); /* a failure only makes the slot slower */
+	keyed(sched_setaffinity, 0, sizeof c->all, &c->all); /* a failure only makes the slot slower */
 }

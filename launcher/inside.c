@@ -1,6 +1,6 @@
 /*
- * The two processes of a box, from their birth as copies of the slot (root, all
- * capabilities) to the exec of the program (no privilege).
+ * The two processes of a box, from their birth as copies of the slot (root, its
+ * capabilities and filter) to the exec of the program (no privilege).
  *
  * inside_init     pid 1 of the box's pid namespace. Mounts, drops its capabilities
  *                 and waits. With it, the kernel kills and reaps all that is left
@@ -16,8 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/keyctl.h>
-#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +25,6 @@
 #include <sys/syscall.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <grp.h>
 
 #include "clock.h"
 #include "inside.h"
@@ -62,10 +59,12 @@ static void signal_ready(void)
 
 static void reset_signals(void)
 {
+	/* The others are default since the clone (CLONE_CLEAR_SIGHAND). */
+	static const int ignored_by_slot[] = {SIGINT, SIGPIPE};
 	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t none;
-	for (int sig = 1; sig < NSIG; sig++)
-		sigaction(sig, &standard, NULL); /* fails for KILL, STOP and the C library's signals, which stay default */
+	for (size_t i = 0; i < sizeof ignored_by_slot / sizeof *ignored_by_slot; i++)
+		must(sigaction(ignored_by_slot[i], &standard, NULL), "signals", "default");
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -74,7 +73,7 @@ static void drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct none[2] = {{0}};
-	must(syscall(__NR_capset, &header, none), "capabilities", "capset");
+	must(keyed(capset, &header, none), "capabilities", "capset");
 }
 
 /* Closes all descriptors from `from` on, except those given in ascending order. */
@@ -93,28 +92,24 @@ static void mount_tmpfs(const char *at, const struct shape *shape)
 	char options[96];
 	snprintf(options, sizeof options, "mode=1777,size=%llu,nr_inodes=%llu",
 		 (unsigned long long)shape->tmp_bytes, (unsigned long long)shape->tmp_inodes);
-	must(mount("tmpfs", at, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options), "mount", at);
+	must(keyed(mount, "tmpfs", at, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options), "mount", at);
 }
 
 _Noreturn void inside_init(const struct inside *in)
 {
+	int lifeline = in->lifeline, ready = in->ready;
 	exec_args = in->exec_args;
 	ready_fd = in->ready;
-	int low = in->lifeline < in->ready ? in->lifeline : in->ready, high = in->lifeline < in->ready ? in->ready : in->lifeline;
-	close_others(0, (int[]){low, high}, 2);
+	close_others(0, (int[]){lifeline < ready ? lifeline : ready, lifeline < ready ? ready : lifeline}, 2);
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "init", "parent death signal");
 	must(prctl(PR_SET_NAME, "assay-init", 0, 0, 0), "init", "name");
-	must(setsid(), "init", "session");
-
 	mount_tmpfs("/tmp", in->shape);
 	mount_tmpfs("/dev/shm", in->shape);
 	/*
 	 * Shows only processes of the box that belong to the reader, and nothing of the machine; nothing is writable.
 	 */
-	must(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "hidepid=invisible,subset=pid"),
+	must(keyed(mount, "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "hidepid=invisible,subset=pid"),
 	     "mount", "/proc");
-	must(sethostname("assay", 5), "host name", "assay");
-	must(setdomainname("", 0), "host name", "domain");
 
 	/* With SIGCHLD ignored, the kernel reaps orphans by itself. */
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -123,10 +118,10 @@ _Noreturn void inside_init(const struct inside *in)
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "init", "no_new_privs");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "init", "dumpable");
 	signal_ready();
-	close(in->ready);
+	close(ready);
 
 	char byte;
-	while (read(in->lifeline, &byte, 1) < 0 && errno == EINTR)
+	while (read(lifeline, &byte, 1) < 0 && errno == EINTR)
 		continue;
 	_exit(0); /* the slot closed its end: the kernel now kills everything in this namespace */
 }
@@ -155,49 +150,28 @@ static void enter_box(const struct inside *in)
 	for (int t = 0; t < TREE_COUNT; t++)
 		if (in->tasks[t] >= 0)
 			must(write(in->tasks[t], "0", 1), "cgroup", "enter");
-	must(setns(in->init_pidfd, CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS), "namespaces", "mount, ipc, uts");
-	must(setns(in->netns, CLONE_NEWNET), "namespaces", "network");
-	must(unshare(CLONE_NEWCGROUP), "namespaces", "cgroup");
+	must(keyed(setns, in->init_pidfd, CLONE_NEWNS), "namespaces", "mount");
+	for (int i = 0; i < LANE_SPACES; i++)
+		must(keyed(setns, in->lane_space[i], lane_spaces[i].flag), "namespaces", lane_spaces[i].name);
+	must(keyed(unshare, CLONE_NEWCGROUP), "namespaces", "cgroup");
 }
 
 static void drop_identity(uid_t uid)
 {
-	/* Without a new session keyring it would keep the launcher's. */
-	if (syscall(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
-		setup_failed("keyring", "session");
-	must(prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
-			   SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED),
-	     "capabilities", "securebits");
-	must(setgroups(0, NULL), "identity", "groups");
-	must(setresgid(uid, uid, uid), "identity", "gid");
-	must(setresuid(uid, uid, uid), "identity", "uid");
+	must(keyed(setresgid, uid, uid, uid), "identity", "gid");
+	must(keyed(setresuid, uid, uid, uid), "identity", "uid");
 	drop_capabilities();
 	/* After the change of identity, which clears the signal. */
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "identity", "parent death signal");
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs", "set");
 }
 
-static void set_fixed_rlimits(void)
-{
-	/*
-	 * Core: with 0, the kernel still starts a core handler behind a pipe; with 1 it starts none and writes nothing.
-	 */
-	static const struct { int resource; rlim_t most; } fixed[] = {
-		{RLIMIT_CORE, 1}, {RLIMIT_MEMLOCK, 0}, {RLIMIT_MSGQUEUE, 0}, {RLIMIT_NICE, 0}, {RLIMIT_RTPRIO, 0},
-		{RLIMIT_SIGPENDING, 1024},
-	};
-	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
-		struct rlimit limit = {fixed[i].most, fixed[i].most};
-		must(setrlimit(fixed[i].resource, &limit), "rlimit", "fixed");
-	}
-}
-
-/* Runs as an unprivileged, filtered process. */
+/* Runs as an unprivileged process. */
 static void run(void)
 {
 	for (int r = 0; r < RLIM_NLIMITS; r++)
 		if (exec_args->set[r])
-			must(seccomp_set_rlimit(r, &exec_args->rlimit[r]), "rlimit", "of the request");
+			must(keyed(prlimit64, 0, r, &exec_args->rlimit[r], NULL), "rlimit", "of the request");
 	for (int r = 0; r < RLIM_NLIMITS; r++)
 		must(getrlimit(r, &exec_args->read[r]), "rlimit", "read back");
 	must(chdir("/box"), "chdir", "/box");
@@ -218,9 +192,7 @@ _Noreturn void inside_program(const struct inside *in)
 	umask(022);
 	enter_box(in);
 	arrange_descriptors(in);
-	set_fixed_rlimits();
 	drop_identity(in->uid);
-	must(seccomp_enter(), "seccomp", "filter");
 	signal_ready();
 
 	uint64_t go;

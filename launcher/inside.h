@@ -1,6 +1,7 @@
 #ifndef ASSAY_INSIDE_H
 #define ASSAY_INSIDE_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -9,6 +10,15 @@
 #include "cgroup.h"
 
 enum { EXEC_ARGS_BYTES = 512 * 1024, EXEC_ARGS_STRINGS = 256 };
+
+/*
+ * Namespaces that belong to a lane. Nothing in them can be left by a program: sockets are counted after each run
+ * (box-end.c), the filter refuses System V objects and message queues, and names need a capability.
+ */
+enum { LANE_SPACES = 3 };
+static const struct { int flag; const char *name; } lane_spaces[LANE_SPACES] = {
+	{CLONE_NEWNET, "net"}, {CLONE_NEWIPC, "ipc"}, {CLONE_NEWUTS, "uts"},
+};
 
 /* Descriptors of a parked program: eventfds. A runtime inherits them; a program closes them by its exec. */
 enum { GO_FD = 3, READY_FD = 4 };
@@ -40,7 +50,7 @@ struct shape {
 struct inside {
 	const struct shape *shape;
 	uid_t uid;
-	int init_pidfd, netns, proc, tasks[TREE_COUNT];
+	int init_pidfd, lane_space[LANE_SPACES], proc, tasks[TREE_COUNT];
 	int stdin_fd, out_fd, err_fd, go, ready, lifeline;
 	struct exec_args *exec_args;
 };

@@ -1,7 +1,9 @@
 #ifndef ASSAY_SECCOMP_H
 #define ASSAY_SECCOMP_H
 
-#include <sys/resource.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "failure.h"
 
@@ -9,9 +11,16 @@
 
 /* Builds the filter. Called once, at start. */
 int seccomp_prepare(struct failure *f);
-/* Installs the filter in the calling process, which must have no_new_privs. Returns -1 with errno. */
+/*
+ * Installs the filter in the calling process, which must have CAP_SYS_ADMIN or no_new_privs. Returns -1 with errno.
+ *
+ * A slot installs it in itself, once, and programs inherit it: the kernel takes 160 us to translate it and to find the
+ * calls that are always allowed. The slot, and its children until their exec, therefore pass a random number, drawn at
+ * start, as one more argument of each call that the filter refuses to programs and that they need (KEYED in seccomp.def). A
+ * program has none of their memory. The key gives no privilege: the kernel checks such a call as without the filter.
+ */
 int seccomp_enter(void);
-/* setrlimit for the calling process; the filter permits it for every limit. Requires seccomp_prepare(). */
-long seccomp_set_rlimit(int resource, const struct rlimit *limit);
+extern uint64_t seccomp_key;
+#define keyed(call, ...) syscall(__NR_##call, __VA_ARGS__, seccomp_key)
 
 #endif

@@ -10,10 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "seccomp.h"
+
 /* Open for the life of the process: closing it would detach the program. */
 static int attached = -1;
 
-static long bpf(int command, union bpf_attr *attr) { return syscall(__NR_bpf, command, attr, sizeof *attr); }
+static long call_bpf(int command, union bpf_attr *attr) { return keyed(bpf, command, attr, sizeof *attr); }
 
 #define OP(code_, dst, src, off_, imm_) \
 	((struct bpf_insn){.code = (code_), .dst_reg = (dst), .src_reg = (src), .off = (off_), .imm = (imm_)})
@@ -27,7 +29,7 @@ int signals_open(struct failure *f)
 	attr.value_size = sizeof(struct signal_counts);
 	attr.max_entries = 65536;
 	attr.map_flags = BPF_F_NO_PREALLOC;
-	int map = (int)bpf(BPF_MAP_CREATE, &attr);
+	int map = (int)call_bpf(BPF_MAP_CREATE, &attr);
 	if (map < 0)
 		return fail(f, "bpf", "map");
 
@@ -70,7 +72,7 @@ int signals_open(struct failure *f)
 	attr.log_buf = (uint64_t)(uintptr_t)log;
 	attr.log_size = sizeof log;
 	attr.log_level = 1;
-	int program = (int)bpf(BPF_PROG_LOAD, &attr);
+	int program = (int)call_bpf(BPF_PROG_LOAD, &attr);
 	if (program < 0) {
 		close(map);
 		return fail(f, "bpf", "program %.60s", log);
@@ -78,7 +80,7 @@ int signals_open(struct failure *f)
 	memset(&attr, 0, sizeof attr);
 	attr.raw_tracepoint.name = (uint64_t)(uintptr_t) "signal_generate";
 	attr.raw_tracepoint.prog_fd = (uint32_t)program;
-	attached = (int)bpf(BPF_RAW_TRACEPOINT_OPEN, &attr);
+	attached = (int)call_bpf(BPF_RAW_TRACEPOINT_OPEN, &attr);
 	int err = errno;
 	close(program);
 	if (attached < 0) {
@@ -95,7 +97,7 @@ static long map_element(int command, int map, const uint64_t *key, void *value)
 	attr.map_fd = (uint32_t)map;
 	attr.key = (uint64_t)(uintptr_t)key;
 	attr.value = (uint64_t)(uintptr_t)value;
-	return bpf(command, &attr);
+	return call_bpf(command, &attr);
 }
 
 int signals_watch(int map, uint64_t leaf_id, uint64_t owner)

@@ -7,8 +7,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,7 +97,8 @@ static int collect_below(const char *path, struct collected *c)
 
 void send_files(struct queue *out, const char *path)
 {
-	struct collected *c = malloc(sizeof *c);
+	/* Not from the heap, which would stay as large: each fork copies its page tables. */
+	struct collected *c = private_memory(sizeof *c);
 	if (!c)
 		return;
 	c->count = 0;
@@ -112,5 +113,5 @@ void send_files(struct queue *out, const char *path)
 			at += c->size[i];
 		}
 	}
-	free(c);
+	munmap(c, sizeof *c);
 }

@@ -22,17 +22,6 @@ static struct bytes copy(uint8_t **to, struct bytes from)
 	return copied;
 }
 
-void *private_memory(size_t size)
-{
-	void *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (area == MAP_FAILED)
-		return NULL;
-	if (madvise(area, size, MADV_DONTFORK) == 0)
-		return area;
-	munmap(area, size);
-	return NULL;
-}
-
 static int keep(struct kept *k, const struct request *r)
 {
 	if (k->area)

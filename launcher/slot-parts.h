@@ -60,9 +60,6 @@ void send_teardown(struct queue *out, const struct teardown *t);
 /* Queues FILE frames with the files of /box, or of this directory below it, all or none (slot-collect.c). */
 void send_files(struct queue *out, const char *path);
 
-/* Memory that no process of a box has, not even before its exec. NULL: there is none. */
-void *private_memory(size_t size);
-
 /* Serves KEEP_FILES: keeps the files of the step, or gives it those that are kept. Returns NULL or why it cannot (slot-kept.c). */
 const char *kept_files(struct service *v, struct request *r);
 

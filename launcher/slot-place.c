@@ -2,17 +2,22 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/keyctl.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
 #include "box.h"
 #include "root.h"
+#include "seccomp.h"
 
 int open_proc(const struct launcher *l, const char *path)
 {
@@ -32,18 +37,79 @@ int slot_mounts(const struct slot *s, char *text, size_t size)
 	return n < 0 ? -1 : 0;
 }
 
+void *private_memory(size_t size)
+{
+	void *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (area == MAP_FAILED)
+		return NULL;
+	if (madvise(area, size, MADV_DONTFORK) == 0)
+		return area;
+	munmap(area, size);
+	return NULL;
+}
+
+static int open_spaces(const struct launcher *l, int space[LANE_SPACES])
+{
+	for (int i = 0; i < LANE_SPACES; i++) {
+		char path[16];
+		snprintf(path, sizeof path, "self/ns/%s", lane_spaces[i].name);
+		if ((space[i] = open_proc(l, path)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int lane_open(struct slot *s, struct lane *lane, uid_t uid, struct failure *f)
 {
 	lane->uid = uid;
-	if (unshare(CLONE_NEWNET) < 0 || (lane->netns = open_proc(s->launcher, "self/ns/net")) < 0 ||
-	    (lane->sockets = open_proc(s->launcher, "self/net/sockstat")) < 0)
-		return fail(f, "namespaces", "new network");
-	if (setns(s->self_net_ns, CLONE_NEWNET) < 0)
-		return fail(f, "namespaces", "network of the slot");
+	int own[LANE_SPACES];
+	if (open_spaces(s->launcher, own) < 0)
+		return fail(f, "namespaces", "open those of the slot");
+	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 || sethostname("assay", 5) < 0 || setdomainname("", 0) < 0 ||
+	    open_spaces(s->launcher, lane->space) < 0 || (lane->sockets = open_proc(s->launcher, "self/net/sockstat")) < 0)
+		return fail(f, "namespaces", "new network, ipc, uts");
+	for (int i = 0; i < LANE_SPACES; i++) {
+		if (setns(own[i], lane_spaces[i].flag) < 0)
+			return fail(f, "namespaces", "return to %s of the slot", lane_spaces[i].name);
+		close(own[i]);
+	}
 	lane->exec_args = mmap(NULL, EXEC_ARGS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (lane->exec_args == MAP_FAILED)
 		return fail(f, "memory", "memory shared with the program");
 	return 0;
+}
+
+static int limit_resources(void)
+{
+	/*
+	 * Core: with 0, the kernel still starts a core handler behind a pipe; with 1 it starts none and writes nothing.
+	 */
+	static const struct { int resource; rlim_t most; } fixed[] = {
+		{RLIMIT_CORE, 1}, {RLIMIT_MEMLOCK, 0}, {RLIMIT_MSGQUEUE, 0}, {RLIMIT_NICE, 0}, {RLIMIT_RTPRIO, 0},
+		{RLIMIT_SIGPENDING, 1024},
+	};
+	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+		struct rlimit limit = {fixed[i].most, fixed[i].most};
+		if (setrlimit(fixed[i].resource, &limit) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What every program inherits, once for all of them. The slot itself needs none of what it gives up. */
+static int confine(struct failure *f)
+{
+	/* Without a new session keyring, programs would have the launcher's. */
+	if (syscall(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+		return fail(f, "keyring", "session");
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
+			  SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
+		return fail(f, "capabilities", "securebits");
+	if (setgroups(0, NULL) < 0)
+		return fail(f, "identity", "groups");
+	if (limit_resources() < 0)
+		return fail(f, "rlimit", "fixed");
+	return seccomp_enter() < 0 ? fail(f, "seccomp", "filter") : 0;
 }
 
 int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, struct failure *f)
@@ -59,26 +125,23 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 	if (shared < 0)
 		return -1;
 	s->own_image = !shared;
-	if ((s->null = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
-		return fail(f, "device", "/dev/null");
 	s->self_pid_ns = open_proc(l, "self/ns/pid");
-	s->self_net_ns = open_proc(l, "self/ns/net");
 	s->self_mount_ns = open_proc(l, "self/ns/mnt");
-	if (s->self_pid_ns < 0 || s->self_net_ns < 0 || s->self_mount_ns < 0 || controls_prepare(s) < 0)
+	if (s->self_pid_ns < 0 || s->self_mount_ns < 0 || controls_prepare(s) < 0)
 		return fail(f, "namespaces", "open those of the slot");
 	for (int i = 0; i < LANES; i++)
 		if (lane_open(s, &s->lane[i], l->uid_base + number * LANES + (uid_t)i, f) < 0)
 			return -1;
 	if (slot_mounts(s, s->mounts, sizeof s->mounts) < 0)
 		return fail(f, "mount", "list");
-	return 0;
+	return confine(f);
 }
 
 /* ---- the work directory ---- */
 
 int work_unmount(struct slot *s, struct failure *f)
 {
-	if (s->work_mounted && umount2("/box", MNT_DETACH) < 0)
+	if (s->work_mounted && keyed(umount2, "/box", MNT_DETACH) < 0)
 		return fail(f, "mount", "remove /box");
 	s->work_mounted = false;
 	return 0;
@@ -92,7 +155,7 @@ int work_mount(struct slot *s, const struct shape *shape, struct failure *f)
 	/* Writable for the uids of both lanes, which use it one after the other. */
 	snprintf(options, sizeof options, "mode=0777,size=%llu,nr_inodes=%llu", (unsigned long long)shape->work_bytes,
 		 (unsigned long long)shape->work_inodes);
-	if (mount("tmpfs", "/box", "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+	if (keyed(mount, "tmpfs", "/box", "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
 		return fail(f, "mount", "/box");
 	s->work_mounted = true;
 	s->before = NULL;

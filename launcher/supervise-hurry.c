@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "seccomp.h"
 #include "supervise-parts.h"
 
 enum { RETRY_USEC = 1000 };
@@ -26,7 +27,7 @@ static void use_all_cpus(void)
 	CPU_ZERO(&all);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		CPU_SET(cpu, &all);
-	sched_setaffinity(0, sizeof all, &all);
+	keyed(sched_setaffinity, 0, sizeof all, &all);
 }
 
 static void take_lock_of(int proc, pid_t process, pid_t slot)

@@ -36,12 +36,6 @@ bool past_output_limit(const struct watch *w, int stream)
 	return w->o->seen[stream] >= w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
 }
 
-/* Past the limit nothing is copied: the pages of the pipe go to /dev/null. Returns like read(). */
-static ssize_t discard_output(const struct watch *w, int fd)
-{
-	return splice(fd, NULL, w->slot->null, NULL, PIPE_BYTES, SPLICE_F_NONBLOCK);
-}
-
 /*
  * Reads one pipe and forwards the data up to the limit. Returns false at its end. A program can switch its pipe to
  * packet mode, in which each read returns one write. Several reads therefore share a frame: a frame for each byte would
@@ -55,7 +49,7 @@ bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 		ssize_t n = 0;
 		for (int pieces = 0; pieces < READS_PER_FRAME && used < sizeof chunk; pieces++) {
 			bool away = used == 0 && past_output_limit(w, stream);
-			n = away ? discard_output(w, *fd) : read(*fd, chunk + used, sizeof chunk - used);
+			n = read(*fd, chunk + used, sizeof chunk - used);
 			if (n <= 0)
 				break;
 			if (away)

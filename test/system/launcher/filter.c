@@ -10,13 +10,16 @@ static const char *const refused_names[] = {
 #define ALLOW(...)
 #define RULE(...)
 #define REFUSE(name, err, reason) #name,
+#define KEYED(name, ...) #name,
 #include "../../../launcher/seccomp.def"
 #undef ALLOW
 #undef REFUSE
+#undef KEYED
 };
 static const char *const allowed_names[] = {
 #define ALLOW(group, name) #name,
 #define REFUSE(...)
+#define KEYED(...)
 #include "../../../launcher/seccomp.def"
 #undef ALLOW
 #undef RULE
@@ -33,12 +36,12 @@ int main(void)
 	struct failure f = {0};
 	if (seccomp_prepare(&f) < 0)
 		return 1;
-	printf("{\"arch\":%u,\"key\":\"%llu\",\"allowed\":[", NATIVE, (unsigned long long)limits_key);
+	printf("{\"arch\":%u,\"key\":\"%llu\",\"allowed\":[", NATIVE, (unsigned long long)seccomp_key);
 	for (int i = 0; i < ALLOWED_CALLS; i++)
 		printf("%s[\"%s\",%ld]", i ? "," : "", allowed_names[i], allowed[i]);
 	printf("],\"refused\":[");
 	for (int i = 0; i < REFUSED; i++)
-		printf("%s[\"%s\",%ld,%d]", i ? "," : "", refused_names[i], refused[i].number, refused[i].err);
+		printf("%s[\"%s\",%ld,%d,%d]", i ? "," : "", refused_names[i], refused[i].number, refused[i].err, refused[i].arguments);
 	printf("],\"rules\":[");
 	for (int i = 0; i < RULES; i++) {
 		const struct rule *r = &rules[i];

@@ -85,6 +85,22 @@ for (const [name, toolchain] of Object.entries({ [own]: NATIVE, aarch64: ARM64 }
         if (rule.errno !== 0) assert.equal(sides.get(at)?.size, 2, `${rule.name} is not both allowed and refused`);
     });
 
+    test("a call of the slot is allowed with exactly the key, after its arguments", () => {
+      const keyed = filter.refused.filter(([, , , key]) => key >= 0);
+      assert.equal(keyed.length, 10);
+      for (const [name, number, errno, at] of keyed) {
+        const passed = (key: bigint, to = at) => {
+          const args: bigint[] = Array(6).fill(0n);
+          args[to] = key;
+          return answer(filter, { arch: filter.arch, number, args });
+        };
+        const key = BigInt(filter.key);
+        assert.equal(passed(key), 0, name);
+        for (let bit = 0n; bit < 64n; bit++) assert.equal(passed(key ^ (1n << bit)), errno, `${name}, bit ${bit}`);
+        for (const to of [0, 1, 2, 3, 4, 5].filter((other) => other !== at)) assert.equal(passed(key, to), errno, name);
+      }
+    });
+
     test("refuses every call through another entry", () => {
       assert.equal(filter.arch, ARCH[name as keyof typeof ARCH]);
       for (const other of Object.values(ARCH).filter((arch) => arch !== filter.arch))

@@ -5,10 +5,11 @@ import { join } from "node:path";
 export interface Filter {
   /** AUDIT_ARCH_* of the architecture. */
   readonly arch: number;
-  /** The argument by which the launcher's own process sets limits that programs may not set. */
+  /** The argument with which a slot makes calls that programs may not make. */
   readonly key: string;
   readonly allowed: readonly (readonly [name: string, number: number])[];
-  readonly refused: readonly (readonly [name: string, number: number, errno: number])[];
+  /** The key is the argument with the index `key`, or -1: the call has none. */
+  readonly refused: readonly (readonly [name: string, number: number, errno: number, key: number])[];
   readonly rules: readonly Rule[];
   readonly program: readonly (readonly [code: number, jt: number, jf: number, k: number])[];
 }
