@@ -92,6 +92,11 @@ int work_mount(struct slot *s, const struct shape *shape, struct failure *f);
 int work_unmount(struct slot *s, struct failure *f);
 /* Bytes that /box holds. On failure: -1 with the failure in `f`, or 0 if `f` is NULL. */
 int64_t work_bytes(struct failure *f);
+/*
+ * Whether the kernel stores a large file at /box in large pieces, which saves 0.9 ms for 2 MiB. Only for files that the slot
+ * writes: a sparse file of a program would take memory that the program does not use. -1 with errno: the kernel cannot.
+ */
+int work_store_large(bool large);
 int work_write(struct slot *s, const char *name, const void *data, size_t size, struct failure *f);
 
 /*

@@ -92,7 +92,7 @@ static void mount_tmpfs(const char *at, const struct shape *shape)
 	char options[96];
 	snprintf(options, sizeof options, "mode=1777,size=%llu,nr_inodes=%llu",
 		 (unsigned long long)shape->tmp_bytes, (unsigned long long)shape->tmp_inodes);
-	must(keyed(mount, "tmpfs", at, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options), "mount", at);
+	must(keyed(mount, "tmpfs", at, "tmpfs", (unsigned long)(MS_NOSUID | MS_NODEV | MS_NOEXEC), options), "mount", at);
 }
 
 _Noreturn void inside_init(const struct inside *in)
@@ -108,7 +108,7 @@ _Noreturn void inside_init(const struct inside *in)
 	/*
 	 * Shows only processes of the box that belong to the reader, and nothing of the machine; nothing is writable.
 	 */
-	must(keyed(mount, "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "hidepid=invisible,subset=pid"),
+	must(keyed(mount, "proc", "/proc", "proc", (unsigned long)(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY), "hidepid=invisible,subset=pid"),
 	     "mount", "/proc");
 
 	/* With SIGCHLD ignored, the kernel reaps orphans by itself. */

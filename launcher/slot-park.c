@@ -18,7 +18,7 @@
  * Each step that leaves a page in a kept work directory leaves a cgroup that the kernel cannot free before the
  * directory goes: about 20 KiB, charged to no cgroup. The service needs two steps.
  */
-enum { PREBUILD_TIMEOUT_MS = 50, STEPS_ON_WORK_MAX = 16 };
+enum { PREBUILD_TIMEOUT_MS = 50, STEPS_ON_WORK_MAX = 16, LARGE_BYTES = 128 * 1024 };
 
 static struct shape request_shape(const struct request *r)
 {
@@ -126,12 +126,18 @@ struct parked *fit_box(struct service *v, const struct request *r, struct failur
 
 int write_files(struct service *v, const struct request *r, struct failure *f)
 {
+	size_t total = 0;
+	for (unsigned i = 0; i < r->files; i++)
+		total += r->file_data[i].size;
+	bool large = total >= LARGE_BYTES && work_store_large(true) == 0;
 	for (unsigned i = 0; i < r->files; i++) {
 		char name[FILE_PATH_MAX + 1];
 		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
 		if (work_write(&v->slot, name, r->file_data[i].data, r->file_data[i].size, f) < 0)
 			return -1;
 	}
+	if (large && work_store_large(false) < 0)
+		return fail(f, "mount", "/box as before");
 	return 0;
 }
 

@@ -139,6 +139,8 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 
 /* ---- the work directory ---- */
 
+enum { WORK_FLAGS = MS_NOSUID | MS_NODEV };
+
 int work_unmount(struct slot *s, struct failure *f)
 {
 	if (s->work_mounted && keyed(umount2, "/box", MNT_DETACH) < 0)
@@ -155,11 +157,16 @@ int work_mount(struct slot *s, const struct shape *shape, struct failure *f)
 	/* Writable for the uids of both lanes, which use it one after the other. */
 	snprintf(options, sizeof options, "mode=0777,size=%llu,nr_inodes=%llu", (unsigned long long)shape->work_bytes,
 		 (unsigned long long)shape->work_inodes);
-	if (keyed(mount, "tmpfs", "/box", "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+	if (keyed(mount, "tmpfs", "/box", "tmpfs", (unsigned long)WORK_FLAGS, options) < 0)
 		return fail(f, "mount", "/box");
 	s->work_mounted = true;
 	s->before = NULL;
 	return 0;
+}
+
+int work_store_large(bool large)
+{
+	return (int)keyed(mount, NULL, "/box", NULL, (unsigned long)(MS_REMOUNT | WORK_FLAGS), large ? "huge=within_size" : "huge=never");
 }
 
 int64_t work_bytes(struct failure *f)

@@ -1,10 +1,35 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startLauncher } from "../../support/launcher/launcher.ts";
-import { childrenOf, read } from "../../support/launcher/machine.ts";
+import { childrenOf, eventually, read } from "../../support/launcher/machine.ts";
 import { connected, run, step } from "./raw.ts";
 
 const MiB = 1 << 20;
+
+test("files of the slot are stored in large pieces, and those of a program are not", async (t) => {
+  const launcher = await startLauncher();
+  t.after(() => launcher.stop());
+  const raw = await connected(launcher.socket);
+  const byteOfEachMiB = `
+import mmap, os
+file = os.open("sparse", os.O_RDWR | os.O_CREAT)
+os.ftruncate(file, ${6 * MiB})
+view = mmap.mmap(file, ${6 * MiB})
+for at in range(0, ${6 * MiB}, ${MiB}): view[at] = 1
+print(os.fstat(file).st_blocks * 512, os.stat("large").st_size, sum(open("large", "rb").read()))
+print(*(line.split(" - ")[1] for line in open("/proc/self/mountinfo") if " /box " in line))`;
+  const data = Buffer.alloc(3 * MiB + 5, 1);
+  const { stdout, stderr } = await run(raw, [
+    ...step(["/usr/bin/python3", "-c", byteOfEachMiB]),
+    ["FILE_NAME", "large"],
+    ["FILE_DATA", data],
+  ]);
+  assert.equal(stderr, "");
+  const [sizes = "", mounted = ""] = stdout.split("\n");
+  assert.equal(sizes, `${6 * 4096} ${data.length} ${data.length}`);
+  assert.doesNotMatch(mounted, /huge=(always|within_size|advise)/);
+  raw.close();
+});
 
 test("each step gets its own copy of files that a slot keeps, and no process of a box maps them", async (t) => {
   const launcher = await startLauncher();
@@ -28,8 +53,8 @@ test("each step gets its own copy of files that a slot keeps, and no process of 
     kept.reduce((sum, area) => sum + kibOf(area), 0),
     4 * (size / 1024 + 4),
   );
+  await eventually("a parked box", () => childrenOf(slot).length > 0);
   const boxes = childrenOf(slot);
-  assert.ok(boxes.length > 0);
   const places = new Set(kept.map((area) => area.split(" ")[0]));
   for (const pid of boxes)
     assert.deepEqual(
