@@ -14,7 +14,7 @@ export function nodeRoutes(server: FastifyInstance, { store, nodes, languages }:
     return all.map(({ id, slots, languages: proven, readiness, provenAtMs }) => ({
       id,
       slots,
-      languages: proven,
+      languages: proven.filter((name) => !languages.resolve(name)?.unlisted),
       ready: readiness.ready,
       cgroupBackend: readiness.cgroupBackend,
       checks: checkAnswers(readiness, languages, administrator),

@@ -20,6 +20,7 @@ onEachEngine((open) => {
       provenAt: new Date(START_MS).toISOString(),
       running: 2,
     };
+    running.engine.languages = [...node.languages, "multifile"]; // which lists of languages leave out
     assert.deepEqual((await root("GET", "/nodes")).json, [node]);
     assert.deepEqual((await ada("GET", "/nodes")).json, [node]);
     assert.deepEqual((await eve("GET", "/nodes")).json, [{ ...node, running: 0 }]);
