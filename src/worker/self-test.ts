@@ -17,6 +17,9 @@ export class SelfTest {
   readonly #socketPath: string;
   readonly #languages: Languages;
   readonly #onProof: (check: Check) => void;
+  /** Smoke tests that run at the same time before the worker starts. */
+  readonly #atOnce: number;
+  #helpers: readonly Slot[] = [];
   #slot: Slot | null = null;
   #newest: { readonly atMs: number; readonly readiness: Readiness } | null = null;
   #underWay: Promise<Readiness> | null = null;
@@ -27,16 +30,28 @@ export class SelfTest {
   #closed = false;
 
   /** @param onProof receives each readiness proof with the details that clients do not get. */
-  constructor(socketPath: string, languages: Languages, onProof: (check: Check) => void = () => {}) {
+  constructor(socketPath: string, languages: Languages, onProof: (check: Check) => void = () => {}, atOnce = 1) {
     this.#socketPath = socketPath;
     this.#languages = languages;
     this.#onProof = onProof;
+    this.#atOnce = atOnce;
   }
 
-  /** Runs the smoke tests of all languages in sequence. Languages that fail are not offered. */
+  /**
+   * Runs the smoke tests of all languages, while no submission runs: several at the same time, in other slots. Languages
+   * that fail are not offered.
+   * @returns their checks, in the order of the languages.
+   */
   async proveAll(): Promise<readonly Check[]> {
-    this.#proven = await this.#proveEach(this.#languages.list());
+    this.#proven = await this.#proveEach(this.#languages.list(), this.#atOnce - 1);
     return this.#proven;
+  }
+
+  /** The other slots that are alive: submissions can run in them. */
+  takeHelpers(): readonly Slot[] {
+    const alive = this.#helpers.filter((slot) => slot.alive);
+    this.#helpers = [];
+    return alive;
   }
 
   /** Runs the smoke tests of failed languages again. @returns their checks. */
@@ -65,11 +80,35 @@ export class SelfTest {
     return check;
   }
 
-  async #proveEach(languages: readonly Language[]): Promise<readonly Check[]> {
+  async #proveEach(languages: readonly Language[], helpers = 0): Promise<readonly Check[]> {
     const checks: Check[] = [];
     this.#interrupted = false;
-    for (const language of languages) checks.push(await this.#prove(language));
+    const queue = languages.entries();
+    const earlier = this.#helpers.filter((slot) => slot.alive);
+    this.#helpers = earlier;
+    const help = async (_: unknown, n: number) => {
+      const slot = earlier[n] ?? (await this.#helper());
+      if (!slot) return;
+      for (const [at, language] of queue) {
+        checks[at] = await this.#proveIn(slot, language);
+        if (!slot.alive) return;
+      }
+    };
+    const first = async () => {
+      for (const [at, language] of queue) checks[at] = await this.#prove(language);
+    };
+    // Helpers must not take the only slot.
+    if (helpers > 0) await this.#inTurn(() => this.#connected()).catch(() => undefined);
+    await Promise.all([first(), ...Array.from({ length: helpers }, help)]);
     return checks;
+  }
+
+  /** Without one, the first slot tests all languages, and its checks have the reason if it cannot. */
+  async #helper(): Promise<Slot | undefined> {
+    const slot = await Slot.open(this.#socketPath).catch(() => undefined);
+    if (slot && !this.#closed) this.#helpers = [...this.#helpers, slot];
+    else slot?.close();
+    return this.#closed ? undefined : slot;
   }
 
   /** Whether a slot was lost in the last round of smoke tests: failed languages may work. */
@@ -96,6 +135,7 @@ export class SelfTest {
   close(): void {
     this.#closed = true;
     this.#slot?.close();
+    for (const slot of this.#helpers) slot.close();
   }
 
   /** Keeps no result without a proof, so that the next request tries again. */
@@ -126,21 +166,28 @@ export class SelfTest {
 
   /** One at a time, because there is one slot. */
   #prove(language: Language): Promise<Check> {
-    const check = this.#turn.then(() => this.#proveNow(language));
-    this.#turn = check;
-    return check;
+    return this.#inTurn(() => this.#proveNow(language));
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => undefined);
+    return done;
   }
 
   async #proveNow(language: Language): Promise<Check> {
     try {
-      const slot = await this.#connected();
-      const check = await proveLanguage(slot, this.#languages, language);
-      if (!slot.alive) this.#interrupted = true;
-      return check;
+      return await this.#proveIn(await this.#connected(), language);
     } catch (error) {
       this.#interrupted = true;
       return this.#closed ? { name: language.name, ok: false, detail: STOPPING } : faultyCheck(language.name, error);
     }
+  }
+
+  async #proveIn(slot: Slot, language: Language): Promise<Check> {
+    const check = await proveLanguage(slot, this.#languages, language);
+    if (!slot.alive) this.#interrupted = true;
+    return check;
   }
 
   async #connected(): Promise<Slot> {

@@ -39,9 +39,12 @@ export class Slots {
     this.#check = setInterval(() => void this.#endRuntimes(), CHECK_MS).unref();
   }
 
-  /** Resolves when each first attempt has succeeded or failed; failed ones are retried in the background. */
-  async open(count: number): Promise<void> {
-    await Promise.all(Array.from({ length: count }, () => this.#openOne()));
+  /**
+   * Resolves when each first attempt has succeeded or failed; failed ones are retried in the background.
+   * @param opened some of them, which are already open.
+   */
+  async open(count: number, opened: readonly Slot[] = []): Promise<void> {
+    await Promise.all(Array.from({ length: count }, (_, n) => this.#openOne(opened[n])));
   }
 
   /** Number of slots that are alive, idle or busy. */
@@ -142,9 +145,9 @@ export class Slots {
     this.#timers.add(timer);
   }
 
-  async #openOne(): Promise<void> {
+  async #openOne(opened?: Slot): Promise<void> {
     try {
-      const slot = await Slot.open(this.#options.socketPath);
+      const slot = opened ?? (await Slot.open(this.#options.socketPath));
       this.#options.meter.count("slotsOpened", {});
       this.#all.add(slot);
       slot.onLost(() => this.#lost(slot));

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { type Meter, NO_METER } from "../domain/meter.ts";
-import type { Engine } from "../domain/readiness.ts";
+import type { Check, Engine } from "../domain/readiness.ts";
 import type { SlotCounts } from "../domain/status.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
@@ -85,10 +85,11 @@ export class Worker implements Engine {
     const running = () => Math.max(this.#leases.running, this.#leases.ended - this.#mostEnded);
     const onFree = () => this.#claims.wake();
     this.#slots = new Slots({ socketPath: launcherSocket, log, meter, runtimes, running, most: workers, onFree });
-    this.#prover = new SelfTest(launcherSocket, languages, ({ ok, detail, fault }) => {
+    const onProof = ({ ok, detail, fault }: Check) => {
       meter.count("proofs", { result: ok ? "ok" : "failed" });
       if (!ok) log.error({ detail: fault ?? detail }, "not ready");
-    });
+    };
+    this.#prover = new SelfTest(launcherSocket, languages, onProof, workers);
     this.#proofs = new ProofSchedule(this.#prover, log, options.proveNextMs);
     this.#leases = new Leases({ store, leaseMs, log, meter });
     const { artifactBytes = 0 } = options;
@@ -149,7 +150,7 @@ export class Worker implements Engine {
       log.info({ languages: this.languages() }, "languages proven");
       // In a database with a single process, every other lease holder is dead, so its leases need not expire first.
       await this.#leases.sweep(!store.manyProcesses);
-      await this.#slots.open(this.#wanted);
+      await this.#slots.open(this.#wanted, this.#prover.takeHelpers());
       this.#proofs.start();
     } catch (error) {
       log.error({ err: error }, "the worker could not start");
