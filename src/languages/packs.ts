@@ -25,6 +25,8 @@ export function loadPack(directory: string, name: string): Pack {
     const { exitCode, signal } = pack.tests.uncaught;
     if ((exitCode === undefined) === (signal === undefined)) fail(path, "uncaught needs an exit code or a signal");
   }
+  if ((pack.compile === null) !== (pack.tests.includes === undefined))
+    fail(path, "includes is for packs with a compile step");
   return pack;
 }
 

@@ -125,6 +125,10 @@ export const packSchema = z.strictObject({
     doesNotCompile: z.strictObject({ code, exitCode: exitCode.default(1) }),
     busy: code,
     eatsMemory: code,
+    /** Writes "written" and a line feed into the file {to}, then prints the file {from}. */
+    copies: code,
+    /** Makes the compiler show the file {from}, in a message or by the program. */
+    includes: code.or(z.strictObject({ none: reason })).optional(),
     shell: code.or(z.strictObject({ none: reason })),
   }),
 });

@@ -1,4 +1,21 @@
-/** Programs for a shell that the program of each pack starts as `attack.sh`: the box is the same for all. */
+/**
+ * Programs for a shell that the program of each pack starts as `attack.sh`: they depend on how a runtime starts, waits for and
+ * survives its children, or on what a pack adds to the image. The attacks of test/system/attacks/ that depend on the kernel
+ * alone (its calls, privileges, resources, neighbours) are not repeated: the box and its filter do not know the language.
+ */
+export interface Hostile {
+  readonly title: string;
+  readonly script: string;
+  /** Verdict, cause, exit code, signal. */
+  readonly ends: RegExp;
+  readonly stdout?: string;
+  /** Whether processes are left, which the judge ends. */
+  readonly leaves?: true;
+  /** Runs it again as the same submission, whose compile step is not repeated: it must end as before. */
+  readonly twice?: true;
+  /** Whether its output exceeds the limit. */
+  readonly floods?: true;
+}
 
 const tries = [
   // Each must fail: its words would be on standard output.
@@ -13,12 +30,68 @@ const tries = [
   "ls /proc/1/root/ /proc/1/cwd/ /var/lib/assay /root /home 2>/dev/null | grep -q . && echo 'listed directories of others'",
   `python3 -c 'import socket; socket.create_connection(("1.1.1.1", 53), 2)' 2>/dev/null && echo connected`,
   `python3 -c 'import socket; socket.create_connection(("127.0.0.1", 22), 2)' 2>/dev/null && echo 'connected to the host'`,
-  "find / -xdev -perm /6000 2>/dev/null | grep . && echo 'found a set-uid program'",
-  "find / -xdev -writable ! -type l ! -path '/box*' ! -path '/tmp*' ! -path '/proc*' ! -path '/dev*' 2>/dev/null | grep . && echo 'found a writable file'",
+  // Once, because each file that is looked at takes memory of the kernel.
+  "find / -xdev \\( -perm /6000 -o -writable ! -type l ! -path '/box*' ! -path '/tmp*' ! -path '/proc*' ! -path '/dev*' \\) 2>/dev/null | grep . && echo 'found a set-uid program or a writable file'",
+  "kill -9 1 2>/dev/null && echo 'ended the first process'",
+  "find /proc -maxdepth 1 -name '[0-9]*' ! -uid $(id -u) | grep . && echo 'saw a process of another user'",
+  "find /proc/[0-9]*/fd \\( -lname '/var/*' -o -lname '/root/*' -o -lname '/home/*' \\) 2>/dev/null | grep . && echo 'got a descriptor of the host'",
+  // A runtime adds variables of its own. None is of the service, and those of every box stay.
+  "cat /proc/[0-9]*/environ | tr '\\000' '\\n' | grep -E '^(ASSAY|SUDO|SSH|XDG|USER|LOGNAME)' && echo 'saw variables of the service'",
+  "cat /proc/[0-9]*/environ | tr '\\000' '\\n' | grep -qx HOME=/box || echo 'has another home directory'",
+  'for limit in c n p v; do (ulimit -H -$limit unlimited) 2>/dev/null && [ $(ulimit -H -$limit) != unlimited ] && echo "raised limit $limit"; done',
+  "(sh -c 'kill -ABRT $$'; true) 2>/dev/null; find /box /tmp -name 'core*' | grep . && echo 'left a core file'",
 ];
 
-export const HOSTILE = {
-  forkBomb: "while :; do sleep 60 & done\n",
-  leave: `${tries.join("\n")}\necho 'every try failed'\n`,
-  failed: "every try failed\n",
-};
+const FAILED = "every try failed\n";
+const SEVEN = /^RE nonzero_exit 7 null$/;
+
+export const HOSTILE: readonly Hostile[] = [
+  {
+    title: "a fork bomb is PLE",
+    script: "while :; do sleep 60 & done\n",
+    ends: /^PLE pids_limit /,
+    leaves: true,
+  },
+  {
+    title: "cannot leave its box",
+    script: `${tries.join("\n")}\necho 'every try failed'\n`,
+    ends: SEVEN,
+    stdout: FAILED,
+  },
+  {
+    title: "a child that kills every process is SIG",
+    script: "kill -9 -1\n",
+    ends: /^SIG fatal_signal null 9$/,
+  },
+  {
+    title: "a child that sends the signals of limits forges no limit",
+    script: "trap '' XCPU XFSZ\nkill -s XCPU -1\nkill -s XFSZ -1\n",
+    ends: /^(RE nonzero_exit 7 null|SIG fatal_signal null 2[45])$/,
+  },
+  {
+    title: "daemons end with the program",
+    script:
+      "if command -v epmd >/dev/null; then epmd -daemon; fi\nfor n in 1 2 3; do setsid sh -c 'trap \"\" HUP INT TERM; while :; do sleep 1; done' </dev/null >/dev/null 2>&1 & done\n",
+    ends: SEVEN,
+    leaves: true,
+  },
+  {
+    title: "a child with endless output is cut off",
+    script: "yes | head -c 50000000\n",
+    // Some runtimes keep the output of a child in memory.
+    ends: /^(RE nonzero_exit 7 null|MLE oom_kill null 9)$/,
+    floods: true,
+  },
+  {
+    title: "a child that writes a big file is FSE",
+    script: "head -c 30000000 /dev/zero >big\n",
+    ends: /^FSE file_size_limit 7 null$/,
+  },
+  {
+    title: "a program that damages its own files does not change its next run",
+    script:
+      'find /box -type f ! -name attack.sh | while read -r file; do echo damaged >"$file"; rm -f "$file"; done 2>/dev/null\n',
+    ends: SEVEN,
+    twice: true,
+  },
+];

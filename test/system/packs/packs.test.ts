@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
-import { after, describe, test } from "node:test";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { chosenPacks, loadPack } from "../../../src/languages/packs.ts";
 import { useEngine } from "../../support/engine/engine.ts";
@@ -18,6 +19,12 @@ after(() => rmSync(checkout, { recursive: true }));
 
 const chosen = chosenPacks(LANGUAGES, packs).map((name) => loadPack(LANGUAGES, name));
 const INPUT = Array.from({ length: 200 }, (_, n) => `line ${n} of the input\n`).join("");
+const WRITTEN = "written\n";
+const GIVEN = "GIVENTOTHEPROGRAM";
+const SECRET = "SECRETOFTHEHOST";
+/** A file of the host that all users can read. */
+const secret = join(environment("ASSAY_TEST_DATA"), "secret.txt");
+before(() => writeFileSync(secret, `${SECRET}\n`, { mode: 0o644 }));
 const HOST_PATH = /\/(var|home|root|work)\//;
 
 test("offers every pack and the eight languages, with their versions", async () => {
@@ -42,7 +49,7 @@ test("offers every pack and the eight languages, with their versions", async () 
 });
 
 describe("each pack", { concurrency: 2 }, () => {
-  for (const { name, tests, compile, smokeTest, source } of chosen) {
+  for (const { name, tests, compile, execute, smokeTest, source } of chosen) {
     describe(name, () => {
       const run = async (code: string, more = {}) => checked(await engine().run(name, code, more));
       const ends = ({ result, output }: CompletedRecord, ...expected: readonly unknown[]) =>
@@ -90,22 +97,59 @@ describe("each pack", { concurrency: 2 }, () => {
       test("a program that eats memory is MLE", async () =>
         ends(await run(tests.eatsMemory), "MLE", "oom_kill", null, 9));
 
-      const { shell } = tests;
-      if (typeof shell !== "string") return;
-      test("a fork bomb is PLE", async () => {
-        const { result, output, evidence } = await run(shell, { files: { "attack.sh": HOSTILE.forkBomb } });
-        assert.deepEqual(
-          [result.verdict, result.cause],
-          ["PLE", "pids_limit"],
-          `${result.error_message}\n${output.stderr}`,
-        );
-        assert.ok(evidence.teardown.judge_actions?.length, "the processes that it left were ended");
+      test("exit code 137 is not taken for a kill", async () => {
+        const code = tests.exitSeven.replace("7", "137");
+        assert.equal(code.replace("137", ""), tests.exitSeven.replace(/7/g, ""), "exitSeven has one 7");
+        ends(await run(code), "RE", "nonzero_exit", 137, null);
       });
 
-      test("cannot leave its box", async () => {
-        const { output, result } = await run(shell, { files: { "attack.sh": HOSTILE.leave } });
-        assert.equal(output.stdout, HOSTILE.failed, `${result.error_message}\n${output.stderr}`);
+      const copies = async (to: string, from: string) =>
+        run(tests.copies.replaceAll("{to}", to).replaceAll("{from}", from));
+      test("reads and writes its own files, but not those of an earlier run", async () => {
+        const record = await copies("/tmp/left", "/tmp/left");
+        ends(record, "AC", "normal_exit", 0, null);
+        assert.equal(record.output.stdout, WRITTEN);
+        const { output } = await copies("/box/new", "/tmp/left");
+        assert.ok(!output.stdout.includes("written"), output.stdout);
       });
+
+      test("reads no file of the host", async () => {
+        const { output } = await copies("/box/new", secret);
+        assert.ok(!output.stdout.includes(SECRET), output.stdout);
+      });
+
+      for (const tool of new Set([compile ?? execute, execute].map(({ command }) => command[0])))
+        if (tool.startsWith("/"))
+          test(`does not replace ${tool} for later runs`, async () => {
+            const { output } = await copies(tool, tool);
+            assert.notEqual(output.stdout, WRITTEN);
+          });
+
+      const { includes } = tests;
+      if (typeof includes === "string")
+        test("its compiler shows files of the box, but none of the host", async () => {
+          const shown = async (from: string) => {
+            const { output } = await run(includes.replaceAll("{from}", from), { files: { "given.txt": `${GIVEN}\n` } });
+            return output.stdout + output.stderr;
+          };
+          assert.match(await shown("/box/given.txt"), new RegExp(GIVEN, "i"));
+          assert.doesNotMatch(await shown(secret), new RegExp(SECRET, "i"));
+        });
+
+      const { shell } = tests;
+      if (typeof shell !== "string") return;
+      for (const { title, script, ends: possible, stdout, leaves, twice, floods } of HOSTILE)
+        test(title, async () => {
+          for (let time = 0; time < (twice ? 2 : 1); time++) {
+            const { result, output, evidence } = await run(shell, { files: { "attack.sh": script } });
+            const { verdict, cause, exit_code, signal } = result;
+            const seen = `${result.error_message}\n${output.stdout.slice(0, 2_000)}${output.stderr.slice(0, 2_000)}`;
+            assert.match(`${verdict} ${cause} ${exit_code} ${signal}`, possible, seen);
+            if (stdout !== undefined) assert.equal(output.stdout, stdout, seen);
+            if (leaves) assert.ok(evidence.teardown.judge_actions?.length, "the processes that it left were ended");
+            if (floods && verdict === "RE") assert.equal(output.integrity, "truncated_by_judge_limit");
+          }
+        });
     });
   }
 });

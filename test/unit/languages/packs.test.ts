@@ -63,6 +63,7 @@ const mistakes: readonly (readonly [title: string, change: (pack: Data) => void,
     (pack) => (pack.npm = [{ arch: "all", target: "opt/x", name: "x", version: "^1", sha512: "" }]),
     /exact/,
   ],
+  ["includes without a compiler", (pack) => (pack.tests.includes = "x"), /for packs with a compile step/],
   ["an uncaught error with two ends", (pack) => (pack.tests.uncaught.signal = 6), /an exit code or a signal/],
 ];
 
