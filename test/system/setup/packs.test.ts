@@ -45,6 +45,13 @@ test("an image with packs has the base's files by hard links, and the base stays
   assert.ok(!existsSync(join(image.base, "rootfs/usr/bin")));
 });
 
+test("a layer replaces no file of the base", () => {
+  using image = composed([{ "usr/sbin/ldconfig": "another" }]);
+  assert.equal(image.status, 0, image.stderr);
+  const path = (root: string) => join(root, "rootfs/usr/sbin/ldconfig");
+  assert.equal(statSync(path(image.out)).ino, statSync(path(image.base)).ino);
+});
+
 test("packs with different contents of one path are refused, and nothing is left", () => {
   using image = composed([{ [SHARED]: "one" }, { "usr/bin/two": "2" }, { [SHARED]: "another" }]);
   assert.equal(image.status, 1);
