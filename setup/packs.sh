@@ -65,8 +65,8 @@ compose_image() {
     # shellcheck disable=SC2046 # names of ours
     await layer_tool compose "$image" "$base" $(sed "s|\(.*\) \(.*\)|\1=$data/layers/\2|" "$plans/plan") ||
       fail "the language packs do not fit together; see the output above"
-  elif ! cmp -s "$base/rootfs/opt/assay/frozen/machine" "$image/rootfs/opt/assay/frozen/machine"; then
-    # Since the last boot, the base has new states of the interpreters.
+  elif [ "$(ls -i -- "$base/rootfs/opt/assay/frozen" 2>/dev/null)" != "$(ls -i -- "$image/rootfs/opt/assay/frozen" 2>/dev/null)" ]; then
+    # The base has new states of the interpreters: since the last boot, or for other languages.
     rm -rf -- "$image/frozen.tmp" "$image/rootfs/opt/assay/frozen"
     cp -al -- "$base/rootfs/opt/assay/frozen" "$image/frozen.tmp"
     mv -T -- "$image/frozen.tmp" "$image/rootfs/opt/assay/frozen"
