@@ -77,6 +77,7 @@ static int skip_input(struct service *v)
 			in->have = 0;
 	}
 	in->from = in->to = 0;
+	in->signal = 0;
 	return 0;
 }
 

@@ -64,14 +64,25 @@ void input_pass(struct watch *w)
 }
 
 /* None that the kernel sends for a limit: it would count as evidence where BPF does not tell the sender. */
-static int send_signal(struct watch *w, unsigned number)
+static int take_signal(struct watch *w, unsigned number)
 {
 	static const unsigned signals = 1u << SIGHUP | 1u << SIGINT | 1u << SIGQUIT | 1u << SIGKILL | 1u << SIGUSR1 | 1u << SIGUSR2 | 1u << SIGTERM;
 	if (number > SIGNAL_MAX || !(signals >> number & 1))
 		return -1;
+	w->input->signal = number;
+	input_signal(w);
+	return 0;
+}
+
+/* Before its exec, the signal would end the parked process: a failure of the platform, after which the step is run again. */
+void input_signal(struct watch *w)
+{
+	unsigned number = w->input->signal;
+	if (!number || !w->box->lane->exec_args->exec_ns)
+		return;
+	w->input->signal = 0;
 	if (syscall(__NR_pidfd_send_signal, w->box->program_fd, number, NULL, 0) == 0)
 		w->o->sent_signal = number;
-	return 0;
 }
 
 static int take_frame(struct watch *w)
@@ -80,7 +91,7 @@ static int take_frame(struct watch *w)
 	size_t size = body_size(in);
 	in->have = 0;
 	if (in->header[4] == FRAME_SIGNAL) {
-		return send_signal(w, in->body[0]);
+		return take_signal(w, in->body[0]);
 	} else if (size == 0) {
 		close_fd(&w->box->in_fd);
 	} else {
@@ -93,7 +104,7 @@ static int take_frame(struct watch *w)
 int input_read(struct watch *w)
 {
 	struct input *in = w->input;
-	for (int rounds = READS_PER_ROUND; rounds > 0 && !input_holds(in); rounds--) {
+	for (int rounds = READS_PER_ROUND; rounds > 0 && !input_holds(in) && !in->signal; rounds--) {
 		uint8_t *to;
 		size_t wants = input_wants(in, &to);
 		ssize_t n = recv(w->connection, to, wants, MSG_DONTWAIT);

@@ -89,6 +89,8 @@ void drain_pipes(struct watch *w);
 /* Whether the program has not taken all of the last frame. */
 bool input_holds(const struct input *in);
 void input_pass(struct watch *w);
+/* Sends a signal that waits for the exec, if it has come. */
+void input_signal(struct watch *w);
 /* Reads and serves frames without blocking. -1 if the client has left, or sent another frame. */
 int input_read(struct watch *w);
 

@@ -16,6 +16,7 @@ struct input {
 	uint8_t header[FRAME_HEADER], body[INPUT_MAX];
 	size_t have;     /* bytes of the frame that have arrived, with its header */
 	size_t from, to; /* part of the body that the program has not taken */
+	unsigned signal; /* waits for the exec; 0: none */
 };
 
 struct samples {

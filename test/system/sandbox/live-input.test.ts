@@ -127,6 +127,20 @@ test("signals reach the main program, which can handle them", async () => {
   await slotStillWorks();
 });
 
+test("a signal that comes with its step reaches the program, and never the process before its exec", async (t) => {
+  const launcher = await startLauncher();
+  t.after(() => launcher.stop());
+  const raw = await connected(launcher.socket);
+  const talk = stepFrame(step(["/bin/sh", "-c", "read x"], { LIVE_STDIN: 1 }));
+  for (let n = 0; n < 100; n++) {
+    raw.send(Buffer.concat([talk, frame(FRAMES.SIGNAL, Buffer.of(SIGTERM))]));
+    const { entries } = await raw.until("ENDED");
+    assert.deepEqual([entries.text("FAIL_STEP"), entries.int("SIGNAL")], ["", SIGTERM], `step ${n}`);
+    await raw.until("TEARDOWN");
+  }
+  raw.close();
+});
+
 test("after the end of a program, input and signals have no effect", async () => {
   const talk = new Talk("exit 3");
   assert.equal((await talk.report).exitCode, 3);
