@@ -25,11 +25,11 @@ export type Given = "given" | "full" | "ended";
 export type LiveInputStore = ReturnType<typeof liveInputStore>;
 
 /** Rows that clients add during a run, its worker reads, and its end deletes. A repeated run reads them from the start. */
-export function liveInputStore({ db }: Engine, transactions: Transactions, wakeups: Notifier) {
+export function liveInputStore({ db, capabilities }: Engine, transactions: Transactions, wakeups: Notifier) {
   return {
     /** Adds input for a submission that takes it. Of one submission, one call at a time. */
     give(id: string, accountId: string, inputs: readonly LiveInput[]): Promise<Given> {
-      return transactions.runAsyncCommit((trx) => give(trx, id, accountId, inputs), {
+      return transactions.runAsyncCommit((trx) => give(trx, !capabilities.oneWriter, id, accountId, inputs), {
         words: (given) => (given === "given" ? [{ kind: "input", id }] : []),
       });
     },
@@ -56,6 +56,7 @@ export function liveInputStore({ db }: Engine, transactions: Transactions, wakeu
 
 async function give(
   trx: Transaction<Schema>,
+  locked: boolean,
   id: string,
   accountId: string,
   inputs: readonly LiveInput[],
@@ -63,6 +64,7 @@ async function give(
   const submission = await trx
     .selectFrom("submissions")
     .select(["seq", "status", "live"])
+    .$if(locked, (row) => row.forShare()) // as in live.ts
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .executeTakeFirst();

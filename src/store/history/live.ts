@@ -12,14 +12,19 @@ const MAX_PIECES = 64;
 /** The output of watched runs, until their end. */
 export type LiveStore = ReturnType<typeof liveStore>;
 
-/** The sequence number of the submission; undefined for a void lease. */
+/**
+ * The sequence number of the submission; undefined for a void lease.
+ * @param locked keeps the run from ending before the commit: what is added after its end would remain. A single writer needs no lock.
+ */
 export async function heldSeq(
   db: Kysely<Schema>,
   { submissionId, workerId, fence }: Lease,
+  locked = false,
 ): Promise<number | undefined> {
   const held = await db
     .selectFrom("submissions")
     .select("seq")
+    .$if(locked, (row) => row.forShare())
     .where("id", "=", submissionId)
     .where("worker_id", "=", workerId)
     .where("fence", "=", fence)
@@ -28,7 +33,7 @@ export async function heldSeq(
 }
 
 /** Live output: rows that workers add during a run and its end deletes (lease.ts). */
-export function liveStore({ db }: Engine, transactions: Transactions, wakeups: Notifier) {
+export function liveStore({ db, capabilities }: Engine, transactions: Transactions, wakeups: Notifier) {
   return {
     /**
      * Adds new output of a run. @param n increasing number of the first piece.
@@ -37,7 +42,7 @@ export function liveStore({ db }: Engine, transactions: Transactions, wakeups: N
     append(lease: Lease, n: number, pieces: readonly LivePiece[]): Promise<boolean> {
       return transactions.runAsyncCommit(
         async (trx) => {
-          const seq = await heldSeq(trx, lease);
+          const seq = await heldSeq(trx, lease, !capabilities.oneWriter);
           if (seq === undefined) return false;
           const { fence } = lease;
           // Output of an abandoned attempt does not belong to this one.

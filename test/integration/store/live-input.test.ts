@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { within } from "../../../bench/load/database.ts";
 import { type LiveInput, MAX_LIVE_INPUT } from "../../../src/store/history/live-input.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -78,6 +79,24 @@ onEachEngine((temporaryStore) => {
     const watched = await enqueue(store, other, { live: true });
     assert.ok(watched.kind === "enqueued");
     assert.equal(await store.liveInput.give(watched.submission.id, other.accountId, [bytes("a")]), "ended");
+  });
+
+  test("input and output that meet the end of the run leave nothing", async (t) => {
+    const { store, database } = await temporaryStore(t);
+    const { claim, account, id } = await claimed(store);
+    await within(database, async ({ db }) => {
+      const ending = await db.startTransaction().execute();
+      await ending
+        .updateTable("submissions")
+        .set({ status: "completed", worker_id: null })
+        .where("id", "=", id)
+        .execute();
+      const piece = { stream: "stdout", at: 0, bytes: Buffer.from("a") } as const;
+      const late = [store.liveInput.give(id, account, [bytes("a")]), store.live.append(claim.lease, 0, [piece])];
+      await sleep(200);
+      await ending.commit().execute();
+      assert.deepEqual(await Promise.all(late), ["ended", false]);
+    });
   });
 
   test("the worker of a run is notified in any process", async (t) => {
