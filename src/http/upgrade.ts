@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { clientError } from "../domain/error.ts";
 
-/** The largest message of a client: files and source of a program in base64. */
+/** The largest message of a client, of which a connection keeps one: files and source of a program in base64. */
 const MAX_MESSAGE_BYTES = 2 * 1_048_576;
 
 interface Upgrade {
@@ -14,7 +14,19 @@ interface Upgrade {
 }
 
 const upgrades = new WeakMap<IncomingMessage, Upgrade>();
-const webSockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES });
+/** `ws` keeps each fragment and each piece that arrives as a buffer of its own, also an empty or short one. */
+const MAX_PARTS = { maxFragments: 2_048, maxBufferedChunks: 32_768 };
+
+/** Pings and pongs of a client in an interval: clients send one in some seconds. One turn of the event loop reads thousands. */
+const [MAX_CONTROLS, CONTROLS_MS] = [100, 10_000];
+
+const webSockets = new WebSocketServer({
+  noServer: true,
+  perMessageDeflate: false,
+  maxPayload: MAX_MESSAGE_BYTES,
+  autoPong: false,
+  ...MAX_PARTS,
+});
 
 /** Any other upgrade is ignored, as HTTP permits: the request is answered as an ordinary one. */
 export function isWebSocketRequest({ method, headers: { upgrade } }: IncomingMessage): boolean {
@@ -41,14 +53,40 @@ export function routeUpgrades(server: FastifyInstance): void {
   });
 }
 
-/** Sends `101`. The close of the connection closes `reply.raw`. @throws ClientError upgradeRequired. */
-export async function acceptWebSocket({ raw }: FastifyRequest, reply: FastifyReply): Promise<WebSocket> {
+/**
+ * Sends `101`. The close of the connection closes `reply.raw`.
+ * @throws ClientError upgradeRequired, or foreignOrigin: a browser sends a key that it knows with the requests of any page.
+ */
+export async function acceptWebSocket(request: FastifyRequest, reply: FastifyReply): Promise<WebSocket> {
+  const { raw } = request;
+  const { origin } = raw.headers;
+  if (origin !== undefined && origin !== `${request.protocol}://${request.host}`)
+    throw clientError("foreignOrigin", []);
   const upgrade = upgrades.get(raw);
   if (!upgrade) throw clientError("upgradeRequired", [], { headers: { upgrade: "websocket", connection: "upgrade" } });
   const { socket, head } = upgrade;
   reply.hijack();
-  reply.raw.detachSocket(raw.socket);
   raw.socket.setTimeout(0);
-  socket.once("close", () => reply.raw.emit("close"));
-  return await new Promise((resolve) => webSockets.handleUpgrade(raw, socket, head, resolve));
+  return await new Promise((resolve) =>
+    webSockets.handleUpgrade(raw, socket, head, (accepted) => {
+      answerPings(accepted);
+      resolve(accepted);
+    }),
+  );
+}
+
+/** A client that does not read its pongs, or sends too many frames that no other limit counts, is disconnected. */
+function answerPings(socket: WebSocket): void {
+  let [count, sinceMs] = [0, performance.now()];
+  const isAllowed = () => {
+    const nowMs = performance.now();
+    if (nowMs - sinceMs > CONTROLS_MS) [count, sinceMs] = [0, nowMs];
+    if (++count <= MAX_CONTROLS) return true;
+    socket.terminate();
+    return false;
+  };
+  socket.on("ping", (data) => {
+    if (isAllowed()) socket.pong(data);
+  });
+  socket.on("pong", isAllowed);
 }

@@ -56,7 +56,8 @@ export async function runWithInput(
   }
 }
 
-function pass(slot: Slot, input: LiveInput): Promise<void> {
+async function pass(slot: Slot, input: LiveInput): Promise<void> {
   if (input.kind === "signal") return slot.signal(input.signal);
-  return slot.input(input.kind === "bytes" ? input.bytes : Buffer.alloc(0));
+  if (input.kind === "end") return slot.input(Buffer.alloc(0));
+  if (input.bytes.length > 0) await slot.input(input.bytes); // an empty one would be the end
 }

@@ -4,6 +4,9 @@ import type { Language } from "../../domain/language.ts";
 import type { LivePiece } from "../../store/history/types.ts";
 import type { pistonAnswer } from "./answer.ts";
 
+/** Output bytes per message; as JSON, up to six times as long. */
+const SLICE = 65_536;
+
 type Stream = LivePiece["stream"];
 type Answer = ReturnType<typeof pistonAnswer>;
 
@@ -27,8 +30,16 @@ export class Stages {
   async output({ stream, bytes }: Pick<LivePiece, "stream" | "bytes">): Promise<void> {
     await this.#run();
     this.#sent[stream] += bytes.length;
-    const data = this.#streams[stream].decode(bytes, { stream: true });
-    if (data) await this.#send({ type: "data", stream, data });
+    await this.#data(stream, bytes);
+  }
+
+  /** In messages that a slow client takes in time. Characters can end in the next one. */
+  async #data(stream: Stream, bytes: Buffer, isLast = false): Promise<void> {
+    for (let at = 0; at < bytes.length || (isLast && at === 0); at += SLICE) {
+      const isRest = isLast && at + SLICE >= bytes.length;
+      const data = this.#streams[stream].decode(bytes.subarray(at, at + SLICE), { stream: !isRest });
+      if (data) await this.#send({ type: "data", stream, data });
+    }
   }
 
   /** The rest of the output, and the end. */
@@ -42,8 +53,7 @@ export class Stages {
   }
 
   async #rest(stream: Stream, { bytes }: LongText): Promise<void> {
-    const data = this.#streams[stream].decode(bytes.subarray(this.#sent[stream]));
-    if (data) await this.#send({ type: "data", stream, data });
+    await this.#data(stream, bytes.subarray(this.#sent[stream]), true);
   }
 
   async #run(): Promise<void> {

@@ -1,72 +1,17 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ClientOptions, WebSocket } from "ws";
 import { useEngine } from "../../support/engine/engine.ts";
+import { PistonClient } from "../../support/http/piston-client.ts";
 
 const LIMIT = { timeout: 60_000 };
 const engine = useEngine();
 
-interface Message {
-  readonly type: string;
-  readonly [field: string]: unknown;
-}
-
-/** A client of /connect: what it received, and how the connection was closed. */
-class Client {
-  readonly received: Message[] = [];
-  readonly closed: Promise<string>;
-  readonly opened: Promise<void>;
-  readonly #socket: WebSocket;
-  #changed = Promise.withResolvers<void>();
-
-  constructor({ key = engine().key, path = "/piston/api/v2/connect" } = {}) {
+class Client extends PistonClient {
+  constructor({ key = engine().key, ...more }: { readonly key?: string; readonly path?: string } = {}) {
     const { service, data } = engine();
-    const ca = readFileSync(join(data, "tls", "server.pem"));
-    const headers = { Authorization: key };
-    const options: ClientOptions = { ca, headers };
-    this.#socket = new WebSocket(`wss://127.0.0.1:${service.port}${path}`, options);
-    this.#socket.on("message", (data) => {
-      this.received.push(JSON.parse(data.toString()));
-      this.#changed.resolve();
-      this.#changed = Promise.withResolvers();
-    });
-    this.opened = new Promise((resolve, reject) => this.#socket.once("open", resolve).once("error", reject));
-    this.opened.catch(() => {});
-    this.closed = new Promise((resolve) => this.#socket.once("close", (code, reason) => resolve(`${code} ${reason}`)));
-  }
-
-  async send(...messages: readonly (object | string)[]): Promise<void> {
-    await this.opened;
-    for (const one of messages) this.#socket.send(typeof one === "string" ? one : JSON.stringify(one));
-  }
-
-  init(language: string, content: string, fields: object = {}): Promise<void> {
-    return this.send({ type: "init", language, version: "*", files: [{ content }], ...fields });
-  }
-
-  input(data: string): Promise<void> {
-    return this.send({ type: "data", stream: "stdin", data });
-  }
-
-  output(stream: "stdout" | "stderr" = "stdout"): string {
-    const pieces = this.received.filter((one) => one.type === "data" && one.stream === stream);
-    return pieces.map(({ data }) => data).join("");
-  }
-
-  /** Without pieces of output, whose number varies. */
-  others(): Message[] {
-    return this.received.filter(({ type }) => type !== "data");
-  }
-
-  async until(found: () => boolean): Promise<void> {
-    while (!found()) await this.#changed.promise;
-  }
-
-  close(): void {
-    this.#socket.terminate();
+    super({ port: service.port, caPath: join(data, "tls", "server.pem"), key, ...more });
   }
 }
 

@@ -20,6 +20,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "event loop": ["test/system/bounds/event-loop.test.ts", "test/integration/webhooks/body.test.ts"],
   "problem packages of requests": ["test/integration/http/problems.test.ts", "test/unit/problems/read.test.ts"],
   "WebSockets of Piston clients": [
+    "test/integration/http/piston-connect.test.ts",
     "test/integration/store/live-input.test.ts",
     "test/system/client/piston-connect.test.ts",
   ],
@@ -98,7 +99,10 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "log lines of refused requests": ["test/integration/http/refusals.test.ts"],
   "log lines of the launcher about refused connections": ["test/system/launcher/life.test.ts"],
   "response of a service to `assay status`": ["test/integration/cli/status.test.ts"],
-  "live view after sign-out": ["test/integration/http/dashboard/live.test.ts"],
+  "live view after sign-out; WebSocket of a revoked key": [
+    "test/integration/http/dashboard/live.test.ts",
+    "test/integration/http/piston-connect.test.ts",
+  ],
   "webhook attempts": ["test/system/bounds/webhooks.test.ts"],
   "memory for webhook bodies": ["test/system/bounds/webhooks.test.ts"],
   "time to claim deliveries": ["test/integration/store/plans.test.ts", "test/system/bounds/webhooks.test.ts"],

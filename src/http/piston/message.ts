@@ -1,0 +1,39 @@
+import { constants } from "node:os";
+import { z } from "zod";
+import { clientError } from "../../domain/error.ts";
+import { parseJson } from "../json-body.ts";
+import { checkShape } from "../json-shape.ts";
+
+/** Codes with which Piston closes a connection, with its reasons. */
+export const CLOSED = {
+  initialized: [4000, "Already Initialized"],
+  initTimeout: [4001, "Initialization Timeout"],
+  notified: [4002, "Notified Error"],
+  notInitialized: [4003, "Not yet initialized"],
+  stdinOnly: [4004, "Can only write to stdin"],
+  invalidSignal: [4005, "Invalid signal"],
+  done: [4999, "Job Completed"],
+  stopping: [1001, "the service stops"],
+} as const;
+
+/** Signals that a client can send; not those of the kernel for a limit. */
+const SIGNALS = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGTERM"] as const;
+
+const message = z.discriminatedUnion("type", [
+  z.looseObject({ type: z.literal("init") }),
+  z.object({ type: z.literal("data"), stream: z.string(), data: z.string() }),
+  z.object({ type: z.literal("signal"), signal: z.string() }),
+]);
+
+/** Like a body: hostile JSON is refused before it is parsed. @throws ClientError. */
+export function readMessage(bytes: Buffer): z.infer<typeof message> {
+  const given = message.safeParse(parseJson(bytes, checkShape(bytes))).data;
+  if (!given) throw clientError("pistonRequest", ["a message must be JSON of the type init, data or signal"]);
+  return given;
+}
+
+/** @returns undefined for a signal that clients cannot send. */
+export function signalNumber(name: string): number | undefined {
+  const known = SIGNALS.find((one) => one === name);
+  return known && constants.signals[known];
+}

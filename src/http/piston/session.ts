@@ -1,0 +1,283 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { WebSocket } from "ws";
+import { ClientError, clientError } from "../../domain/error.ts";
+import type { Language } from "../../domain/language.ts";
+import { isTerminal } from "../../domain/submission.ts";
+import { StoreUnavailable } from "../../store/engine/errors.ts";
+import { type LiveInput, MAX_LIVE_INPUT } from "../../store/history/live-input.ts";
+import type { LiveMark } from "../../store/history/types.ts";
+import { accept } from "../accept.ts";
+import { isStillValid } from "../auth.ts";
+import { callerOf } from "../caller.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { disconnected } from "../gone.ts";
+import { type LongAnswers, noRoom } from "../long-answers.ts";
+import { ownerOf } from "../owner.ts";
+import { toSubmitRequest } from "../request.ts";
+import { LOOK_BYTES, quiet } from "../run-events.ts";
+import { pistonAnswer } from "./answer.ts";
+import { pistonError } from "./form.ts";
+import { CLOSED, readMessage, signalNumber } from "./message.ts";
+import { readProgram } from "./request.ts";
+import type { Runtime } from "./runtimes.ts";
+import { Stages } from "./stages.ts";
+
+/** From the connection to the program. */
+const INIT_MS = 10_000;
+/** A client that takes no output for this long, or no longer answers, is disconnected. */
+const STILL_MS = 30_000;
+/** Input that comes within this time is stored at once, so that small messages cost the database little. */
+const GATHER_MS = 5;
+/** Notifications of output can be lost. */
+const LOOK_MS = 1_000;
+/** A session ends this soon after its key was revoked or its account suspended. */
+const CHECK_MS = 1_000;
+/** For the answer of a client to the close of its connection. */
+const CLOSE_MS = 2_000;
+
+/** A client that talks with its program. */
+export class Session {
+  readonly #socket: WebSocket;
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+  readonly #dependencies: Dependencies;
+  readonly #answers: LongAnswers;
+  readonly #over: AbortSignal;
+  readonly #initTimer: NodeJS.Timeout;
+  readonly #aliveTimer: NodeJS.Timeout;
+  #isAlive = true;
+  #begun = false;
+  readonly #messages: Buffer[] = [];
+  #isTaking = false;
+  #isOver = false;
+  #checkedAtMs = performance.now();
+  /** Of the submission. */
+  #id: string | undefined;
+
+  constructor(
+    socket: WebSocket,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    dependencies: Dependencies,
+    answers: LongAnswers,
+    stopping: AbortSignal,
+  ) {
+    this.#socket = socket;
+    this.#request = request;
+    this.#reply = reply;
+    this.#dependencies = dependencies;
+    this.#answers = answers;
+    this.#over = AbortSignal.any([disconnected(reply), stopping]);
+    this.#initTimer = setTimeout(() => this.#close("initTimeout"), INIT_MS);
+    this.#aliveTimer = setInterval(() => this.#checkAlive(), STILL_MS);
+    const stop = () => this.#close("stopping");
+    if (stopping.aborted) stop();
+    else stopping.addEventListener("abort", stop, { once: true, signal: disconnected(reply) });
+  }
+
+  begin(): void {
+    const socket = this.#socket;
+    socket.on("message", (data, isBinary) => {
+      if (this.#isOver) return;
+      this.#messages.push(isBinary ? Buffer.alloc(0) : (data as Buffer));
+      // A client that sends faster than the database stores has to wait. What has arrived by now still comes.
+      socket.pause();
+      if (!this.#isTaking) void this.#takeAll();
+    });
+    socket.on("pong", () => {
+      this.#isAlive = true;
+    });
+    // Also for a message that is too large or not UTF-8: the library closes the connection.
+    socket.on("error", () => socket.terminate());
+    socket.once("close", () => this.#leave());
+  }
+
+  /** In their order, until none is left. */
+  async #takeAll(): Promise<void> {
+    this.#isTaking = true;
+    try {
+      while (this.#messages.length > 0) {
+        const inputs: LiveInput[] = [];
+        for (const bytes of this.#messages.splice(0)) {
+          await this.#answers.pace.turn(ownerOf(this.#request));
+          if (this.#isOver) return;
+          const input = await this.#take(bytes);
+          if (input) inputs.push(input);
+        }
+        if (inputs.length > 0 && this.#id) await this.#give(this.#id, inputs);
+        await sleep(GATHER_MS);
+      }
+    } catch (error) {
+      await this.#fail(error);
+    } finally {
+      this.#isTaking = false;
+      this.#socket.resume();
+    }
+  }
+
+  /** @returns input for the program. */
+  async #take(bytes: Buffer): Promise<LiveInput | undefined> {
+    const given = readMessage(bytes);
+    if (given.type === "init") {
+      if (this.#begun) return this.#close("initialized");
+      this.#begun = true;
+      clearTimeout(this.#initTimer);
+      await this.#start(given);
+      return undefined;
+    }
+    if (!this.#begun) return this.#close("notInitialized");
+    if (given.type === "signal") {
+      const signal = signalNumber(given.signal);
+      return signal ? { kind: "signal", signal } : this.#close("invalidSignal");
+    }
+    if (given.stream !== "stdin") return this.#close("stdinOnly");
+    return given.data === "" ? undefined : { kind: "bytes", bytes: Buffer.from(given.data) };
+  }
+
+  async #start(init: object): Promise<void> {
+    const caller = callerOf(this.#request);
+    const { runtime, language, fields } = readProgram(init, caller, this.#dependencies);
+    const { stdin } = init as { readonly stdin?: string };
+    const valid = toSubmitRequest({ ...fields, stdin: "" }, caller, this.#dependencies);
+    const { submission } = await accept(valid, caller, this.#dependencies, { live: true, takesInput: true });
+    this.#id = submission.id;
+    if (this.#over.aborted) return this.#leave();
+    if (stdin) await this.#give(submission.id, [{ kind: "bytes", bytes: Buffer.from(stdin) }]);
+    await this.#send({
+      type: "runtime",
+      language: runtime.language,
+      version: runtime.version,
+      assay_id: submission.id,
+    });
+    void this.#watch(submission.id, language, runtime).catch((error) => this.#fail(error));
+  }
+
+  async #give(id: string, inputs: readonly LiveInput[]): Promise<void> {
+    const { accountId } = callerOf(this.#request);
+    await this.#checkKey();
+    const given = await this.#dependencies.store.liveInput.give(id, accountId, inputs);
+    if (given === "full")
+      throw clientError("pistonRequest", [
+        `a program gets at most ${MAX_LIVE_INPUT.bytes} bytes of input, in ${MAX_LIVE_INPUT.pieces} messages`,
+      ]);
+    // After the end of the run, input has no effect, as with a pipe that is closed.
+  }
+
+  /** @throws ClientError unauthorized. */
+  async #checkKey(): Promise<void> {
+    const nowMs = performance.now();
+    if (nowMs - this.#checkedAtMs < CHECK_MS) return;
+    this.#checkedAtMs = nowMs;
+    if (!(await isStillValid(this.#request, this.#dependencies.store.keys))) throw clientError("unauthorized", []);
+  }
+
+  /** Sends output and stages until the end. */
+  async #watch(id: string, language: Language, runtime: Runtime): Promise<void> {
+    const { store } = this.#dependencies;
+    const { accountId } = callerOf(this.#request);
+    const owner = ownerOf(this.#request);
+    const stages = new Stages(language, (value) => this.#send(value));
+    let woken = Promise.withResolvers<void>();
+    const wake = () => woken.resolve();
+    const unsubscribe = store.live.onChange(id, wake);
+    let release: (() => void) | undefined;
+    this.#over.addEventListener("abort", wake);
+    try {
+      for (let seen: LiveMark | null = null; !this.#over.aborted; ) {
+        await this.#checkKey();
+        woken = Promise.withResolvers(); // armed before the look, so that no change is missed
+        release = await this.#answers.room.take(owner, LOOK_BYTES, this.#over);
+        if (!release) throw noRoom(this.#request);
+        const look = await store.live.look(id, seen);
+        await this.#inTime(async () => {
+          for (const piece of look?.pieces ?? []) {
+            if (seen && piece.fence !== seen.fence)
+              throw clientError("pistonRequest", ["the platform failed and ran the program again"]);
+            seen = { fence: piece.fence, n: piece.n };
+            await stages.output(piece);
+          }
+        });
+        release();
+        if (!look || isTerminal(look.status)) break;
+        if (look.status === "running") await stages.compiling();
+        if (look.pieces.length === 0) await quiet(woken.promise, LOOK_MS);
+      }
+    } finally {
+      release?.(); // also after an error: the memory is shared by all accounts
+      unsubscribe();
+      this.#over.removeEventListener("abort", wake);
+    }
+    const admit = this.#answers.admitFor(owner, this.#request, this.#reply);
+    const ended = await store.submissions.get(id, accountId, admit);
+    if (this.#over.aborted) return;
+    if (!ended?.outcome) throw clientError("notFound", []); // its records were erased
+    const { cause } = ended.outcome.judgement;
+    this.#id = undefined;
+    await this.#inTime(() => stages.end(pistonAnswer(ended, language, runtime), cause.startsWith("compile_")));
+    this.#close("done");
+  }
+
+  /** Sends output, which takes memory of all accounts: a client that reads it too slowly is disconnected. */
+  async #inTime(send: () => Promise<void>): Promise<void> {
+    const { windowMs, leastBytes } = this.#answers.drain;
+    const timer = setTimeout(() => this.#socket.terminate(), (LOOK_BYTES * windowMs) / leastBytes);
+    try {
+      await send();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Resolves when the client takes it. */
+  async #send(value: object): Promise<void> {
+    await this.#answers.pace.turn(ownerOf(this.#request));
+    if (this.#over.aborted) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => this.#socket.terminate(), STILL_MS);
+      this.#socket.send(JSON.stringify(value), () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    if (this.#over.aborted) return;
+    const isDatabase = error instanceof StoreUnavailable;
+    if (isDatabase) this.#request.log.warn({ err: error }, "database unavailable");
+    else if (!(error instanceof ClientError)) this.#request.log.error({ err: error }, "a session failed");
+    const known =
+      error instanceof ClientError ? error : clientError(isDatabase ? "databaseUnavailable" : "internal", []);
+    await this.#send({ type: "error", ...pistonError(known) });
+    this.#close("notified");
+  }
+
+  #close(why: keyof typeof CLOSED): undefined {
+    const [code, reason] = CLOSED[why];
+    this.#isOver = true;
+    this.#socket.close(code, reason);
+    setTimeout(() => this.#socket.terminate(), CLOSE_MS).unref();
+  }
+
+  #checkAlive(): void {
+    if (this.#isAlive) this.#socket.ping();
+    else this.#socket.terminate();
+    this.#isAlive = false;
+  }
+
+  /** Cancels the program, whose output the client can no longer read. */
+  #leave(): void {
+    clearTimeout(this.#initTimer);
+    clearInterval(this.#aliveTimer);
+    const id = this.#id;
+    this.#id = undefined;
+    if (id === undefined) return;
+    const { accountId } = callerOf(this.#request);
+    this.#dependencies.store.submissions
+      .cancel(id, accountId)
+      .catch((error) =>
+        this.#request.log.warn({ err: error, submission: id }, "a session's run could not be cancelled"),
+      );
+  }
+}
