@@ -131,6 +131,8 @@ export interface Outcome {
   readonly evidence: Evidence | null;
   /** Absent in old records and in runs that the platform failed. */
   readonly course?: RunStats;
+  /** Over the runs of a submission that ran several times; not part of the record, which is that of the last run. */
+  readonly means?: Pick<Metrics, "cpuUsec" | "memoryPeakBytes">;
   /** Of a run that was long enough; not part of the record, and stored apart from it. */
   readonly samples?: Samples;
 }

@@ -19,7 +19,8 @@ import { LiveOutput } from "./live.ts";
 import { runWithInput } from "./live-input.ts";
 import { kindOf } from "./parking.ts";
 import { isOwnStep, type Plan, plan } from "./plan.ts";
-import { type Execute, type Kept, run } from "./run.ts";
+import { repeat } from "./repeat.ts";
+import { type Execute, type Kept, type RunOptions, run } from "./run.ts";
 import { runStats } from "./run-stats.ts";
 import { samplesOf } from "./samples.ts";
 import { TestChecker, type Tested } from "./test-checker.ts";
@@ -133,12 +134,16 @@ export class Runner {
   }
 
   async #result(claim: Claim, slot: Slot, signal: AbortSignal): Promise<Result> {
-    const { program, submission, test } = claim;
-    if (!test) return { outcome: await this.#outcome(claim, slot), checked: null };
+    const { program, submission, test, repeats } = claim;
+    const kept = this.#keptFor(submission);
+    if (!test) {
+      const runOnce = (keeps: Kept) => this.#outcome(claim, slot, keeps);
+      return { outcome: await (repeats ? repeat(repeats, kept, runOnce, signal) : runOnce(kept)), checked: null };
+    }
     try {
       const where = { slot, accountId: submission.accountId, signal };
       return await this.#checker.judge(test, program.stdin, where, (stdin, interact) =>
-        this.#outcome({ ...claim, program: { ...program, stdin } }, slot, interact),
+        this.#outcome({ ...claim, program: { ...program, stdin } }, slot, kept, interact),
       );
     } catch (error) {
       this.#options.log.error({ err: error, ...about(claim) }, "the sandbox was lost during a check");
@@ -147,14 +152,14 @@ export class Runner {
   }
 
   /** Turns any exception of the run into an internal error of the submission. */
-  async #outcome(claim: Claim, slot: Slot, interact?: Execute): Promise<Outcome> {
+  async #outcome(claim: Claim, slot: Slot, kept: Kept, interact?: Execute): Promise<Outcome> {
     const { languages, log, meter } = this.#options;
     const { submission, program } = claim;
     try {
       const language = languages.resolve(submission.language);
       if (!language) return internalError(`the language ${submission.language} is no longer available`);
       const steps = plan(language, languages.limitsFor(language, submission.profile), program);
-      const reports = await this.#steps(claim, slot, steps, interact);
+      const reports = await this.#steps(claim, slot, steps, { kept, interact });
       this.#countRuntimes(submission.language, reports);
       const outcome = buildOutcome(reports);
       countLeftovers(outcome, meter);
@@ -176,8 +181,12 @@ export class Runner {
       if (report) this.#options.meter.count("runtimes", { language, start: report.parkedRuntime ? "parked" : "cold" });
   }
 
-  async #steps(claim: Claim, slot: Slot, steps: Plan, interact?: Execute): Promise<StepReports> {
-    const kept = this.#keptFor(claim.submission);
+  async #steps(
+    claim: Claim,
+    slot: Slot,
+    steps: Plan,
+    { kept, interact }: Pick<Required<RunOptions>, "kept" | "interact">,
+  ): Promise<StepReports> {
     if (!claim.live) return await run(slot, steps, { kept, interact });
     const { store, log } = this.#options;
     const live = new LiveOutput(store, claim, log, claim.takesInput ? TALK_MS : undefined);

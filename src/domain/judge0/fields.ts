@@ -153,7 +153,7 @@ function withoutPart(bytes: Buffer): Buffer {
 function metricsOf({ status, outcome }: Judge0Submission["submission"]) {
   const metrics = isTerminal(status) ? outcome?.metrics : null;
   if (!metrics) return undefined;
-  const { cpuUsec, wallNs, memoryPeakBytes } = metrics;
+  const { cpuUsec, wallNs, memoryPeakBytes } = { ...metrics, ...outcome?.means };
   return { cpu: cpuUsec / 1e6, wall: wallNs / 1e9, memory: Math.round(memoryPeakBytes / 1024) };
 }
 

@@ -30,6 +30,13 @@ export interface Judge0Request {
   readonly callback: { readonly url: string; readonly endpointId: string } | null;
 }
 
+/** The runs of a submission, one after the other, until one is not accepted. */
+export interface Repeats {
+  readonly runs: number;
+  /** Null: the output is not compared. */
+  readonly expected: Buffer | null;
+}
+
 /** A submission of a client of Judge0. */
 export interface Judge0Submission {
   readonly submission: Submission;

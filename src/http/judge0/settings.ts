@@ -24,8 +24,8 @@ export const LIMIT_NAMES = Object.keys(LIMIT_SETTINGS) as LimitName[];
 
 /** The program is killed at its limit of CPU time, so this changes nothing: Judge0 uses it to measure a program for longer. */
 export const MAX_CPU_EXTRA_SECS = 5;
-/** One run has one record. */
-export const MAX_NUMBER_OF_RUNS = 1;
+/** As of Judge0. */
+export const MAX_NUMBER_OF_RUNS = 20;
 
 /** The limit in Judge0's unit. */
 export function inJudge0(limits: Limits, name: LimitName): number {
@@ -74,7 +74,7 @@ export function settingsOf(fields: Fields, limits: Limits, faults: Faults) {
   };
   const fixed = {
     cpu_extra_time: within("cpu_extra_time", 0, MAX_CPU_EXTRA_SECS, 0),
-    number_of_runs: within("number_of_runs", 1, MAX_NUMBER_OF_RUNS, 1),
+    number_of_runs: Math.trunc(within("number_of_runs", 1, MAX_NUMBER_OF_RUNS, 1)),
     enable_per_process_and_thread_time_limit: flag("enable_per_process_and_thread_time_limit", NOT_POSSIBLE),
     enable_per_process_and_thread_memory_limit: flag("enable_per_process_and_thread_memory_limit", NOT_POSSIBLE),
     redirect_stderr_to_stdout: flag("redirect_stderr_to_stdout"),

@@ -1,9 +1,18 @@
 import type { Selectable, Transaction } from "kysely";
 import { judge0StatusOf } from "../../domain/judge0/status.ts";
-import type { Judge0Request } from "../../domain/judge0/submission.ts";
+import type { Judge0Request, Judge0Settings, Repeats } from "../../domain/judge0/submission.ts";
 import { insertDelivery } from "../deliveries/outbox.ts";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import type { Ending } from "../submissions/outcomes.ts";
+
+/** Marks a submission that runs several times: others cost no read when they are claimed. */
+const SEVERAL_RUNS = 2;
+
+/** `submissions.judge0`. */
+export function markOf(judge0: Judge0Request | undefined): number | null {
+  if (!judge0) return null;
+  return judge0.settings.number_of_runs > 1 ? SEVERAL_RUNS : 1;
+}
 
 /** Adds the rows of accepted submissions of Judge0's clients, by sequence number. */
 export async function insertJudge0(
@@ -25,12 +34,32 @@ export async function insertJudge0(
   await trx.insertInto("judge0_submissions").values(rows).execute();
 }
 
+/** Of claimed submissions that run several times, by sequence number. Without any, nothing is read. */
+export async function readRepeats(
+  trx: Transaction<Schema>,
+  claimed: readonly Pick<SubmissionRow, "seq" | "judge0">[],
+): Promise<Map<number, Repeats>> {
+  const seqs = claimed.filter(({ judge0 }) => judge0 === SEVERAL_RUNS).map(({ seq }) => seq);
+  if (seqs.length === 0) return new Map();
+  const rows = await trx
+    .selectFrom("judge0_submissions")
+    .select(["submission_seq", "settings", "expected_output"])
+    .where("submission_seq", "in", seqs)
+    .execute();
+  return new Map(
+    rows.map(({ submission_seq: seq, settings, expected_output: expected }) => {
+      const { number_of_runs: runs } = JSON.parse(settings) as Judge0Settings;
+      return [seq, { runs, expected }];
+    }),
+  );
+}
+
 /**
  * The status of ended submissions, which compares their output once, and their callbacks. Part of the transaction of the end.
  * @returns whether there are callbacks.
  */
 export async function endJudge0(trx: Transaction<Schema>, ended: readonly Ending[], nowMs: number): Promise<boolean> {
-  const ours = new Map(ended.filter(({ row }) => row.judge0 === 1).map((one) => [one.row.seq, one]));
+  const ours = new Map(ended.filter(({ row }) => row.judge0 !== null).map((one) => [one.row.seq, one]));
   if (ours.size === 0) return false;
   const rows = await trx
     .selectFrom("judge0_submissions")

@@ -252,7 +252,7 @@ interface SubmissionTable {
   /** The judgement of which it is a run, and the number of the test, from 0; null for a single submission. */
   judgement_seq: number | null;
   test: number | null;
-  /** 1 for a submission with a row in judge0_submissions, otherwise null. */
+  /** For a submission with a row in judge0_submissions 1, or 2 if it runs several times; otherwise null. */
   judge0: number | null;
 }
 

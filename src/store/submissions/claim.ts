@@ -1,5 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { Capabilities } from "../engine/engine.ts";
+import { readRepeats } from "../judge0/rows.ts";
 import type { Schema } from "../schema/schema.ts";
 import { fairest, type Queue } from "../sharing/share.ts";
 import { countRunning, type Owner, takeTurns } from "../sharing/turns.ts";
@@ -51,7 +52,7 @@ export async function claim(
   await takeTurns(trx, chosen);
   const rows = await trx
     .selectFrom("submissions")
-    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "judgement_seq", "test"])
+    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "judgement_seq", "test", "judge0"])
     .where(
       "seq",
       "in",
@@ -59,6 +60,7 @@ export async function claim(
     )
     .execute();
   const programs = await loadPrograms(trx, rows);
+  const repeats = await readRepeats(trx, rows);
   const place = new Map(seqs.map((seq, index) => [seq, index]));
   rows.sort((a, b) => (place.get(a.seq) ?? 0) - (place.get(b.seq) ?? 0));
   const claims = rows.flatMap((row) => {
@@ -70,6 +72,7 @@ export async function claim(
       lease: { submissionId: row.id, workerId: request.workerId, fence: row.fence, attempt: row.attempts },
       live: row.live !== null,
       takesInput: row.live === 2,
+      repeats: repeats.get(row.seq) ?? null,
     };
   });
   return { claims, more };
@@ -127,6 +130,9 @@ async function countAhead(trx: Transaction<Schema>, chosen: readonly Chosen[]): 
       join version_contents on version_contents.version_seq = judgements.version_seq
       join contents on contents.seq = version_contents.content_seq
       where judgements.seq = submissions.judgement_seq and version_contents.test = submissions.test
+    ), 0) + coalesce((
+      select octet_length(expected_output) from judge0_submissions
+      where submission_seq = submissions.seq and submissions.judge0 = 2
     ), 0) as bytes
     from submissions where seq in (${sql.join(seqs)})`.execute(trx);
   const found = new Map(rows.map((row) => [Number(row.seq), row]));

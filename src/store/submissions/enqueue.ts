@@ -2,7 +2,7 @@ import { sql, type Transaction } from "kysely";
 import { encodeStates, type TestState } from "../../domain/judgement.ts";
 import { isLive } from "../access/key-rows.ts";
 import type { Capabilities } from "../engine/engine.ts";
-import { insertJudge0 } from "../judge0/rows.ts";
+import { insertJudge0, markOf } from "../judge0/rows.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 import { keepComplete } from "../judgements/versions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -145,7 +145,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
           original_id: originalId ?? null,
           judgement_seq,
           test: judgement_seq === null ? null : 0,
-          judge0: judge0 ? 1 : null,
+          judge0: markOf(judge0),
         };
       }),
     )

@@ -1,5 +1,5 @@
 import type { CheckerSpec } from "../../domain/check.ts";
-import type { Judge0Request } from "../../domain/judge0/submission.ts";
+import type { Judge0Request, Repeats } from "../../domain/judge0/submission.ts";
 import type { Program, Submission } from "../../domain/submission.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 
@@ -14,6 +14,8 @@ export interface Claim {
   readonly takesInput: boolean;
   /** For a run of a judgement, otherwise null. */
   readonly test: ClaimedTest | null;
+  /** Null for a submission that runs once. */
+  readonly repeats: Repeats | null;
 }
 
 /** The test of a run. */

@@ -142,7 +142,18 @@ def settings():
             enable_per_process_and_thread_time_limit=False,
             enable_per_process_and_thread_memory_limit=False,
             enable_network=False,
-            number_of_runs=1,
+            **python,
+        ),
+        "runs": run(
+            source_code="#include <stdio.h>\nint main(void) { puts(\"1\"); }",
+            language=judge0.C,
+            expected_output="1",
+            number_of_runs=3,
+        ),
+        # Of 20 runs, one fails but for one case in a million.
+        "failing_run": run(
+            source_code="import os, sys\nprint(1)\nsys.exit(3 if os.urandom(1)[0] % 2 else 0)",
+            number_of_runs=20,
             **python,
         ),
     }
@@ -169,7 +180,7 @@ def endings():
 
 def refused():
     texts = []
-    for fields in ({"wall_time_limit": 1000}, {"enable_network": True}, {"number_of_runs": 9}):
+    for fields in ({"wall_time_limit": 1000}, {"enable_network": True}, {"number_of_runs": 21}):
         try:
             run(source_code="print(1)", language=judge0.PYTHON, **fields)
         except Exception as error:

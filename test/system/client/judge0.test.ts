@@ -71,6 +71,8 @@ test("Judge0's own Python package works unmodified, with each of its features", 
   assert.equal(at("memory").status, "Runtime Error Other");
   assert.equal(at("file").status, "Runtime Error Sigxfsz");
   assert.deepEqual(ended(at("others")), ["Accepted", "1\n"]);
+  assert.deepEqual(ended(at("runs")), ["Accepted", "1\n"]);
+  assert.deepEqual([...ended(at("failing_run")), at("failing_run").exit_code], ["Runtime Error Nzec", "1\n", 3]);
 
   const endings = feature<Record<string, Told> & { languages: string[] }>("endings");
   assert.deepEqual(endings.languages, ["1\n", "2\n", "3\n", "4\n", "5\n"]);

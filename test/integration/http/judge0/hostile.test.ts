@@ -66,6 +66,7 @@ const REFUSED: readonly (readonly [title: string, body: unknown, field: string, 
   ],
   ["network", { ...PYTHON, enable_network: 1 }, "enable_network", /not allowed/],
   ["no run", { ...PYTHON, number_of_runs: 0 }, "number_of_runs"],
+  ["too many runs", { ...PYTHON, number_of_runs: 21 }, "number_of_runs", /less than or equal to 20/],
   ["options of an interpreter", { ...PYTHON, compiler_options: "-O" }, "compiler_options", /only allowed for C/],
   ...[
     "-o /box/main.c",

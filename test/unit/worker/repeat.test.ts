@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Outcome } from "../../../src/domain/outcome.ts";
+import { internalError } from "../../../src/domain/outcome.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { repeat } from "../../../src/worker/repeat.ts";
+import { type Kept, run } from "../../../src/worker/run.ts";
+import { shell } from "../../support/sandbox/steps.ts";
+import { report } from "../../support/verdict/reports.ts";
+
+const NOTHING_KEPT: Kept = { get: () => undefined, put: () => {} };
+const ran = (stdout: string, more: Parameters<typeof report>[0] = {}) =>
+  buildOutcome({ execute: report({ stdout: Buffer.from(stdout), ...more }) });
+const AMOUNTS = [
+  { cpuUsec: 10_000, memoryPeakBytes: 1_000_000, wallNs: 1_000_000 },
+  { cpuUsec: 20_000, memoryPeakBytes: 3_000_000, wallNs: 2_000_000 },
+  { cpuUsec: 60_000, memoryPeakBytes: 2_000_000, wallNs: 3_000_000 },
+] as const;
+
+async function outcomeOf(outcomes: readonly Outcome[], expected: string | null, signal = new AbortController().signal) {
+  let runs = 0;
+  const repeats = { runs: outcomes.length, expected: expected === null ? null : Buffer.from(expected) };
+  const outcome = await repeat(repeats, NOTHING_KEPT, async () => outcomes[runs++] as Outcome, signal);
+  return { outcome, runs };
+}
+
+test("time and memory are the means of the runs, everything else is of the last one", async () => {
+  for (const expected of [null, "1"]) {
+    const outcomes = AMOUNTS.map((amounts) => ran("1\n", amounts));
+    const { outcome, runs } = await outcomeOf(outcomes, expected);
+    assert.equal(runs, 3);
+    assert.deepEqual(outcome, { ...outcomes[2], means: { cpuUsec: 30_000, memoryPeakBytes: 2_000_000 } });
+  }
+});
+
+test("the first run that is not accepted decides, and is the last", async () => {
+  const [first, , third] = AMOUNTS.map((amounts) => ran("1\n", amounts));
+  assert.ok(first && third);
+  for (const [bad, expected] of [
+    [ran("2\n", AMOUNTS[1]), "1"],
+    [ran("1\n", { ...AMOUNTS[1], exitCode: 3 }), null],
+    [ran("1\n", { ...AMOUNTS[1], exitCode: null, signal: 9, oomKills: 1 }), "1"],
+  ] as const) {
+    const { outcome, runs } = await outcomeOf([first, bad, third], expected);
+    assert.equal(runs, 2);
+    assert.deepEqual(outcome, { ...bad, means: { cpuUsec: 15_000, memoryPeakBytes: 2_000_000 } });
+  }
+  const failed = internalError("the slot was lost");
+  assert.deepEqual(await outcomeOf([first, failed, third], null), { outcome: failed, runs: 2 });
+});
+
+test("different output is accepted if none is expected", async () => {
+  const { outcome, runs } = await outcomeOf([ran("1"), ran("2")], null);
+  assert.deepEqual([outcome.output?.stdout.toString(), runs], ["2", 2]);
+});
+
+test("no further run begins when the result is not needed any more", async () => {
+  assert.equal((await outcomeOf([ran("1"), ran("1")], null, AbortSignal.abort())).runs, 1);
+});
+
+test("a program is compiled once, also if no artifacts are kept", async () => {
+  const steps: string[] = [];
+  const plan = { compile: shell("compile"), execute: shell("execute") };
+  const slot = {
+    run: async (step: typeof plan.compile) => {
+      const isCompile = step === plan.compile;
+      steps.push(isCompile ? "compile" : "execute");
+      return { ...report(), ...(isCompile && { files: [{ name: "main", data: Buffer.from("x") }] }) };
+    },
+  };
+  const runOnce = async (kept: Kept) => buildOutcome(await run(slot, plan, { kept }));
+  await repeat({ runs: 3, expected: null }, NOTHING_KEPT, runOnce, new AbortController().signal);
+  assert.deepEqual(steps, ["compile", "execute", "execute", "execute"]);
+});
