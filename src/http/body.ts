@@ -6,6 +6,7 @@ import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../domain/submission.ts";
 import { awaitsContinue, sayContinue } from "./continue.ts";
 import { Semaphore } from "./dashboard/semaphore.ts";
 import { tooLarge } from "./errors.ts";
+import { parseForm } from "./form-body.ts";
 import { disconnected } from "./gone.ts";
 import { parseJson } from "./json-body.ts";
 import { checkShape } from "./json-shape.ts";
@@ -56,6 +57,8 @@ declare module "fastify" {
     large?: boolean;
     /** The route takes a ZIP archive instead of JSON, as a Buffer. */
     archive?: boolean;
+    /** The route also takes a URL-encoded form, as an object of texts. */
+    form?: boolean;
   }
   interface FastifyRequest {
     /**
@@ -79,7 +82,7 @@ export function bodyRooms(): BodyRooms {
 }
 
 /**
- * Accepts only JSON bodies, and only archives on the routes for them; other media types are 415. The memory of a body is
+ * Accepts only JSON bodies, only archives on the routes for them, and forms as well on others; other media types are 415. The memory of a body is
  * reserved before it is received, that of a large one as it arrives. Each body is parsed in a separate turn of the event loop.
  */
 export function readJsonOnly(
@@ -135,6 +138,17 @@ export function readJsonOnly(
     async (request: FastifyRequest, bytes: Buffer) => {
       if (!request.routeOptions.config.archive) throw wrongMedia(request);
       return bytes;
+    },
+  );
+  server.addContentTypeParser(
+    "application/x-www-form-urlencoded",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (!request.routeOptions.config.form) throw wrongMedia(request);
+      await pace.turn(ownerOf(request));
+      const fields = parseForm(bytes);
+      if (bytes.length > LONG_BYTES) await pace.turn(ownerOf(request));
+      return fields;
     },
   );
   server.addContentTypeParser(

@@ -76,7 +76,7 @@ export function judge0SubmissionRoutes(
     return hasArchive(body) ? await unpacking.run(ownerOf(request), make) : await make();
   };
 
-  server.post(`${JUDGE0}/submissions`, (request, reply) =>
+  server.post(`${JUDGE0}/submissions`, { config: { form: true } }, (request, reply) =>
     answered(reply, async () => {
       const form = formOf(request.query);
       const id = await create(request, request.body);
