@@ -133,6 +133,8 @@ export interface Outcome {
   readonly course?: RunStats;
   /** Over the runs of a submission that ran several times; not part of the record, which is that of the last run. */
   readonly means?: Pick<Metrics, "cpuUsec" | "memoryPeakBytes">;
+  /** Of a successful compilation, for a client of Judge0; not part of the record, and stored apart from it. */
+  readonly compileOutput?: Buffer;
   /** Of a run that was long enough; not part of the record, and stored apart from it. */
   readonly samples?: Samples;
 }

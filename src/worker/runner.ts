@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { MAX_COMPILE_OUTPUT_BYTES } from "../domain/judge0/submission.ts";
 import { type Meter, secondsSince } from "../domain/meter.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import type { StepReports } from "../domain/report.ts";
@@ -11,6 +12,7 @@ import { StoreUnavailable } from "../store/engine/errors.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
+import { compileOutput } from "../verdict/output.ts";
 import { about } from "./about.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import type { ActiveRun } from "./leases.ts";
@@ -165,7 +167,9 @@ export class Runner {
       countLeftovers(outcome, meter);
       if (outcome.status === "completed") {
         const samples = samplesOf(reports, steps);
-        return { ...outcome, course: runStats(reports, steps), ...(samples && { samples }) };
+        const warnings = claim.judge0 ? warningsOf(reports) : undefined;
+        const more = { ...(samples && { samples }), ...(warnings && { compileOutput: warnings }) };
+        return { ...outcome, course: runStats(reports, steps), ...more };
       }
       log.error({ ...about(claim), reason: outcome.judgement.errorMessage }, "IE");
       return outcome;
@@ -213,4 +217,11 @@ export class Runner {
       put: (compile, artifact) => this.#artifacts.put(artifactKey(submission, compile), artifact),
     };
   }
+}
+
+/** The compiler's output for a program that it compiled; undefined if it is empty. Copied, so that the rest is not kept in memory. */
+function warningsOf({ compile, execute }: StepReports): Buffer | undefined {
+  if (!compile || !execute) return undefined;
+  const { stderr } = compileOutput(compile);
+  return stderr.length > 0 ? Buffer.from(stderr.subarray(0, MAX_COMPILE_OUTPUT_BYTES)) : undefined;
 }

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { LongText } from "../json-pieces.ts";
 import { isTerminal } from "../submission.ts";
 import { JUDGE0_STATUSES, presentStatus } from "./status.ts";
-import type { Judge0Settings, Judge0Submission } from "./submission.ts";
+import { type Judge0Settings, type Judge0Submission, MAX_COMPILE_OUTPUT_BYTES } from "./submission.ts";
 
 /** Bytes that are sent as text, or in base64 if the request asks for it. */
 class Content {
@@ -78,8 +78,10 @@ const FIELDS = {
   enable_per_process_and_thread_time_limit: setting("enable_per_process_and_thread_time_limit"),
   enable_per_process_and_thread_memory_limit: setting("enable_per_process_and_thread_memory_limit"),
   max_file_size: setting("max_file_size"),
-  compile_output: ({ submission: { outcome }, status }) =>
-    status === 6 ? content(outcome?.output?.stderr, isCutIn(outcome?.output?.integrity)) : null,
+  compile_output: ({ submission: { outcome }, status, compileOutput }) =>
+    status === 6
+      ? content(outcome?.output?.stderr, isCutIn(outcome?.output?.integrity))
+      : content(compileOutput, compileOutput?.length === MAX_COMPILE_OUTPUT_BYTES),
   exit_code: ({ submission: { outcome }, status }) => (status === 6 ? null : (outcome?.judgement.exitCode ?? null)),
   exit_signal: ({ submission: { outcome }, status }) => (status === 6 ? null : (outcome?.judgement.signal ?? null)),
   message: ({ submission: { outcome }, status }) => content(messageOf(outcome, status)),

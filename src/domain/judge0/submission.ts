@@ -30,6 +30,9 @@ export interface Judge0Request {
   readonly callback: { readonly url: string; readonly endpointId: string } | null;
 }
 
+/** Bytes of the output of a successful compilation, few enough to be read with each answer. */
+export const MAX_COMPILE_OUTPUT_BYTES = 16_384;
+
 /** The runs of a submission, one after the other, until one is not accepted. */
 export interface Repeats {
   readonly runs: number;
@@ -45,6 +48,8 @@ export interface Judge0Submission {
   readonly callbackUrl: string | null;
   /** Of its end. */
   readonly status: number | null;
+  /** Of a successful compilation; null if it is empty. */
+  readonly compileOutput: Buffer | null;
   /** Read for the fields that need it. */
   readonly sent: (Pick<Judge0Request, "expectedOutput" | "additionalFiles"> & { readonly program: Program }) | null;
 }

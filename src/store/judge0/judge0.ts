@@ -78,7 +78,7 @@ export async function readJudge0(
   { sent = false, admit }: { readonly sent?: boolean; readonly admit?: Admit } = {},
 ): Promise<Judge0Submission | undefined> {
   const row = await ofSubmission(db, submission.id)
-    .select(["language_id", "settings", "callback_url", "judge0_submissions.status as ended"])
+    .select(["language_id", "settings", "callback_url", "compile_output", "judge0_submissions.status as ended"])
     .select(
       sql<number>`octet_length(code) + octet_length(stdin) + coalesce(octet_length(expected_output), 0)
       + coalesce(octet_length(additional_files), 0)`.as("bytes"),
@@ -92,6 +92,7 @@ export async function readJudge0(
     settings: JSON.parse(row.settings),
     callbackUrl: row.callback_url,
     status: row.ended,
+    compileOutput: row.compile_output,
     sent: sent ? await readSent(db, submission.id) : null,
   };
 }

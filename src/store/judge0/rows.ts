@@ -30,6 +30,7 @@ export async function insertJudge0(
     callback_url: judge0.callback?.url ?? null,
     endpoint_id: judge0.callback?.endpointId ?? null,
     status: null,
+    compile_output: null,
   }));
   await trx.insertInto("judge0_submissions").values(rows).execute();
 }
@@ -72,7 +73,7 @@ export async function endJudge0(trx: Transaction<Schema>, ended: readonly Ending
     const { outcome, row } = ours.get(seq) as Ending;
     await trx
       .updateTable("judge0_submissions")
-      .set({ status: judge0StatusOf(outcome, expected) })
+      .set({ status: judge0StatusOf(outcome, expected), compile_output: outcome.compileOutput ?? null })
       .where("submission_seq", "=", seq)
       .execute();
     if (endpoint_id === null) continue;

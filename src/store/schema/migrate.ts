@@ -20,6 +20,7 @@ import { webhookHeadersAndAuditSearch } from "./migrations/0016-webhook-headers-
 import { historyOfUse } from "./migrations/0017-history-of-use.ts";
 import { judge0 } from "./migrations/0018-judge0.ts";
 import { liveInput } from "./migrations/0019-live-input.ts";
+import { compileOutput } from "./migrations/0020-compile-output.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
@@ -45,6 +46,7 @@ const MIGRATIONS: readonly Migration[] = [
   historyOfUse,
   judge0,
   liveInput,
+  compileOutput,
 ];
 
 /** The version of the schema that this program works with. */

@@ -210,6 +210,7 @@ create table judge0_submissions (
   callback_url text,
   endpoint_id text,
   status integer,
+  compile_output bytea,
   constraint judge0_submissions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint judge0_submissions_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES endpoints(id),
   constraint judge0_submissions_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,

@@ -181,7 +181,8 @@ CREATE TABLE "judge0_submissions" (
   "settings" text not null,
   "callback_url" text,
   "endpoint_id" text references "endpoints" ("id"),
-  "status" integer
+  "status" integer,
+  "compile_output" blob
 );
 CREATE INDEX "judge0_submissions_account" on "judge0_submissions" ("account_id", "submission_seq");
 CREATE TABLE "judged_programs" (

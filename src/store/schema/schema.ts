@@ -294,6 +294,8 @@ interface Judge0Table {
   endpoint_id: string | null;
   /** Null until the end. */
   status: number | null;
+  /** Of a successful compilation; null if it is empty. */
+  compile_output: Buffer | null;
 }
 
 /** Receivers of a project's results. */

@@ -72,6 +72,7 @@ export async function claim(
       lease: { submissionId: row.id, workerId: request.workerId, fence: row.fence, attempt: row.attempts },
       live: row.live !== null,
       takesInput: row.live === 2,
+      judge0: row.judge0 !== null,
       repeats: repeats.get(row.seq) ?? null,
     };
   });

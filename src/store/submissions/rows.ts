@@ -76,13 +76,13 @@ export function decodeProgram(bytes: Buffer): Program {
   };
 }
 
-/** The `body` column: the outcome without its output bytes and samples. */
-interface Body extends Omit<Outcome, "output" | "samples"> {
+/** The `body` column: the outcome without output bytes and samples. */
+interface Body extends Omit<Outcome, "output" | "samples" | "compileOutput"> {
   readonly integrity: NonNullable<Outcome["output"]>["integrity"] | null;
 }
 
 export function fromOutcome(outcome: Outcome): Omit<OutcomeRow, "submission_seq"> {
-  const { output, samples: _, ...rest } = outcome;
+  const { output, samples: _, compileOutput: __, ...rest } = outcome;
   const body: Body = { ...rest, integrity: output?.integrity ?? null };
   return { stdout: output?.stdout ?? null, stderr: output?.stderr ?? null, body: JSON.stringify(body) };
 }

@@ -14,6 +14,8 @@ export interface Claim {
   readonly takesInput: boolean;
   /** For a run of a judgement, otherwise null. */
   readonly test: ClaimedTest | null;
+  /** Whether a client of Judge0 submitted it. */
+  readonly judge0: boolean;
   /** Null for a submission that runs once. */
   readonly repeats: Repeats | null;
 }

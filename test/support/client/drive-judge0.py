@@ -126,6 +126,15 @@ def settings():
         "options": run(
             source_code="int main() { return VALUE; }", language=judge0.C, compiler_options="-DVALUE=3 -Wall -O3"
         ),
+        # Compiled, then kept from the first one.
+        "warnings": [
+            run(
+                source_code="int main(void) { int unused; return 0; }",
+                language=judge0.C,
+                compiler_options="-Wall",
+            )
+            for _ in range(2)
+        ],
         "redirected": run(
             source_code="import sys\nprint(1, flush=True)\nprint(2, file=sys.stderr)",
             redirect_stderr_to_stdout=True,

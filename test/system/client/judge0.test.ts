@@ -61,10 +61,14 @@ test("Judge0's own Python package works unmodified, with each of its features", 
   assert.equal(broken.status, "Compilation Error");
   assert.match(broken.compile_output ?? "", /main\.cpp/);
 
-  const settings = feature<Record<string, Told>>("settings");
+  const settings = feature<Record<string, Told> & { warnings: Told[] }>("settings");
   const at = (name: string) => settings[name] as Told;
   assert.equal(at("arguments").stdout, "['-n', 'two words', '$HOME']\n");
   assert.deepEqual([at("options").status, at("options").exit_code], ["Runtime Error Nzec", 3]);
+  for (const { status, compile_output } of settings.warnings) {
+    assert.equal(status, "Accepted");
+    assert.match(compile_output ?? "", /main\.c:.*warning: unused variable/);
+  }
   assert.deepEqual([at("redirected").stdout, at("redirected").stderr], ["1\n2\n", null]);
   assert.equal(at("cpu").status, "Time Limit Exceeded");
   assert.equal(at("wall").status, "Time Limit Exceeded");

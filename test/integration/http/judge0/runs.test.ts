@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { MAX_COMPILE_OUTPUT_BYTES } from "../../../../src/domain/judge0/submission.ts";
 import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
 import { onEachEngine } from "../../../support/store/temporary.ts";
@@ -78,4 +79,24 @@ onEachEngine((open) => {
       assert.equal((await store.submissions.claim("worker", 60_000, 1, 11)).length, 1 + 8);
     },
   );
+
+  test("compile_output has the warnings of the compiler, which the record does not have", LIMIT, async (t) => {
+    const { ask, store } = await startHttp(t, { open });
+    const body = { language_id: 50, source_code: "int main(void) { return 0; }" };
+    const made = async (output: Buffer) => {
+      const { json } = await ask({ method: "POST", path: "/judge0/submissions", body });
+      await runPending(store, (claim) => ({ ...ENDED, ...(claim.judge0 && { compileOutput: output }) }));
+      return json.token as string;
+    };
+    const read = async (token: string, query = "") =>
+      (await ask({ path: `/judge0/submissions/${token}${query}` })).json.compile_output;
+    const warning = "main.c:1: warning: é\n";
+    const token = await made(Buffer.from(warning));
+    assert.equal(await read(token), warning);
+    assert.equal(Buffer.from(await read(token, "?base64_encoded=true"), "base64").toString(), warning);
+    assert.doesNotMatch((await ask({ path: `/api/result/${token}` })).text, /warning/);
+    // Cut in the middle of a character.
+    const long = Buffer.from(`x${"é".repeat(MAX_COMPILE_OUTPUT_BYTES)}`);
+    assert.match(await read(await made(long.subarray(0, MAX_COMPILE_OUTPUT_BYTES))), /^xé+$/);
+  });
 });
