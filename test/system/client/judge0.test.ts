@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { installJudge0, useJudge0 } from "../../support/client/judge0.ts";
 import { useEngine } from "../../support/engine/engine.ts";
+import { checked } from "../../support/engine/record.ts";
 
 const engine = useEngine();
 
@@ -93,4 +94,30 @@ test("Judge0's own Python package works unmodified, with each of its features", 
   assert.match(refused.slice(0, 3).join("\n"), /^(.*422.*\n?){3}$/);
   assert.equal(refused[3], "not supported");
   assert.deepEqual(ended(feature("implicit")), ["Accepted", "9\n"]);
+});
+
+test("a plain text is its output, and an executable runs as it is", { timeout: 60_000 }, async () => {
+  const { ask, run } = engine();
+  const base64 = (content: string | Buffer) => Buffer.from(content).toString("base64");
+  const judge = async (language_id: number, source: string | Buffer, more: Record<string, unknown> = {}) => {
+    const body = { language_id, source_code: base64(source), ...more };
+    const { json } = await ask("POST", "/judge0/submissions?wait=true&base64_encoded=true&fields=*", body);
+    const { status_id, stdout, stderr } = json as { status_id: number; stdout: string | null; stderr: string | null };
+    const text = (encoded: string | null) => Buffer.from(encoded ?? "", "base64").toString();
+    return [status_id, text(stdout), text(stderr)] as const;
+  };
+  const text = "$HOME é\0\n  `id`";
+  assert.deepEqual(await judge(43, text, { stdin: base64("x"), expected_output: base64(text) }), [3, text, ""]);
+  const read = await run(
+    "python",
+    "import base64; print(base64.b64encode(open('/bin/cat', 'rb').read()).decode(), end='')",
+  );
+  const cat = Buffer.from(checked(read).output?.stdout ?? "", "base64");
+  assert.equal(cat.subarray(1, 4).toString(), "ELF");
+  assert.deepEqual(await judge(44, cat, { stdin: base64("input") }), [3, "input", ""]);
+  const script = "#!/usr/bin/env python3\nimport sys\nprint(sys.argv[1:])\nsys.exit(3)";
+  assert.deepEqual(await judge(44, script, { command_line_arguments: "-n 'a b'" }), [11, "['-n', 'a b']\n", ""]);
+  const [status, , stderr] = await judge(44, cat.fill(0, 16, 64));
+  assert.equal(status, 11);
+  assert.match(stderr, /a\.out/);
 });

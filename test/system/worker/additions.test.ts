@@ -64,6 +64,11 @@ const PROGRAMS: readonly (readonly [string, string, Files])[] = [
     { "add.hpp": "int add(int, int);", "add.cc": '#include "add.hpp"\nint add(int a, int b) { return a + b; }' },
   ],
   [
+    "executable",
+    '#!/bin/bash\n. lib/add.sh\nprintf "%s %s" "$(add 1 2)" "$(cat data/a.txt)"',
+    { "lib/add.sh": "add() { printf %s $(($1 + $2)); }" },
+  ],
+  [
     "go",
     'package main\nimport ("fmt"; "os")\nfunc main() { s, _ := os.ReadFile("data/a.txt"); fmt.Printf("%d %s", add(1, 2), s) }',
     { "add.go": "package main\nfunc add(a, b int) int { return a + b }" },
@@ -86,6 +91,7 @@ const PROGRAMS: readonly (readonly [string, string, Files])[] = [
     '. lib/add.sh\nprintf "%s %s" "$(add 1 2)" "$(cat data/a.txt)"',
     { "lib/add.sh": "add() { printf %s $(($1 + $2)); }" },
   ],
+  ["plaintext", "3 data", {}],
   [
     "python",
     'import lib.add\nprint(lib.add.add(1, 2), open("data/a.txt").read(), end="")',
