@@ -232,7 +232,7 @@ void leaf_remove(const struct groups *g, struct leaf *leaf, void (*left)(void *,
 		if (leaf->dir[t] >= 0)
 			close(leaf->dir[t]);
 		leaf->tasks[t] = leaf->dir[t] = -1;
-		if (g->home[t] < 0)
+		if (g->home[t] < 0 || t == TREE_CPU)
 			continue;
 		/* A member that is exiting keeps the group busy for a moment. */
 		int done, tries = 0;

@@ -29,6 +29,7 @@ struct watch {
 	uint64_t oom_events; /* v1: count of OOM events */
 	/* When this stream, which was just read, is read next; 0: when data arrives. */
 	uint64_t paused_until[2];
+	uint64_t held_until; /* when queued output is sent; 0: none is queued */
 	bool unkillable; /* the program did not end after the kill */
 	bool lost;       /* its init was ended from outside */
 	uint64_t hurried_ns;

@@ -56,6 +56,9 @@ interface Running {
   readonly timer: NodeJS.Timeout;
 }
 
+/** Into which all slots read, one after the other. Otherwise Node allocates as much for each read. */
+const READ = Buffer.alloc(64 * 1024);
+
 /**
  * One slot of the launcher: a connection that runs one step at a time. The launcher forks a
  * process for it and keeps a box ready. Closing the connection kills the running program.
@@ -78,7 +81,7 @@ export class Slot {
   /** Resolves when the slot has a box with every control in place. @throws SandboxError if it cannot. */
   static open(socketPath: string): Promise<Slot> {
     return new Promise((resolve, reject) => {
-      const socket = connect(socketPath);
+      const socket = connect({ path: socketPath, onread: { buffer: READ, callback: (size) => take(size) } });
       const reader = new FrameReader();
       let slot: Slot | null = null;
       const lose = (error: Error) => {
@@ -88,9 +91,9 @@ export class Slot {
         reject(error);
       };
       const timer = setTimeout(() => lose(new SandboxError("the launcher did not respond")), OPEN_MS);
-      socket.on("data", (chunk: Buffer) => {
+      const take = (size: number) => {
         try {
-          for (const frame of reader.push(chunk)) {
+          for (const frame of reader.push(Buffer.from(READ.subarray(0, size)))) {
             if (slot) {
               slot.#take(frame);
             } else {
@@ -102,7 +105,8 @@ export class Slot {
         } catch (error) {
           lose(error as Error);
         }
-      });
+        return true;
+      };
       socket.on("error", (error) => lose(new SandboxError(`the launcher cannot be reached: ${error.message}`)));
       socket.on("close", () => lose(new SandboxError("the slot closed its connection")));
     });
