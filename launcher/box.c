@@ -28,11 +28,10 @@ void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* A child with default signal handlers. */
 static pid_t clone_into(uint64_t flags, int *pidfd, int group)
 {
 	struct clone_args args = {
-		.flags = flags | CLONE_CLEAR_SIGHAND | CLONE_PIDFD | (group >= 0 ? CLONE_INTO_CGROUP : 0),
+		.flags = flags | CLONE_PIDFD | (group >= 0 ? CLONE_INTO_CGROUP : 0),
 		.pidfd = (uint64_t)(uintptr_t)pidfd,
 		.exit_signal = SIGCHLD,
 		.cgroup = group >= 0 ? (uint64_t)group : 0,

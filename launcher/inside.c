@@ -59,12 +59,11 @@ static void signal_ready(void)
 
 static void reset_signals(void)
 {
-	/* The others are default since the clone (CLONE_CLEAR_SIGHAND). */
-	static const int ignored_by_slot[] = {SIGINT, SIGPIPE};
+	/* Also those that were ignored when the launcher started, such as SIGHUP under nohup. */
 	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t none;
-	for (size_t i = 0; i < sizeof ignored_by_slot / sizeof *ignored_by_slot; i++)
-		must(sigaction(ignored_by_slot[i], &standard, NULL), "signals", "default");
+	for (int sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &standard, NULL); /* fails for KILL, STOP and the C library's signals, which stay default */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -7,7 +7,7 @@ import { connected, run, step } from "./raw.ts";
 describe("a program in a box", () => {
   let launcher: Launcher;
   before(async () => {
-    launcher = await startLauncher({ slots: 4 });
+    launcher = await startLauncher({ slots: 4, within: ["env", "--ignore-signal=HUP,QUIT,USR1"] });
   });
   after(async () => {
     assert.equal(await launcher.stop(), 0);
@@ -20,6 +20,14 @@ describe("a program in a box", () => {
     assert.equal(result.stderr, "");
     return { ...result, lines: result.stdout.trim().split("\n") };
   };
+
+  test("has the default action for each signal, also for those that the launcher ignores since its start", async () => {
+    const raw = await connected(launcher.socket);
+    const { stdout } = await run(raw, step(["/bin/grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]));
+    raw.close();
+    const none = "0".repeat(16);
+    assert.equal(stdout, `SigBlk:\t${none}\nSigIgn:\t${none}\n`);
+  });
 
   test("cannot make the slot the parent of its children, whose zombies would delay the teardown", async () => {
     const { ended, torn, lines } = await python(`
