@@ -33,7 +33,7 @@ enum control {
 	CONTROL_COUNT
 };
 
-/* Pooled for each slot: creating a network namespace takes longer than a whole run. */
+/* Pooled for each slot: creating its namespaces takes longer than a whole run. */
 struct lane {
 	uid_t uid;
 	int space[LANE_SPACES];

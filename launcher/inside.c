@@ -114,6 +114,7 @@ _Noreturn void inside_init(const struct inside *in)
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	must(sigaction(SIGCHLD, &ignore, NULL), "init", "reaping");
 	drop_capabilities();
+	seccomp_key = 0;
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "init", "no_new_privs");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "init", "dumpable");
 	signal_ready();
@@ -160,8 +161,9 @@ static void drop_identity(uid_t uid)
 	must(keyed(setresgid, uid, uid, uid), "identity", "gid");
 	must(keyed(setresuid, uid, uid, uid), "identity", "uid");
 	drop_capabilities();
-	/* After the change of identity, which clears the signal. */
+	/* After the change of identity, which clears the signal, and may make the process dumpable (fs.suid_dumpable). */
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "identity", "parent death signal");
+	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "identity", "dumpable");
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs", "set");
 }
 

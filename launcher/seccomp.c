@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -35,14 +36,13 @@
 
 #define NATIVE OF(AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64)
 
-enum { DONE = 0 }; /* instead of an errno: the call is not made and returns 0 */
+enum { DONE = 0, NEVER = -1 }; /* DONE instead of an errno: the call is not made and returns 0 */
 
 struct refused {
 	long number;
 	int err;
-	int arguments; /* the key is the next one; NEVER: the key does not help */
+	int arguments; /* the key is the next one; NEVER: there is none */
 };
-enum { NEVER = -1 };
 
 static const struct refused refused[] = {
 #define GROUP(...)
@@ -104,9 +104,7 @@ static const struct rule rules[] = {
 enum { REFUSED = sizeof refused / sizeof *refused, ALLOWED_CALLS = sizeof allowed / sizeof *allowed, RULES = sizeof rules / sizeof *rules };
 
 /* Above the highest number in seccomp.def. */
-enum { CALLS = 512 };
-
-enum { INSTRUCTIONS_MAX = 1000 };
+enum { CALLS = 512, INSTRUCTIONS_MAX = 1000 };
 static struct sock_filter program[INSTRUCTIONS_MAX];
 static unsigned short length;
 static bool jump_too_long; /* the offset of a conditional jump is at most 255 instructions */
@@ -161,24 +159,27 @@ static void emit_rule(const struct rule *rule)
 }
 
 uint64_t seccomp_key;
-
+/* Compares both halves at once: two comparisons would show by their time that the first half is right. */
 static void emit_key(int argument, int err)
 {
 	emit(LOAD(ARGUMENT(argument)));
-	emit(UNLESS_EQUAL((uint32_t)seccomp_key, 3));
+	emit((struct sock_filter)BPF_STMT(BPF_ALU | BPF_XOR | BPF_K, (uint32_t)seccomp_key));
+	emit((struct sock_filter)BPF_STMT(BPF_MISC | BPF_TAX, 0));
 	emit(LOAD(ARGUMENT(argument) + 4));
-	emit(UNLESS_EQUAL((uint32_t)(seccomp_key >> 32), 1));
+	emit((struct sock_filter)BPF_STMT(BPF_ALU | BPF_XOR | BPF_K, (uint32_t)(seccomp_key >> 32)));
+	emit((struct sock_filter)BPF_STMT(BPF_ALU | BPF_OR | BPF_X, 0));
+	emit(UNLESS_EQUAL(0, 1));
 	emit(PASS);
 	emit(ANSWER(err));
 }
 
 /*
- * RLIMIT_FSIZE and RLIMIT_CPU: the kernel's signals for them prove FSE and TLE, but do not identify the limit, so a
- * program that could lower them would choose its verdict. RLIMIT_CORE keeps the host's core handler, which is root,
- * from starting (see inside.c): with 0 instead of 1 it would start.
+ * RLIMIT_FSIZE and RLIMIT_CPU: the kernel's signals for them prove FSE and TLE, but do not identify the limit, so a program
+ * that could lower them would choose its verdict. RLIMIT_CORE keeps the host's core handler, which is root,
+ * from starting (see slot-place.c): with 0 instead of 1 it would start.
  *
- * The parked program sets them with the key. (The slot could set them from outside, but for that root needs
- * CAP_SYS_RESOURCE, which containers often withhold.) Reading is allowed: a null pointer in both halves of the argument.
+ * The parked program sets them with the key, because the slot would need CAP_SYS_RESOURCE, which containers often withhold.
+ * Reading is allowed: a null pointer in both halves of the argument.
  */
 static void emit_prlimit64(void)
 {
@@ -248,7 +249,6 @@ static int find_ranges(void)
 	return count;
 }
 
-/* Where no answer is cached, a tree takes half of the time of a flat list. */
 static void emit_tree(struct range *range, int count)
 {
 	if (count == 1) {
@@ -294,5 +294,7 @@ int seccomp_prepare(struct failure *f)
 int seccomp_enter(void)
 {
 	struct sock_fprog fprog = {length, program};
-	return (int)syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog);
+	long done = syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog);
+	explicit_bzero(program, sizeof program); /* it contains the key */
+	return (int)done;
 }

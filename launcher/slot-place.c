@@ -109,6 +109,8 @@ static int confine(struct failure *f)
 		return fail(f, "identity", "groups");
 	if (limit_resources() < 0)
 		return fail(f, "rlimit", "fixed");
+	if (seccomp_prepare(f) < 0)
+		return -1;
 	return seccomp_enter() < 0 ? fail(f, "seccomp", "filter") : 0;
 }
 

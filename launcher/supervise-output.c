@@ -44,18 +44,23 @@ bool past_output_limit(const struct watch *w, int stream)
 bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 {
 	static uint8_t chunk[READ_AT_ONCE];
-	while (*fd >= 0 && rounds-- > 0) {
+	size_t away = 0; /* bytes past the limit: no more than a pipe holds, since a writer refills it meanwhile */
+	while (*fd >= 0 && rounds-- > 0 && away < PIPE_BYTES) {
 		size_t used = 0;
 		ssize_t n = 0;
 		for (int pieces = 0; pieces < READS_PER_FRAME && used < sizeof chunk; pieces++) {
-			bool away = used == 0 && past_output_limit(w, stream);
+			bool past = used == 0 && past_output_limit(w, stream);
 			n = read(*fd, chunk + used, sizeof chunk - used);
 			if (n <= 0)
 				break;
-			if (away)
-				count_output(w, stream, (size_t)n);
-			else
+			if (!past) {
 				used += (size_t)n;
+				continue;
+			}
+			count_output(w, stream, (size_t)n);
+			away += (size_t)n;
+			if (away >= PIPE_BYTES)
+				break;
 		}
 		int err = errno;
 		if (used)

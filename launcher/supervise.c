@@ -99,14 +99,14 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 			shutdown(w->connection, SHUT_RDWR);
 			gone = true;
 		}
-		if (queue_empty(w->out))
-			w->held_until = 0;
-		else if (!w->held_until)
+		if (!queue_empty(w->out) && !w->held_until)
 			w->held_until = now_ns() + HOLD_NS;
 		if (gone || (w->connection >= 0 && sends(w) && queue_flush(w->out, w->connection) < 0)) {
 			kill_for(w, KILL_CLIENT);
 			w->connection = -1; /* otherwise poll would return at once until the box is dead */
 		}
+		if (queue_empty(w->out))
+			w->held_until = 0;
 		check_deadlines(w);
 	}
 }

@@ -76,11 +76,15 @@ export function answer({ program }: Filter, { arch, number, args = [] }: Call): 
   data.writeUInt32LE(arch, 4);
   for (const [i, arg] of args.entries()) data.writeBigUInt64LE(BigInt.asUintN(64, BigInt(arg)), 16 + 8 * i);
   let loaded = 0;
+  let index = 0;
   for (let at = 0; ; at++) {
     const instruction = program[at];
     if (!instruction) throw new Error(`the filter has no instruction ${at}`);
     const [code, jt, jf, k] = instruction;
     if (code === 0x20) loaded = data.readUInt32LE(k);
+    else if (code === 0xa4) loaded = (loaded ^ k) >>> 0;
+    else if (code === 0x4c) loaded = (loaded | index) >>> 0;
+    else if (code === 0x07) index = loaded;
     else if (code === 0x05) at += k;
     else if (code === 0x15) at += loaded === k ? jt : jf;
     else if (code === 0x35) at += loaded >= k ? jt : jf;
