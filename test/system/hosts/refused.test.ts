@@ -74,7 +74,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     host: (t) => ({ under: refusing(t, "seccomp", "ENOSYS") }),
     missing: ["seccomp", "box"],
     remedy: /CONFIG_SECCOMP_FILTER/,
-    log: /no box: box seccomp filter \(errno 38\)/,
+    log: /no box: seccomp filter \(errno 38\)/,
   },
   "no image": {
     host: (t) => ({ image: directory(t) }),
