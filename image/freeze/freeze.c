@@ -104,6 +104,9 @@ static _Noreturn void become(const char *interpreter, char **argv, struct rlimit
 	check(setrlimit(RLIMIT_STACK, &stack) == 0, "stack limit");
 	check(chdir("/box") == 0, "/box");
 	check(setgid(NOBODY) == 0 && setuid(NOBODY) == 0, "user");
+	/* A set-up under nohup ignores SIGHUP, a program of a box does not. */
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
 	raise(SIGSTOP);
 	execve(interpreter, argv, environ);
 	err(1, "%s", interpreter);

@@ -88,7 +88,9 @@ function languageOf(name: string, languages: Languages): Language | undefined {
   const ending = extname(basename(name));
   if (ending === "" || /^\.(h|hpp|hh)$/.test(ending)) return undefined;
   return (
-    languages.list().find(({ source, sources = [] }) => extname(source) === ending || sources.includes(ending)) ??
+    languages
+      .list()
+      .find(({ source, sources = [], unlisted }) => !unlisted && [extname(source), ...sources].includes(ending)) ??
     languages.resolve(ending.slice(1))
   );
 }
