@@ -64,6 +64,7 @@ struct slot {
 	const struct launcher *launcher;
 	unsigned number;
 	int self_pid_ns, self_mount_ns;
+	int null; /* /dev/null, for writing */
 	int cpu_tasks; /* groups_join() */
 	uint64_t self_ns[NAMESPACES]; /* inodes of the slot's namespaces, in the order of controls.c */
 	long self_filter_count; /* seccomp filters of the slot, which every program inherits */

@@ -105,6 +105,7 @@ enum { REFUSED = sizeof refused / sizeof *refused, ALLOWED_CALLS = sizeof allowe
 
 /* Above the highest number in seccomp.def. */
 enum { CALLS = 512, INSTRUCTIONS_MAX = 1000 };
+uint64_t seccomp_key;
 static struct sock_filter program[INSTRUCTIONS_MAX];
 static unsigned short length;
 static bool jump_too_long; /* the offset of a conditional jump is at most 255 instructions */
@@ -158,8 +159,7 @@ static void emit_rule(const struct rule *rule)
 	emit(ANSWER(rule->err));
 }
 
-uint64_t seccomp_key;
-/* Compares both halves at once: two comparisons would show by their time that the first half is right. */
+/* Both halves at once: two comparisons would show by their time that the first half is right. */
 static void emit_key(int argument, int err)
 {
 	emit(LOAD(ARGUMENT(argument)));
@@ -233,9 +233,8 @@ static void decide_outcomes(void)
 	outcome[__NR_prlimit64] = BY_RULES;
 }
 
-/* Consecutive numbers with the same outcome. */
 struct range {
-	int first;
+	int first; /* of consecutive numbers with the same outcome */
 	unsigned short leaf; /* its instruction in the tree */
 };
 static struct range ranges[CALLS];
@@ -272,6 +271,7 @@ int seccomp_prepare(struct failure *f)
 {
 	if (getrandom(&seccomp_key, sizeof seccomp_key, 0) != sizeof seccomp_key)
 		return fail(f, "seccomp", "random number");
+	seccomp_key &= INT64_MAX >> 1; /* also a length: discard_output() */
 	length = 0;
 	emit(LOAD(offsetof(struct seccomp_data, arch)));
 	emit(IF_EQUAL(NATIVE, 1));

@@ -127,6 +127,8 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 	if (shared < 0)
 		return -1;
 	s->own_image = !shared;
+	if ((s->null = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
+		return fail(f, "device", "/dev/null");
 	s->self_pid_ns = open_proc(l, "self/ns/pid");
 	s->self_mount_ns = open_proc(l, "self/ns/mnt");
 	if (s->self_pid_ns < 0 || s->self_mount_ns < 0 || controls_prepare(s) < 0)

@@ -141,6 +141,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 3)
 		return 0;
 	/* Exactly the size of a lane's memory, so that the sanitizer detects a read beyond it; reused as in a lane. */
+	if (!slot.null)
+		slot.null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (!seccomp_key)
+		seccomp_key = PIPE_BYTES;
 	struct failure f = {0};
 	if (!launcher.cpus)
 		launcher.cpus = cpus_open(1, &f);
