@@ -102,9 +102,17 @@ static void start_floor(void)
 	char go;
 	struct failure f = {0};
 	static struct slot s;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 || (floor_socket = ends[0]) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+		fail(&f, "bench", "socket of the floor");
 		bench_failed(&f);
-	if (fork() != 0) {
+	}
+	floor_socket = ends[0];
+	pid_t child = fork();
+	if (child < 0) {
+		fail(&f, "bench", "process of the floor");
+		bench_failed(&f);
+	}
+	if (child > 0) {
 		close(ends[1]);
 		return;
 	}
@@ -120,8 +128,12 @@ static void start_floor(void)
 
 static double floor_us(void)
 {
-	double us = -1;
-	return write(floor_socket, "", 1) == 1 && read(floor_socket, &us, sizeof us) == sizeof us ? us : -1;
+	double us;
+	struct failure f = {0};
+	if (write(floor_socket, "", 1) == 1 && read(floor_socket, &us, sizeof us) == sizeof us && us >= 0)
+		return us;
+	fail(&f, "bench", "the floor did not run");
+	bench_failed(&f);
 }
 
 static struct request request(void)

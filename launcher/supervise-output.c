@@ -38,8 +38,8 @@ bool past_output_limit(const struct watch *w, int stream)
 }
 
 /*
- * Past the limit nothing is copied: the pages of the pipe go to /dev/null. Its length, which is beyond what a pipe can hold,
- * is the key of the filter (seccomp.h). Returns like read().
+ * Past the limit nothing is copied: the pages of the pipe go to /dev/null. The key of the filter (seccomp.h) is the length,
+ * because the call has no other argument left; a pipe never holds as much. Returns like read().
  */
 static ssize_t discard_output(const struct watch *w, int fd)
 {

@@ -6,7 +6,7 @@ import { connected, run, step } from "./raw.ts";
 
 const MiB = 1 << 20;
 
-test("files of the slot are stored in large pieces, and those of a program are not", async (t) => {
+test("a large file of the slot is complete, and a sparse file of a program takes only the pages that it uses", async (t) => {
   const launcher = await startLauncher();
   t.after(() => launcher.stop());
   const raw = await connected(launcher.socket);
