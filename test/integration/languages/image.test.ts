@@ -18,7 +18,9 @@ test("C++ is compiled with the flags of its precompiled headers", () => {
   const used = languages.resolve("cpp")?.compile?.command ?? [];
   assert.ok(made);
   // Linker options do not affect precompiled headers.
-  const compiler = used.slice(1).filter((flag) => /^-[fOWmsDU]/.test(flag) && !/^-(fuse-ld=|Wl,|static-|s$)/.test(flag));
+  const compiler = used
+    .slice(1)
+    .filter((flag) => /^-[fOWmsDU]/.test(flag) && !/^-(fuse-ld=|Wl,|static-|s$)/.test(flag));
   assert.deepEqual(
     compiler,
     made.filter((flag) => /^-[fOWmsDU]/.test(flag)),
