@@ -1,4 +1,5 @@
 import { type EngineFlags, ourLanguages } from "../src/cli/engine.ts";
+import { listed } from "../src/languages/load.ts";
 import { bareRuns } from "./bare.ts";
 import { PLAIN } from "./plain.ts";
 import { quantile, type Row, timesRow } from "./row.ts";
@@ -10,7 +11,7 @@ import { startWhole } from "./whole.ts";
  * The service is a real one with durable storage, over plain HTTP on loopback.
  */
 export async function languageRows(flags: EngineFlags, socket: string, runs: number): Promise<Row[]> {
-  const languages = ourLanguages().list();
+  const languages = listed(ourLanguages());
   const programs = languages.map(({ name, source, smokeTest, compile, execute }) => {
     const own = [compile, execute].flatMap((step) => (step ? [step.command] : []));
     const plain = PLAIN[name];

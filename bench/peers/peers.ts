@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ourLanguages } from "../../src/cli/engine.ts";
+import { listed } from "../../src/languages/load.ts";
 import { makeDatabase } from "../load/database.ts";
 import { makePlace, realSandbox } from "../load/serving.ts";
 import { buildGoJudge, startGoJudge } from "./go-judge.ts";
@@ -45,11 +46,7 @@ export async function measurePeers(options: PeersOptions): Promise<PeerRow[]> {
       try {
         const chosen = ({ name }: Program) =>
           options.programs.length === 0 || options.programs.some((begin) => name.startsWith(begin));
-        for (const one of ourLanguages()
-          .list()
-          .filter(({ unlisted }) => !unlisted)
-          .flatMap(programsOf)
-          .filter(chosen)) {
+        for (const one of listed(ourLanguages()).flatMap(programsOf).filter(chosen)) {
           for (const amount of clients) {
             if (interrupted) return rows;
             try {

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { ConfigError } from "../config.ts";
 import type { Language } from "../domain/language.ts";
 import type { Program } from "../domain/submission.ts";
-import type { Languages } from "../languages/load.ts";
+import { type Languages, listed } from "../languages/load.ts";
 import { packageFromDirectory } from "../problems/files.ts";
 import { toProgram } from "../problems/source.ts";
 
@@ -62,14 +62,14 @@ export async function readProgram(
 
 /** @throws ConfigError for an unknown language. */
 export function languageOf(file: string, named: string | undefined, languages: Languages): Language {
-  const known = languages.list().flatMap(({ name, unlisted }) => (unlisted ? [] : [name]));
+  const known = listed(languages).map(({ name }) => name);
   if (named !== undefined) {
     const language = languages.resolve(named);
     if (!language) throw new ConfigError(`unknown language ${named}; there are ${known.join(", ")}`);
     return language;
   }
   const ending = extname(file);
-  const language = languages.list().find(({ source, unlisted }) => !unlisted && extname(source) === ending);
+  const language = listed(languages).find(({ source }) => extname(source) === ending);
   const other = languages.resolve(ending.slice(1));
   if (language ?? other) return (language ?? other) as Language;
   throw new ConfigError(

@@ -7,10 +7,11 @@ import type { Dependencies } from "./dependencies.ts";
 
 /** The available languages: their canonical names, and their details. */
 export function languagesRoutes(server: FastifyInstance, { engine, languages }: Dependencies): void {
-  server.get("/api/languages", async () => listed(languages, engine.languages()).map(({ name }) => name));
+  const available = () => listed(languages).filter(({ name }) => engine.languages().includes(name));
+  server.get("/api/languages", async () => available().map(({ name }) => name));
 
   server.get("/api/languages/details", async () =>
-    listed(languages, engine.languages()).map((language) => {
+    available().map((language) => {
       const limits = PROFILE_NAMES.map((profile) => {
         const { compile, execute } = languages.limitsFor(language, profile);
         return [profile, { compile: compile ? fieldsOf(compile) : null, execute: fieldsOf(execute) }];

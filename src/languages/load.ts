@@ -61,9 +61,9 @@ export function loadLanguages(directory: string, packs: readonly string[] = []):
   };
 }
 
-/** Those that lists of languages show, in the order of the names. */
-export function listed(languages: Pick<Languages, "resolve">, names: readonly string[]): Language[] {
-  return names.flatMap((name) => languages.resolve(name) ?? []).filter(({ unlisted }) => !unlisted);
+/** Those that users choose by name. */
+export function listed(languages: Pick<Languages, "list">): Language[] {
+  return languages.list().filter(({ unlisted }) => !unlisted);
 }
 
 function checkLimits(path: string, language: Language, profiles: Profiles): void {

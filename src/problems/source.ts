@@ -3,7 +3,7 @@ import { FILE_PATH, MAX_FILES, MAX_FILES_BYTES } from "../domain/additions.ts";
 import type { Language } from "../domain/language.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
-import type { Languages } from "../languages/load.ts";
+import { type Languages, listed } from "../languages/load.ts";
 import { filesBelow, PackageError, type PackageFiles, renamed } from "./files.ts";
 
 /** A program of a package: a file, or a directory of files. */
@@ -88,9 +88,7 @@ function languageOf(name: string, languages: Languages): Language | undefined {
   const ending = extname(basename(name));
   if (ending === "" || /^\.(h|hpp|hh)$/.test(ending)) return undefined;
   return (
-    languages
-      .list()
-      .find(({ source, sources = [], unlisted }) => !unlisted && [extname(source), ...sources].includes(ending)) ??
+    listed(languages).find(({ source, sources = [] }) => [extname(source), ...sources].includes(ending)) ??
     languages.resolve(ending.slice(1))
   );
 }

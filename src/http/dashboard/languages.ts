@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Command } from "../../domain/language.ts";
 import { type Limits, PROFILE_NAMES } from "../../domain/limits.ts";
+import { listed } from "../../languages/load.ts";
 import type { Language, StepLimits } from "./api/languages.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 
@@ -9,27 +10,24 @@ export function languageRoutes(server: FastifyInstance, { engine, languages, exa
   server.get("/dashboard/api/languages", { config: { session: "member" } }, async (): Promise<Language[]> => {
     const { checks } = await engine.readiness();
     const available = engine.languages();
-    return languages
-      .list()
-      .filter(({ unlisted }) => !unlisted)
-      .map((language) => {
-        const { name, aliases, label, compile, execute } = language;
-        const limits = PROFILE_NAMES.map((profile) => {
-          const of = languages.limitsFor(language, profile);
-          return [profile, { compile: of.compile ? shown(of.compile) : null, execute: shown(of.execute) }] as const;
-        });
-        return {
-          name,
-          aliases,
-          version: label,
-          available: available.includes(name),
-          detail: checks.find((check) => check.name === name)?.detail ?? "not tested yet",
-          compile: compile && line(compile),
-          execute: line(execute),
-          limits: Object.fromEntries(limits) as Language["limits"],
-          examples: examples.get(name) ?? [],
-        };
+    return listed(languages).map((language) => {
+      const { name, aliases, label, compile, execute } = language;
+      const limits = PROFILE_NAMES.map((profile) => {
+        const of = languages.limitsFor(language, profile);
+        return [profile, { compile: of.compile ? shown(of.compile) : null, execute: shown(of.execute) }] as const;
       });
+      return {
+        name,
+        aliases,
+        version: label,
+        available: available.includes(name),
+        detail: checks.find((check) => check.name === name)?.detail ?? "not tested yet",
+        compile: compile && line(compile),
+        execute: line(execute),
+        limits: Object.fromEntries(limits) as Language["limits"],
+        examples: examples.get(name) ?? [],
+      };
+    });
   });
 }
 

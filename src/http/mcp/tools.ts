@@ -4,6 +4,7 @@ import { clientError } from "../../domain/error.ts";
 import type { Judgement } from "../../domain/judgement.ts";
 import { verdictIn } from "../../domain/judgement.ts";
 import { isTerminal, MAX_CODE_BYTES, type Submission } from "../../domain/submission.ts";
+import { listed } from "../../languages/load.ts";
 import type { Admit } from "../../store/submissions/types.ts";
 import { accept } from "../accept.ts";
 import { addJudgement } from "../accept-judgement.ts";
@@ -156,11 +157,10 @@ async function listLanguages(
   { request, dependencies: { engine, languages } }: Call,
 ): Promise<Shown<object>> {
   const { defaultProfile } = callerOf(request);
-  const found = engine.languages().flatMap((name) => {
-    const known = languages.resolve(name);
-    if (!known || known.unlisted) return [];
-    const { wallMs, memoryBytes } = languages.limitsFor(known, defaultProfile).execute;
-    const { label, aliases } = known;
+  const found = listed(languages).flatMap((language) => {
+    const { name, label, aliases } = language;
+    if (!engine.languages().includes(name)) return [];
+    const { wallMs, memoryBytes } = languages.limitsFor(language, defaultProfile).execute;
     return { name, label, aliases: [...aliases], wall_time_secs: wallMs / 1000, memory_bytes: memoryBytes };
   });
   if (found.length === 0) throw clientError("languagesUnproven", [], { headers: { "retry-after": "2" } });

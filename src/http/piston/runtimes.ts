@@ -2,6 +2,7 @@ import type { FastifyInstance } from "fastify";
 import satisfies from "semver/functions/satisfies.js";
 import { clientError, echo } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
+import { listed } from "../../languages/load.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { PISTON } from "./form.ts";
 import { PISTON_NAMES } from "./names.ts";
@@ -29,10 +30,6 @@ export function runtimeOf({ name, aliases, label }: Pick<Language, "name" | "ali
 function versionOf(label: string): string {
   const [, numbers = "0"] = /(?:^|[ (])(\d+(?:\.\d+){0,2})/.exec(label) ?? [];
   return [...numbers.split("."), "0", "0"].slice(0, 3).join(".");
-}
-
-function listed(languages: Dependencies["languages"]): Language[] {
-  return languages.list().filter(({ unlisted }) => !unlisted);
 }
 
 /** A language that works now, by a name of Piston or of ours and a version selector. @throws ClientError pistonRequest. */

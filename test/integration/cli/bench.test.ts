@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { z } from "zod";
 import { assay } from "../../support/cli/processes.ts";
 import { TOO_LONG } from "../../support/engine/long.ts";
-import { NAMES } from "../../support/languages/directory.ts";
+import { LISTED } from "../../support/languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { tracesLeft } from "../../support/launcher/machine.ts";
 
@@ -46,7 +46,7 @@ test("has rows for boxes, the service and each language, as ratios to their floo
   assert.equal(code, 0, stderr);
   const found = rows.parse(JSON.parse(stdout));
   assert.deepEqual(found.map(({ name }) => name).sort(), [
-    ...NAMES.map((name) => `hello_${name}`),
+    ...LISTED.map((name) => `hello_${name}`),
     "judgement_100x10ms",
     "launcher_warm_box",
     "launcher_warm_box_until_torn",

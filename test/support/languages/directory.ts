@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import type { TestContext } from "node:test";
-import { loadLanguages } from "../../../src/languages/load.ts";
+import { listed, loadLanguages } from "../../../src/languages/load.ts";
 import { packNames } from "../../../src/languages/packs.ts";
 
 export const LANGUAGES = join(import.meta.dirname, "../../../languages");
@@ -13,9 +13,7 @@ export const NAMES: readonly string[] = loadLanguages(LANGUAGES)
   .map(({ name }) => name);
 
 /** Names of those that the API lists. */
-export const LISTED: readonly string[] = loadLanguages(LANGUAGES)
-  .list()
-  .flatMap(({ name, unlisted }) => (unlisted ? [] : [name]));
+export const LISTED: readonly string[] = listed(loadLanguages(LANGUAGES)).map(({ name }) => name);
 
 /** Names of all packs, installed or not. */
 export const PACKS = packNames(LANGUAGES);

@@ -4,7 +4,7 @@ import { ClientError } from "../../../src/domain/error.ts";
 import { otherApi } from "../../../src/http/other-apis.ts";
 import { PISTON_NAMES } from "../../../src/http/piston/names.ts";
 import { findRuntime, MAX_SELECTOR, runtimeOf } from "../../../src/http/piston/runtimes.ts";
-import { loadLanguages } from "../../../src/languages/load.ts";
+import { listed, loadLanguages } from "../../../src/languages/load.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 
 const languages = loadLanguages(LANGUAGES);
@@ -12,10 +12,7 @@ const engine = { languages: () => languages.list().map(({ name }) => name) };
 const find = (name: string, selector: string) => findRuntime(name, selector, { languages, engine } as never);
 
 test("every language has a version, and no two have the same name", () => {
-  const all = languages
-    .list()
-    .filter(({ unlisted }) => !unlisted)
-    .map(runtimeOf);
+  const all = listed(languages).map(runtimeOf);
   for (const { language, version } of all) assert.match(version, /^(?!0\.0\.0$)\d+\.\d+\.\d+$/, language);
   const names = all.flatMap(({ language, aliases }) => [language, ...aliases]);
   assert.deepEqual(names, [...new Set(names)]);

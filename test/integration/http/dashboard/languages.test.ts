@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ourLanguages } from "../../../../src/cli/engine.ts";
+import { listed } from "../../../../src/languages/load.ts";
 import { BROKEN, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 
 test("lists every language with its commands, limits and examples, available or not", async (t) => {
@@ -9,14 +10,11 @@ test("lists every language with its commands, limits and examples, available or 
   const all = (await ada("GET", "/languages")).json as Record<string, unknown>[];
   assert.deepEqual(
     all.map(({ name, available, detail }) => [name, available, detail]),
-    ourLanguages()
-      .list()
-      .filter(({ unlisted }) => !unlisted)
-      .map(({ name }) => [
-        name,
-        ["python", "c"].includes(name),
-        name === "rust" ? "its smoke test ended as RE" : "not tested yet",
-      ]),
+    listed(ourLanguages()).map(({ name }) => [
+      name,
+      ["python", "c"].includes(name),
+      name === "rust" ? "its smoke test ended as RE" : "not tested yet",
+    ]),
   );
   const python = all.find(({ name }) => name === "python") ?? {};
   const { limits, examples, ...rest } = python;
