@@ -140,9 +140,6 @@ bool control_applied(const struct box *b, enum control control);
 bool controls_applied(const struct box *b); /* all of them */
 extern const char *const control_name[CONTROL_COUNT];
 
-/* Memory that no program has, not even before its exec. NULL: there is none. */
-void *private_memory(size_t size);
-
 /* Closes a descriptor unless it is -1, and sets it to -1. */
 void close_fd(int *fd);
 

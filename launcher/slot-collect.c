@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,12 +96,10 @@ static int collect_below(const char *path, struct collected *c)
 
 void send_files(struct queue *out, const char *path)
 {
-	/* Not from the heap, which would stay as large: each fork copies its page tables. */
-	struct collected *c = private_memory(sizeof *c);
-	if (!c)
+	struct area area = {0};
+	if (area_grow(&area, sizeof(struct collected)) < 0)
 		return;
-	c->count = 0;
-	c->used = 0;
+	struct collected *c = (struct collected *)area.data;
 	if (collect_below(path, c) == 0) {
 		size_t at = 0;
 		for (unsigned i = 0; i < c->count; i++) {
@@ -113,5 +110,5 @@ void send_files(struct queue *out, const char *path)
 			at += c->size[i];
 		}
 	}
-	munmap(c, sizeof *c);
+	area_free(&area);
 }

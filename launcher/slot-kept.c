@@ -1,7 +1,6 @@
 /* Files that a slot keeps for later steps, so that a client sends those of a program once for many inputs. */
 #define _GNU_SOURCE
 #include <string.h>
-#include <sys/mman.h>
 
 #include "slot-parts.h"
 
@@ -24,14 +23,11 @@ static struct bytes copy(uint8_t **to, struct bytes from)
 
 static int keep(struct kept *k, const struct request *r)
 {
-	if (k->area)
-		munmap(k->area, k->size);
+	area_free(&k->area);
 	k->files = 0;
-	k->size = total(r);
-	k->area = private_memory(k->size);
-	if (!k->area)
+	if (area_grow(&k->area, total(r)) < 0)
 		return -1;
-	uint8_t *to = k->area;
+	uint8_t *to = k->area.data;
 	for (; k->files < r->files; k->files++) {
 		k->name[k->files] = copy(&to, r->file_name[k->files]);
 		k->data[k->files] = copy(&to, r->file_data[k->files]);

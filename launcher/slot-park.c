@@ -54,9 +54,8 @@ static bool same_step(const struct request *a, const struct request *b)
 static void forget_request(struct parked *p)
 {
 	free(p->request);
-	free(p->body);
 	p->request = NULL;
-	p->body = NULL;
+	area_free(&p->body);
 }
 
 void discard(struct service *v, struct parked *p)
@@ -178,7 +177,7 @@ struct parked *park_for(struct service *v, const struct request *r, struct failu
 	}
 	*p->request = *r;
 	p->body = v->body;
-	v->body = NULL;
+	v->body = (struct area){0};
 	return p;
 }
 

@@ -12,13 +12,15 @@ struct parked {
 	struct box box;
 	/* The request for which its runtime has started, and the frame that it points into; NULL: there is no runtime. */
 	struct request *request;
-	uint8_t *body;
+	struct area body;
 };
 
-/* Files for later steps: an area that no other process maps, and the files in it. */
+/* A larger body is freed after its step. */
+enum { BODY_KEPT = 64 * 1024 };
+
+/* Files for later steps: their bytes, and the files in them. */
 struct kept {
-	uint8_t *area;
-	size_t size;
+	struct area area;
 	unsigned files;
 	struct bytes name[FILES_MAX], data[FILES_MAX];
 };
@@ -27,11 +29,11 @@ struct service {
 	struct slot slot;
 	int connection;
 	struct queue out;
-	uint8_t *body; /* body of the frame being served */
+	struct area body; /* of the frame being served */
 	struct request *peer; /* the PEER for the next STEP, and the frame that it points into; otherwise NULL */
-	uint8_t *peer_body;
+	struct area peer_body;
 	struct kept kept[KEPT_PLACES];
-	struct input *input; /* private_memory() */
+	struct input *input; /* in an area */
 	struct parked fresh;     /* waits for a step on a new work directory */
 	struct parked following; /* waits for the step after that, on the same work directory */
 	bool work_used;          /* a payload has used the mounted work directory */

@@ -37,17 +37,6 @@ int slot_mounts(const struct slot *s, char *text, size_t size)
 	return n < 0 ? -1 : 0;
 }
 
-void *private_memory(size_t size)
-{
-	void *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (area == MAP_FAILED)
-		return NULL;
-	if (madvise(area, size, MADV_DONTFORK) == 0)
-		return area;
-	munmap(area, size);
-	return NULL;
-}
-
 static int open_spaces(const struct launcher *l, int space[LANE_SPACES])
 {
 	for (int i = 0; i < LANE_SPACES; i++) {

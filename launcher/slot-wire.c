@@ -95,12 +95,11 @@ static int read_request(struct service *v, enum frame *frame, struct request *r)
 	const char *name = *frame == FRAME_STEP ? "STEP" : *frame == FRAME_PARK ? "PARK" : "PEER";
 	if (size > FRAME_MAX)
 		return refuse(v, "frame too large", name);
-	v->body = malloc(size ? size : 1);
-	if (!v->body)
+	if (area_grow(&v->body, size > BODY_KEPT ? size : BODY_KEPT) < 0)
 		return refuse(v, "out of memory", name);
-	if (read_exactly(v->connection, v->body, size, FRAME_TIMEOUT_MS) < 0)
+	if (read_exactly(v->connection, v->body.data, size, FRAME_TIMEOUT_MS) < 0)
 		return -1;
-	if (request_parse(*frame, v->body, size, r, &why) < 0)
+	if (request_parse(*frame, v->body.data, size, r, &why) < 0)
 		return refuse(v, why.reason, why.object);
 	const char *reason = kept_files(v, r);
 	return reason ? refuse(v, reason, "KEEP_FILES") : 0;
@@ -109,9 +108,8 @@ static int read_request(struct service *v, enum frame *frame, struct request *r)
 void forget_peer(struct service *v)
 {
 	free(v->peer);
-	free(v->peer_body);
 	v->peer = NULL;
-	v->peer_body = NULL;
+	area_free(&v->peer_body);
 }
 
 int next_request(struct service *v, enum frame *frame, struct request *r)
@@ -125,7 +123,7 @@ int next_request(struct service *v, enum frame *frame, struct request *r)
 		return refuse(v, "out of memory", "PEER");
 	*v->peer = *r;
 	v->peer_body = v->body;
-	v->body = NULL;
+	v->body = (struct area){0};
 	if (read_request(v, frame, r) < 0)
 		return -1;
 	if (*frame != FRAME_STEP)

@@ -112,7 +112,7 @@ static void serve_pair(struct service *v, const struct request *step)
 	remove_box(v, &box[0], &t[0]);
 	remove_box(v, &box[1], &t[1]);
 	send_teardown(&v->out, &t[0]);
-	queue_raw(&v->out, of_peer.data, of_peer.size);
+	queue_raw(&v->out, of_peer.area.data, of_peer.size);
 	send_teardown(&v->out, &t[1]);
 	queue_free(&of_peer);
 	forget_peer(v);
@@ -167,9 +167,10 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	v->connection = connection;
 	v->last_fresh = first_shape;
 	raise_priority();
-	v->input = private_memory(sizeof *v->input);
-	if (!v->input)
+	struct area input = {0};
+	if (area_grow(&input, sizeof *v->input) < 0)
 		fail(&f, "slot", "memory for input");
+	v->input = (struct input *)input.data;
 
 	if (!v->input || slot_prepare(&v->slot, l, number, &f) < 0 || groups_join(&l->groups, number, &v->slot.cpu_tasks, &f) < 0 || park_fresh(v, &v->last_fresh, &f) < 0) {
 		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
@@ -188,8 +189,8 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 			serve_step(v, &request);
 		if (flush_all(v) < 0)
 			break;
-		free(v->body);
-		v->body = NULL;
+		if (v->body.size > BODY_KEPT)
+			area_free(&v->body);
 		queue_shrink(&v->out);
 		bool next_is_fresh = !v->slot.work_mounted || !v->work_used;
 		if (next_is_fresh && !v->fresh.box.built && !v->dirty && park_fresh(v, &v->last_fresh, &f) < 0) {

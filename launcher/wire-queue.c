@@ -6,7 +6,7 @@
 
 #include "wire.h"
 
-enum { QUEUE_KEPT = 4 * 1024 * 1024 };
+enum { QUEUE_LEAST = 64 * 1024, QUEUE_KEPT = 4 * 1024 * 1024 };
 
 static void store32(uint8_t *p, uint32_t v)
 {
@@ -19,17 +19,12 @@ static uint8_t *queue_room(struct queue *q, size_t more)
 {
 	if (q->sent && q->sent == q->size && q->frame == q->size)
 		q->size = q->sent = q->frame = 0;
-	if (q->size + more > q->capacity) {
-		size_t capacity = q->capacity ? q->capacity : 64 * 1024;
-		while (capacity < q->size + more)
-			capacity *= 2;
-		uint8_t *data = realloc(q->data, capacity);
-		if (!data)
-			abort();
-		q->data = data;
-		q->capacity = capacity;
-	}
-	uint8_t *room = q->data + q->size;
+	size_t capacity = q->area.size ? q->area.size : QUEUE_LEAST;
+	while (capacity < q->size + more)
+		capacity *= 2;
+	if (area_grow(&q->area, capacity) < 0)
+		abort();
+	uint8_t *room = q->area.data + q->size;
 	q->size += more;
 	return room;
 }
@@ -37,7 +32,7 @@ static uint8_t *queue_room(struct queue *q, size_t more)
 void queue_frame(struct queue *q, enum frame type)
 {
 	uint8_t *header = queue_room(q, FRAME_HEADER);
-	q->frame = (size_t)(header - q->data);
+	q->frame = (size_t)(header - q->area.data);
 	header[4] = (uint8_t)type;
 }
 
@@ -72,14 +67,14 @@ void queue_int(struct queue *q, enum key key, uint64_t value)
 
 void queue_frame_end(struct queue *q)
 {
-	store32(q->data + q->frame, (uint32_t)(q->size - q->frame - FRAME_HEADER));
+	store32(q->area.data + q->frame, (uint32_t)(q->size - q->frame - FRAME_HEADER));
 	q->frame = q->size;
 }
 
 int queue_flush(struct queue *q, int fd)
 {
 	while (q->sent < q->frame) {
-		ssize_t n = send(fd, q->data + q->sent, q->frame - q->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = send(fd, q->area.data + q->sent, q->frame - q->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -91,12 +86,12 @@ int queue_flush(struct queue *q, int fd)
 
 void queue_shrink(struct queue *q)
 {
-	if (queue_empty(q) && q->capacity > QUEUE_KEPT)
+	if (queue_empty(q) && q->area.size > QUEUE_KEPT)
 		queue_free(q);
 }
 
 void queue_free(struct queue *q)
 {
-	free(q->data);
+	area_free(&q->area);
 	*q = (struct queue){0};
 }

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "private.h"
+
 /*
  * The protocol on the socket, explained in PROTOCOL.md and listed in protocol.def. A frame is a 4-byte little-endian
  * body length, a type byte and the body. The body of STDOUT and STDERR is raw; every other body is a sequence of
@@ -80,8 +82,8 @@ size_t wire_bytes_max(enum key key);
 
 /* A growing buffer of outgoing bytes, of which `sent` have been sent. */
 struct queue {
-	uint8_t *data;
-	size_t size, capacity, sent;
+	struct area area;
+	size_t size, sent;
 	size_t frame; /* start of the frame being written */
 };
 

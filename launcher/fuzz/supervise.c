@@ -27,7 +27,7 @@ static void check_output(int stream, const uint8_t *sent, size_t total)
 {
 	size_t kept = 0, limit = request.number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
 	for (size_t at = 0; at < out.size;) {
-		const uint8_t *h = out.data + at;
+		const uint8_t *h = out.area.data + at;
 		size_t length = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
 		EXPECT(h[4] == (stream == 0 ? FRAME_STDOUT : FRAME_STDERR) && length > 0 && length <= READ_AT_ONCE);
 		EXPECT(length <= out.size - at - FRAME_HEADER && kept + length <= total);

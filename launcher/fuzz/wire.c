@@ -110,7 +110,7 @@ static void check_again(enum frame frame, const struct request *r)
 		if (rows[k].known && rows[k].number && rows[k].frame == FRAME_STEP)
 			queue_int(&q, (enum key)k, r->number[k]);
 	queue_frame_end(&q);
-	EXPECT(request_parse(frame, q.data + FRAME_HEADER, q.size - FRAME_HEADER, &again, &why) == 0);
+	EXPECT(request_parse(frame, q.area.data + FRAME_HEADER, q.size - FRAME_HEADER, &again, &why) == 0);
 	EXPECT(!memcmp(again.number, r->number, sizeof r->number));
 	EXPECT(again.args == r->args && again.park_args == r->park_args && again.envs == r->envs && again.files == r->files);
 	for (unsigned i = 0; i < r->args; i++)

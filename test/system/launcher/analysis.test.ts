@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -19,12 +19,13 @@ test("gcc's analyser has no findings in the launcher", () => {
 test("gcc's analyser finds a use after free", (t) => {
   const copy = mkdtempSync(join(tmpdir(), "assay-analysis-"));
   t.after(() => rmSync(copy, { recursive: true }));
-  for (const name of ["analyse", "failure.h", "protocol.def", "wire.h"]) cpSync(join(LAUNCHER, name), join(copy, name));
-  const source = readFileSync(join(LAUNCHER, "wire-queue.c"), "utf8");
-  const broken = source.replace("*q = (struct queue){0};", "q->data[0] = 0;\n\t$&");
+  const needed = readdirSync(LAUNCHER).filter((name) => /^analyse$|\.(h|def)$/.test(name));
+  for (const name of needed) cpSync(join(LAUNCHER, name), join(copy, name));
+  const source = readFileSync(join(LAUNCHER, "slot-park.c"), "utf8");
+  const broken = source.replace("p->request = NULL;", "p->request->files = 0;\n\t$&");
   assert.notEqual(broken, source);
-  writeFileSync(join(copy, "wire-queue.c"), broken);
+  writeFileSync(join(copy, "slot-park.c"), broken);
   const { status, stderr } = analyse(copy);
   assert.equal(status, 1);
-  assert.match(stderr, /wire-queue\.c:\d+:\d+: error: use after .free.+analyzer-use-after-free/);
+  assert.match(stderr, /slot-park\.c:\d+:\d+: error: use after .free.+analyzer-use-after-free/);
 });
