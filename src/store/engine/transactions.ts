@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
 import type { Engine } from "./engine.ts";
 import type { Notifier, StoreEvent } from "./notifier.ts";
 import { type Call, type Operation, type OperationInput, perform, type Result } from "./operations.ts";
 import { runPieces } from "./pieces.ts";
+import { retried } from "./retried.ts";
 
 type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
 
@@ -24,9 +24,6 @@ interface Waiting {
 
 /** Maximum number of pieces of work per commit: bounds the wait of each. */
 const MAX_GROUP = 64;
-/** Attempts of work that conflicts with other transactions; the pause grows with each attempt. */
-const MAX_TRIES = 6;
-const TRY_AGAIN_MS = 10;
 
 /**
  * Runs pieces of work atomically and resolves when they are durable. It then sends their
@@ -94,19 +91,14 @@ export class Transactions {
   }
 
   async #alone<T>(work: Work<T>, flushed: boolean, words: (value: T) => readonly StoreEvent[]): Promise<T> {
-    const { notify, isRetryable: lostToAnother } = this.#engine.capabilities;
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#transaction(flushed, async (trx) => {
-          const value = await work(trx);
-          await notify?.publish(trx, words(value));
-          return value;
-        });
-      } catch (error) {
-        if (tries === MAX_TRIES || !lostToAnother(error)) throw error;
-        await sleep(Math.random() * TRY_AGAIN_MS * 2 ** tries);
-      }
-    }
+    const { capabilities } = this.#engine;
+    return await retried(capabilities, () =>
+      this.#transaction(flushed, async (trx) => {
+        const value = await work(trx);
+        await capabilities.notify?.publish(trx, words(value));
+        return value;
+      }),
+    );
   }
 
   #inGroup<T>(run: Work<T>, call: Call | null, flushed: boolean): Promise<T> {

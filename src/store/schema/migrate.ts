@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { Capabilities, Engine } from "../engine/engine.ts";
 import { StoreError } from "../engine/errors.ts";
+import { retried } from "../engine/retried.ts";
 import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
 import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts";
 import { retention } from "./migrations/0003-retention.ts";
@@ -60,11 +61,14 @@ export const NEWEST = MIGRATIONS.length;
 export async function migrate(engine: Engine): Promise<void> {
   const { db, capabilities: abilities } = engine;
   if ((await readVersion(db, abilities)) === NEWEST) return;
-  await db.transaction().execute(async (trx) => {
-    await abilities.disableStatementTimeout(trx); // another process may be migrating
-    await abilities.lock(trx, "migrate");
-    await migrateTo(trx, abilities, NEWEST);
-  });
+  // An older release may be running, whose transactions lock the tables in another order.
+  await retried(abilities, () =>
+    db.transaction().execute(async (trx) => {
+      await abilities.disableStatementTimeout(trx); // another process may be migrating
+      await abilities.lock(trx, "migrate");
+      await migrateTo(trx, abilities, NEWEST);
+    }),
+  );
 }
 
 /** The migrations from the present version to this one. @throws StoreError if it is newer than this program. */

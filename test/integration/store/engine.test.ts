@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { sql, type Transaction } from "kysely";
 import type { Engine } from "../../../src/store/engine/engine.ts";
 import { Notifier } from "../../../src/store/engine/notifier.ts";
 import { openPostgres } from "../../../src/store/engine/postgres.ts";
 import { openSqlite } from "../../../src/store/engine/sqlite.ts";
 import { Transactions } from "../../../src/store/engine/transactions.ts";
-import { migrate } from "../../../src/store/schema/migrate.ts";
+import { migrate, migrateTo, NEWEST, readVersion } from "../../../src/store/schema/migrate.ts";
 import type { Schema } from "../../../src/store/schema/schema.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
@@ -172,6 +173,26 @@ test("PostgreSQL: deadlocked transactions are retried until both commit", async 
   assert.ok(tries >= 3, `${tries} tries`);
   const counts = await engine.db.selectFrom("tiers").select("requests_per_minute").where("name", "in", rows).execute();
   assert.deepEqual(counts, [{ requests_per_minute: 2 }, { requests_per_minute: 2 }]);
+});
+
+test("PostgreSQL: a migration that loses a deadlock against an older release is repeated", async (t) => {
+  const server = await postgresServer();
+  const engine = await openPostgres(server.url(await server.createDatabase()));
+  t.after(() => engine.db.destroy());
+  const { db, capabilities } = engine;
+  await db.transaction().execute((trx) => migrateTo(trx, capabilities, 15));
+  let migrating: Promise<void> | undefined;
+  await db.transaction().execute(async (older) => {
+    await sql`lock table submissions, accounts, endpoints, audit in access share mode`.execute(older);
+    migrating = migrate(engine);
+    const waits = sql`select from pg_locks where not granted and relation is not null
+      and database = (select oid from pg_database where datname = current_database())`;
+    while ((await waits.execute(db)).rows.length === 0) await sleep(5);
+    // PostgreSQL ends the transaction that has waited longer: the migration.
+    await sql`lock table schema_version in access exclusive mode`.execute(older);
+  });
+  await migrating;
+  assert.equal(await readVersion(db, capabilities), NEWEST);
 });
 
 test("PostgreSQL: a transaction that always fails to serialize fails after six tries", async (t) => {
