@@ -1,4 +1,4 @@
-/** Commands as a user would type them: the compilers' default flags. They run in a directory with only the source. */
+/** Commands as a user would type them: the compilers' default flags, and for C++ the standard that the service offers. They run in a directory with only the source. */
 export interface Plain {
   readonly compile: readonly (readonly string[])[];
   /** Files that the compile commands leave for the execution; `?` marks those that only some programs have. */
@@ -12,7 +12,7 @@ const NODE = "/usr/local/bin/node";
 /** By language, with absolute paths in the image. Image set-up has prepared what Go and TypeScript need at fixed places. */
 export const PLAIN: Readonly<Record<string, Plain>> = {
   c: { ...NATIVE, compile: [["/usr/bin/gcc", "-O2", "-o", "main", "main.c"]] },
-  cpp: { ...NATIVE, compile: [["/usr/bin/g++", "-O2", "-o", "main", "main.cpp"]] },
+  cpp: { ...NATIVE, compile: [["/usr/bin/g++", "-std=gnu++20", "-O2", "-o", "main", "main.cpp"]] },
   go: {
     ...NATIVE,
     compile: [

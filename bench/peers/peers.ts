@@ -5,7 +5,7 @@ import { listed } from "../../src/languages/load.ts";
 import { makeDatabase } from "../load/database.ts";
 import { makePlace, realSandbox } from "../load/serving.ts";
 import { buildGoJudge, startGoJudge } from "./go-judge.ts";
-import { compare, type PeerRow } from "./measure.ts";
+import { compare, type PeerRow, warmUp } from "./measure.ts";
 import { startOurs } from "./ours.ts";
 import { type Program, programsOf } from "./works.ts";
 
@@ -46,7 +46,9 @@ export async function measurePeers(options: PeersOptions): Promise<PeerRow[]> {
       try {
         const chosen = ({ name }: Program) =>
           options.programs.length === 0 || options.programs.some((begin) => name.startsWith(begin));
-        for (const one of listed(ourLanguages()).flatMap(programsOf).filter(chosen)) {
+        const programs = listed(ourLanguages()).flatMap(programsOf).filter(chosen);
+        if (programs[0]) await warmUp(programs[0], [ours, peer]);
+        for (const one of programs) {
           for (const amount of clients) {
             if (interrupted) return rows;
             try {

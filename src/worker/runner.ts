@@ -131,7 +131,8 @@ export class Runner {
     if (!(await store.submissions.finish(lease, outcome, judged))) return false;
     meter.count("ended", { language, verdict });
     tracer.ended(claim.submission, outcome, Date.now());
-    log.info({ ...about(claim), language, verdict, attempt: lease.attempt }, "ended");
+    // A judgement has up to 500 runs.
+    log[claim.test ? "debug" : "info"]({ ...about(claim), language, verdict, attempt: lease.attempt }, "ended");
     return true;
   }
 
