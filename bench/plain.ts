@@ -1,4 +1,7 @@
-/** Commands as a user would type them: the compilers' default flags, and for C++ the standard that the service offers. They run in a directory with only the source. */
+/**
+ * Commands as a user would type them: the compilers' default flags, and for C++ the standard that the service offers. They run
+ * in a directory with only the source.
+ */
 export interface Plain {
   readonly compile: readonly (readonly string[])[];
   /** Files that the compile commands leave for the execution; `?` marks those that only some programs have. */

@@ -271,21 +271,18 @@ test("an import stores no time limit that its submissions do not support", LIMIT
 });
 
 test("an accepted submission that never ends costs an import one run", LIMIT, async (t) => {
-  const endless = "while True: pass\n";
   const runs = t.mock.method(slot, "run").mock;
+  const paths = Array.from({ length: 100 }, (_, at) => `data/secret/${at}`);
   const tests = Object.fromEntries(
-    Array.from({ length: 100 }, (_, at) => [`data/secret/${at}`, "1 2\n"]).flatMap(([path, text]) => [
-      [`${path}.in`, text],
+    paths.flatMap((path) => [
+      [`${path}.in`, "1 2\n"],
       [`${path}.ans`, "3\n"],
     ]),
   );
-  await assert.rejects(imported({ ...PACKAGES.sum, ...tests, "submissions/accepted/a.py": endless }), {
+  await assert.rejects(imported({ ...PACKAGES.sum, ...tests, "submissions/accepted/a.py": "while True: pass\n" }), {
     message: /^submissions\/accepted\/a\.py: cannot be measured for the time limit: TLE on sample\/1/,
   });
-  const ofIt = runs.calls.filter(({ arguments: [step] }) =>
-    step.files.some(({ data }) => data.equals(Buffer.from(endless))),
-  );
-  assert.equal(ofIt.length, 1);
+  assert.equal(runs.calls.filter(({ arguments: [{ files }] }) => /^while/.test(`${files[0]?.data}`)).length, 1);
 });
 
 test("the checker of a package of DMOJ must accept its answers", LIMIT, async () => {
