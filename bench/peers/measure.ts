@@ -45,7 +45,10 @@ export async function warmUp(program: Program, judges: readonly Judge[]): Promis
     await load(judge, program, WARM_CLIENTS, WARM_SECONDS, { times: [], seconds: 0, cpuMs: 0 });
 }
 
-/** Measures both in turn, so that a change of the machine's speed affects both: the first round in this order, the second in the other one. @param seconds of each round. */
+/**
+ * Measures both in turn, the second time in the opposite order, so that a change of the machine's speed affects both.
+ * @param seconds of each round.
+ */
 export async function compare(
   program: Program,
   clients: number,
