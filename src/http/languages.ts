@@ -7,7 +7,7 @@ import type { Dependencies } from "./dependencies.ts";
 
 /** The available languages: their canonical names, and their details. */
 export function languagesRoutes(server: FastifyInstance, { engine, languages }: Dependencies): void {
-  const available = () => listed(languages).filter(({ name }) => engine.languages().includes(name));
+  const available = () => listed(languages, engine.languages());
   server.get("/api/languages", async () => available().map(({ name }) => name));
 
   server.get("/api/languages/details", async () =>

@@ -77,7 +77,7 @@ export function toSubmitRequest(
   const language = languages.resolve(fields.language);
   const available = engine.languages();
   // Created only when needed: an error captures the stack.
-  const known = () => listed(languages).flatMap(({ name }) => (available.includes(name) ? [name] : []));
+  const known = () => listed(languages, available).map(({ name }) => name);
   const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), known()]);
   if (language === undefined) throw unsupported();
   const profile = chooseProfile(fields.profile, caller);

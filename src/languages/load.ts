@@ -61,9 +61,10 @@ export function loadLanguages(directory: string, packs: readonly string[] = []):
   };
 }
 
-/** Those that users choose by name. */
-export function listed(languages: Pick<Languages, "list">): Language[] {
-  return languages.list().filter(({ unlisted }) => !unlisted);
+/** Those that users choose by name: of all, or of the ones with these names, in their order. */
+export function listed(languages: Pick<Languages, "list" | "resolve">, names?: readonly string[]): Language[] {
+  const found = names ? names.flatMap((name) => languages.resolve(name) ?? []) : languages.list();
+  return found.filter(({ unlisted }) => !unlisted);
 }
 
 function checkLimits(path: string, language: Language, profiles: Profiles): void {

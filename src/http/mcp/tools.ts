@@ -157,9 +157,8 @@ async function listLanguages(
   { request, dependencies: { engine, languages } }: Call,
 ): Promise<Shown<object>> {
   const { defaultProfile } = callerOf(request);
-  const found = listed(languages).flatMap((language) => {
+  const found = listed(languages, engine.languages()).map((language) => {
     const { name, label, aliases } = language;
-    if (!engine.languages().includes(name)) return [];
     const { wallMs, memoryBytes } = languages.limitsFor(language, defaultProfile).execute;
     return { name, label, aliases: [...aliases], wall_time_secs: wallMs / 1000, memory_bytes: memoryBytes };
   });
