@@ -26,7 +26,7 @@ onEachEngine((temporaryStore) => {
     const [claim] = await store.submissions.claim("w", 60_000);
     assert.ok(claim);
     const heard: string[] = [];
-    const script = "while read x; do echo got $x; done; trap 'echo caught' USR1; echo ready; read x || sleep 0.5";
+    const script = "while read x; do echo got $x; done; trap 'echo caught' USR1; echo ready; sleep 5 & wait; exit 0";
     const report = await runWithInput(
       { slot, store, claim, log: pino({ enabled: false }) },
       shell(script),
