@@ -52,6 +52,7 @@ test("has rows for boxes, the service and each language, as ratios to their floo
     "launcher_warm_box_until_torn",
     "saturated_boxes",
     "service_warm_box",
+    "slot_cpu_of_sampled_second",
   ]);
   for (const { name, unit, median, p99, floor, ratio } of found) {
     assert.ok(Math.abs(ratio / (median / floor) - 1) < 0.01, `${name}: ${ratio} is not ${median} / ${floor}`);
