@@ -21,7 +21,7 @@ interface Figures {
 }
 
 const ROUNDS = 2;
-/** Until the service's compiler of JavaScript is done, each request takes up to 1.6 times the CPU time of later ones. */
+/** Until V8 has optimized the service's code, a request takes up to 1.6 times the CPU time of later ones. */
 const WARM_SECONDS = 30;
 const WARM_CLIENTS = 4;
 /**
