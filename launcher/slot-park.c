@@ -44,10 +44,13 @@ static bool same_bytes(const struct bytes *a, const struct bytes *b, unsigned co
 	return true;
 }
 
-/* Whether the runtime was started for such a step. Files and input may differ. */
+/* Whether the runtime was started for such a step. Files, where the slot keeps them, and input may differ. */
 static bool same_step(const struct request *a, const struct request *b)
 {
-	return a->args == b->args && a->envs == b->envs && !memcmp(a->number, b->number, sizeof a->number) &&
+	for (unsigned key = 0; key < KEY_COUNT; key++)
+		if (key != KEY_KEEP_FILES && a->number[key] != b->number[key])
+			return false;
+	return a->args == b->args && a->envs == b->envs &&
 	       same_bytes(a->arg, b->arg, a->args) && same_bytes(a->env, b->env, a->envs);
 }
 

@@ -8,6 +8,8 @@ import { loadLanguages } from "../../../src/languages/load.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import type { Artifact } from "../../../src/worker/artifacts.ts";
+import { preparations } from "../../../src/worker/parking.ts";
 import { type Plan, plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
@@ -218,6 +220,25 @@ test("a runtime serves only a step with its command, environment and limits", LI
   assert.equal((await slot.run(execute)).parkedRuntime, true);
   const again = await slot.run(execute);
   assert.deepEqual([again.parkedRuntime, again.exitCode], [false, 0], "it serves one step");
+});
+
+test("every preparation of a worker serves the submissions that it is for", { timeout: 120_000 }, async () => {
+  const artifacts = new Map<string, Artifact>();
+  for (const { kind, language, steps } of preparations(languages).values()) {
+    if (!kind.startsWith(`${language} judge`)) continue;
+    const keeps = kind.endsWith(" kept");
+    const kept = {
+      get: () => (keeps ? artifacts.get(language) : undefined),
+      put: (_: Step, artifact: Artifact) => void artifacts.set(language, artifact),
+    };
+    for (const step of steps) await slot.park(step);
+    const code = languages.resolve(language)?.smokeTest.code ?? "";
+    const { compile, execute, compileKept = false } = await run(slot, planOf(language, code), { kept });
+    const waited = [!compileKept && compile?.parkedRuntime, execute?.parkedRuntime].filter((did) => did).length;
+    const wanted = steps.filter(({ command }) => command.park).length;
+    assert.deepEqual([kind, compileKept, waited], [kind, keeps, wanted]);
+  }
+  assert.deepEqual([...artifacts.keys()].sort(), ["java", "typescript"]);
 });
 
 test("a runtime that has ended or cannot start is replaced by a new one", LIMIT, async () => {
