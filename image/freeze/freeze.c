@@ -173,5 +173,6 @@ int main(int argc, char **argv)
 	kill(child, SIGKILL);
 	while (waitpid(-1, NULL, __WALL) > 0)
 		;
+	use_huge_pages();
 	return 0;
 }

@@ -33,6 +33,8 @@ void follow(const char *source);
 /* save-*.c */
 void save_files(uint32_t first_fd);
 void save_memory(void);
+/* Lets programs map the large files of this one in huge pages. After its end, which frees their pages. */
+void use_huge_pages(void);
 void save_times(void);
 
 #endif

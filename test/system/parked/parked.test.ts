@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
-import { arch } from "node:os";
+import { readdirSync, readFileSync, statfsSync } from "node:fs";
+import { arch, release } from "node:os";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import type { StepReports } from "../../../src/domain/report.ts";
@@ -13,7 +13,7 @@ import { preparations } from "../../../src/worker/parking.ts";
 import { type Plan, plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
-import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 
 const LIMIT = { timeout: 60_000 };
 const FROZEN = { ...LIMIT, skip: arch() !== "x64" && "interpreters are frozen only on x86-64" };
@@ -154,6 +154,23 @@ test("Node continues from its frozen state, as a new process with other random n
     const numbers = runs.flatMap(({ random }) => random);
     assert.equal(new Set(numbers).size, 12, String(numbers));
   }
+});
+
+/** Of ext4, whose pages of files can be huge since Linux 6.16. */
+const EXT4 = 0xef53;
+const [major = 0, minor = 0] = release().split(".").map(Number);
+const hasHugePages =
+  statfsSync(environment("ASSAY_TEST_IMAGE")).type === EXT4 && (major > 6 || (major === 6 && minor >= 16));
+
+test("processes share a frozen program's file in huge pages", {
+  ...FROZEN,
+  skip: FROZEN.skip || (!hasHugePages && "needs Linux 6.16 and ext4"),
+}, async () => {
+  const code = `const maps = require("node:fs").readFileSync("/proc/self/smaps", "latin1");
+    const sizes = [...maps.matchAll(/^FilePmdMapped: +([0-9]+) kB$/gm)].map(([, kib]) => Number(kib));
+    console.log(sizes.reduce((sum, kib) => sum + kib, 0));`;
+  const { execute } = await run(slot, planOf("javascript", code));
+  assert.ok(Number(execute?.stdout) > 16 * 1024, `${execute?.stdout} KiB ${execute?.stderr}`);
 });
 
 const WHICH = 'import os; print(os.readlink("/proc/self/exe"))';
