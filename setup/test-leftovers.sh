@@ -5,7 +5,7 @@
 machine_state() {
   {
     find /sys/fs/cgroup -maxdepth 12 -type d -name "assay-$instance*" -prune -printf 'control group %p\n'
-    awk -v dir="$data/" 'index($5, dir) == 1 { print "mount " $5 }' /proc/self/mountinfo
+    awk -v dir="$data/" -v own="$instance_dir/databases" 'index($5, dir) == 1 && $5 != own { print "mount " $5 }' /proc/self/mountinfo
     find /proc -mindepth 2 -maxdepth 2 -name exe -lname "$data/*" -printf '%h %l\n' | while read -r process program; do
       echo "process ${process#/proc/} $program $(tr '\0' ' ' <"$process/cmdline") $(tr '\0' '\n' <"$process/environ" |
         sed -n 's/^ASSAY_TEST_INSTANCE=/of /p')"

@@ -116,6 +116,7 @@ test("judgements: list and page", async (t) => {
     assert.equal(await cell("Test 5: left out").getAttribute("aria-pressed"), "false");
     assert.equal(await cell("Test 2: WA wrong answer").getAttribute("aria-pressed"), "true");
     const difference = selected.getByRole("region", { name: "Difference of expected and got" });
+    await difference.getByText("4 equal lines").waitFor();
     const lines = await difference.getByRole("row").allInnerTexts();
     assert.ok(lines.includes("1 equal line") && lines.includes("4 equal lines"), lines.join("\n"));
     const wrong = lines.find((line) => line.includes("− 5"))?.replaceAll(/\s+/g, " ");

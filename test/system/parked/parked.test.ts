@@ -249,11 +249,11 @@ test("every preparation of a worker serves the submissions that it is for", { ti
       put: (_: Step, artifact: Artifact) => void artifacts.set(language, artifact),
     };
     for (const step of steps) await slot.park(step);
-    const code = languages.resolve(language)?.smokeTest.code ?? "";
+    const { code = "", stdout } = languages.resolve(language)?.smokeTest ?? {};
     const { compile, execute, compileKept = false } = await run(slot, planOf(language, code), { kept });
     const waited = [!compileKept && compile?.parkedRuntime, execute?.parkedRuntime].filter((did) => did).length;
     const wanted = steps.filter(({ command }) => command.park).length;
-    assert.deepEqual([kind, compileKept, waited], [kind, keeps, wanted]);
+    assert.deepEqual([kind, compileKept, waited, String(execute?.stdout)], [kind, keeps, wanted, stdout]);
   }
   assert.deepEqual([...artifacts.keys()].sort(), ["java", "typescript"]);
 });
