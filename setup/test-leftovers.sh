@@ -1,7 +1,8 @@
 # Detects leftovers of a test run, for command-test.sh. A file in $instance_dir has the state before the run.
 
 # machine_state: lists control groups with the name of the test run, mounts below the data directory, and processes of our
-# programs, of which tests may leave none. Other instances of this data directory are excluded by name.
+# programs, of which tests may leave none. Excluded are other instances of this data directory, by name, and the mount for the
+# databases of this run.
 machine_state() {
   {
     find /sys/fs/cgroup -maxdepth 12 -type d -name "assay-$instance*" -prune -printf 'control group %p\n'

@@ -33,7 +33,7 @@ void follow(const char *source);
 /* save-*.c */
 void save_files(uint32_t first_fd);
 void save_memory(void);
-/* Lets programs map the large files of this one in huge pages. After its end, which frees their pages. */
+/* Lets processes map the large files of the program in huge pages. Call it after the end of the program, which unmaps them. */
 void use_huge_pages(void);
 void save_times(void);
 
