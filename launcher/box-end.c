@@ -15,6 +15,7 @@
 
 #include "box.h"
 #include "clock.h"
+#include "private.h"
 #include "seccomp.h"
 #include "signals.h"
 
@@ -83,8 +84,9 @@ static void unmount_all(const struct slot *s, struct box *b, struct teardown *t)
 /* Lists each mount that an idle slot does not have, except a work directory that is still in use. */
 static void list_leftover_mounts(struct slot *s, struct teardown *t)
 {
-	static char text[16384];
-	if (slot_mounts(s, text, sizeof text) < 0) {
+	static struct area area;
+	char *text = area_of(&area, sizeof s->mounts);
+	if (slot_mounts(s, text, sizeof s->mounts) < 0) {
 		note_error(t, "mount list", errno);
 		return;
 	}
@@ -146,23 +148,23 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 	close_fd(&b->mount_ns);
 
 	t->populated = -1;
-	if (b->leaf.name[0]) {
-		if (leaf_read(g, &b->leaf, FACT_POPULATED, &value) == 0)
+	if (b->leaf) {
+		if (leaf_read(g, b->leaf, FACT_POPULATED, &value) == 0)
 			t->populated = value != 0;
-		if (leaf_read(g, &b->leaf, FACT_PIDS_CURRENT, &t->pids_left) < 0)
+		if (leaf_read(g, b->leaf, FACT_PIDS_CURRENT, &t->pids_left) < 0)
 			note_error(t, fact_name(FACT_PIDS_CURRENT), errno);
 		if (t->pids_left) {
-			int tasks = leaf_tasks(g, &b->leaf, NULL, 0);
+			int tasks = leaf_tasks(g, b->leaf, NULL, 0);
 			t->zombies = (uint64_t)tasks < t->pids_left ? (int)(t->pids_left - (uint64_t)tasks) : 0;
 		}
-		int64_t held = t->reaped ? leaf_wait_uncharged(g, &b->leaf, s->work_mounted) : 0;
+		int64_t held = t->reaped ? leaf_wait_uncharged(g, b->leaf, s->work_mounted) : 0;
 		if (held < 0)
 			note_error(t, "memory after the end", errno);
 		else if (held > 0)
 			note_left(t, "memory");
 		if (l->signal_map >= 0)
-			signals_take(l->signal_map, b->leaf.id, &unused);
-		leaf_remove(g, &b->leaf, note_left, t);
+			signals_take(l->signal_map, b->leaf->id, &unused);
+		leaf_end(g, b->leaf, note_left, t);
 	}
 	close_fd(&b->init_fd);
 	close_fd(&b->program_fd);

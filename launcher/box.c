@@ -28,6 +28,7 @@ void close_fd(int *fd)
 	*fd = -1;
 }
 
+/* The child does not have the slot's state (private.h): it may use its own stack, constants and what is shared. */
 static pid_t clone_into(uint64_t flags, int *pidfd, int group)
 {
 	struct clone_args args = {
@@ -80,13 +81,16 @@ static int spawn_init(struct slot *s, struct box *b, struct inside *in, struct f
 		return fail(f, "box", "life line pipe");
 	in->lifeline = lifeline[0];
 	b->lifeline = lifeline[1];
-	b->init = clone_into(CLONE_NEWPID | CLONE_NEWNS, &b->init_fd, -1);
-	if (b->init == 0)
+	int pidfd = -1;
+	pid_t pid = clone_into(CLONE_NEWPID | CLONE_NEWNS, &pidfd, -1);
+	if (pid == 0)
 		inside_init(in);
 	int err = errno;
 	close(lifeline[0]);
-	if (b->init < 0)
+	if (pid < 0)
 		return fail_with(f, err, "namespaces", "pid, mount");
+	b->init = pid;
+	b->init_fd = pidfd;
 	b->reaped_init = false;
 	/* Before the init is awaited: a box whose init is late is destroyed, and shares /box with the running step. */
 	char path[32];
@@ -102,18 +106,21 @@ static int spawn_program(struct slot *s, struct box *b, struct inside *in, struc
 	in->init_pidfd = b->init_fd;
 	memcpy(in->lane_space, b->lane->space, sizeof in->lane_space);
 	in->proc = s->launcher->proc;
-	memcpy(in->tasks, b->leaf.tasks, sizeof in->tasks);
+	memcpy(in->tasks, b->leaf->tasks, sizeof in->tasks);
 	in->tasks[TREE_CPU] = s->cpu_tasks;
 	/* The next child is born in the box's pid namespace but remains a child of the slot, which reaps it. */
 	if (keyed(setns, b->init_fd, CLONE_NEWPID) < 0)
 		return fail(f, "namespaces", "the box's pid namespace");
-	b->program = clone_into(0, &b->program_fd, b->leaf.dir[TREE_UNIFIED]);
-	if (b->program == 0)
+	int pidfd = -1;
+	pid_t pid = clone_into(0, &pidfd, b->leaf->dir[TREE_UNIFIED]);
+	if (pid == 0)
 		inside_program(in);
 	int err = errno;
+	b->program = pid;
+	b->program_fd = pidfd;
 	if (keyed(setns, s->self_pid_ns, CLONE_NEWPID) < 0)
 		return fail(f, "namespaces", "pid namespace of the slot");
-	if (b->program < 0)
+	if (pid < 0)
 		return fail_with(f, err, "box", "clone of the program");
 	b->reaped_program = false;
 	return await_ready(s, b, b->program_fd, "program", f);
@@ -133,24 +140,23 @@ static struct lane *take_lane(struct slot *s)
 	return NULL;
 }
 
-void read_baseline(const struct groups *g, struct box *b)
+int read_baseline(const struct groups *g, struct box *b, struct failure *f)
 {
-	if (leaf_read(g, &b->leaf, FACT_CPU_USEC, &b->base_cpu_usec) < 0)
-		b->base_cpu_usec = 0;
-	if (leaf_read(g, &b->leaf, FACT_PRESSURE_FULL, &b->base_full_usec) < 0)
-		b->base_full_usec = 0;
-	if (leaf_read(g, &b->leaf, FACT_PRESSURE_SOME, &b->base_some_usec) < 0)
-		b->base_some_usec = 0;
+	const struct { enum fact fact; uint64_t *base; } counters[] = {
+		{FACT_CPU_USEC, &b->base_cpu_usec}, {FACT_PRESSURE_FULL, &b->base_full_usec}, {FACT_PRESSURE_SOME, &b->base_some_usec},
+	};
+	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
+		if (leaf_read(g, b->leaf, counters[i].fact, counters[i].base) < 0 && errno != ENODATA)
+			return fail(f, "cgroup", "%s before the step", fact_name(counters[i].fact));
+	return 0;
 }
 
 static int build(struct slot *s, struct box *b, struct inside *in, bool piped, struct failure *f)
 {
 	const struct launcher *l = s->launcher;
-	char name[48];
-	snprintf(name, sizeof name, "s%u-b%u", s->number, s->boxes++);
-	if (leaf_make(&l->groups, &b->leaf, name, f) < 0)
+	if (leaf_make(&l->groups, b->leaf, f) < 0)
 		return -1;
-	if (l->signal_map >= 0 && signals_watch(l->signal_map, b->leaf.id, s->number) < 0)
+	if (l->signal_map >= 0 && signals_watch(l->signal_map, b->leaf->id, s->number) < 0)
 		return fail(f, "bpf", "watch the box");
 	if (!piped)
 		in->stdin_fd = b->stdin_fd = (int)syscall(__NR_memfd_create, "stdin", 3u /* CLOEXEC, ALLOW_SEALING */);
@@ -162,7 +168,7 @@ static int build(struct slot *s, struct box *b, struct inside *in, bool piped, s
 		return fail(f, "box", "descriptors");
 	if (make_pipe(&b->out_fd, &in->out_fd, 0, b->lane->uid) < 0 || make_pipe(&b->err_fd, &in->err_fd, 0, b->lane->uid) < 0)
 		return fail(f, "box", "pipes");
-	in->shape = &b->shape;
+	in->shape = b->shape;
 	in->uid = b->lane->uid;
 	in->go = b->go;
 	in->ready = b->ready;
@@ -170,8 +176,7 @@ static int build(struct slot *s, struct box *b, struct inside *in, bool piped, s
 	if (spawn_init(s, b, in, f) < 0 || spawn_program(s, b, in, f) < 0)
 		return -1;
 	controls_read(s, b);
-	read_baseline(&l->groups, b);
-	return 0;
+	return read_baseline(&l->groups, b, f);
 }
 
 int box_build(struct slot *s, struct box *b, const struct shape *shape, bool piped, struct failure *f)
@@ -185,6 +190,7 @@ int box_build(struct slot *s, struct box *b, const struct shape *shape, bool pip
 	b->lane = take_lane(s);
 	if (!b->lane)
 		return fail_with(f, EBUSY, "box", "no free lane");
+	b->leaf = &b->lane->leaf;
 	memset(b->lane->exec_args, 0, sizeof *b->lane->exec_args);
 	int done = build(s, b, &in, piped, f);
 	if (piped)

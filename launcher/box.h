@@ -39,6 +39,7 @@ struct lane {
 	int space[LANE_SPACES];
 	int sockets; /* count of those in its network */
 	struct exec_args *exec_args;
+	struct leaf leaf;
 	bool taken;
 };
 
@@ -46,7 +47,7 @@ struct box {
 	bool built;
 	struct shape shape;
 	struct lane *lane;
-	struct leaf leaf;
+	struct leaf *leaf; /* of the lane */
 	pid_t init, program;
 	int init_fd, program_fd;     /* pidfds */
 	int mount_ns;                /* to unmount its file systems after its end */
@@ -71,7 +72,6 @@ struct slot {
 	struct lane lane[LANES];
 	const struct lane *before; /* lane of the last step that used the work directory; NULL if none did */
 	int timeout_ms; /* for a process of a box to become ready */
-	unsigned boxes; /* built so far; part of cgroup names */
 	bool work_mounted;
 	bool own_image; /* root_overlay() succeeded */
 	char mounts[16384]; /* mountinfo of an idle slot */
@@ -123,8 +123,8 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t);
 void box_kill(struct box *b);
 /* Waits until a process of the box signals `ready`. */
 int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f);
-/* The cost of setting up is not the step's: the counters are read when the box waits for it. */
-void read_baseline(const struct groups *g, struct box *b);
+/* What was counted before is not the step's: the cost of setting up, and earlier boxes of the leaf. */
+int read_baseline(const struct groups *g, struct box *b, struct failure *f);
 /*
  * Sockets that are in flight in a cycle of Unix sockets end only when the kernel collects such cycles, which it does
  * whenever a socket is closed.

@@ -36,49 +36,65 @@ static int watch_oom(struct leaf *leaf, struct failure *f)
 	return 0;
 }
 
-int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struct failure *f)
+static int fail_of(struct failure *f, const char *what, const struct leaf *leaf, enum tree t)
 {
-	snprintf(leaf->name, sizeof leaf->name, "%s", name);
-	leaf->oom_event = -1;
-	leaf->id = 0;
-	for (int t = 0; t < TREE_COUNT; t++)
-		leaf->dir[t] = leaf->tasks[t] = -1;
-	for (int i = 0; i < FACT_COUNT; i++)
-		leaf->fact[i] = -1;
-	for (int t = 0; t < TREE_COUNT; t++) {
-		if (g->home[t] < 0 || t == TREE_CPU)
-			continue;
-		if (mkdirat(g->home[t], name, 0755) < 0)
-			return fail(f, "cgroup", "make %s in %s", name, tree_name[t]);
-		leaf->dir[t] = openat(g->home[t], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (leaf->dir[t] < 0)
-			return fail(f, "cgroup", "open %s in %s", name, tree_name[t]);
-		if (t != TREE_UNIFIED && (leaf->tasks[t] = openat(leaf->dir[t], "tasks", O_WRONLY | O_CLOEXEC)) < 0)
-			return fail(f, "cgroup", "open tasks of %s in %s", name, tree_name[t]);
-	}
+	return fail(f, "cgroup", "%s %s in %s", what, leaf->name, tree_name[t]);
+}
+
+static void open_facts(const struct groups *g, struct leaf *leaf, enum tree t)
+{
 	for (int i = 0; i < FACT_COUNT; i++) {
 		const struct fact_source *source = &g->backend->fact[i];
 		bool writable = i == FACT_MEMORY_LIMIT || i == FACT_PIDS_LIMIT || i == FACT_MEMORY_PEAK;
-		if (!source->file)
+		if (!source->file || source->tree != t)
 			continue;
 		/* Facts in the same file share a descriptor. */
 		for (int j = 0; j < i && leaf->fact[i] < 0; j++)
 			if (g->backend->fact[j].file && !strcmp(g->backend->fact[j].file, source->file) &&
-			    g->backend->fact[j].tree == source->tree)
+			    g->backend->fact[j].tree == t)
 				leaf->fact[i] = leaf->fact[j];
 		if (leaf->fact[i] < 0)
-			leaf->fact[i] = openat(leaf->dir[source->tree], source->file, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+			leaf->fact[i] = openat(leaf->dir[t], source->file, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 		if (leaf->fact[i] < 0 && i == FACT_MEMORY_PEAK) /* cannot be reset by this kernel */
-			leaf->fact[i] = openat(leaf->dir[source->tree], source->file, O_RDONLY | O_CLOEXEC);
+			leaf->fact[i] = openat(leaf->dir[t], source->file, O_RDONLY | O_CLOEXEC);
 	}
+}
+
+static int make_group(const struct groups *g, struct leaf *leaf, enum tree t, struct failure *f)
+{
+	if (mkdirat(g->home[t], leaf->name, 0755) < 0)
+		return fail_of(f, "make", leaf, t);
+	leaf->dir[t] = openat(g->home[t], leaf->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (leaf->dir[t] < 0)
+		return fail_of(f, "open", leaf, t);
+	if (t != TREE_UNIFIED && (leaf->tasks[t] = openat(leaf->dir[t], "tasks", O_WRONLY | O_CLOEXEC)) < 0)
+		return fail_of(f, "open tasks of", leaf, t);
+	open_facts(g, leaf, t);
 	struct stat st;
-	if (fstat(leaf->dir[TREE_UNIFIED], &st) < 0)
-		return fail(f, "cgroup", "stat %s", name);
-	leaf->id = st.st_ino;
-	if (g->backend->controllers && write_file(leaf->dir[TREE_UNIFIED], "memory.oom.group", "1") < 0)
-		return fail(f, "cgroup", "memory.oom.group of %s", name);
-	if (leaf->dir[TREE_MEMORY] >= 0 && watch_oom(leaf, f) < 0)
-		return -1;
+	if (t == TREE_UNIFIED && fstat(leaf->dir[t], &st) < 0)
+		return fail_of(f, "stat", leaf, t);
+	if (t == TREE_UNIFIED)
+		leaf->id = st.st_ino;
+	if (t == TREE_UNIFIED && g->backend->controllers && write_file(leaf->dir[t], "memory.oom.group", "1") < 0)
+		return fail_of(f, "memory.oom.group of", leaf, t);
+	return t == TREE_MEMORY ? watch_oom(leaf, f) : 0;
+}
+
+void leaf_name(struct leaf *leaf, unsigned slot, unsigned lane)
+{
+	*leaf = (struct leaf){.oom_event = -1};
+	snprintf(leaf->name, sizeof leaf->name, "s%u-b%u", slot, lane);
+	for (int t = 0; t < TREE_COUNT; t++)
+		leaf->dir[t] = leaf->tasks[t] = -1;
+	for (int i = 0; i < FACT_COUNT; i++)
+		leaf->fact[i] = -1;
+}
+
+int leaf_make(const struct groups *g, struct leaf *leaf, struct failure *f)
+{
+	for (int t = 0; t < TREE_COUNT; t++)
+		if (g->home[t] >= 0 && t != TREE_CPU && leaf->dir[t] < 0 && make_group(g, leaf, t, f) < 0)
+			return -1;
 	return 0;
 }
 
@@ -173,8 +189,9 @@ int leaf_stop_growth(const struct groups *g, const struct leaf *leaf)
 	return write_number(leaf->fact[FACT_MEMORY_LIMIT], held) < 0 && errno != EBUSY ? -1 : 0;
 }
 
-int leaf_freeze(const struct leaf *leaf, bool frozen)
+int leaf_freeze(struct leaf *leaf, bool frozen)
 {
+	leaf->frozen = frozen;
 	return write_file(leaf->dir[TREE_UNIFIED], "cgroup.freeze", frozen ? "1" : "0");
 }
 
@@ -213,27 +230,60 @@ int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, boo
 	}
 }
 
-void leaf_remove(const struct groups *g, struct leaf *leaf, void (*left)(void *, const char *), void *context)
+static void close_if_open(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_group(const struct groups *g, struct leaf *leaf, enum tree t)
 {
 	for (int i = 0; i < FACT_COUNT; i++) {
 		int fd = leaf->fact[i];
-		for (int j = i; j < FACT_COUNT && fd >= 0; j++)
+		if (fd < 0 || g->backend->fact[i].tree != t)
+			continue;
+		for (int j = i + 1; j < FACT_COUNT; j++)
 			if (leaf->fact[j] == fd)
 				leaf->fact[j] = -1;
-		if (fd >= 0)
-			close(fd);
+		close_if_open(&leaf->fact[i]);
 	}
-	if (leaf->oom_event >= 0)
-		close(leaf->oom_event);
-	leaf->oom_event = -1;
+	if (t == TREE_MEMORY)
+		close_if_open(&leaf->oom_event);
+	close_if_open(&leaf->tasks[t]);
+	close_if_open(&leaf->dir[t]);
+}
+
+/*
+ * Whether each counter that cannot be reset, and whose beginning is not subtracted (read_baseline()), is as in a new group
+ * that a parked program has entered.
+ */
+static bool as_new(const struct groups *g, const struct leaf *leaf, enum tree t)
+{
+	static const struct { enum fact fact; uint64_t most; } facts[] = {
+		{FACT_POPULATED, 0}, {FACT_PIDS_CURRENT, 0}, {FACT_PIDS_REFUSED, 0}, {FACT_PIDS_PEAK, 1},
+	};
+	if (!g->backend->keeps[t] || leaf->dir[t] < 0 || leaf->frozen)
+		return false;
+	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+		enum fact fact = facts[i].fact;
+		uint64_t value = 0;
+		if (g->backend->fact[fact].tree != t || leaf_read(g, leaf, fact, &value) == 0) {
+			if (value > facts[i].most)
+				return false;
+		} else if (fact != FACT_PIDS_PEAK || errno != EBADF) { /* an older kernel has no such file */
+			return false;
+		}
+	}
+	return true;
+}
+
+void leaf_end(const struct groups *g, struct leaf *leaf, void (*left)(void *, const char *), void *context)
+{
 	for (int t = 0; t < TREE_COUNT; t++) {
-		if (leaf->tasks[t] >= 0)
-			close(leaf->tasks[t]);
-		if (leaf->dir[t] >= 0)
-			close(leaf->dir[t]);
-		leaf->tasks[t] = leaf->dir[t] = -1;
-		if (g->home[t] < 0 || t == TREE_CPU)
+		if (g->home[t] < 0 || t == TREE_CPU || as_new(g, leaf, t))
 			continue;
+		close_group(g, leaf, t);
 		/* A member that is exiting keeps the group busy for a moment. */
 		int done, tries = 0;
 		while ((done = unlinkat(g->home[t], leaf->name, AT_REMOVEDIR)) < 0 && errno == EBUSY && tries++ < 500)
@@ -244,4 +294,5 @@ void leaf_remove(const struct groups *g, struct leaf *leaf, void (*left)(void *,
 			left(context, text);
 		}
 	}
+	leaf->frozen = false;
 }

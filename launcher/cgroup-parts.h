@@ -16,6 +16,7 @@ struct fact_source {
 struct backend {
 	const char *name;
 	bool uses[TREE_COUNT];
+	bool keeps[TREE_COUNT]; /* a leaf may serve the next box */
 	const char *controllers; /* controllers that v2 must delegate to the leaves */
 	struct fact_source fact[FACT_COUNT];
 };

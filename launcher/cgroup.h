@@ -9,8 +9,9 @@
 #include "failure.h"
 
 /*
- * Control groups of both versions behind one table. A box has a leaf in each tree that the backend uses. A leaf serves
- * one step and is then removed: most counters cannot be reset, so a reused leaf would contain evidence of another run.
+ * Control groups of both versions behind one table. A box has a leaf in each tree that the backend uses. Most counters
+ * cannot be reset, and a leaf must not contain evidence of another run, so it is removed after its step. Only a leaf
+ * without the memory controller is kept for the next box if its counters are as in a new one.
  * CPU time is shared evenly among the boxes: on v2 by their leaves, on v1 by a group of TREE_CPU for the programs of each
  * slot. The slot is in another group: in the same one it would wait for a time slice of each process of its box, and a
  * system call can make that slice long.
@@ -51,6 +52,7 @@ struct leaf {
 	int fact[FACT_COUNT];
 	int oom_event;         /* v1: eventfd, readable when the group is out of memory; -1 on v2 */
 	uint64_t id;           /* the kernel's id of the v2 leaf */
+	bool frozen;
 };
 
 /*
@@ -69,7 +71,10 @@ const char *groups_backend(const struct groups *g);
 /* Whether the host has swap space; true if that cannot be read. */
 bool host_swaps(void);
 
-int leaf_make(const struct groups *g, struct leaf *leaf, const char *name, struct failure *f);
+/* Names a leaf that has no groups yet. */
+void leaf_name(struct leaf *leaf, unsigned slot, unsigned lane);
+/* Makes the groups that the leaf does not have. On failure, leaf_end() removes those that were made. */
+int leaf_make(const struct groups *g, struct leaf *leaf, struct failure *f);
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f);
 /*
  * Lowers the memory limit to current use without droppable file pages, and never raises it: the OOM killer meets the
@@ -77,7 +82,7 @@ int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes,
  */
 int leaf_stop_growth(const struct groups *g, const struct leaf *leaf);
 /* Stops or continues all processes of the group; SIGKILL still ends them. -1 with errno. */
-int leaf_freeze(const struct leaf *leaf, bool frozen);
+int leaf_freeze(struct leaf *leaf, bool frozen);
 /*
  * Lets the peak of memory begin at current use, where the kernel can (v1; v2 since Linux 6.12). Elsewhere it includes what
  * came before.
@@ -96,7 +101,10 @@ int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int 
  * Returns the bytes that remain above LEFTOVER_MAX, normally 0; -1 with errno if the memory cannot be read.
  */
 int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_kept);
-/* Removes the leaf. `left` receives each tree where that failed, as text. */
-void leaf_remove(const struct groups *g, struct leaf *leaf, void (*left)(void *, const char *), void *context);
+/*
+ * Ends the use of the leaf by a box: keeps the groups that show nothing of it, and removes the others. `left` receives
+ * each tree where that failed, as text.
+ */
+void leaf_end(const struct groups *g, struct leaf *leaf, void (*left)(void *, const char *), void *context);
 
 #endif

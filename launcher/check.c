@@ -107,13 +107,13 @@ static bool check_box(const struct launcher *l)
 		return false;
 	}
 	print("own_image", s.own_image, s.own_image ? "an overlay for each slot" : "the kernel cannot mount an overlay");
-	leaf_limit(&l->groups, &b.leaf, 16 << 20, 10, &f);
+	leaf_limit(&l->groups, b.leaf, 16 << 20, 10, &f);
 	uint64_t memory = 0, pids = 0, peak = 0;
-	leaf_read(&l->groups, &b.leaf, FACT_MEMORY_LIMIT, &memory);
-	leaf_read(&l->groups, &b.leaf, FACT_PIDS_LIMIT, &pids);
+	leaf_read(&l->groups, b.leaf, FACT_MEMORY_LIMIT, &memory);
+	leaf_read(&l->groups, b.leaf, FACT_PIDS_LIMIT, &pids);
 	print("memory_limit", memory == 16 << 20, f.step ? f.object : "written and read back");
 	print("process_limit", pids == 10, f.step ? f.object : "written and read back");
-	bool has_peak = leaf_read(&l->groups, &b.leaf, FACT_MEMORY_PEAK, &peak) == 0;
+	bool has_peak = leaf_read(&l->groups, b.leaf, FACT_MEMORY_PEAK, &peak) == 0;
 	print("memory_peak", has_peak, has_peak ? "readable" : "the kernel does not count it (v2: Linux 5.19)");
 	unsigned applied = 0;
 	bool good = true;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "box.h"
+#include "private.h"
 
 const char *const control_name[CONTROL_COUNT] = {
 #define CONTROL(name) [CONTROL_##name] = #name,
@@ -37,22 +38,25 @@ bool controls_applied(const struct box *b)
 	return all;
 }
 
-/* `pid` 0: the slot itself. */
-static int read_proc(const struct slot *s, pid_t pid, const char *file, char *text, size_t size)
+/*
+ * A line end and then the file of a process, or nothing if it cannot be read. Valid until the next call. `pid` 0: the slot
+ * itself.
+ */
+static char *read_proc(const struct slot *s, pid_t pid, const char *file)
 {
-	char process[16] = "self", path[64];
+	enum { BYTES = 16384 };
+	static struct area area;
+	char process[16] = "self", path[64], *text = area_of(&area, BYTES);
 	if (pid)
 		snprintf(process, sizeof process, "%d", pid);
 	snprintf(path, sizeof path, "%s/%s", process, file);
 	int fd = openat(s->launcher->proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ssize_t n = read(fd, text, size - 1);
-	close(fd);
-	if (n < 0)
-		return -1;
-	text[n] = 0;
-	return 0;
+	ssize_t n = fd < 0 ? 0 : read(fd, text + 1, BYTES - 2);
+	if (fd >= 0)
+		close(fd);
+	text[0] = '\n';
+	text[n > 0 ? n + 1 : 1] = 0;
+	return text;
 }
 
 static const struct {
@@ -99,14 +103,12 @@ static long filter_count(const char *status)
 
 int controls_prepare(struct slot *s)
 {
-	char text[8192] = "\n";
 	for (int i = 0; i < NAMESPACES; i++)
 		if ((s->self_ns[i] = namespace_inode(s, "self", spaces[i].link)) == 0)
 			return -1;
-	if (read_proc(s, 0, "status", text + 1, sizeof text - 1) < 0)
-		return -1;
+	const char *text = read_proc(s, 0, "status");
 	s->self_filter_count = filter_count(text);
-	return 0;
+	return text[1] ? 0 : -1;
 }
 
 static bool has_value(const char *status, const char *name, const char *value)
@@ -117,9 +119,8 @@ static bool has_value(const char *status, const char *name, const char *value)
 
 static void read_status(const struct slot *s, struct box *b)
 {
-	char text[8192] = "\n", ids[64];
-	if (read_proc(s, b->program, "status", text + 1, sizeof text - 1) < 0)
-		text[1] = 0;
+	const char *text = read_proc(s, b->program, "status");
+	char ids[64];
 	uid_t id = b->lane->uid;
 	snprintf(ids, sizeof ids, "%u\t%u\t%u\t%u", id, id, id, id);
 	bool user = has_value(text, "\nUid:", ids) && has_value(text, "\nGid:", ids) && has_value(text, "\nGroups:", "");
@@ -139,15 +140,13 @@ static void read_status(const struct slot *s, struct box *b)
 /* Whether the program is in its leaf of each tree. Its limits are verified later, when they are set. */
 static void read_membership(const struct slot *s, struct box *b)
 {
-	char text[4096], end[64];
+	char end[64];
 	const struct groups *g = &s->launcher->groups;
 	int needed = 0, found = 0;
 	for (int t = 0; t < TREE_COUNT; t++)
 		needed += g->home[t] >= 0 && t != TREE_CPU;
-	if (read_proc(s, b->program, "cgroup", text, sizeof text) < 0)
-		text[0] = 0;
-	int length = snprintf(end, sizeof end, "/%s\n", b->leaf.name);
-	for (const char *p = text; (p = strstr(p, end)); p += length)
+	int length = snprintf(end, sizeof end, "/%s\n", b->leaf->name);
+	for (const char *p = read_proc(s, b->program, "cgroup"); (p = strstr(p, end)); p += length)
 		found++;
 	control_note(b, CONTROL_cgroup_membership, found == needed ? NULL : "is not in every group of its box");
 }
@@ -185,9 +184,7 @@ static void read_mounts(const struct slot *s, struct box *b)
 	static const char *const of_root[] = {"ro", "nosuid", "nodev"};
 	static const char *const of_proc[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid"};
 	struct mount_line root = {"", "", "", ""}, proc = root;
-	char text[16384], *rest = NULL;
-	if (read_proc(s, b->program, "mountinfo", text, sizeof text) < 0)
-		text[0] = 0;
+	char *text = read_proc(s, b->program, "mountinfo"), *rest = NULL;
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		struct mount_line m = split_mount(line);
 		if (!strcmp(m.at, "/"))

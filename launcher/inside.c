@@ -59,11 +59,12 @@ static void signal_ready(void)
 
 static void reset_signals(void)
 {
-	/* Also those that were ignored when the launcher started, such as SIGHUP under nohup. */
+	/* Those that launcher and slot change: handle_signals() has reset the others, which saves 60 calls for each box. */
+	static const int changed[] = {SIGTERM, SIGINT, SIGPIPE, SIGCHLD};
 	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t none;
-	for (int sig = 1; sig < NSIG; sig++)
-		sigaction(sig, &standard, NULL); /* fails for KILL, STOP and the C library's signals, which stay default */
+	for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
+		sigaction(changed[i], &standard, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -102,8 +103,8 @@ _Noreturn void inside_init(const struct inside *in)
 	close_others(0, (int[]){lifeline < ready ? lifeline : ready, lifeline < ready ? ready : lifeline}, 2);
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "init", "parent death signal");
 	must(prctl(PR_SET_NAME, "assay-init", 0, 0, 0), "init", "name");
-	mount_tmpfs("/tmp", in->shape);
-	mount_tmpfs("/dev/shm", in->shape);
+	mount_tmpfs("/tmp", &in->shape);
+	mount_tmpfs("/dev/shm", &in->shape);
 	/*
 	 * Shows only processes of the box that belong to the reader, and nothing of the machine; nothing is writable.
 	 */

@@ -48,7 +48,7 @@ struct shape {
 
 /* The two processes of a box (inside.c). Neither function returns. */
 struct inside {
-	const struct shape *shape;
+	struct shape shape;
 	uid_t uid;
 	int init_pidfd, lane_space[LANE_SPACES], proc, tasks[TREE_COUNT];
 	int stdin_fd, out_fd, err_fd, go, ready, lifeline;

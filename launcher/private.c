@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "private.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 
 static void *new_area(size_t size)
@@ -28,4 +29,11 @@ void area_free(struct area *a)
 	if (a->data)
 		munmap(a->data, a->size);
 	*a = (struct area){0};
+}
+
+void *area_of(struct area *a, size_t size)
+{
+	if (area_grow(a, size) < 0)
+		abort();
+	return a->data;
 }

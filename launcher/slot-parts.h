@@ -33,7 +33,10 @@ struct service {
 	struct request *peer; /* the PEER for the next STEP, and the frame that it points into; otherwise NULL */
 	struct area peer_body;
 	struct kept kept[KEPT_PLACES];
-	struct input *input; /* in an area */
+	struct request request;     /* the one being served */
+	struct outcome outcome[2];  /* of the step, and of its peer */
+	struct teardown teardown[2];
+	struct input input;
 	struct parked fresh;     /* waits for a step on a new work directory */
 	struct parked following; /* waits for the step after that, on the same work directory */
 	bool work_used;          /* a payload has used the mounted work directory */

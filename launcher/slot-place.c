@@ -51,6 +51,7 @@ static int open_spaces(const struct launcher *l, int space[LANE_SPACES])
 static int lane_open(struct slot *s, struct lane *lane, uid_t uid, struct failure *f)
 {
 	lane->uid = uid;
+	leaf_name(&lane->leaf, s->number, (unsigned)(lane - s->lane));
 	int own[LANE_SPACES];
 	if (open_spaces(s->launcher, own) < 0)
 		return fail(f, "namespaces", "open those of the slot");

@@ -66,7 +66,7 @@ static int refuse(struct service *v, const char *reason, const char *object)
 /* Skips frames for a program that had ended when the client sent them. */
 static int skip_input(struct service *v)
 {
-	struct input *in = v->input;
+	struct input *in = &v->input;
 	while (in->have < FRAME_HEADER || (input_valid(in) && !input_complete(in))) {
 		uint8_t *to;
 		size_t wants = input_wants(in, &to);
@@ -83,11 +83,11 @@ static int skip_input(struct service *v)
 
 static int read_request(struct service *v, enum frame *frame, struct request *r)
 {
-	const uint8_t *header = v->input->header;
+	const uint8_t *header = v->input.header;
 	struct refusal why;
 	if (skip_input(v) < 0)
 		return -1;
-	v->input->have = 0;
+	v->input.have = 0;
 	size_t size = (size_t)header[0] | (size_t)header[1] << 8 | (size_t)header[2] << 16 | (size_t)header[3] << 24;
 	*frame = header[4];
 	if (*frame != FRAME_STEP && *frame != FRAME_PARK && *frame != FRAME_PEER)
@@ -163,7 +163,7 @@ void send_parked(struct service *v, const struct parked *p)
 {
 	uint64_t memory = 0;
 	if (p)
-		leaf_read(&v->slot.launcher->groups, &p->box.leaf, FACT_MEMORY_NOW, &memory);
+		leaf_read(&v->slot.launcher->groups, p->box.leaf, FACT_MEMORY_NOW, &memory);
 	queue_frame(&v->out, FRAME_PARKED);
 	queue_int(&v->out, KEY_WAITING, p && p->request);
 	queue_int(&v->out, KEY_WAITING_BYTES, memory);

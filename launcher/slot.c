@@ -47,6 +47,14 @@ static void collect_files(const struct request *r, const struct outcome *o, stru
 		send_files(out, of_feedback ? "feedback" : "");
 }
 
+static void forget_results(struct service *v)
+{
+	for (int i = 0; i < 2; i++) {
+		v->outcome[i] = (struct outcome){0};
+		v->teardown[i] = (struct teardown){.reaped = true, .populated = -1};
+	}
+}
+
 static void remove_box(struct service *v, struct box *box, struct teardown *t)
 {
 	if (box->built)
@@ -56,13 +64,12 @@ static void remove_box(struct service *v, struct box *box, struct teardown *t)
 
 static void serve_step(struct service *v, const struct request *r)
 {
-	struct outcome o = {0};
-	struct teardown t = {.reaped = true, .populated = -1};
+	struct outcome *o = v->outcome;
 	struct box box = {.built = false};
 	bool more = r->number[KEY_MORE];
 
-	struct parked *p = fit_box(v, r, &o.failure);
-	int ready = p ? write_files(v, r, &o.failure) : -1;
+	struct parked *p = fit_box(v, r, &o->failure);
+	int ready = p ? write_files(v, r, &o->failure) : -1;
 	/* The next user of a parked box must not find files that were written before the failure. */
 	if (ready < 0)
 		discard_work(v);
@@ -71,30 +78,30 @@ static void serve_step(struct service *v, const struct request *r)
 		p->box.built = false;
 		v->work_used = true;
 		v->slot.before = box.lane;
-		supervise(&v->slot, &box, r, &v->out, v->connection, r->number[KEY_LIVE_STDIN] ? v->input : NULL, &slot_stopping,
-			  more ? park_next_step : NULL, v, &o);
+		supervise(&v->slot, &box, r, &v->out, v->connection, r->number[KEY_LIVE_STDIN] ? &v->input : NULL, &slot_stopping,
+			  more ? park_next_step : NULL, v, o);
 	}
-	collect_files(r, &o, &v->out);
-	outcome_report(&o, &box, &v->out);
+	collect_files(r, o, &v->out);
+	outcome_report(o, &box, &v->out);
 	queue_flush(&v->out, v->connection);
 
-	if (!more || o.failure.step) {
+	if (!more || o->failure.step) {
 		struct failure f = {0};
 		/* Before box_destroy() lists the mounts: the work directory goes with its last step. */
 		if (work_unmount(&v->slot, &f) < 0)
 			v->dirty = true;
 		discard(v, &v->following);
 	}
-	remove_box(v, &box, &t);
-	send_teardown(&v->out, &t);
+	remove_box(v, &box, v->teardown);
+	send_teardown(&v->out, v->teardown);
 }
 
 /* All about the step comes first, then all about its peer, which is queued apart until then. */
 static void serve_pair(struct service *v, const struct request *step)
 {
 	const struct request *r[2] = {step, v->peer};
-	struct outcome o[2] = {0};
-	struct teardown t[2] = {{.reaped = true, .populated = -1}, {.reaped = true, .populated = -1}};
+	struct outcome *o = v->outcome;
+	struct teardown *t = v->teardown;
 	struct box box[2] = {0};
 	struct queue of_peer = {0};
 
@@ -146,9 +153,8 @@ static void raise_priority(void)
 
 int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t launcher)
 {
-	static struct service service;
-	static struct request request;
-	struct service *v = &service;
+	static struct area area;
+	struct service *v = area_of(&area, sizeof *v);
 	struct failure f = {0};
 	struct sigaction action = {.sa_handler = stop};
 	sigset_t term;
@@ -167,12 +173,8 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	v->connection = connection;
 	v->last_fresh = first_shape;
 	raise_priority();
-	struct area input = {0};
-	if (area_grow(&input, sizeof *v->input) < 0)
-		fail(&f, "slot", "memory for input");
-	v->input = (struct input *)input.data;
 
-	if (!v->input || slot_prepare(&v->slot, l, number, &f) < 0 || groups_join(&l->groups, number, &v->slot.cpu_tasks, &f) < 0 || park_fresh(v, &v->last_fresh, &f) < 0) {
+	if (slot_prepare(&v->slot, l, number, &f) < 0 || groups_join(&l->groups, number, &v->slot.cpu_tasks, &f) < 0 || park_fresh(v, &v->last_fresh, &f) < 0) {
 		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
 		send_failed(v, &f);
 		discard_work(v);
@@ -180,13 +182,14 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	}
 	send_hello(v);
 	enum frame frame;
-	while (flush_all(v) == 0 && !v->dirty && next_request(v, &frame, &request) == 0) {
+	while (flush_all(v) == 0 && !v->dirty && next_request(v, &frame, &v->request) == 0) {
+		forget_results(v);
 		if (frame == FRAME_PARK)
-			serve_park(v, &request);
+			serve_park(v, &v->request);
 		else if (v->peer)
-			serve_pair(v, &request);
+			serve_pair(v, &v->request);
 		else
-			serve_step(v, &request);
+			serve_step(v, &v->request);
 		if (flush_all(v) < 0)
 			break;
 		if (v->body.size > BODY_KEPT)

@@ -90,8 +90,8 @@ bool init_is_exiting(const struct watch *w)
 static bool killed_as_group(struct watch *w)
 {
 	uint64_t kills = 0;
-	return w->box->leaf.oom_event < 0 &&
-	       leaf_read(&w->slot->launcher->groups, &w->box->leaf, FACT_OOM_KILLS, &kills) == 0 && kills > 0;
+	return w->box->leaf->oom_event < 0 &&
+	       leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_OOM_KILLS, &kills) == 0 && kills > 0;
 }
 
 /*
@@ -103,7 +103,7 @@ void kill_survivors(struct watch *w)
 	const struct groups *g = &w->slot->launcher->groups;
 	if (w->o->reason == KILL_NONE) {
 		bool dying = killed_as_group(w);
-		if (!dying && leaf_read(g, &w->box->leaf, FACT_PIDS_CURRENT, &w->o->survivors) < 0)
+		if (!dying && leaf_read(g, w->box->leaf, FACT_PIDS_CURRENT, &w->o->survivors) < 0)
 			evidence_error(w->o, fact_name(FACT_PIDS_CURRENT), errno);
 		if (!dying && w->o->survivors == 0)
 			return;
@@ -127,14 +127,14 @@ void read_counters(struct watch *w)
 	struct outcome *o = w->o;
 	const struct launcher *l = w->slot->launcher;
 	for (int i = 0; i < FACTS_OF_A_RUN; i++) {
-		o->known[i] = leaf_read(&l->groups, &w->box->leaf, i, &o->fact[i]) == 0;
+		o->known[i] = leaf_read(&l->groups, w->box->leaf, i, &o->fact[i]) == 0;
 		if (!o->known[i] && errno != ENODATA && !(i == FACT_PIDS_PEAK && errno == EBADF))
 			evidence_error(o, fact_name(i), errno);
 	}
 	if (w->memory_limit)
 		o->fact[FACT_MEMORY_LIMIT] = w->memory_limit;
 	/* v1 has no file that counts these events, but reports each one. */
-	if (w->box->leaf.oom_event >= 0)
+	if (w->box->leaf->oom_event >= 0)
 		o->fact[FACT_OOM_EVENTS] = count_oom_events(w);
 	o->fact[FACT_CPU_USEC] -= w->box->base_cpu_usec;
 	o->fact[FACT_PRESSURE_FULL] -= w->box->base_full_usec;
@@ -142,7 +142,7 @@ void read_counters(struct watch *w)
 
 	struct signal_counts counts = {0};
 	if (l->signal_map >= 0) {
-		if (signals_take(l->signal_map, w->box->leaf.id, &counts) < 0)
+		if (signals_take(l->signal_map, w->box->leaf->id, &counts) < 0)
 			evidence_error(o, "signal counts", errno);
 		o->file_size_signals = counts.file_size;
 		o->cpu_time_signals = counts.cpu_time;

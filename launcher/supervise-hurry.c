@@ -52,9 +52,10 @@ static void start_helper(struct watch *w, pid_t process)
 			return;
 	if (w->helpers == HELPERS_MAX)
 		return;
+	int proc = w->slot->launcher->proc;
 	pid_t slot = getpid(), helper = fork();
-	if (helper == 0) {
-		take_lock_of(w->slot->launcher->proc, process, slot);
+	if (helper == 0) { /* without the slot's state: private.h */
+		take_lock_of(proc, process, slot);
 		_exit(0);
 	}
 	if (helper > 0) {
@@ -68,7 +69,7 @@ void hurry_end(struct watch *w)
 	enum { PF_EXITING = 4, DYING_MAX = 1024 };
 	const struct launcher *l = w->slot->launcher;
 	pid_t task[DYING_MAX];
-	int tasks = leaf_tasks(&l->groups, &w->box->leaf, task, DYING_MAX), exiting = 0;
+	int tasks = leaf_tasks(&l->groups, w->box->leaf, task, DYING_MAX), exiting = 0;
 	for (int i = 0; i < tasks && i < DYING_MAX; i++) {
 		unsigned flags = PF_EXITING;
 		if (task_flags(l->proc, task[i], &flags) < 0)

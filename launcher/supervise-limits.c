@@ -38,7 +38,7 @@ void kill_for(struct watch *w, enum kill_reason reason)
 static void check_cpu(struct watch *w, uint64_t now)
 {
 	uint64_t used = 0;
-	if (leaf_read(&w->slot->launcher->groups, &w->box->leaf, FACT_CPU_USEC, &used) < 0) {
+	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_CPU_USEC, &used) < 0) {
 		evidence_error(w->o, fact_name(FACT_CPU_USEC), errno);
 		kill_for(w, KILL_CPU);
 		return;
@@ -55,14 +55,14 @@ static void check_cpu(struct watch *w, uint64_t now)
 uint64_t count_oom_events(struct watch *w)
 {
 	uint64_t events;
-	if (read(w->box->leaf.oom_event, &events, sizeof events) == sizeof events)
+	if (read(w->box->leaf->oom_event, &events, sizeof events) == sizeof events)
 		w->oom_events += events;
 	return w->oom_events;
 }
 
 static void set_frozen(struct watch *w, bool frozen)
 {
-	if (leaf_freeze(&w->box->leaf, frozen) < 0)
+	if (leaf_freeze(w->box->leaf, frozen) < 0)
 		evidence_error(w->o, "cgroup.freeze", errno);
 }
 
@@ -80,7 +80,7 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 {
 	const struct groups *g = &w->slot->launcher->groups;
 	uint64_t used = 0, bound = w->request->number[KEY_KERNEL_BYTES];
-	if (leaf_read(g, &w->box->leaf, FACT_KERNEL_NOW, &used) < 0)
+	if (leaf_read(g, w->box->leaf, FACT_KERNEL_NOW, &used) < 0)
 		evidence_error(w->o, fact_name(FACT_KERNEL_NOW), errno);
 	w->kernel_check = now + KERNEL_CHECK_NS;
 	if (!w->settled_by && used > bound && !w->memory_limit) {
@@ -94,9 +94,9 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 	if (used > w->o->kernel_bytes)
 		w->o->kernel_bytes = used;
 	if (used > bound) {
-		if (!w->memory_limit && leaf_read(g, &w->box->leaf, FACT_MEMORY_LIMIT, &w->memory_limit) < 0)
+		if (!w->memory_limit && leaf_read(g, w->box->leaf, FACT_MEMORY_LIMIT, &w->memory_limit) < 0)
 			evidence_error(w->o, fact_name(FACT_MEMORY_LIMIT), errno);
-		if (leaf_stop_growth(g, &w->box->leaf) < 0)
+		if (leaf_stop_growth(g, w->box->leaf) < 0)
 			evidence_error(w->o, "lower memory limit", errno);
 	}
 	if (w->settled_by) {
@@ -109,7 +109,7 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 static void check_oom(struct watch *w)
 {
 	uint64_t kills = 0;
-	if (leaf_read(&w->slot->launcher->groups, &w->box->leaf, FACT_OOM_KILLS, &kills) == 0 && kills > 0)
+	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_OOM_KILLS, &kills) == 0 && kills > 0)
 		kill_for(w, KILL_OOM);
 }
 

@@ -53,14 +53,15 @@ static ssize_t discard_output(const struct watch *w, int fd)
  */
 bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 {
-	static uint8_t chunk[READ_AT_ONCE];
+	static struct area area;
+	uint8_t *chunk = area_of(&area, READ_AT_ONCE);
 	size_t away = 0; /* bytes past the limit: no more than a pipe holds, since a writer refills it meanwhile */
 	while (*fd >= 0 && rounds-- > 0 && away < PIPE_BYTES) {
 		size_t used = 0;
 		ssize_t n = 0;
-		for (int pieces = 0; pieces < READS_PER_FRAME && used < sizeof chunk; pieces++) {
+		for (int pieces = 0; pieces < READS_PER_FRAME && used < READ_AT_ONCE; pieces++) {
 			bool past = used == 0 && past_output_limit(w, stream);
-			n = past ? discard_output(w, *fd) : read(*fd, chunk + used, sizeof chunk - used);
+			n = past ? discard_output(w, *fd) : read(*fd, chunk + used, READ_AT_ONCE - used);
 			if (n <= 0)
 				break;
 			if (!past) {

@@ -159,7 +159,7 @@ static void poll_side(const struct pair *p, int side, struct pollfd *on)
 	on[ON_END] = (struct pollfd){.fd = p->over[side] ? -1 : b->program_fd, .events = POLLIN};
 	on[ON_OUT] = (struct pollfd){.fd = held || w->paused_until[0] ? -1 : b->out_fd, .events = POLLIN};
 	on[ON_ERR] = (struct pollfd){.fd = w->paused_until[1] ? -1 : b->err_fd, .events = POLLIN};
-	on[ON_OOM] = (struct pollfd){.fd = p->over[side] ? -1 : b->leaf.oom_event, .events = POLLIN};
+	on[ON_OOM] = (struct pollfd){.fd = p->over[side] ? -1 : b->leaf->oom_event, .events = POLLIN};
 	on[ON_IN] = (struct pollfd){.fd = held ? p->watch[!side].box->in_fd : -1, .events = POLLOUT};
 }
 

@@ -59,7 +59,7 @@ static void add_sample(struct samples *s, struct sample one)
 void sample_if_due(struct watch *w, uint64_t now)
 {
 	const struct groups *g = &w->slot->launcher->groups;
-	const struct leaf *leaf = &w->box->leaf;
+	const struct leaf *leaf = w->box->leaf;
 	struct samples *s = &w->o->samples;
 	uint64_t cpu, memory, from = w->box->lane->exec_args->exec_ns;
 	if (!s->interval_ns || now + slack(s) < s->next_ns)

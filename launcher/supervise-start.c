@@ -74,12 +74,12 @@ static int apply_limits(const struct slot *s, struct box *b, const struct reques
 	const struct groups *g = &s->launcher->groups;
 	const uint64_t *n = r->number;
 	uint64_t memory, pids;
-	if (leaf_limit(g, &b->leaf, n[KEY_MEMORY_BYTES], n[KEY_PROCESSES], f) < 0)
+	if (leaf_limit(g, b->leaf, n[KEY_MEMORY_BYTES], n[KEY_PROCESSES], f) < 0)
 		return -1;
-	bool read = leaf_read(g, &b->leaf, FACT_MEMORY_LIMIT, &memory) == 0;
+	bool read = leaf_read(g, b->leaf, FACT_MEMORY_LIMIT, &memory) == 0;
 	bool same = read && memory <= n[KEY_MEMORY_BYTES] && memory + 65536 > n[KEY_MEMORY_BYTES];
 	control_note(b, CONTROL_memory_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
-	read = leaf_read(g, &b->leaf, FACT_PIDS_LIMIT, &pids) == 0;
+	read = leaf_read(g, b->leaf, FACT_PIDS_LIMIT, &pids) == 0;
 	same = read && pids == n[KEY_PROCESSES];
 	control_note(b, CONTROL_process_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
 	return 0;
@@ -117,7 +117,7 @@ bool runtime_waits(const struct slot *s, const struct box *b)
 	if (poll(on, 3, 0) != 0)
 		return false;
 	for (size_t i = 0; i < sizeof must_be_zero / sizeof *must_be_zero; i++)
-		if (leaf_read(&s->launcher->groups, &b->leaf, must_be_zero[i], &value) < 0 || value > 0)
+		if (leaf_read(&s->launcher->groups, b->leaf, must_be_zero[i], &value) < 0 || value > 0)
 			return false;
 	return true;
 }
@@ -131,7 +131,7 @@ int bind_programs(struct watch *w, int programs, struct failure *f)
 		task[tasks++] = w[i].box->program;
 	/* The threads of a runtime one by one: affinity belongs to a thread. It starts none while it waits. */
 	if (w->box->runtime) {
-		int threads = leaf_tasks(&l->groups, &w->box->leaf, task, TASKS_MAX);
+		int threads = leaf_tasks(&l->groups, w->box->leaf, task, TASKS_MAX);
 		tasks = threads < 1 ? 1 : threads; /* 0: it is not in its group, which its evidence shows */
 	}
 	if (tasks > TASKS_MAX)
@@ -163,8 +163,9 @@ int start_program(struct watch *w, struct failure *f)
 	const struct groups *g = &w->slot->launcher->groups;
 	struct box *b = w->box;
 	if (b->runtime) {
-		leaf_reset_peak(&b->leaf);
-		read_baseline(g, b);
+		leaf_reset_peak(b->leaf);
+		if (read_baseline(g, b, f) < 0)
+			return -1;
 		b->lane->exec_args->exec_ns = now_ns();
 	}
 	w->start_ns = now_ns();

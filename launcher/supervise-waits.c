@@ -37,7 +37,7 @@ bool waits_for_input(const struct watch *w)
 	int left = 0;
 	if (w->box->in_fd < 0 || ioctl(w->box->in_fd, FIONREAD, &left) < 0 || left > 0)
 		return false;
-	int tasks = leaf_tasks(&l->groups, &w->box->leaf, task, TASKS_READ);
+	int tasks = leaf_tasks(&l->groups, w->box->leaf, task, TASKS_READ);
 	bool waits = false;
 	for (int i = 0; i < tasks && i < TASKS_READ; i++) {
 		char name[32], call[128] = "";

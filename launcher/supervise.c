@@ -61,7 +61,7 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 			{.fd = b->program_fd, .events = POLLIN},
 			{.fd = quiet || w->paused_until[0] ? -1 : b->out_fd, .events = POLLIN},
 			{.fd = quiet || w->paused_until[1] ? -1 : b->err_fd, .events = POLLIN},
-			{.fd = b->leaf.oom_event, .events = POLLIN},
+			{.fd = b->leaf->oom_event, .events = POLLIN},
 			{.fd = w->connection, .events = (short)(POLLRDHUP | listen | (sends(w) ? POLLOUT : 0))},
 			{.fd = holds ? b->in_fd : -1, .events = POLLOUT},
 		};

@@ -12,7 +12,7 @@ enum { PROGRAM = 7, UID = 1234, TREES = 2 };
 static int status, cgroup, mountinfo;
 static struct launcher launcher;
 static struct slot slot;
-static struct lane lane = {.uid = UID};
+static struct lane lane = {.uid = UID, .leaf.name = "s0-b1"};
 
 static void open_files(void)
 {
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		text[i] = files_next(&data, &size);
 		files_set(file[i], text[i], strlen(text[i]));
 	}
-	box = (struct box){.program = PROGRAM, .lane = &lane, .leaf.name = "s0-b1"};
+	box = (struct box){.program = PROGRAM, .lane = &lane, .leaf = &lane.leaf};
 	controls_read(&slot, &box);
 	for (int c = 0; c < CONTROL_COUNT; c++)
 		EXPECT(!box.control[c] == (c == CONTROL_memory_limit || c == CONTROL_process_limit || c == CONTROL_resource_limits));

@@ -49,7 +49,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct service v;
 	static struct request r;
-	static struct input input;
 	uint8_t answer[512];
 	int ends[2];
 	if (size > SENT_MAX)
@@ -57,8 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
 	EXPECT(send(ends[1], data, size, MSG_DONTWAIT) == (ssize_t)size && shutdown(ends[1], SHUT_WR) == 0);
 	v.connection = ends[0];
-	input.have = 0;
-	v.input = &input;
+	v.input.have = 0;
 	for (unsigned place = 0; place < KEPT_PLACES; place++)
 		v.kept[place].files = 0;
 	unsigned requests = 0;

@@ -155,7 +155,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(lane.exec_args, 0, sizeof *lane.exec_args);
 	memset(&outcome, 0, sizeof outcome);
 	memset(&request, 0, sizeof request);
-	box = (struct box){.lane = &lane, .leaf.dir = {-1, -1, -1, -1}};
+	lane.leaf = (struct leaf){.dir = {-1, -1, -1, -1}};
+	box = (struct box){.lane = &lane, .leaf = &lane.leaf};
 	switch (data[0] % 4) {
 	case 0: try_output(data + 1, size - 1); break;
 	case 1: try_exec_args(data + 1, size - 1); break;
