@@ -107,42 +107,51 @@ export class FrameReader {
 
 const NOTHING = Buffer.alloc(0);
 
-const keyNames = new Map(Object.entries(KEYS).map(([name, key]) => [key.number as number, name as KeyName]));
+const keys = (Object.entries(KEYS) as [KeyName, (typeof KEYS)[KeyName]][]).map(([name, key]) => ({ ...key, name }));
+const keyOf = new Map<number, (typeof keys)[number]>(keys.map((key) => [key.number, key]));
+const requiredOf = Map.groupBy(
+  keys.filter(({ count }) => count === "one"),
+  ({ frame }) => frame,
+);
 
 /** The entries of a frame, validated against the table: known keys in the right frame, in the right number. */
 export class Entries {
-  readonly #values = new Map<KeyName, Buffer[]>();
+  readonly #body: Buffer;
+  /** Start and end of each value. */
+  readonly #places = new Map<KeyName, number[]>();
 
   /** @throws ProtocolError for an invalid frame. */
   constructor({ name: frame, body }: Frame) {
+    this.#body = body;
     for (let at = 0; at < body.length; ) {
       if (body.length - at < HEADER_BYTES) throw new ProtocolError(`truncated entry in ${frame}`);
-      const name = keyNames.get(body[at] as number);
-      const end = at + HEADER_BYTES + body.readUInt32LE(at + 1);
-      if (name === undefined || KEYS[name].frame !== frame) throw new ProtocolError(`key ${body[at]} in ${frame}`);
-      if (end > body.length) throw new ProtocolError(`${name} is longer than its frame`);
-      const value = body.subarray(at + HEADER_BYTES, end);
-      if (KEYS[name].type === "int" && value.length !== 8) throw new ProtocolError(`${name} is not 8 bytes`);
-      const values = this.#values.get(name) ?? [];
-      if (values.length > 0 && KEYS[name].count !== "many") throw new ProtocolError(`${name} twice in ${frame}`);
-      this.#values.set(name, [...values, value]);
+      const key = keyOf.get(body[at] as number);
+      const start = at + HEADER_BYTES;
+      const end = start + body.readUInt32LE(at + 1);
+      if (key === undefined || key.frame !== frame) throw new ProtocolError(`key ${body[at]} in ${frame}`);
+      if (end > body.length) throw new ProtocolError(`${key.name} is longer than its frame`);
+      if (key.type === "int" && end - start !== 8) throw new ProtocolError(`${key.name} is not 8 bytes`);
+      const places = this.#places.get(key.name);
+      if (places && key.count !== "many") throw new ProtocolError(`${key.name} twice in ${frame}`);
+      if (places) places.push(start, end);
+      else this.#places.set(key.name, [start, end]);
       at = end;
     }
-    for (const [name, key] of Object.entries(KEYS) as [KeyName, (typeof KEYS)[KeyName]][]) {
-      if (key.frame === frame && key.count === "one" && !this.#values.has(name)) {
-        throw new ProtocolError(`${frame} without ${name}`);
-      }
+    for (const { name } of requiredOf.get(frame) ?? []) {
+      if (!this.#places.has(name)) throw new ProtocolError(`${frame} without ${name}`);
     }
   }
 
   big(key: KeyName): bigint | null {
-    return this.#values.get(key)?.[0]?.readBigUInt64LE() ?? null;
+    const [start] = this.#places.get(key) ?? [];
+    return start === undefined ? null : this.#body.readBigUInt64LE(start);
   }
 
   /** Null if an optional key is absent. Values above 2^53 lose their last digits; no limit is that large. */
   optionalInt(key: KeyName): number | null {
-    const value = this.big(key);
-    return value === null ? null : Number(value);
+    const [start] = this.#places.get(key) ?? [];
+    if (start === undefined) return null;
+    return this.#body.readUInt32LE(start + 4) * 2 ** 32 + this.#body.readUInt32LE(start);
   }
 
   int(key: KeyName): number {
@@ -151,11 +160,12 @@ export class Entries {
 
   /** Empty if absent. Valid only until the next frame. */
   bytes(key: KeyName): Buffer {
-    return this.#values.get(key)?.[0] ?? NOTHING;
+    const [start, end] = this.#places.get(key) ?? [];
+    return start === undefined ? NOTHING : this.#body.subarray(start, end);
   }
 
   optionalText(key: KeyName): string | null {
-    return this.#values.get(key)?.[0]?.toString("utf8") ?? null;
+    return this.texts(key)[0] ?? null;
   }
 
   text(key: KeyName): string {
@@ -163,6 +173,9 @@ export class Entries {
   }
 
   texts(key: KeyName): string[] {
-    return (this.#values.get(key) ?? []).map((value) => value.toString("utf8"));
+    const places = this.#places.get(key) ?? [];
+    const texts: string[] = [];
+    for (let i = 0; i < places.length; i += 2) texts.push(this.#body.toString("utf8", places[i], places[i + 1]));
+    return texts;
   }
 }
