@@ -102,8 +102,8 @@ int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int 
  */
 int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_kept);
 /*
- * Ends the use of the leaf by a box: keeps the groups that show nothing of it, and removes the others. `left` receives
- * each tree where that failed, as text.
+ * Ends the use of the leaf by a box: keeps the groups that are as new, and removes the others. `left` receives each tree
+ * where that failed, as text.
  */
 void leaf_end(const struct groups *g, struct leaf *leaf, void (*left)(void *, const char *), void *context);
 

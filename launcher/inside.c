@@ -59,7 +59,7 @@ static void signal_ready(void)
 
 static void reset_signals(void)
 {
-	/* Those that launcher and slot change: handle_signals() has reset the others, which saves 60 calls for each box. */
+	/* Those that launcher and slot change: reset_all_signals() has reset the others, which saves 60 calls for each box. */
 	static const int changed[] = {SIGTERM, SIGINT, SIGPIPE, SIGCHLD};
 	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t none;

@@ -95,7 +95,8 @@ int main(int argc, char **argv)
 		wire_describe(build_name);
 		return 0;
 	}
-	handle_signals();
+	reset_all_signals();
+	block_signals();
 	if (!o.check && geteuid() != 0) { /* before a later step fails with a less clear message */
 		fail_with(&f, EPERM, "start", "needs root");
 		die(&f);

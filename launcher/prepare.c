@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,12 @@ bool open_standard_descriptors(void)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
 			return false;
 	return true;
+}
+
+void reset_all_signals(void)
+{
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL); /* fails for KILL, STOP and the C library's signals, which stay default */
 }
 
 void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots)

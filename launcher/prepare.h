@@ -19,6 +19,8 @@ bool valid_instance(const char *name);
  * Opens those of descriptors 0, 1 and 2 that are closed, so that no other file gets their numbers. False if that fails.
  */
 bool open_standard_descriptors(void);
+/* Gives each signal its default action. Programs would inherit those that are ignored, such as SIGHUP under nohup. */
+void reset_all_signals(void);
 void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots);
 void clear_bounding_set(void);
 /*

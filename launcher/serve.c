@@ -284,16 +284,10 @@ void serve(struct launcher *l, int listener, uid_t client)
 	end_slots(l, places);
 }
 
-void handle_signals(void)
+void block_signals(void)
 {
 	struct sigaction action = {.sa_handler = stop}, child = {.sa_handler = child_ended};
 	sigset_t set;
-	/*
-	 * Programs would inherit those that are ignored, such as SIGHUP under nohup. Fails for KILL, STOP and the C library's
-	 * signals, which stay default.
-	 */
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGCHLD, &child, NULL);

@@ -5,8 +5,8 @@
 
 enum { SLOTS_MAX = 1024 };
 
-/* Gives each signal its default action, then blocks SIGTERM, SIGINT and SIGCHLD except while the launcher waits, with handlers. */
-void handle_signals(void);
+/* Blocks SIGTERM, SIGINT and SIGCHLD except while the launcher waits, and installs their handlers. */
+void block_signals(void);
 /*
  * Makes the kernel refuse descriptors sent through this Unix socket or a connection to it. False with errno if it
  * cannot.

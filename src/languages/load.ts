@@ -54,10 +54,20 @@ export function loadLanguages(directory: string, packs: readonly string[] = []):
   }
   if (list.length === 0) fail(directory, "the directory has no language files");
 
+  const limits = new Map(
+    list.map((language) => {
+      const ofProfiles = PROFILE_NAMES.map((profile) => [profile, limitsOf(language, profile, profiles)] as const);
+      return [language.name, Object.fromEntries(ofProfiles) as Record<ProfileName, StepLimits>];
+    }),
+  );
   return {
     resolve: (nameOrAlias) => byName.get(nameOrAlias),
     list: () => list,
-    limitsFor: (language, profile) => limitsOf(language, profile, profiles),
+    limitsFor: ({ name }, profile) => {
+      const found = limits.get(name);
+      if (!found) throw new Error(`there is no language ${name}`);
+      return found[profile];
+    },
   };
 }
 

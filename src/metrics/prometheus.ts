@@ -83,11 +83,12 @@ export class Prometheus implements Meter {
   }
 
   /** Bounds the values of labels at run time; types bound most of them, but not languages and routes. */
-  #bounded(labels: object): Record<string, string> {
+  #bounded(labels: object): Labels {
     const bounded: Record<string, string> = {};
-    for (const [label, value] of Object.entries(labels) as [string, string][]) {
-      const known = this.#open.get(label) ?? new Set<string>();
-      this.#open.set(label, known);
+    for (const label in labels) {
+      const value = (labels as Labels)[label] as string;
+      const known = this.#open.get(label) ?? new Set();
+      if (known.size === 0) this.#open.set(label, known);
       if (!known.has(value) && known.size < MAX_OPEN_VALUES) known.add(value);
       bounded[label] = known.has(value) ? value : OTHER;
     }

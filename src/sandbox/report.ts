@@ -46,8 +46,6 @@ export function decodeReport(
   const failure = decodeFailure(ended);
   const [samples, elapsedNs] = [decodeSamples(ended.bytes("SAMPLES")), ended.int("WALL_NS")];
   return {
-    ...(failure ? { failure } : {}),
-    ...(samples.length > 0 ? { samples } : {}),
     exitCode: ended.optionalInt("EXIT_CODE"),
     signal: ended.optionalInt("SIGNAL"),
     sentSignal: ended.optionalInt("SENT_SIGNAL"),
@@ -90,6 +88,8 @@ export function decodeReport(
     teardown: decodeTeardown(ended, torn),
     stdout: output.stdout,
     stderr: output.stderr,
+    ...(failure && { failure }), // at the end: V8 creates what follows a spread one by one
+    ...(samples.length > 0 && { samples }),
   };
 }
 

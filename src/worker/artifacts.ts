@@ -85,24 +85,27 @@ export class Artifacts {
   }
 }
 
-/** Runs of a judgement share the bytes of their program. */
-const digests = new WeakMap<Buffer, string>();
+/** Runs of a judgement share the bytes of their program; most programs share command and limits of their language. */
+const texts = new WeakMap<object, string>();
 
-function digestOfFile(data: Buffer): string {
-  const known = digests.get(data);
-  if (known) return known;
-  const digest = createHash("sha256").update(data).digest("base64");
-  digests.set(data, digest);
-  return digest;
+function once<T extends object>(value: T, toText: (value: T) => string): string {
+  const known = texts.get(value);
+  if (known !== undefined) return known;
+  const text = toText(value);
+  texts.set(value, text);
+  return text;
 }
+
+const hashOf = (data: Buffer) => createHash("sha256").update(data).digest("base64");
+const json = (value: object) => JSON.stringify(value);
 
 /** Identifies everything that determines the result of the compile step, and the account. */
 export function artifactKey(
   { accountId, language }: Pick<Submission, "accountId" | "language">,
   { command, limits, files }: Step,
 ): string {
-  const contents = files.map(({ name, data }) => [name, digestOfFile(data)]);
-  return JSON.stringify([accountId, language, command, limits, contents]);
+  const contents = files.flatMap(({ name, data }) => [JSON.stringify(name), once(data, hashOf)]);
+  return [json([accountId, language]), once(command, json), once(limits, json), ...contents].join("\n");
 }
 
 function digestOf({ files }: Artifact): string {
