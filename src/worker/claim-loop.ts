@@ -66,9 +66,9 @@ export class ClaimLoop {
     this.#late = undefined;
   }
 
-  /** Whether claimed submissions wait for a slot. */
-  get holding(): boolean {
-    return this.#held.length > 0;
+  /** Claimed submissions that wait for a slot. */
+  get held(): number {
+    return this.#held.length;
   }
 
   /** Claims nothing more; resolves after the claim under way, when those that have not started are pending again. */

@@ -1,13 +1,13 @@
 /** Callers in a group. */
-const MOST = 16;
-const MOST_MS = 30;
+const MOST = 24;
+const MOST_MS = 60;
 
 /** Releases several callers together, so that their work can share a transaction. */
 export class Gather {
   #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  /** Resolves with the last caller of a full group, with `release`, or 30 ms after the first one. */
+  /** Resolves with the last caller of a full group, with `release`, or 60 ms after the first one. */
   join(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);

@@ -170,7 +170,7 @@ export class Worker implements Engine {
     this.#slots.give(slot, false);
     this.#claims.startHeld();
     // The end of one of many runs can wait for others.
-    if (run.claim.test && this.#claims.holding) await this.#gather.join();
+    if (run.claim.test && this.#claims.held > 2 * this.#options.workers) await this.#gather.join();
     else this.#gather.release();
     // Storing it wakes the loop, so that the next claim can share the transaction.
     const stored = await this.#runner.store(run, result);
