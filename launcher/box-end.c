@@ -96,7 +96,7 @@ static void list_leftover_mounts(struct slot *s, struct teardown *t)
 		if (has_word(s->mounts, line, "\n"))
 			continue;
 		sscanf(line, "%*s %*s %*s %*s %255s", at);
-		bool work = s->work_mounted && !strcmp(at, "/box");
+		bool work = s->work_shared && !strcmp(at, "/box");
 		if (!work && t->mounts < 8)
 			snprintf(t->mount[t->mounts++], sizeof t->mount[0], "%s", at);
 	}
@@ -143,6 +143,8 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 	t->reaped = reap(b->program_fd, &b->reaped_program);
 	t->reaped = reap(b->init_fd, &b->reaped_init) && t->reaped;
 
+	if (b->own_work && !s->work_shared)
+		close_fd(&s->work); /* keeps its memory */
 	if (t->reaped)
 		unmount_all(s, b, t);
 	close_fd(&b->mount_ns);
@@ -157,7 +159,7 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 			int tasks = leaf_tasks(g, b->leaf, NULL, 0);
 			t->zombies = (uint64_t)tasks < t->pids_left ? (int)(t->pids_left - (uint64_t)tasks) : 0;
 		}
-		int64_t held = t->reaped ? leaf_wait_uncharged(g, b->leaf, s->work_mounted) : 0;
+		int64_t held = t->reaped ? leaf_wait_uncharged(g, b->leaf, s->work_shared) : 0;
 		if (held < 0)
 			note_error(t, "memory after the end", errno);
 		else if (held > 0)

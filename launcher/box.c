@@ -1,8 +1,7 @@
 /*
  * Building boxes. A slot owns a private copy of the launcher's mounts: the
- * image, read-only, as root; /dev; and at /box the work directory of the current
- * submission. The mount namespace of a box is a copy of that, so that building a
- * box mounts only /tmp, /dev/shm and /proc.
+ * image, read-only, as root, and /dev. The mount namespace of a box is a copy of
+ * that, so that building a box mounts only /box, /tmp, /dev/shm and /proc.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -92,13 +91,20 @@ static int spawn_init(struct slot *s, struct box *b, struct inside *in, struct f
 	b->init = pid;
 	b->init_fd = pidfd;
 	b->reaped_init = false;
-	/* Before the init is awaited: a box whose init is late is destroyed, and shares /box with the running step. */
+	/* Before the init is awaited: a box whose init is late is destroyed as well. */
 	char path[32];
 	snprintf(path, sizeof path, "%d/ns/mnt", (int)b->init);
 	b->mount_ns = open_proc(s->launcher, path);
 	if (b->mount_ns < 0)
 		return fail(f, "namespaces", "mount namespace of the box");
-	return await_ready(s, b, b->init_fd, "init", f);
+	if (await_ready(s, b, b->init_fd, "init", f) < 0)
+		return -1;
+	if (!in->new_work)
+		return 0;
+	snprintf(path, sizeof path, "%d/root/box", (int)b->init);
+	s->work = openat(s->launcher->proc, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	b->own_work = s->work >= 0;
+	return b->own_work ? 0 : fail(f, "mount", "/box of the box");
 }
 
 static int spawn_program(struct slot *s, struct box *b, struct inside *in, struct failure *f)
@@ -140,15 +146,17 @@ static struct lane *take_lane(struct slot *s)
 	return NULL;
 }
 
-int read_baseline(const struct groups *g, struct box *b, struct failure *f)
+void read_baseline(const struct groups *g, struct box *b)
 {
 	const struct { enum fact fact; uint64_t *base; } counters[] = {
 		{FACT_CPU_USEC, &b->base_cpu_usec}, {FACT_PRESSURE_FULL, &b->base_full_usec}, {FACT_PRESSURE_SOME, &b->base_some_usec},
 	};
 	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
-		if (leaf_read(g, b->leaf, counters[i].fact, counters[i].base) < 0 && errno != ENODATA)
-			return fail(f, "cgroup", "%s before the step", fact_name(counters[i].fact));
-	return 0;
+		if (leaf_read(g, b->leaf, counters[i].fact, counters[i].base) < 0) {
+			*counters[i].base = 0;
+			if (errno != ENODATA)
+				b->base_errno = errno;
+		}
 }
 
 static int build(struct slot *s, struct box *b, struct inside *in, bool piped, struct failure *f)
@@ -169,6 +177,7 @@ static int build(struct slot *s, struct box *b, struct inside *in, bool piped, s
 	if (make_pipe(&b->out_fd, &in->out_fd, 0, b->lane->uid) < 0 || make_pipe(&b->err_fd, &in->err_fd, 0, b->lane->uid) < 0)
 		return fail(f, "box", "pipes");
 	in->shape = b->shape;
+	in->new_work = !s->work_shared;
 	in->uid = b->lane->uid;
 	in->go = b->go;
 	in->ready = b->ready;
@@ -176,7 +185,8 @@ static int build(struct slot *s, struct box *b, struct inside *in, bool piped, s
 	if (spawn_init(s, b, in, f) < 0 || spawn_program(s, b, in, f) < 0)
 		return -1;
 	controls_read(s, b);
-	return read_baseline(&l->groups, b, f);
+	read_baseline(&l->groups, b);
+	return 0;
 }
 
 int box_build(struct slot *s, struct box *b, const struct shape *shape, bool piped, struct failure *f)

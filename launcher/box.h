@@ -56,9 +56,11 @@ struct box {
 	int stdin_fd, out_fd, err_fd; /* sealed memfd; read ends of pipes */
 	int in_fd; /* write end of the pipe that a piped program reads in place of stdin_fd; otherwise -1 */
 	bool reaped_init, reaped_program;
+	bool own_work; /* it has mounted the work directory */
 	bool runtime; /* its program is a runtime that has started and waits for its step */
 	const char *control[CONTROL_COUNT]; /* "": applied. Otherwise the reason why it is missing; NULL: not read. */
 	uint64_t base_cpu_usec, base_full_usec, base_some_usec;
+	int base_errno; /* one of them could not be read; otherwise 0 */
 };
 
 struct slot {
@@ -72,7 +74,8 @@ struct slot {
 	struct lane lane[LANES];
 	const struct lane *before; /* lane of the last step that used the work directory; NULL if none did */
 	int timeout_ms; /* for a process of a box to become ready */
-	bool work_mounted;
+	int work;         /* root of the work directory; -1: the next box gets a new one */
+	bool work_shared; /* it is mounted in the slot as well, and the boxes that are built then have it */
 	bool own_image; /* root_overlay() succeeded */
 	char mounts[16384]; /* mountinfo of an idle slot */
 };
@@ -88,22 +91,24 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 /* The slot's mountinfo as text. -1 with errno. */
 int slot_mounts(const struct slot *s, char *text, size_t size);
 
-/* Mounts a new work directory at /box; removes it. */
-int work_mount(struct slot *s, const struct shape *shape, struct failure *f);
-int work_unmount(struct slot *s, struct failure *f);
-/* Bytes that /box holds. On failure: -1 with the failure in `f`, or 0 if `f` is NULL. */
-int64_t work_bytes(struct failure *f);
+/* Leaves the work directory: it ends with the last box that has it, and the next box gets a new one. */
+int work_leave(struct slot *s, struct failure *f);
+/* Gives the work directory of the box to the boxes that are built from now on. */
+int work_share(struct slot *s, const struct box *b, struct failure *f);
+/* Bytes that the work directory holds. On failure: -1 with the failure in `f`, or 0 if `f` is NULL. */
+int64_t work_bytes(const struct slot *s, struct failure *f);
 /*
- * Whether the kernel stores a large file at /box in large pieces, which saves 0.9 ms for 2 MiB. Only for files that the slot
- * writes: a sparse file of a program would take memory that the program does not use. -1 with errno: the kernel cannot.
+ * Whether the kernel stores a large file of the work directory in large pieces, which saves 0.9 ms for 2 MiB. Only for files
+ * that the slot writes: a sparse file of a program would take memory that the program does not use. -1 with errno: the
+ * kernel cannot.
  */
-int work_store_large(bool large);
+int work_store_large(const struct slot *s, const struct box *b, bool large);
 int work_write(struct slot *s, const char *name, const void *data, size_t size, struct failure *f);
 
 /*
  * Builds a box up to a program that waits to exec: in its cgroups, unprivileged, without capabilities, with
- * no_new_privs and seccomp. Verifies each control. The current /box becomes its work directory. Its standard input is a
- * pipe from the slot if `piped`.
+ * no_new_privs and seccomp. Verifies each control. Its work directory is the shared directory, or a new one. Its standard
+ * input is a pipe from the slot if `piped`.
  */
 int box_build(struct slot *s, struct box *b, const struct shape *shape, bool piped, struct failure *f);
 /* Ends the box, frees its lane and lists everything that could not be removed. */
@@ -124,7 +129,7 @@ void box_kill(struct box *b);
 /* Waits until a process of the box signals `ready`. */
 int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f);
 /* What was counted before is not the step's: the cost of setting up, and earlier boxes of the leaf. */
-int read_baseline(const struct groups *g, struct box *b, struct failure *f);
+void read_baseline(const struct groups *g, struct box *b);
 /*
  * Sockets that are in flight in a cycle of Unix sockets end only when the kernel collects such cycles, which it does
  * whenever a socket is closed.

@@ -102,7 +102,7 @@ static bool check_box(const struct launcher *l)
 	struct teardown t;
 	char text[160];
 
-	if (slot_prepare(&s, l, 0, &f) < 0 || work_mount(&s, &shape, &f) < 0 || box_build(&s, &b, &shape, false, &f) < 0) {
+	if (slot_prepare(&s, l, 0, &f) < 0 || box_build(&s, &b, &shape, false, &f) < 0) {
 		print_failure("box", &f);
 		return false;
 	}
@@ -129,7 +129,6 @@ static bool check_box(const struct launcher *l)
 	if (good)
 		print("box", true, text);
 	box_destroy(&s, &b, &t);
-	work_unmount(&s, &f);
 	bool clean = t.reaped && t.populated <= 0 && !t.pids_left && !t.left_count && !t.errors;
 	print("teardown", clean, clean ? "no process, group or mount left" : t.left_count ? t.left[0] : "see the launcher's log");
 	return good && clean;

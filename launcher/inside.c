@@ -87,12 +87,26 @@ static void close_others(unsigned from, const int *keep, int kept)
 	must(syscall(__NR_close_range, from, ~0u, 0), "descriptors", "close");
 }
 
-static void mount_tmpfs(const char *at, const struct shape *shape)
+static void mount_tmpfs(const char *at, unsigned long flags, unsigned mode, uint64_t bytes, uint64_t inodes)
 {
 	char options[96];
-	snprintf(options, sizeof options, "mode=1777,size=%llu,nr_inodes=%llu",
-		 (unsigned long long)shape->tmp_bytes, (unsigned long long)shape->tmp_inodes);
-	must(keyed(mount, "tmpfs", at, "tmpfs", (unsigned long)(MS_NOSUID | MS_NODEV | MS_NOEXEC), options), "mount", at);
+	snprintf(options, sizeof options, "mode=%o,size=%llu,nr_inodes=%llu", mode, (unsigned long long)bytes, (unsigned long long)inodes);
+	must(keyed(mount, "tmpfs", at, "tmpfs", flags, options), "mount", at);
+}
+
+static void mount_all(const struct inside *in)
+{
+	static const char *const places[] = {"/tmp", "/dev/shm"};
+	const struct shape *shape = &in->shape;
+	if (in->new_work) /* writable for the uids of both lanes, which use it one after the other */
+		mount_tmpfs("/box", WORK_FLAGS, 0777, shape->work_bytes, shape->work_inodes);
+	for (int i = 0; i < 2; i++)
+		mount_tmpfs(places[i], WORK_FLAGS | MS_NOEXEC, 01777, shape->tmp_bytes, shape->tmp_inodes);
+	/*
+	 * Shows only processes of the box that belong to the reader, and nothing of the machine; nothing is writable.
+	 */
+	must(keyed(mount, "proc", "/proc", "proc", (unsigned long)(WORK_FLAGS | MS_NOEXEC | MS_RDONLY), "hidepid=invisible,subset=pid"),
+	     "mount", "/proc");
 }
 
 _Noreturn void inside_init(const struct inside *in)
@@ -103,13 +117,7 @@ _Noreturn void inside_init(const struct inside *in)
 	close_others(0, (int[]){lifeline < ready ? lifeline : ready, lifeline < ready ? ready : lifeline}, 2);
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "init", "parent death signal");
 	must(prctl(PR_SET_NAME, "assay-init", 0, 0, 0), "init", "name");
-	mount_tmpfs("/tmp", &in->shape);
-	mount_tmpfs("/dev/shm", &in->shape);
-	/*
-	 * Shows only processes of the box that belong to the reader, and nothing of the machine; nothing is writable.
-	 */
-	must(keyed(mount, "proc", "/proc", "proc", (unsigned long)(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY), "hidepid=invisible,subset=pid"),
-	     "mount", "/proc");
+	mount_all(in);
 
 	/* With SIGCHLD ignored, the kernel reaps orphans by itself. */
 	struct sigaction ignore = {.sa_handler = SIG_IGN};

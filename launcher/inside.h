@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -46,9 +47,12 @@ struct shape {
 	uint64_t work_bytes, work_inodes, tmp_bytes, tmp_inodes;
 };
 
+enum { WORK_FLAGS = MS_NOSUID | MS_NODEV };
+
 /* The two processes of a box (inside.c). Neither function returns. */
 struct inside {
 	struct shape shape;
+	bool new_work; /* mounts /box */
 	uid_t uid;
 	int init_pidfd, lane_space[LANE_SPACES], proc, tasks[TREE_COUNT];
 	int stdin_fd, out_fd, err_fd, go, ready, lifeline;

@@ -84,9 +84,9 @@ static int collect_directory(int fd, const char *path, struct collected *c)
 	return *path && c->count == before ? -1 : done;
 }
 
-static int collect_below(const char *path, struct collected *c)
+static int collect_below(int work, const char *path, struct collected *c)
 {
-	int box = open("/box", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int box = openat(work, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (box < 0 || !*path)
 		return box < 0 ? -1 : collect_directory(box, "", c);
 	int fd = openat(box, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -94,13 +94,13 @@ static int collect_below(const char *path, struct collected *c)
 	return fd < 0 ? -1 : collect_directory(fd, path, c);
 }
 
-void send_files(struct queue *out, const char *path)
+void send_files(struct queue *out, int work, const char *path)
 {
 	struct area area = {0};
 	if (area_grow(&area, sizeof(struct collected)) < 0)
 		return;
 	struct collected *c = (struct collected *)area.data;
-	if (collect_below(path, c) == 0) {
+	if (collect_below(work, path, c) == 0) {
 		size_t at = 0;
 		for (unsigned i = 0; i < c->count; i++) {
 			queue_frame(out, FRAME_FILE);

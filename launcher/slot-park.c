@@ -75,7 +75,7 @@ static int build_fresh(struct service *v, const struct shape *shape, bool piped,
 {
 	discard(v, &v->following);
 	discard(v, &v->fresh);
-	if (work_mount(&v->slot, shape, f) < 0)
+	if (work_leave(&v->slot, f) < 0)
 		return -1;
 	v->work = *shape;
 	v->work_used = false;
@@ -92,6 +92,10 @@ int park_fresh(struct service *v, const struct shape *shape, struct failure *f)
 static int park_following(struct service *v, const struct shape *shape, bool piped, struct failure *f)
 {
 	discard(v, &v->following);
+	if (!v->slot.work_shared && !v->fresh.box.built)
+		return fail_with(f, ENOENT, "request", "no work directory to keep");
+	if (!v->slot.work_shared && work_share(&v->slot, &v->fresh.box, f) < 0)
+		return -1;
 	return box_build(&v->slot, &v->following.box, shape, piped, f);
 }
 
@@ -106,7 +110,7 @@ struct parked *fit_box(struct service *v, const struct request *r, struct failur
 	struct shape want = request_shape(r);
 	bool keep = r->number[KEY_KEEP_WORK], piped = r->number[KEY_LIVE_STDIN];
 	struct parked *p = keep ? &v->following : &v->fresh;
-	if (keep && (!v->slot.work_mounted || !v->work_used)) {
+	if (keep && (!v->slot.work_shared || !v->work_used)) {
 		fail_with(f, ENOENT, "request", "no work directory to keep");
 		return NULL;
 	}
@@ -126,19 +130,19 @@ struct parked *fit_box(struct service *v, const struct request *r, struct failur
 	return p;
 }
 
-int write_files(struct service *v, const struct request *r, struct failure *f)
+int write_files(struct service *v, const struct request *r, const struct box *b, struct failure *f)
 {
 	size_t total = 0;
 	for (unsigned i = 0; i < r->files; i++)
 		total += r->file_data[i].size;
-	bool large = total >= LARGE_BYTES && work_store_large(true) == 0;
+	bool large = total >= LARGE_BYTES && work_store_large(&v->slot, b, true) == 0;
 	for (unsigned i = 0; i < r->files; i++) {
 		char name[FILE_PATH_MAX + 1];
 		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
 		if (work_write(&v->slot, name, r->file_data[i].data, r->file_data[i].size, f) < 0)
 			return -1;
 	}
-	if (large && work_store_large(false) < 0)
+	if (large && work_store_large(&v->slot, b, false) < 0)
 		return fail(f, "mount", "/box as before");
 	return 0;
 }
@@ -147,14 +151,14 @@ int write_files(struct service *v, const struct request *r, struct failure *f)
 int build_pair(struct service *v, const struct request *r[2], struct box box[2], struct failure *f)
 {
 	bool keep = r[0]->number[KEY_KEEP_WORK];
-	if (keep && (!v->slot.work_mounted || !v->work_used))
+	if (keep && (!v->slot.work_shared || !v->work_used))
 		return fail_with(f, ENOENT, "request", "no work directory to keep");
 	discard(v, &v->following);
 	discard(v, &v->fresh);
 	for (int i = 0; i < 2; i++) {
 		struct shape want = request_shape(r[i]);
-		if (((i > 0 || !keep) && work_mount(&v->slot, &want, f) < 0) ||
-		    box_build(&v->slot, &box[i], &want, true, f) < 0 || write_files(v, r[i], f) < 0)
+		if (((i > 0 || !keep) && work_leave(&v->slot, f) < 0) ||
+		    box_build(&v->slot, &box[i], &want, true, f) < 0 || write_files(v, r[i], &box[i], f) < 0)
 			return -1;
 	}
 	return 0;
@@ -201,6 +205,6 @@ void discard_work(struct service *v)
 	struct failure f = {0};
 	discard(v, &v->following);
 	discard(v, &v->fresh);
-	if (work_unmount(&v->slot, &f) < 0)
+	if (work_leave(&v->slot, &f) < 0)
 		v->dirty = true;
 }

@@ -39,9 +39,9 @@ struct service {
 	struct input input;
 	struct parked fresh;     /* waits for a step on a new work directory */
 	struct parked following; /* waits for the step after that, on the same work directory */
-	bool work_used;          /* a payload has used the mounted work directory */
+	bool work_used;          /* a payload has used the work directory */
 	unsigned steps_on_work;  /* steps that have used this work directory, plus the next one */
-	struct shape work;       /* sizes of the mounted work directory */
+	struct shape work;       /* sizes of the work directory */
 	struct shape last_fresh, last_following; /* last shapes seen: of first steps; of steps with KEEP_WORK */
 	bool dirty;
 };
@@ -62,8 +62,8 @@ void send_failed(struct service *v, const struct failure *f);
 void send_parked(struct service *v, const struct parked *p);
 void send_teardown(struct queue *out, const struct teardown *t);
 
-/* Queues FILE frames with the files of /box, or of this directory below it, all or none (slot-collect.c). */
-void send_files(struct queue *out, const char *path);
+/* Queues FILE frames with the files of a work directory, or of this directory in it, all or none (slot-collect.c). */
+void send_files(struct queue *out, int work, const char *path);
 
 /* Serves KEEP_FILES: keeps the files of the step, or gives it those that are kept. Returns NULL or why it cannot (slot-kept.c). */
 const char *kept_files(struct service *v, struct request *r);
@@ -78,7 +78,7 @@ struct parked *fit_box(struct service *v, const struct request *r, struct failur
  * failure, the caller destroys those that are built.
  */
 int build_pair(struct service *v, const struct request *r[2], struct box box[2], struct failure *f);
-int write_files(struct service *v, const struct request *r, struct failure *f);
+int write_files(struct service *v, const struct request *r, const struct box *b, struct failure *f);
 /* Serves a PARK: parks a box that fits, and starts its runtime. NULL with the failure, after which a box may be missing. */
 struct parked *park_for(struct service *v, const struct request *r, struct failure *f);
 /*

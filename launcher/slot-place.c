@@ -7,6 +7,7 @@
 #include <linux/securebits.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -110,7 +111,7 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 	s->launcher = l;
 	s->number = number;
 	s->timeout_ms = BUILD_TIMEOUT_MS;
-	s->cpu_tasks = -1;
+	s->cpu_tasks = s->work = -1;
 	if (unshare(CLONE_NEWNS) < 0)
 		return fail(f, "namespaces", "mount namespace of the slot");
 	int shared = root_overlay(f);
@@ -133,48 +134,71 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 
 /* ---- the work directory ---- */
 
-enum { WORK_FLAGS = MS_NOSUID | MS_NODEV };
-
-int work_unmount(struct slot *s, struct failure *f)
+/*
+ * The init of a box mounts the work directory, so that it is unmounted with the box: each call that unmounts makes the
+ * kernel wait until no CPU uses the mounts. Only for a later step, the slot mounts it as well.
+ */
+int work_leave(struct slot *s, struct failure *f)
 {
-	if (s->work_mounted && keyed(umount2, "/box", MNT_DETACH) < 0)
+	close_fd(&s->work);
+	if (s->work_shared && keyed(umount2, "/box", MNT_DETACH) < 0)
 		return fail(f, "mount", "remove /box");
-	s->work_mounted = false;
-	return 0;
-}
-
-int work_mount(struct slot *s, const struct shape *shape, struct failure *f)
-{
-	char options[96];
-	if (work_unmount(s, f) < 0)
-		return -1;
-	/* Writable for the uids of both lanes, which use it one after the other. */
-	snprintf(options, sizeof options, "mode=0777,size=%llu,nr_inodes=%llu", (unsigned long long)shape->work_bytes,
-		 (unsigned long long)shape->work_inodes);
-	if (keyed(mount, "tmpfs", "/box", "tmpfs", (unsigned long)WORK_FLAGS, options) < 0)
-		return fail(f, "mount", "/box");
-	s->work_mounted = true;
+	s->work_shared = false;
 	s->before = NULL;
 	return 0;
 }
 
-int work_store_large(bool large)
+static void enter_mounts(int ns)
 {
-	return (int)keyed(mount, NULL, "/box", NULL, (unsigned long)(MS_REMOUNT | WORK_FLAGS), large ? "huge=within_size" : "huge=never");
+	if (keyed(setns, ns, CLONE_NEWNS) < 0)
+		abort(); /* a slot must not continue in the namespace of a box */
 }
 
-int64_t work_bytes(struct failure *f)
+int work_share(struct slot *s, const struct box *b, struct failure *f)
+{
+	enum { OPEN_TREE_CLONED = 1, FROM_DESCRIPTOR = 4 };
+	if (s->work_shared)
+		return 0;
+	if (keyed(setns, b->mount_ns, CLONE_NEWNS) < 0)
+		return fail(f, "mount", "enter the box of /box");
+	int tree = (int)keyed(open_tree, AT_FDCWD, "/box", OPEN_TREE_CLONED | O_CLOEXEC), err = errno;
+	enter_mounts(s->self_mount_ns);
+	if (tree < 0)
+		return fail_with(f, err, "mount", "copy of /box");
+	s->work_shared = keyed(move_mount, tree, "", AT_FDCWD, "/box", FROM_DESCRIPTOR) == 0;
+	err = errno;
+	close(tree);
+	if (!s->work_shared)
+		return fail_with(f, err, "mount", "/box");
+	close_fd(&s->work); /* of the box, which may end before */
+	s->work = open("/box", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return s->work < 0 ? fail(f, "mount", "open /box") : 0;
+}
+
+int work_store_large(const struct slot *s, const struct box *b, bool large)
+{
+	if (keyed(setns, b->mount_ns, CLONE_NEWNS) < 0)
+		return -1;
+	int done = (int)keyed(mount, NULL, "/box", NULL, (unsigned long)(MS_REMOUNT | WORK_FLAGS), large ? "huge=within_size" : "huge=never");
+	enter_mounts(s->self_mount_ns);
+	return done;
+}
+
+int64_t work_bytes(const struct slot *s, struct failure *f)
 {
 	struct statfs st;
-	if (statfs("/box", &st) < 0)
+	if (fstatfs(s->work, &st) < 0)
 		return f ? fail(f, "statfs", "/box") : 0;
 	return (int64_t)(st.f_blocks - st.f_bfree) * (int64_t)st.f_bsize;
 }
 
-/* Opens the directory of a path below /box, and creates it for both lanes if it is missing. *last is the last component. */
-static int open_parent(const char *path, const char **last)
+/*
+ * Opens the directory of a path in the work directory, and creates it for both lanes if it is missing. *last is the last
+ * component.
+ */
+static int open_parent(const struct slot *s, const char *path, const char **last)
 {
-	int dir = open("/box", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int dir = s->work;
 	const char *end;
 	for (*last = path; dir >= 0 && (end = strchr(*last, '/')); *last = end + 1) {
 		char part[256];
@@ -182,7 +206,8 @@ static int open_parent(const char *path, const char **last)
 		bool made = mkdirat(dir, part, 0) == 0 ? fchmodat(dir, part, 0777, 0) == 0 : errno == EEXIST;
 		int next = made ? openat(dir, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 		int err = errno;
-		close(dir);
+		if (dir != s->work)
+			close(dir);
 		errno = err;
 		dir = next;
 	}
@@ -192,15 +217,14 @@ static int open_parent(const char *path, const char **last)
 /* The caller ensures that no payload has used this work directory. */
 int work_write(struct slot *s, const char *name, const void *data, size_t size, struct failure *f)
 {
-	(void)s;
 	const char *last;
-	int dir = open_parent(name, &last);
+	int dir = open_parent(s, name, &last);
 	int fd = dir < 0 ? -1 : openat(dir, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
 	/* A checker continues its files of an earlier pass. */
 	if (fd >= 0 && !strncmp(name, "feedback/", 9) && fchmod(fd, 0777) < 0)
 		close_fd(&fd);
 	int err = errno;
-	if (dir >= 0)
+	if (dir >= 0 && dir != s->work)
 		close(dir);
 	if (fd < 0)
 		return fail_with(f, err, "file", "create %s", name);

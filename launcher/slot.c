@@ -40,11 +40,11 @@ static bool exited_alone(const struct outcome *o)
 }
 
 /* The files that the step asks for, if the program has not left them in doubt. */
-static void collect_files(const struct request *r, const struct outcome *o, struct queue *out)
+static void collect_files(const struct service *v, const struct request *r, const struct outcome *o, struct queue *out)
 {
 	bool of_feedback = r->number[KEY_COLLECT] == 2;
 	if (r->number[KEY_COLLECT] && exited_alone(o) && (of_feedback || o->code == 0))
-		send_files(out, of_feedback ? "feedback" : "");
+		send_files(out, v->slot.work, of_feedback ? "feedback" : "");
 }
 
 static void forget_results(struct service *v)
@@ -69,7 +69,9 @@ static void serve_step(struct service *v, const struct request *r)
 	bool more = r->number[KEY_MORE];
 
 	struct parked *p = fit_box(v, r, &o->failure);
-	int ready = p ? write_files(v, r, &o->failure) : -1;
+	int ready = p ? write_files(v, r, &p->box, &o->failure) : -1;
+	if (ready == 0 && more)
+		ready = work_share(&v->slot, &p->box, &o->failure);
 	/* The next user of a parked box must not find files that were written before the failure. */
 	if (ready < 0)
 		discard_work(v);
@@ -81,14 +83,14 @@ static void serve_step(struct service *v, const struct request *r)
 		supervise(&v->slot, &box, r, &v->out, v->connection, r->number[KEY_LIVE_STDIN] ? &v->input : NULL, &slot_stopping,
 			  more ? park_next_step : NULL, v, o);
 	}
-	collect_files(r, o, &v->out);
+	collect_files(v, r, o, &v->out);
 	outcome_report(o, &box, &v->out);
 	queue_flush(&v->out, v->connection);
 
 	if (!more || o->failure.step) {
 		struct failure f = {0};
 		/* Before box_destroy() lists the mounts: the work directory goes with its last step. */
-		if (work_unmount(&v->slot, &f) < 0)
+		if (work_leave(&v->slot, &f) < 0)
 			v->dirty = true;
 		discard(v, &v->following);
 	}
@@ -111,7 +113,7 @@ static void serve_pair(struct service *v, const struct request *step)
 			       &slot_stopping, (struct outcome *[]){&o[0], &o[1]});
 	else
 		o[1].failure = o[0].failure;
-	collect_files(v->peer, &o[1], &of_peer);
+	collect_files(v, v->peer, &o[1], &of_peer);
 	outcome_report(&o[0], &box[0], &v->out);
 	outcome_report(&o[1], &box[1], &of_peer);
 	queue_flush(&v->out, v->connection);
@@ -195,7 +197,7 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 		if (v->body.size > BODY_KEPT)
 			area_free(&v->body);
 		queue_shrink(&v->out);
-		bool next_is_fresh = !v->slot.work_mounted || !v->work_used;
+		bool next_is_fresh = !v->slot.work_shared || !v->work_used;
 		if (next_is_fresh && !v->fresh.box.built && !v->dirty && park_fresh(v, &v->last_fresh, &f) < 0) {
 			fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
 			break;

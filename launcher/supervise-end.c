@@ -131,6 +131,8 @@ void read_counters(struct watch *w)
 		if (!o->known[i] && errno != ENODATA && !(i == FACT_PIDS_PEAK && errno == EBADF))
 			evidence_error(o, fact_name(i), errno);
 	}
+	if (w->box->base_errno)
+		evidence_error(o, "counters before the step", w->box->base_errno);
 	if (w->memory_limit)
 		o->fact[FACT_MEMORY_LIMIT] = w->memory_limit;
 	/* v1 has no file that counts these events, but reports each one. */

@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		mountinfo = files_add(launcher.proc, "self/mountinfo");
 		slot.launcher = &launcher;
 	}
-	slot.work_mounted = size && data[0] & 1;
+	slot.work_shared = size && data[0] & 1;
 	char *before = files_next(&data, &size), *after = files_next(&data, &size);
 	files_set(mountinfo, before, strlen(before));
 	EXPECT(slot_mounts(&slot, slot.mounts, sizeof slot.mounts) == 0);
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (strlen(after) < sizeof slot.mounts) {
 		char first[256] = "";
-		unsigned left = count_left(slot.mounts, after, slot.work_mounted, first);
+		unsigned left = count_left(slot.mounts, after, slot.work_shared, first);
 		EXPECT(t.mounts == (left < 8 ? left : 8));
 		EXPECT(!left || !strcmp(t.mount[0], first));
 	}

@@ -26,6 +26,8 @@ export interface Concluded {
 /** The launcher's fault, and an action during the run, which should last until the action is complete. */
 interface Interference {
   readonly fault?: string;
+  /** A step before it, which leaves its work directory. */
+  readonly first?: Step;
   readonly meanwhile?: (launcher: Launcher) => Promise<void> | void;
 }
 
@@ -48,9 +50,10 @@ export async function reported(
   const launcher = await startLauncher({ slots: 1, ...(options.fault && { fault: options.fault }) });
   const slot = await open(launcher);
   try {
-    const { meanwhile } = options;
+    const { meanwhile, first } = options;
+    if (first) await slot.run(first);
     // With this fault, the removal of the first box, which has another size, would end the slot before the step.
-    if (!COLD && options.fault !== "init_stays") await slot.park(withWaitingShell(step));
+    else if (!COLD && options.fault !== "init_stays") await slot.park(withWaitingShell(step));
     const run = slot.run(step);
     const [facts] = await Promise.all([run, meanwhile && interfere(launcher, run, meanwhile)]);
     const clean = buildOutcome({ execute: facts }).evidence?.teardown.cleanupVerified === true;

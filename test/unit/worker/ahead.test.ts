@@ -22,26 +22,26 @@ test("more submissions are claimed ahead the shorter the runs are", () => {
   assert.equal(ahead.amount, 12, "after the next end of a run");
 });
 
-test("sixteen callers continue together, and fewer after 30 ms or when released", async (t) => {
+test("24 callers continue together, and fewer after 60 ms or when released", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const gather = new Gather();
   let gone = 0;
   const join = () => void gather.join().then(() => gone++);
-  for (let callers = 0; callers < 15; callers++) join();
+  for (let callers = 0; callers < 23; callers++) join();
   await Promise.resolve();
   assert.equal(gone, 0);
   join();
   await Promise.resolve();
-  assert.equal(gone, 16);
+  assert.equal(gone, 24);
   join();
-  t.mock.timers.tick(29);
+  t.mock.timers.tick(59);
   await Promise.resolve();
-  assert.equal(gone, 16);
+  assert.equal(gone, 24);
   t.mock.timers.tick(1);
   await Promise.resolve();
-  assert.equal(gone, 17);
+  assert.equal(gone, 25);
   join();
   gather.release();
   await Promise.resolve();
-  assert.equal(gone, 18);
+  assert.equal(gone, 26);
 });
