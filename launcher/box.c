@@ -91,7 +91,7 @@ static int spawn_init(struct slot *s, struct box *b, struct inside *in, struct f
 	b->init = pid;
 	b->init_fd = pidfd;
 	b->reaped_init = false;
-	/* Before the init is awaited: a box whose init is late is destroyed as well. */
+	/* Before the init is awaited: box_destroy() needs it also if the init is late. */
 	char path[32];
 	snprintf(path, sizeof path, "%d/ns/mnt", (int)b->init);
 	b->mount_ns = open_proc(s->launcher, path);

@@ -191,8 +191,10 @@ int leaf_stop_growth(const struct groups *g, const struct leaf *leaf)
 
 int leaf_freeze(struct leaf *leaf, bool frozen)
 {
-	leaf->frozen = frozen;
-	return write_file(leaf->dir[TREE_UNIFIED], "cgroup.freeze", frozen ? "1" : "0");
+	int done = write_file(leaf->dir[TREE_UNIFIED], "cgroup.freeze", frozen ? "1" : "0");
+	if (frozen || done == 0)
+		leaf->frozen = frozen;
+	return done;
 }
 
 static void reclaim(const struct groups *g, const struct leaf *leaf, uint64_t bytes)

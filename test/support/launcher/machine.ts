@@ -1,4 +1,4 @@
-import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs";
+import { type Dirent, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PATIENCE } from "../engine/timeouts.ts";
@@ -79,6 +79,15 @@ export function groupsOf({ instance }: Pick<Launcher, "instance">, directory = "
       const ours = path.includes(`/${name}/`) || entry.name === name || entry.name === `${name}.launcher`;
       return [...(ours ? [path] : []), ...groupsOf({ instance }, path)];
     });
+}
+
+/** The same without those that a slot keeps for its next box: their number depends on the last programs. */
+export function groupsInUse(launcher: Pick<Launcher, "instance">): string[] {
+  const hasMemory = (path: string) =>
+    ["memory.max", "memory.limit_in_bytes"].some((file) => existsSync(join(path, file)));
+  const isKept = (path: string) =>
+    /\/s\d+-b[01]$/.test(path) && !hasMemory(path) && read(join(path, "cgroup.procs")) === "";
+  return groupsOf(launcher).filter((path) => !isKept(path));
 }
 
 /** All processes (including dead ones) and control groups of this launcher. */

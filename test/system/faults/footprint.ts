@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import type { Launcher } from "../../support/launcher/launcher.ts";
-import { childrenOf, groupsOf, hostMounts, read } from "../../support/launcher/machine.ts";
+import { childrenOf, groupsInUse, groupsOf, hostMounts, read } from "../../support/launcher/machine.ts";
 
 /** The resources of a launcher, its slots and a service at one moment. */
 export interface Footprint {
@@ -91,7 +91,7 @@ export function footprint(launcher: Launcher, service: number): Footprint {
     launcherDescriptors: descriptors(launcher.pid),
     slotDescriptors: most(descriptors),
     serviceDescriptors: descriptors(service),
-    groups: groups.length,
+    groups: groupsInUse(launcher).length,
     dyingGroups: dying.reduce<number>((sum, count) => sum + Number(count), 0),
     processes: pids.length,
     uids: new Set(pids.map((pid) => /^Uid:\t(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1])).size,

@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { childrenOf, groupsOf, read } from "../../support/launcher/machine.ts";
+import { childrenOf, groupsInUse, read } from "../../support/launcher/machine.ts";
 import { family } from "./footprint.ts";
 import type { RealCommand } from "./real-serve.ts";
 
@@ -31,6 +31,6 @@ export function remains(there: RealCommand) {
     owned: uids.filter((uid) => uid >= base && uid < base + 10_000).length,
     inUidRange: inRange.length,
     slots: childrenOf(launcher).length,
-    groups: groupsOf({ instance: there.instance() }).length,
+    groups: groupsInUse({ instance: there.instance() }).length,
   };
 }
