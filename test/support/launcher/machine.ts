@@ -81,13 +81,15 @@ export function groupsOf({ instance }: Pick<Launcher, "instance">, directory = "
     });
 }
 
-/** The same without those that a slot keeps for its next box: their number depends on the last programs. */
+/** Whether a slot keeps this group for its next box. The number of such groups depends on the last programs. */
+export function isKeptGroup(path: string): boolean {
+  const hasMemory = ["memory.max", "memory.limit_in_bytes"].some((file) => existsSync(join(path, file)));
+  return /\/s\d+-b[01]$/.test(path) && !hasMemory && read(join(path, "cgroup.procs")) === "";
+}
+
+/** Control groups of an instance without kept ones. */
 export function groupsInUse(launcher: Pick<Launcher, "instance">): string[] {
-  const hasMemory = (path: string) =>
-    ["memory.max", "memory.limit_in_bytes"].some((file) => existsSync(join(path, file)));
-  const isKept = (path: string) =>
-    /\/s\d+-b[01]$/.test(path) && !hasMemory(path) && read(join(path, "cgroup.procs")) === "";
-  return groupsOf(launcher).filter((path) => !isKept(path));
+  return groupsOf(launcher).filter((path) => !isKeptGroup(path));
 }
 
 /** All processes (including dead ones) and control groups of this launcher. */

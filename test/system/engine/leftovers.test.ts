@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ourLanguages } from "../../../src/cli/engine.ts";
 import { source, useEngine } from "../../support/engine/engine.ts";
 import { TOO_LONG } from "../../support/engine/long.ts";
 import { checked } from "../../support/engine/record.ts";
+import { isKeptGroup } from "../../support/launcher/machine.ts";
 
 const engine = useEngine();
 
@@ -33,7 +35,7 @@ function remains(launcher: number, instance: string): Remains {
   return {
     processes: family.length,
     mounts,
-    groups: groups.filter((entry) => entry.isDirectory()).length,
+    groups: groups.filter((entry) => entry.isDirectory() && !isKeptGroup(join(entry.parentPath, entry.name))).length,
     namespaces: namespaces.size,
   };
 }
