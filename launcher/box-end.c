@@ -77,8 +77,7 @@ static void unmount_all(const struct slot *s, struct box *b, struct teardown *t)
 	/* All mounts at once: for each call, the kernel waits until no CPU uses the mounts that it removes. */
 	if (keyed(umount2, "/", MNT_DETACH) < 0)
 		note_error(t, "mounts of the box", errno);
-	if (keyed(setns, s->self_mount_ns, CLONE_NEWNS) < 0)
-		abort(); /* a slot must not continue in the namespace of a box */
+	leave_box(s);
 }
 
 /* Lists each mount that an idle slot does not have, except a work directory that is still in use. */

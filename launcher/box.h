@@ -91,6 +91,8 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 /* The slot's mountinfo as text. -1 with errno. */
 int slot_mounts(const struct slot *s, char *text, size_t size);
 
+/* Returns from the mount namespace of a box, or ends the process: a slot must not continue there. */
+void leave_box(const struct slot *s);
 /* Leaves the work directory: it ends with the last box that has it, and the next box gets a new one. */
 int work_leave(struct slot *s, struct failure *f);
 /* Gives the work directory of the box to the boxes that are built from now on. */

@@ -148,10 +148,10 @@ int work_leave(struct slot *s, struct failure *f)
 	return 0;
 }
 
-static void enter_mounts(int ns)
+void leave_box(const struct slot *s)
 {
-	if (keyed(setns, ns, CLONE_NEWNS) < 0)
-		abort(); /* a slot must not continue in the namespace of a box */
+	if (keyed(setns, s->self_mount_ns, CLONE_NEWNS) < 0)
+		abort();
 }
 
 int work_share(struct slot *s, const struct box *b, struct failure *f)
@@ -162,7 +162,7 @@ int work_share(struct slot *s, const struct box *b, struct failure *f)
 	if (keyed(setns, b->mount_ns, CLONE_NEWNS) < 0)
 		return fail(f, "mount", "enter the box of /box");
 	int tree = (int)keyed(open_tree, AT_FDCWD, "/box", OPEN_TREE_CLONED | O_CLOEXEC), err = errno;
-	enter_mounts(s->self_mount_ns);
+	leave_box(s);
 	if (tree < 0)
 		return fail_with(f, err, "mount", "copy of /box");
 	s->work_shared = keyed(move_mount, tree, "", AT_FDCWD, "/box", FROM_DESCRIPTOR) == 0;
@@ -180,7 +180,7 @@ int work_store_large(const struct slot *s, const struct box *b, bool large)
 	if (keyed(setns, b->mount_ns, CLONE_NEWNS) < 0)
 		return -1;
 	int done = (int)keyed(mount, NULL, "/box", NULL, (unsigned long)(MS_REMOUNT | WORK_FLAGS), large ? "huge=within_size" : "huge=never");
-	enter_mounts(s->self_mount_ns);
+	leave_box(s);
 	return done;
 }
 
