@@ -43,6 +43,9 @@ export interface WorkerOptions {
 /** Memory of an ended program whose removal takes no time that another program would miss. */
 const MOST_STILL_BYTES = 64 * 1_048_576;
 
+/** Claimed runs for each slot that are enough while ends of others are stored and the next ones are claimed. */
+const LEAST_HELD = 2;
+
 /** Outcomes that may wait for the database in any worker: each has at most 2 MiB of output. */
 const LEAST_ENDED = 32;
 
@@ -169,8 +172,8 @@ export class Worker implements Engine {
     this.#ahead.ran(performance.now() - startedMs);
     this.#slots.give(slot, false);
     this.#claims.startHeld();
-    // The end of one of many runs can wait for others.
-    if (run.claim.test && this.#claims.held > 2 * this.#options.workers) await this.#gather.join();
+    // The end of one of many runs can wait for others, but the next claim must come before the last held runs start.
+    if (run.claim.test && this.#claims.held > LEAST_HELD * this.#options.workers) await this.#gather.join();
     else this.#gather.release();
     // Storing it wakes the loop, so that the next claim can share the transaction.
     const stored = await this.#runner.store(run, result);
