@@ -10,14 +10,8 @@ import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
 import { toSubmitRequest } from "../request.ts";
 import { pistonAnswer } from "./answer.ts";
-import { PISTON } from "./form.ts";
+import { MOST_WAITS, PISTON } from "./form.ts";
 import { readProgram } from "./request.ts";
-
-/**
- * Each as long as one of `wait=true`, together 10 minutes, with the time in the queue. Piston's clients cannot ask again; the
- * connection of a client that has gone without a notice must still end.
- */
-const MOST_WAITS = 20;
 
 /** POST /piston/api/v2/execute: a submission, whose response is sent when it has ended. */
 export function executeRoute(

@@ -6,6 +6,12 @@ import { hasKeyForm } from "../../domain/key.ts";
 export const PISTON = "/piston/api/v2";
 
 /**
+ * Each as long as one of `wait=true`, together 10 minutes: for the response of `execute`, or for the start of a program of
+ * `connect`. Piston's clients cannot ask again; the connection of a client that has gone without a notice must still end.
+ */
+export const MOST_WAITS = 20;
+
+/**
  * The key of a request: in `X-API-Key`, or in `Authorization` as such, as a bearer token, or as user name or password,
  * because many clients only take a URL, which can have both.
  */

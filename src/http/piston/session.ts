@@ -17,7 +17,7 @@ import { ownerOf } from "../owner.ts";
 import { toSubmitRequest } from "../request.ts";
 import { LOOK_BYTES, quiet } from "../run-events.ts";
 import { pistonAnswer } from "./answer.ts";
-import { pistonError } from "./form.ts";
+import { MOST_WAITS, pistonError } from "./form.ts";
 import { CLOSED, readMessage, signalNumber } from "./message.ts";
 import { readProgram } from "./request.ts";
 import type { Runtime } from "./runtimes.ts";
@@ -174,9 +174,10 @@ export class Session {
 
   /** Sends output and stages until the end. */
   async #watch(id: string, language: Language, runtime: Runtime): Promise<void> {
-    const { store } = this.#dependencies;
+    const { store, holdMs } = this.#dependencies;
     const { accountId } = callerOf(this.#request);
     const owner = ownerOf(this.#request);
+    const latestStart = performance.now() + MOST_WAITS * holdMs;
     const stages = new Stages(language, (value) => this.#send(value));
     let woken = Promise.withResolvers<void>();
     const wake = () => woken.resolve();
@@ -201,6 +202,8 @@ export class Session {
         release();
         if (!look || isTerminal(look.status)) break;
         if (look.status === "running") await stages.compiling();
+        else if (performance.now() > latestStart)
+          throw clientError("pistonRequest", [`the program did not start within ${(MOST_WAITS * holdMs) / 1000} s`]);
         if (look.pieces.length === 0) await quiet(woken.promise, LOOK_MS);
       }
     } finally {

@@ -233,6 +233,20 @@ test("a session without room for its output fails instead of waiting for ever", 
   assert.equal(messageOf(client), "too much data of this account is in transit, try again later");
 });
 
+test("a session ends whose program does not start in time, and goes on with one that does", LIMIT, async (t) => {
+  const { store, client, begun } = await talks(t, { holdMs: 20 });
+  const { client: running, claim } = await begun();
+  const waiting = client();
+  await waiting.init("python", CODE);
+  assert.equal(await waiting.closed, "4002 Notified Error");
+  assert.equal(messageOf(waiting), "the program did not start within 0.4 s");
+  const [{ assay_id: id } = {}] = waiting.received as { assay_id?: string }[];
+  while ((await store.submissions.get(`${id}`, claim.submission.accountId))?.outcome?.judgement.cause !== "cancelled")
+    await sleep(20);
+  await store.live.append(claim.lease, 0, [piece("a")]);
+  await running.until(() => running.output() === "a");
+});
+
 test("sessions of all accounts are bounded, and an account leaves room for others", { timeout: 60_000 }, async (t) => {
   const { client, key } = await talks(t);
   const keys = await Promise.all(Array.from({ length: 18 }, () => key()));

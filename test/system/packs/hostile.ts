@@ -8,6 +8,7 @@ export interface Hostile {
   readonly script: string;
   /** Verdict, cause, exit code, signal. */
   readonly ends: RegExp;
+  /** Of a program that no signal ends: the proof that the script did its work. */
   readonly stdout?: string;
   /** Whether processes are left, which the judge ends. */
   readonly leaves?: true;
@@ -65,8 +66,9 @@ export const HOSTILE: readonly Hostile[] = [
   },
   {
     title: "a child that sends the signals of limits forges no limit",
-    script: "trap '' XCPU XFSZ\nkill -s XCPU -1\nkill -s XFSZ -1\n",
+    script: "trap '' XCPU XFSZ\nkill -s XCPU -1 && kill -s XFSZ -1 && echo sent\n",
     ends: /^(RE nonzero_exit 7 null|SIG fatal_signal null 2[45])$/,
+    stdout: "sent\n",
   },
   {
     title: "daemons end with the program",
@@ -90,8 +92,9 @@ export const HOSTILE: readonly Hostile[] = [
   {
     title: "a program that damages its own files does not change its next run",
     script:
-      'find /box -type f ! -name attack.sh | while read -r file; do echo damaged >"$file"; rm -f "$file"; done 2>/dev/null\n',
+      'find /box -type f ! -name attack.sh | while read -r file; do (echo damaged >"$file") 2>/dev/null; rm "$file" && echo removed; done | sort -u\n',
     ends: SEVEN,
+    stdout: "removed\n",
     twice: true,
   },
 ];
