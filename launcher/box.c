@@ -49,7 +49,7 @@ static int make_pipe(int *read_end, int *write_end, int for_slot, uid_t program)
 	*write_end = ends[1];
 	fcntl(ends[for_slot], F_SETFL, O_NONBLOCK);
 	/* A larger pipe saves wake-ups. If the host refuses, the default size works as well. */
-	fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
+	fcntl(ends[1], F_SETPIPE_SZ, for_slot ? INPUT_PIPE_BYTES : PIPE_BYTES);
 	return fchown(ends[1], program, (gid_t)-1); /* the program may then open /dev/stdout, or /dev/stdin */
 }
 

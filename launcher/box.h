@@ -24,7 +24,12 @@ struct launcher {
 };
 
 enum { BUILD_TIMEOUT_MS = 10000 };
-enum { LANES = 2, NAMESPACES = 6, PIPE_BYTES = 256 * 1024 };
+/*
+ * Of a pipe. That of live input has pages for all that a client can give to a program that does not read, 256 KiB in pieces
+ * of which each can take a page and leave half of it: signals come after the input before them.
+ */
+enum { PIPE_BYTES = 256 * 1024, INPUT_PIPE_BYTES = 2 * PIPE_BYTES };
+enum { LANES = 2, NAMESPACES = 6 };
 
 enum control {
 #define CONTROL(name) CONTROL_##name,

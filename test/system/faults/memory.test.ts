@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
 import { exists, tracesLeft } from "../../support/launcher/machine.ts";
+import { freeSlot } from "../../support/sandbox/free-slot.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { groupAbove } from "../falsify/boxes.ts";
 
@@ -40,7 +41,7 @@ test("a slot killed because the launcher's memory group is full loses the run wi
   const large = shell("true", { stdin: Buffer.alloc(4 * MIB, "x") });
   await assert.rejects(slot.run(large), { name: "SandboxError", message: /closed its connection|ECONNRESET|EPIPE/ });
   group.lift();
-  const next = await Slot.open(launcher.socket);
+  const next = await freeSlot(launcher);
   const report = await next.run(large);
   assert.deepEqual([report.exitCode, report.oomKills, report.controlsMissing], [0, 0, []]);
   next.close();

@@ -5,6 +5,7 @@ import type { StepReport } from "../../../src/domain/report.ts";
 import { FRAMES } from "../../../src/sandbox/protocol.ts";
 import type { Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
+import { MAX_LIVE_INPUT } from "../../../src/store/history/live-input.ts";
 import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
 import { useSlot } from "../../support/sandbox/one-slot.ts";
@@ -83,7 +84,7 @@ test("input larger than a frame and a pipe arrives unchanged", async () => {
 });
 
 test("input that a program does not read waits, and is for no later program", async () => {
-  const talk = new Talk("echo ready; sleep 0.3");
+  const talk = new Talk("echo ready; sleep 1");
   await talk.hear("ready");
   let taken = false;
   const passed = slot.input(Buffer.alloc(8_000_000, "x")).then(() => {
@@ -124,6 +125,18 @@ test("signals reach the main program, which can handle them", async () => {
     const { signal, sentSignal, killReason, survivors } = await talk.report;
     assert.deepEqual([signal, sentSignal, killReason, survivors], [number, number, "none", 0]);
   }
+  await slotStillWorks();
+});
+
+test("a signal passes all input that a client can give, also if the program reads none of it", async () => {
+  const talk = new Talk("echo ready; sleep 60");
+  await talk.hear("ready");
+  // More than half a page each, so that no two share one.
+  const size = 2_100;
+  for (let n = 0; n < Math.floor(MAX_LIVE_INPUT.bytes / size); n++) await slot.input(Buffer.alloc(size, "x"));
+  await slot.signal(SIGKILL);
+  const { signal, killReason } = await talk.report;
+  assert.deepEqual([signal, killReason], [SIGKILL, "none"]);
   await slotStillWorks();
 });
 

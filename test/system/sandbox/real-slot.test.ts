@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf, eventually, programsOf } from "../../support/launcher/machine.ts";
+import { freeSlot } from "../../support/sandbox/free-slot.ts";
 import { LIMITS, shell } from "../../support/sandbox/steps.ts";
 
 const LIMIT = { timeout: 20_000 };
@@ -16,17 +16,7 @@ before(async () => {
 });
 after(async () => assert.equal(await launcher.stop(), 0, launcher.stderr()));
 
-/** A slot of the real launcher. The place of a slot that has just ended is free a moment later. */
-async function open(): Promise<Slot> {
-  for (;;) {
-    try {
-      return await Slot.open(launcher.socket);
-    } catch (error) {
-      if (!/slots all are taken/.test((error as Error).message)) throw error;
-      await sleep(20);
-    }
-  }
-}
+const open = () => freeSlot(launcher);
 
 /** Whether a program sleeps in a box. Processes that are starting or exiting have no command line. */
 function sleeps(): boolean {
