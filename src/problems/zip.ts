@@ -1,5 +1,6 @@
 import { readSync } from "node:fs";
-import { crc32, inflateRawSync } from "node:zlib";
+import { promisify } from "node:util";
+import { crc32, inflateRaw, inflateRawSync } from "node:zlib";
 import { type Entry, fromBuffer, fromFd, type ZipFile } from "yauzl";
 import { z } from "zod";
 import { Collected, checkPath, isIgnored, LazyFiles, PackageError, type PackageFiles, sizeOf } from "./files.ts";
@@ -30,14 +31,18 @@ export async function packageFromZip(archive: Archive, mostBytes?: number): Prom
   return await withArchive(new LazyFiles(files, directory), mostBytes);
 }
 
-/** All files of an archive in memory, as they are. @throws PackageError beyond the bounds, and for a path that is not plain. */
+/**
+ * All files of an archive in memory, as they are. They are unpacked in another thread: a megabyte of empty blocks takes half a second.
+ * @throws PackageError beyond the bounds, and for a path that is not plain.
+ */
 export async function filesFromZip(
   archive: Buffer,
   { files: most, bytes }: { readonly files: number; readonly bytes: number },
 ): Promise<ReadonlyMap<string, Buffer>> {
-  const collected = new Collected(bytes, most);
-  await collect(archive, "archive", "", collected, false);
-  return new Map([...collected.files].map(([path, { read }]) => [path, read()]));
+  const members = await collect(archive, "archive", "", new Collected(bytes, most), false);
+  const files = new Map<string, Buffer>();
+  for (const member of members) files.set(member.path, await unpackInThread(member));
+  return files;
 }
 
 /** The files of a package, with those of the archive that init.yml names in a directory of its name. @throws PackageError */
@@ -56,14 +61,26 @@ export async function withArchive(files: PackageFiles, mostBytes?: number): Prom
   return new LazyFiles(collected.files, files.directory);
 }
 
-/** Adds the files of an archive, with a directory before their paths. @param name of the archive, for faults. */
+/** A file of an archive. */
+interface Member {
+  readonly archive: Archive;
+  readonly path: string;
+  readonly entry: Entry;
+  /** The place of its data. */
+  readonly start: number;
+}
+
+/**
+ * Adds the files of an archive, with a directory before their paths. @param name of the archive, for faults.
+ * @returns what was added.
+ */
 async function collect(
   archive: Archive,
   name: string,
   directory: string,
   collected: Collected,
   ignores = true,
-): Promise<void> {
+): Promise<readonly Member[]> {
   const broken = (error: Error) => new PackageError(name, `is not a valid ZIP file: ${error.message}`);
   const zip = await new Promise<ZipFile>((resolve, reject) => {
     const options = { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true } as const;
@@ -73,6 +90,8 @@ async function collect(
   });
   if (zip.entryCount > collected.mostFiles)
     throw new PackageError(name, `a package has at most ${collected.mostFiles} files`);
+  const members: Member[] = [];
+  let unread = sizeOfArchive(archive);
   for await (const entry of entriesOf(zip, broken)) {
     const path = `${directory}${entry.fileName}`;
     checkPath(path.replace(/\/$/, ""));
@@ -81,8 +100,14 @@ async function collect(
       throw new PackageError(path, "is neither a file nor a directory");
     if (path.endsWith("/")) continue;
     const start = await startOf(zip, entry, path, broken);
-    collected.add(path, { size: entry.uncompressedSize, read: () => unpack(archive, entry, start, path) });
+    // Otherwise a small archive of large files that are at one place takes minutes.
+    unread -= entry.compressedSize;
+    if (unread < 0) throw new PackageError(name, "is not a valid ZIP file: its files overlap");
+    const member = { archive, path, entry, start };
+    collected.add(path, { size: entry.uncompressedSize, read: () => unpack(member) });
+    members.push(member);
   }
+  return members;
 }
 
 const [STORED, DEFLATED] = [0, 8];
@@ -103,22 +128,52 @@ async function startOf(
   });
 }
 
-function unpack(archive: Archive, entry: Entry, start: number, path: string): Buffer {
-  const { compressedSize, uncompressedSize: size, compressionMethod } = entry;
+function unpack(member: Member): Buffer {
   try {
-    const packed = read(archive, start, compressedSize);
-    const data = compressionMethod === STORED ? packed : inflateRawSync(packed, { maxOutputLength: size + 1 });
-    if (data.length !== size || crc32(data) !== entry.crc32) throw new Error("its size or checksum is wrong");
-    return data;
+    const packed = read(member);
+    return checked(member, isStored(member) ? packed : inflateRawSync(packed, inflating(member)));
   } catch (error) {
-    throw new PackageError(path, `cannot be unpacked: ${(error as Error).message}`);
+    throw unpackError(member, error);
   }
 }
 
+const inflateInThread = promisify<Buffer, ReturnType<typeof inflating>, Buffer>(inflateRaw);
+
+async function unpackInThread(member: Member): Promise<Buffer> {
+  try {
+    const packed = read(member);
+    return checked(member, isStored(member) ? packed : await inflateInThread(packed, inflating(member)));
+  } catch (error) {
+    throw unpackError(member, error);
+  }
+}
+
+function isStored({ entry }: Member): boolean {
+  return entry.compressionMethod === STORED;
+}
+
+function inflating({ entry }: Member) {
+  return { maxOutputLength: entry.uncompressedSize + 1 };
+}
+
+function checked({ entry }: Member, data: Buffer): Buffer {
+  if (data.length !== entry.uncompressedSize || crc32(data) !== entry.crc32)
+    throw new Error("its size or checksum is wrong");
+  return data;
+}
+
+function unpackError({ path }: Member, error: unknown): PackageError {
+  return new PackageError(path, `cannot be unpacked: ${(error as Error).message}`);
+}
+
+function sizeOfArchive(archive: Archive): number {
+  return Buffer.isBuffer(archive) ? archive.length : archive.bytes;
+}
+
 /** @returns a copy, fewer bytes at the end of the archive. */
-function read(archive: Archive, start: number, bytes: number): Buffer {
-  const all = Buffer.isBuffer(archive) ? archive.length : archive.bytes;
-  const space = Buffer.allocUnsafeSlow(Math.max(0, Math.min(bytes, all - start)));
+function read({ archive, start, entry }: Member): Buffer {
+  const left = sizeOfArchive(archive) - start;
+  const space = Buffer.allocUnsafeSlow(Math.max(0, Math.min(entry.compressedSize, left)));
   if (Buffer.isBuffer(archive)) {
     archive.copy(space, 0, start);
     return space;

@@ -8,6 +8,10 @@ export interface Member {
   readonly mode?: number;
   /** The size that the archive states, if not the right one. */
   readonly stated?: number;
+  /** The data as they are in the archive, if not in the usual way. */
+  readonly packed?: Buffer;
+  /** It is at the place of the member before. */
+  readonly isSame?: boolean;
 }
 
 /** A ZIP archive with these members as they are. */
@@ -15,9 +19,10 @@ export function zipOf(members: readonly Member[]): Buffer {
   const bodies: Buffer[] = [];
   const directory: Buffer[] = [];
   let at = 0;
-  for (const { name, data, mode = 0o100644, stated } of members) {
+  let last = 0;
+  for (const { name, data, mode = 0o100644, stated, packed = deflateRawSync(Buffer.from(data)), isSame } of members) {
     const content = Buffer.from(data);
-    const [packed, path] = [deflateRawSync(content), Buffer.from(name)];
+    const path = Buffer.from(name);
     const facts = Buffer.alloc(26);
     facts.writeUInt16LE(20, 0);
     facts.writeUInt16LE(0x0800, 2); // names in UTF-8
@@ -28,9 +33,11 @@ export function zipOf(members: readonly Member[]): Buffer {
     facts.writeUInt16LE(path.length, 22);
     const [local, entry, rest] = [Buffer.from("PK\x03\x04"), Buffer.from("PK\x01\x02\x14\x03"), Buffer.alloc(14)];
     rest.writeUInt32LE((mode << 16) >>> 0, 6);
-    rest.writeUInt32LE(at, 10);
-    bodies.push(local, facts, path, packed);
+    if (!isSame) last = at;
+    rest.writeUInt32LE(last, 10);
     directory.push(entry, facts, rest, path);
+    if (isSame) continue;
+    bodies.push(local, facts, path, packed);
     at += local.length + facts.length + path.length + packed.length;
   }
   const end = Buffer.alloc(22);

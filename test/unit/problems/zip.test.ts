@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { filesFromZip, packageFromZip } from "../../../src/problems/zip.ts";
+import { zipOf } from "../../support/problems/zip.ts";
+
+const MEBIBYTE = 1_048_576;
+
+/** Nothing, packed into so many blocks of ten bits. */
+function emptyBlocks(amount: number): Buffer {
+  const bytes = Buffer.alloc(Math.ceil((10 * amount) / 8));
+  const set = (bit: number) => bytes.writeUInt8((bytes[bit >> 3] ?? 0) | (1 << (bit & 7)), bit >> 3);
+  for (let block = 0; block < amount; block++) set(10 * block + 1);
+  set(10 * (amount - 1));
+  return bytes;
+}
+
+test("files of a request are unpacked while the service does other work", async () => {
+  const archive = zipOf([{ name: "a", data: "", packed: emptyBlocks(4_000_000) }]);
+  let turns = 0;
+  let isUnpacked = false;
+  const turn = () => {
+    turns++;
+    if (!isUnpacked) setImmediate(turn);
+  };
+  turn();
+  const files = await filesFromZip(archive, { files: 1, bytes: 1 });
+  isUnpacked = true;
+  assert.deepEqual([...files], [["a", Buffer.alloc(0)]]);
+  assert.ok(turns > 50, `${turns} turns`);
+});
+
+test("files at one place of an archive are refused: together they take minutes", async () => {
+  const packed = emptyBlocks(1_000);
+  const members = Array.from({ length: 40 }, (_, at) => ({ name: `f${at}`, data: "", packed, isSame: at > 0 }));
+  const expected = { name: "PackageError", message: "archive: is not a valid ZIP file: its files overlap" };
+  await assert.rejects(filesFromZip(zipOf(members), { files: 50, bytes: MEBIBYTE }), expected);
+  await assert.rejects(packageFromZip(zipOf(members)), expected);
+});
