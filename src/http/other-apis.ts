@@ -22,3 +22,9 @@ const APIS: readonly OtherApi[] = [
 export function otherApi(url: string): OtherApi | undefined {
   return APIS.find(({ path }) => url.startsWith(path) && /^[/?]?$/.test(url.charAt(path.length)));
 }
+
+/** Their servers take a path with a slash at its end as one without, and their clients often send it. */
+export function withoutLastSlash(url: string): string {
+  const [path = ""] = url.split("?", 1);
+  return path.endsWith("/") && otherApi(path) ? path.slice(0, -1) + url.slice(path.length) : url;
+}

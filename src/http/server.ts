@@ -27,6 +27,7 @@ import { LongAnswers } from "./long-answers.ts";
 import { deferQuota, mcpRoute } from "./mcp/route.ts";
 import { follow, measure } from "./measure.ts";
 import { answerUnknownRoutes } from "./not-found.ts";
+import { withoutLastSlash } from "./other-apis.ts";
 import { ownerOf } from "./owner.ts";
 import { pistonRoutes } from "./piston/routes.ts";
 import { type ConnectionLimits, Places } from "./places.ts";
@@ -257,6 +258,7 @@ function create(
     // One line per response, written above, instead of two per request.
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
+    rewriteUrl: ({ url = "" }) => withoutLastSlash(url),
     requestIdHeader: false,
     trustProxy: transport.kind === "proxied" ? trusts : false,
     // The server rejects requests itself, in JSON, without authentication.

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { LongText } from "../json-pieces.ts";
-import { isTerminal } from "../submission.ts";
+import { isTerminal, type Submission } from "../submission.ts";
 import { JUDGE0_STATUSES, presentStatus } from "./status.ts";
 import { type Judge0Settings, type Judge0Submission, MAX_COMPILE_OUTPUT_BYTES } from "./submission.ts";
 
@@ -80,7 +80,7 @@ const FIELDS = {
   max_file_size: setting("max_file_size"),
   compile_output: ({ submission: { outcome }, status, compileOutput }) =>
     status === 6
-      ? content(outcome?.output?.stderr, isCutIn(outcome?.output?.integrity))
+      ? (content(outcome?.output?.stderr, isCutIn(outcome?.output?.integrity)) ?? content(messageOf(outcome, status)))
       : content(compileOutput, compileOutput?.length === MAX_COMPILE_OUTPUT_BYTES),
   exit_code: ({ submission: { outcome }, status }) => (status === 6 ? null : (outcome?.judgement.exitCode ?? null)),
   exit_signal: ({ submission: { outcome }, status }) => (status === 6 ? null : (outcome?.judgement.signal ?? null)),
@@ -118,6 +118,9 @@ export const DEFAULT_FIELDS: readonly Judge0Field[] = [
 ];
 /** The fields for which `sent` is read. */
 export const SENT_FIELDS: readonly Judge0Field[] = ["source_code", "stdin", "expected_output", "additional_files"];
+
+/** Those for which the output of the program is read. */
+export const OUTPUT_FIELDS: readonly Judge0Field[] = ["stdout", "stderr", "compile_output", "message"];
 
 /** How an answer is written. */
 export interface Judge0Form {
@@ -159,9 +162,11 @@ function metricsOf({ status, outcome }: Judge0Submission["submission"]) {
   return { cpu: cpuUsec / 1e6, wall: wallNs / 1e9, memory: Math.round(memoryPeakBytes / 1024) };
 }
 
-function messageOf(outcome: Judge0Submission["submission"]["outcome"], status: number | null): Buffer | null {
-  const message = outcome?.judgement.errorMessage ?? null;
+function messageOf(outcome: Submission["outcome"], status: number | null): Buffer | null {
   const isCut = status === 4 && isCutIn(outcome?.output?.integrity);
-  const text = isCut ? "more output than the limit, which cannot be compared" : message;
-  return text === null ? null : Buffer.from(text, "utf8");
+  if (isCut) return Buffer.from("more output than the limit, which cannot be compared");
+  const { cause, exitCode, errorMessage } = outcome?.judgement ?? {};
+  // `compile_output` has the messages of the compiler.
+  const isTold = cause === "compile_error" && exitCode !== 0;
+  return isTold || !errorMessage ? null : Buffer.from(errorMessage);
 }

@@ -50,6 +50,8 @@ export interface Judge0Submission {
   readonly status: number | null;
   /** Of a successful compilation; null if it is empty. */
   readonly compileOutput: Buffer | null;
+  /** Bytes of `sent`. */
+  readonly sentBytes: number;
   /** Read for the fields that need it. */
   readonly sent: (Pick<Judge0Request, "expectedOutput" | "additionalFiles"> & { readonly program: Program }) | null;
 }

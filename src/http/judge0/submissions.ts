@@ -16,6 +16,7 @@ import { MAX_BATCH } from "./info.ts";
 import { nameOfNumber } from "./numbers.ts";
 import { BadQueryError, isTrue, pageOf, parameter, readFields } from "./query.ts";
 import { translate } from "./request.ts";
+import { itemOf, sendSeveral } from "./several.ts";
 
 /** Archives of an account that wait for their turn. */
 const MAX_UNPACKED = 64;
@@ -117,8 +118,8 @@ export function judge0SubmissionRoutes(
           .split(",")
           .filter((one) => one !== "");
         checkBatch(tokens.length);
-        const found = await readAll(tokens, request, reply, form);
-        return answers.send(ownerOf(request), reply, { submissions: found });
+        const items = await itemsOf(tokens, request, form);
+        return await sendSeveral(items, {}, form, answers, { request, reply });
       },
       SEVERAL,
     ),
@@ -135,7 +136,7 @@ export function judge0SubmissionRoutes(
           most: perPage,
         });
         const pages = perPage === 0 ? 0 : Math.ceil(total / perPage);
-        const submissions = (await readAll(ids, request, reply, form)).filter((one) => one !== null);
+        const items = (await itemsOf(ids, request, form)).filter((one) => one !== null);
         const meta = {
           current_page: page,
           next_page: page < pages ? page + 1 : null,
@@ -143,7 +144,7 @@ export function judge0SubmissionRoutes(
           total_pages: pages,
           total_count: total,
         };
-        return answers.send(ownerOf(request), reply, { submissions, meta });
+        return await sendSeveral(items, { meta }, form, answers, { request, reply });
       },
       SEVERAL,
     ),
@@ -164,10 +165,10 @@ export function judge0SubmissionRoutes(
   );
 
   /** In the order of the tokens; null for an unknown one. */
-  const readAll = (tokens: readonly string[], request: FastifyRequest, reply: FastifyReply, form: Judge0Form) =>
+  const itemsOf = (tokens: readonly string[], request: FastifyRequest, { fields }: Judge0Form) =>
     Promise.all(
-      tokens.map(async (token) =>
-        TOKEN.test(token) ? ((await read(token.toLowerCase(), request, reply, form)) ?? null) : null,
+      tokens.map((token) =>
+        TOKEN.test(token) ? itemOf(token.toLowerCase(), callerOf(request).accountId, fields, store) : null,
       ),
     );
 }

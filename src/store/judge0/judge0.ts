@@ -25,6 +25,9 @@ export function judge0Store({ db }: Engine) {
     about: (submission: Submission, how?: { readonly sent: boolean; readonly admit: Admit }) =>
       readJudge0(db, submission, how),
 
+    /** What the client sent; null if retention has deleted it since. */
+    sent: (id: string) => readSent(db, id),
+
     /** A page of the account's, newest first, and their number. */
     async list(
       accountId: string,
@@ -93,6 +96,7 @@ export async function readJudge0(
     callbackUrl: row.callback_url,
     status: row.ended,
     compileOutput: row.compile_output,
+    sentBytes: row.bytes,
     sent: sent ? await readSent(db, submission.id) : null,
   };
 }

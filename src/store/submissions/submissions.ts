@@ -11,7 +11,7 @@ import type { Transactions } from "../engine/transactions.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
 import { cancel, type Finish, type Judged, type Release, readRunning, repeat, sweep } from "./lease.ts";
-import { complete, readHeads, type Wanted } from "./read.ts";
+import { complete, type Head, readHeads, type Wanted } from "./read.ts";
 import { readSamples } from "./samples.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
@@ -194,6 +194,9 @@ export function submissionStore(
       const head = await reads.add({ id, accountId });
       return head && (await complete(head, admit));
     },
+
+    /** The same without a large output, which can then be read. */
+    head: (id: string, accountId: string): Promise<Head | undefined> => reads.add({ id, accountId }),
 
     /**
      * Resolves with the submission once it is terminal, without polling, or with its present state

@@ -233,7 +233,7 @@ test("a session without room for its output fails instead of waiting for ever", 
   assert.equal(messageOf(client), "too much data of this account is in transit, try again later");
 });
 
-test("a session ends whose program does not start in time, and goes on with one that does", LIMIT, async (t) => {
+test("a session ends if its program does not start in time, and others continue", LIMIT, async (t) => {
   const { store, client, begun } = await talks(t, { holdMs: 20 });
   const { client: running, claim } = await begun();
   const waiting = client();

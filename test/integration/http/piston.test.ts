@@ -132,6 +132,7 @@ test("lists runtimes and packages, and leaves packages to the operator", LIMIT, 
     { language: "c", version: "14.0.0", aliases: ["gcc"], runtime: "gcc" },
     { language: "python", version: "3.13.0", aliases: ["py", "py3", "python3"] },
   ]);
+  assert.equal((await ask({ path: `${V2}/runtimes/` })).status, 200);
   const { json } = await ask({ path: `${V2}/packages` });
   const find = (name: string) => json.find(({ language }: { language: string }) => language === name);
   assert.deepEqual(find("c++"), { language: "c++", language_version: "14.0.0", installed: false });

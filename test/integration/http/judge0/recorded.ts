@@ -65,6 +65,20 @@ const STATUSES: readonly (readonly [id: number, description: string, end: Outcom
   [13, "Internal Error", cancelled("cancelled by a request of the client")],
 ];
 
+const UNCOMPILED: readonly (readonly [end: Outcome, reason: string])[] = [
+  [
+    buildOutcome({ compile: report({ killReason: "wall", exitCode: null, signal: 9, wallNs: 15_000_000_000 }) }),
+    "compile step: wall time limit exceeded: killed after 15.000 s",
+  ],
+  [
+    buildOutcome({
+      compile: report(),
+      execute: report({ exitCode: 127, failure: { step: "exec", object: "./main", errno: 8 } }),
+    }),
+    "what the compiler made cannot be executed",
+  ],
+];
+
 export const RECORDED: readonly Exchange[] = [
   ACCEPTED,
   {
@@ -399,10 +413,11 @@ export const RECORDED: readonly Exchange[] = [
   },
   {
     title: "the output of the compiler",
-    path: "/submissions/{token}?fields=compile_output,stdout,stderr,time,memory,exit_code,status_id",
+    path: "/submissions/{token}?fields=compile_output,message,stdout,stderr,time,memory,exit_code,status_id",
     status: 200,
     json: {
       compile_output: "main.c:1: error\n",
+      message: null,
       stdout: null,
       stderr: null,
       time: null,
@@ -411,4 +426,14 @@ export const RECORDED: readonly Exchange[] = [
       status_id: 6,
     },
   },
+  // Without messages of the compiler, the reason is also where clients show them.
+  ...UNCOMPILED.flatMap(([ends, reason]): Exchange[] => [
+    { ...ACCEPTED, title: `for: ${reason}`, path: "/submissions/?base64_encoded=false", ends },
+    {
+      title: reason,
+      path: "/submissions/{token}/?fields=compile_output,message,stderr,status_id",
+      status: 200,
+      json: { compile_output: reason, message: reason, stderr: null, status_id: 6 },
+    },
+  ]),
 ];

@@ -1,0 +1,91 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { jsonPieces } from "../../domain/json-pieces.ts";
+import {
+  type Judge0Field,
+  type Judge0Form,
+  judge0Answer,
+  OUTPUT_FIELDS,
+  SENT_FIELDS,
+} from "../../domain/judge0/fields.ts";
+import type { Judge0Submission } from "../../domain/judge0/submission.ts";
+import type { Dependencies } from "../dependencies.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import { ownerOf } from "../owner.ts";
+import { BadQueryError } from "./query.ts";
+
+/** Contents up to this size together are read at once. */
+const FEW_BYTES = 262_144;
+/** Of all contents of an answer: as much as a batch of Judge0 can have. */
+const MOST_BYTES = 100 * 1_048_576;
+
+/** A submission whose contents are read when they are sent. */
+export interface Item {
+  /** Of what `load` reads. */
+  readonly bytes: number;
+  readonly load: () => Promise<Judge0Submission>;
+}
+
+/** Null for an unknown one. */
+export async function itemOf(
+  id: string,
+  accountId: string,
+  fields: readonly Judge0Field[],
+  { submissions, judge0 }: Dependencies["store"],
+): Promise<Item | null> {
+  const head = await submissions.head(id, accountId);
+  const known = head && (await judge0.about(head.submission));
+  if (!known) return null;
+  const output = fields.some((field) => OUTPUT_FIELDS.includes(field)) ? head.output : null;
+  const sends = fields.some((field) => SENT_FIELDS.includes(field));
+  return {
+    bytes: (output?.bytes ?? 0) + (sends ? known.sentBytes : 0),
+    load: async () => ({
+      ...known,
+      submission: output ? await output.read() : head.submission,
+      sent: sends ? await judge0.sent(id) : null,
+    }),
+  };
+}
+
+/**
+ * Sends submissions, and further members. Large contents are read one submission after the other, so that an answer never needs
+ * more memory than the largest one. @throws NotUtf8Error, BadQueryError
+ */
+export async function sendSeveral(
+  items: readonly (Item | null)[],
+  members: object,
+  form: Judge0Form,
+  answers: LongAnswers,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+): Promise<FastifyReply> {
+  const owner = ownerOf(request);
+  const admit = answers.admitFor(owner, request, reply);
+  const bytes = items.reduce((sum, item) => sum + (item?.bytes ?? 0), 0);
+  if (bytes > MOST_BYTES)
+    throw new BadQueryError(
+      `the submissions have more than ${MOST_BYTES} bytes, ask for fewer of them or other fields`,
+    );
+  const answer = async (item: Item | null) => item && judge0Answer(await item.load(), form);
+  if (bytes <= FEW_BYTES) {
+    await admit(bytes);
+    return answers.send(owner, reply, { submissions: await Promise.all(items.map(answer)), ...members });
+  }
+  await admit(Math.max(...items.map((item) => item?.bytes ?? 0)));
+  // An answer that has begun cannot become an error.
+  if (!form.base64)
+    for (const item of items) {
+      await answer(item);
+      await answers.pace.turn(owner);
+    }
+  async function* pieces() {
+    yield '{"submissions":[';
+    for (const [at, item] of items.entries()) {
+      if (at > 0) yield ",";
+      yield* jsonPieces(await answer(item));
+    }
+    yield `]${JSON.stringify(members)
+      .replace(/^\{(?=")/, ",")
+      .replace(/^\{/, "")}`;
+  }
+  return answers.sendPieces(owner, reply.type("application/json; charset=utf-8"), pieces());
+}
