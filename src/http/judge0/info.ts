@@ -29,7 +29,7 @@ export function infoRoutes(server: FastifyInstance, dependencies: Dependencies):
   server.get(`${JUDGE0}/languages/:id`, async (request) => {
     const { id } = request.params as { id: string };
     const found = numbered(dependencies).find((one) => String(one.id) === id);
-    if (!found) throw clientError("routeNotFound", []);
+    if (!found) throw clientError("notFound", []);
     const { label, source, compile, execute } = found.language;
     return {
       id: found.id,

@@ -45,7 +45,8 @@ onEachEngine((open) => {
     assert.deepEqual([broken.status, Object.keys(broken.json)], [400, ["error"]]);
     assert.match(broken.json.error, /^some attributes for one or more submissions cannot be converted to UTF-8/);
     assert.equal((await ask({ path: `/judge0/submissions/batch?tokens=${others}&fields=stdout` })).status, 200);
-    for (const more of [1, 2]) await create({ stdin: `${more}` }).then(() => end(large("b")));
+    await create();
+    await end(large("b"));
     const many = await ask({ path: "/judge0/submissions?per_page=100" });
     assert.equal(many.status, 400);
     assert.match(many.json.error, /ask for fewer of them or other fields/);

@@ -330,7 +330,12 @@ export const RECORDED: readonly Exchange[] = [
       run_cmd: "/usr/bin/python3 main.py",
     },
   },
-  { title: "a language that does not work now", path: "/languages/73", status: 404, json: { error: "*" } },
+  {
+    title: "a language that does not work now",
+    path: "/languages/73",
+    status: 404,
+    json: { error: "not found, or you have no access to it" },
+  },
   {
     title: "statuses",
     path: "/statuses",
