@@ -29,7 +29,7 @@ export function OneDelivery({ of: delivery }: { of: Delivery }) {
           <span className={css.kind}>{kind}</span>
           <Timestamp at={createdAt} />
           <span>{attempts.length === 0 ? "no attempt" : counted(attempts.length, "attempt")}</span>
-          <span>{last ? (last.status ?? last.error) : reason}</span>
+          <span className={css.reason}>{last ? (last.status ?? last.error) : reason}</span>
           <span className={css.latency}>{last && duration(last.latencyMs)}</span>
         </summary>
         <div className={css.inside}>

@@ -151,5 +151,13 @@ test("an endpoint, from its first failure to the replay of what failed", { timeo
     },
   );
 
+  await t.test("an endpoint whose host is unknown has this reason in each row, also on a phone", async () => {
+    const unknown = (await ada("POST", "/endpoints", { projectId, url: "https://graderesults.example.invalid/" })).json;
+    await endOne(store, project);
+    await go(`/webhooks/${unknown.endpoint.id}`);
+    await page.getByText("DNS: graderesults.example.invalid not found").first().waitFor();
+    await looksGood(page, "unknown-host");
+  });
+
   assert.deepEqual(complaints, []);
 });
