@@ -18,12 +18,12 @@ interface Props {
 const ACTS = { pause: Pause, signing: ChangeSigning, rotate: RotateSecret, remove: Remove } as const;
 
 /** What changes or removes an endpoint; each asks first. */
-export function EndpointMenu({ endpoint }: { endpoint: Endpoint }) {
+export default function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
   const [act, setAct] = useState<keyof typeof ACTS | null>(null);
   const Act = act && ACTS[act];
   return (
     <>
-      <Menu>
+      <Menu defaultOpened returnFocus>
         <Menu.Target>
           <ActionIcon variant="default" size={36} aria-label="Actions for the endpoint">
             <Icon name="more" />

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
 import { runPending } from "../../support/http/running.ts";
+import { addEndpoint } from "../../support/webhooks/project.ts";
 import { inside } from "./inside.ts";
 
 /** Of a cold page with its data, without the editor, which comes later. */
@@ -21,21 +22,25 @@ const TRIES = 3;
 test("every page, cold: at most 200 kB without the editor, and painted within 400 ms", async (t) => {
   const { page, club, origin } = await inside(t);
   const { submit, store } = club.running;
+  const { projectId, accountId } = club;
+  const endpoint = await addEndpoint(store, { id: projectId, key: { keyId: "", accountId } });
   const key = await club.running.key({ project: "shop", name: "grader", concurrency: 1000 });
   let id = "";
   for (let n = 0; n < 60; n++) id = (await submit({ language: "python", code: "print(1)" }, { key })).json.id;
   await runPending(store);
   const places = [
+    ...["/", "/submissions", `/submissions/${id}`, "/judgements", "/problems", "/playground"],
     ...[
-      "/",
-      "/submissions",
-      `/submissions/${id}`,
-
-      "/judgements",
-      "/problems",
-      "/playground",
+      "/projects",
+      `/projects/${projectId}`,
+      "/keys",
+      "/webhooks",
+      `/webhooks/${endpoint.id}`,
+      "/languages",
+      "/nodes",
+      "/members",
+      "/audit",
     ],
-    ...["/projects", `/projects/${club.projectId}`, "/keys", "/webhooks", "/languages", "/nodes", "/members", "/audit"],
     "/profile",
   ];
   for (const place of places) {
