@@ -72,3 +72,21 @@ export function follow({ url, onEvent, onRejected }: Following): () => void {
     stop();
   };
 }
+
+/**
+ * The stream of one run or judgement, also only while the page is visible. It begins with all that was sent before.
+ * @returns a function that ends it.
+ */
+export function whileVisible(open: () => EventSource): () => void {
+  let source: EventSource | null = null;
+  const turn = () => {
+    source?.close();
+    source = document.visibilityState === "hidden" ? null : open();
+  };
+  turn();
+  document.addEventListener("visibilitychange", turn);
+  return () => {
+    document.removeEventListener("visibilitychange", turn);
+    source?.close();
+  };
+}

@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import type { JudgementDetail, JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
 import { API, asking } from "../api.ts";
+import { whileVisible } from "../stream.ts";
 
 /** A judgement, updated until it has ended. */
 export function useJudgement(id: string) {
@@ -16,21 +17,24 @@ export function useJudgement(id: string) {
   const open = query.data !== undefined && isOpen(query.data);
   useEffect(() => {
     if (!open) return;
-    const source = new EventSource(`${API}/judgements/${encodeURIComponent(id)}/live`);
     const take = ({ data }: MessageEvent<string>) => {
       const state: JudgementState = JSON.parse(data);
       queries.setQueryData<JudgementDetail>(asking.judgement(id).queryKey, (known) => known && { ...known, ...state });
     };
-    source.onopen = () => setStreaming(true);
-    // EventSource reconnects by itself, unless the request was rejected.
-    source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
-    source.addEventListener("state", take);
-    source.addEventListener("ended", (event) => {
-      source.close();
-      take(event);
+    const end = whileVisible(() => {
+      const source = new EventSource(`${API}/judgements/${encodeURIComponent(id)}/live`);
+      source.onopen = () => setStreaming(true);
+      // EventSource reconnects by itself, unless the request was rejected.
+      source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
+      source.addEventListener("state", take);
+      source.addEventListener("ended", (event) => {
+        source.close();
+        take(event);
+      });
+      return source;
     });
     return () => {
-      source.close();
+      end();
       setStreaming(false);
     };
   }, [id, open, queries]);

@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import type { LiveEvent, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { API, asking } from "../api.ts";
+import { whileVisible } from "../stream.ts";
 import { LiveText, type Newest } from "./live-text.ts";
 
 /** Output of this time is shown at once. */
@@ -32,33 +33,36 @@ export function useWatched(id: string) {
   const open = query.data !== undefined && isOpen(query.data);
   useEffect(() => {
     if (!open) return;
-    const source = new EventSource(`${API}/submissions/${encodeURIComponent(id)}/live`);
     const written = { stdout: new LiveText(), stderr: new LiveText() };
     let timer: ReturnType<typeof setTimeout> | undefined;
     const shown = () => {
       timer = undefined;
       setLive((now) => ({ ...now, stdout: written.stdout.newest(), stderr: written.stderr.newest() }));
     };
-    const on = <E extends LiveEvent["event"]>(event: E, take: (data: DataOf<E>) => void) =>
-      source.addEventListener(event, ({ data }: MessageEvent<string>) => take(JSON.parse(data)));
-    source.onopen = () => setStreaming(true);
-    // EventSource reconnects by itself, unless the request was rejected.
-    source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
-    on("status", ({ status }) => setLive((now) => ({ ...now, status })));
-    for (const stream of ["stdout", "stderr"] as const)
-      on(stream, ({ at, text }) => {
-        // Offset 0: a new stream or a repeated run; earlier text is replaced.
-        if (at === 0) written[stream].clear();
-        written[stream].add(text);
-        timer ??= setTimeout(shown, SHOW_MS);
+    const end = whileVisible(() => {
+      const source = new EventSource(`${API}/submissions/${encodeURIComponent(id)}/live`);
+      const on = <E extends LiveEvent["event"]>(event: E, take: (data: DataOf<E>) => void) =>
+        source.addEventListener(event, ({ data }: MessageEvent<string>) => take(JSON.parse(data)));
+      source.onopen = () => setStreaming(true);
+      // EventSource reconnects by itself, unless the request was rejected.
+      source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
+      on("status", ({ status }) => setLive((now) => ({ ...now, status })));
+      for (const stream of ["stdout", "stderr"] as const)
+        on(stream, ({ at, text }) => {
+          // Offset 0: a new stream or a repeated run; earlier text is replaced.
+          if (at === 0) written[stream].clear();
+          written[stream].add(text);
+          timer ??= setTimeout(shown, SHOW_MS);
+        });
+      on("ended", (detail) => {
+        source.close();
+        queries.setQueryData(asking.submission(id).queryKey, detail);
       });
-    on("ended", (detail) => {
-      source.close();
-      queries.setQueryData(asking.submission(id).queryKey, detail);
+      return source;
     });
     return () => {
       clearTimeout(timer);
-      source.close();
+      end();
       setStreaming(false);
       setLive(NOTHING);
     };

@@ -10,6 +10,8 @@ import { inside, onEachDatabase } from "./inside.ts";
 
 /** Many looks of the service. */
 const IDLE_MS = 6_000;
+/** A browser opens no more to one host. */
+const CONNECTIONS = 6;
 
 onEachDatabase("pages follow the service without asking", async (t, open) => {
   const { page, club, go, asked, complaints, origin } = await inside(t, { open });
@@ -73,6 +75,36 @@ onEachDatabase("pages follow the service without asking", async (t, open) => {
     await text("Deliveries fail: the first failure was");
     await page.getByRole("link", { name: "Webhooks 1 failing" }).first().waitFor();
   });
+
+  await t.test(
+    "hidden pages of open runs leave the browser its connections, and continue when they are visible",
+    async () => {
+      const accepted = await accept();
+      assert.ok(accepted.kind === "enqueued");
+      const { id } = accepted.submission;
+      const hidden = await Promise.all(
+        Array.from({ length: CONNECTIONS }, async () => {
+          const one = await page.context().newPage();
+          await one.addInitScript(
+            `Object.defineProperty(document, "visibilityState", { value: "hidden", writable: true })`,
+          );
+          return one;
+        }),
+      );
+      for (const one of hidden) {
+        await one.goto(`${origin}/dashboard/submissions/${id}`);
+        await one.getByRole("heading", { name: "Waiting in the queue" }).waitFor();
+      }
+      await go("/nodes");
+      await runPending(store);
+      for (const one of hidden.slice(1)) await one.close();
+      await hidden[0]?.evaluate(
+        `document.visibilityState = "visible"; document.dispatchEvent(new Event("visibilitychange"))`,
+      );
+      await hidden[0]?.getByRole("heading", { name: "Accepted" }).waitFor();
+      await hidden[0]?.close();
+    },
+  );
 
   await t.test("after a cut, the page shows what has changed meanwhile", async () => {
     assert.deepEqual(complaints, []);
