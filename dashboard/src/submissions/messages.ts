@@ -74,7 +74,15 @@ export function decisive(messages: readonly Message[], ofCompiler: boolean): Mes
   return ofCompiler ? errors[0] : errors.at(-1);
 }
 
-/** The same about all files of a program. */
+/** For a failure without such a message: what a compiler complained about first, and a program wrote last. */
+export function lastWords(text: string, ofCompiler: boolean): string | undefined {
+  const lines = linesOf(text.slice(0, MAX_READ)).map(({ line }) => line.trim());
+  const said = lines.filter((line) => /\p{L}/u.test(line) && !/^Node\.js v\d/.test(line));
+  const words = ofCompiler ? (said.find((line) => /\berror\b/i.test(line)) ?? said[0]) : said.at(-1);
+  return words?.slice(0, MAX_TEXT);
+}
+
+/** The messages about all files of a program. */
 export function findInAll(text: string, source: string, code: string, files: readonly string[]): readonly Message[] {
   const named = files.filter((file) => text.includes(file)).slice(0, MAX_NAMED);
   const others = named.flatMap((file) => findMessages(text, file, "").map((one) => ({ ...one, file })));

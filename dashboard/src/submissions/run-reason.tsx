@@ -5,20 +5,19 @@ import type { Message } from "./messages.ts";
 import { PlainText } from "./output.tsx";
 import css from "./run-view.module.css";
 
-/** The verdicts by which the kernel or the supervisor ended the program, which then reports no line. */
-const ENDED_FROM_OUTSIDE = new Set(["TLE", "MLE", "PLE", "FSE", "SIG"]);
-
 interface Props {
   readonly of: SubmissionDetail;
   /** The message with the reason. */
   readonly decided: Message | undefined;
+  /** What it wrote last, without a message about a line. */
+  readonly words: string | undefined;
   /** Number of other messages. */
   readonly more: number;
   readonly onLine: (line: number, file?: string) => void;
 }
 
 /** Why it ended so, and on which line of the source. */
-export function RunReason({ of: detail, decided, more, onLine }: Props) {
+export function RunReason({ of: detail, decided, words, more, onLine }: Props) {
   const { explanation, record } = detail;
   if (!explanation) {
     const isRunning = detail.row.status === "running";
@@ -43,12 +42,22 @@ export function RunReason({ of: detail, decided, more, onLine }: Props) {
         </p>
       )}
       {!decided && verdict !== "AC" && verdict !== "IE" && (
-        <p className={css.soft}>
-          {ENDED_FROM_OUTSIDE.has(verdict ?? "")
-            ? "No line is known: the program was ended from outside, and wrote no message about one."
-            : "No line is known: the program wrote no message about one."}
+        <p className={css.decided}>
+          <span>No line is known: {withoutLine(record.result)}</span>
+          {words !== undefined && (
+            <code>
+              <PlainText text={words} />
+            </code>
+          )}
         </p>
       )}
     </div>
   );
+}
+
+function withoutLine({ verdict, cause, exit_code }: SubmissionDetail["record"]["result"]): string {
+  if (cause?.startsWith("compile_")) return "the compiler wrote no message about one.";
+  if (exit_code !== null) return "the program wrote no message about one.";
+  if (verdict === "SIG") return "a signal ended the program, and it wrote no message about one.";
+  return "the program was ended from outside, and wrote no message about one.";
 }

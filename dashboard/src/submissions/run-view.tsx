@@ -5,7 +5,7 @@ import { readOutput } from "../editor/readable.ts";
 import { RowsWaiting } from "../pieces/data-table.tsx";
 import { Page } from "../pieces/page.tsx";
 import { QueryBoundary } from "../pieces/query-boundary.tsx";
-import { decisive, findInAll } from "./messages.ts";
+import { decisive, findInAll, lastWords } from "./messages.ts";
 import { RunActions } from "./run-actions.tsx";
 import { RunFacts } from "./run-facts.tsx";
 import { RunPanes, SOURCE } from "./run-panes.tsx";
@@ -101,17 +101,22 @@ function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
   const [chosen, choose] = useState<Chosen | null>(null);
   const { stderr } = record.output;
   // As the viewer shows it: the places have to fit.
+  const written = useMemo(() => readOutput(stderr ?? "").text, [stderr]);
   const messages = useMemo(
     () =>
       findInAll(
-        readOutput(stderr ?? "").text,
+        written,
         source,
         code,
         files.filter(({ isText }) => isText).map(({ path }) => path),
       ),
-    [stderr, source, code, files],
+    [written, source, code, files],
   );
-  const decided = verdict === "AC" ? undefined : decisive(messages, cause?.startsWith("compile_") ?? false);
+  const ofCompiler = cause?.startsWith("compile_") ?? false;
+  const decided = verdict === "AC" ? undefined : decisive(messages, ofCompiler);
+  // A program that was killed at a limit did not write about its end.
+  const isOwnEnd = verdict === "RE" || verdict === "SIG";
+  const words = useMemo(() => (isOwnEnd ? lastWords(written, ofCompiler) : undefined), [isOwnEnd, written, ofCompiler]);
   const [part, setPart] = useState<string>();
   const first = useMemo(() => (decided ? { line: decided.line } : null), [decided]);
   const toLine = (line: number, file: string = SOURCE) => {
@@ -158,7 +163,7 @@ function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
         {verdict === null ? titleOf(detail) : `${titleOf(detail)}, ${verdict}`}
       </p>
       <RunFacts of={detail} isShort={place === "playground"} />
-      <RunReason of={detail} decided={decided} more={messages.length - 1} onLine={toLine} />
+      <RunReason of={detail} decided={decided} words={words} more={messages.length - 1} onLine={toLine} />
       {place === "playground" ? (
         <>
           {panes}

@@ -16,6 +16,8 @@ import { DESK, PHONE } from "./page-actions.ts";
 const SUBMISSIONS = "/submissions";
 const PLAN = { execute: { limits: LIMITS } } as Plan;
 const TRACE = 'Traceback (most recent call last):\n  File "/box/main.py", line 41, in <module>\nValueError: no\n';
+const UNCAUGHT =
+  "terminate called after throwing an instance of 'std::out_of_range'\n  what():  vector::_M_range_check\n";
 const PYTHON = `${"# a line\n".repeat(40)}raise ValueError("no")\n`;
 const MIB = 1_048_576;
 
@@ -41,9 +43,22 @@ const VERDICTS: readonly (readonly [heading: string, body: object, outcome: Outc
   ],
   ["Memory limit exceeded", {}, executed("MLE oom_kill kernel"), /limit of 256 MiB/, /^No line is known/],
   ["Time limit exceeded: CPU time", {}, executed("TLE cpu_timeout judge"), /CPU time limit/, /^No line is known/],
-  ["Process limit exceeded", {}, executed("PLE pids_limit kernel"), /refused/, /^No line is known/],
+  [
+    "Process limit exceeded",
+    {},
+    executed("PLE pids_limit kernel"),
+    /refused/,
+    /^No line is known: the program wrote no/,
+  ],
   ["File size limit exceeded", {}, executed("FSE file_size_limit kernel"), /maximum size/, /^No line is known/],
   ["Killed by signal 11 (SIGSEGV)", {}, executed("SIG fatal_signal runtime"), /invalid memory/, /^No line is known/],
+  [
+    "Killed by signal 6 (SIGABRT)",
+    {},
+    ending({ execute: report({ exitCode: null, signal: 6, stderr: Buffer.from(UNCAUGHT) }) }),
+    /uncaught exception/,
+    /^what\(\): +vector::_M_range_check$/,
+  ],
   ["The platform failed, not your program", {}, internalError("a fault"), /a fault/, /^$/],
 ];
 
@@ -74,7 +89,7 @@ onEachDatabase("the page of a run", async (t, open) => {
       await heading(title);
       assert.ok(await inWindow(page.getByText(why).first()));
       if (line.source === "^$") assert.equal(await page.getByText(/^(No line is known|Line \d)/).count(), 0);
-      else if (/^\^No/.test(line.source)) assert.ok(await inWindow(page.getByText(line)));
+      else if (line.source.startsWith("^")) assert.ok(await inWindow(page.getByText(line).first()));
       else {
         assert.match(
           (await page

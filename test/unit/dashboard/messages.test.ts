@@ -1,7 +1,7 @@
 // Over 300 lines: one table of the messages of each compiler.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decisive, findMessages } from "../../../dashboard/src/submissions/messages.ts";
+import { decisive, findMessages, lastWords } from "../../../dashboard/src/submissions/messages.ts";
 import { WRITTEN } from "./written.ts";
 
 for (const [name, { source, code = "", text, line, says }] of Object.entries(WRITTEN)) {
@@ -31,6 +31,16 @@ test("a traceback is one message, a chained exception is another, and warnings d
     ],
   );
   assert.equal(decisive(messages, true), undefined);
+});
+
+test("without a message about a line: the first error of a compiler, the last words of a program", () => {
+  const linked =
+    "/usr/bin/ld: in function `_start':\nld: error: undefined symbol: main\ncollect2: error: ld returned 1\n";
+  assert.equal(lastWords(linked, true), "ld: error: undefined symbol: main");
+  assert.equal(lastWords("terminate called\n  what():  bad_alloc\n", false), "what():  bad_alloc");
+  assert.equal(lastWords("no such account\n\nNode.js v24.21.0\n", false), "no such account");
+  for (const text of ["", "\n---\n"]) assert.equal(lastWords(text, false), undefined);
+  assert.equal(lastWords("x".repeat(2_000_000), false)?.length, 300);
 });
 
 test("other files are not the source, and a name is no pattern", () => {
