@@ -9,6 +9,7 @@ add-0 | remove-0) misuse "'assay languages $action' needs the name of a pack: se
 add-* | remove-*) ;;
 *) misuse "'assay languages' takes list, add NAME... or remove NAME..." ;;
 esac
+. "$checkout/setup/units.sh"
 exec 3</dev/null
 unset ASSAY_LANGUAGES
 prepare_software
@@ -20,6 +21,9 @@ list)
   exit
   ;;
 esac
+# The units would not see another choice.
+! { units_are_ours && [ -n "$(installed_units)" ] && grep -qs '^ASSAY_LANGUAGES=' "$settings_file"; } ||
+  fail "$settings_file has ASSAY_LANGUAGES, which decides: change or remove that line, then run 'assay install'"
 ! software_is_elsewhere || fail "the software in $software cannot be changed: choose its language packs when you build it (ASSAY_LANGUAGES)"
 # Known names only.
 named=$(packs_ts names "$(printf '%s,' "$@")") || exit 1

@@ -108,6 +108,9 @@ unmount_below() {
     done
 }
 
+# in_use_by_others VERSION: whether a live instance or the next start of a unit needs it.
+in_use_by_others() { grep -qsxF "$data/$1" "$data"/run/*/uses "$data/current/uses"; }
+
 # keep_recent KIND: removes old versions (every change of the checkout creates a new app). The three most recently used
 # stay, as well as those of live instances and of the next start of a unit.
 keep_recent() {
@@ -116,10 +119,26 @@ keep_recent() {
   # The names are hashes, which ls prints unchanged.
   # shellcheck disable=SC2010
   ls -1t -- "$data/$1" | grep -E '^[0-9a-f]{16}$' | tail -n +4 | while read -r old; do
-    grep -qsxF "$data/$1/$old" "$data"/run/*/uses "$data/current/uses" || rm -rf --one-file-system -- "${data:?}/$1/$old"
+    in_use_by_others "$1/$old" || rm -rf --one-file-system -- "${data:?}/$1/$old"
   done
 }
 
 keep_recent_versions() {
   for kind in app modules launcher image dashboard; do keep_recent "$kind"; done
+  keep_layers
 }
+
+# keep_layers: removes images that have removed packs, and then the layers of no image. An image with packs names its layers.
+keep_layers() {
+  [ -d "$data/layers" ] || return 0
+  for named in "$data"/image/*/layers; do
+    [ -f "$named" ] || continue
+    made=${named%/layers}
+    has_layers "$named" || in_use_by_others "image/${made##*/}" || rm -rf --one-file-system -- "${made:?}"
+  done
+  for layer in "$data"/layers/*; do
+    grep -qsxF "${layer##*/}" "$data"/image/*/layers || rm -rf --one-file-system -- "${layer:?}"
+  done
+}
+
+has_layers() { while read -r layer; do [ -d "$data/layers/$layer" ] || return; done <"$1"; }

@@ -48,9 +48,9 @@ add_packs() {
   if [ -n "$missing" ]; then
     free_kb=$(df -Pk -- "$data" | awk 'NR == 2 { print $4 }')
     [ "$free_kb" -ge 2000000 ] || fail "language packs need 2 GB free below $data; there are $((free_kb / 1000000)) GB"
-    await layer_tool lists --cache "$data/cache" || fail "the lists of packages could not be fetched; see the output above"
+    await for_packs "$app/image/layer" lists --cache "$data/cache" || fail "the lists of packages could not be fetched; see the output above"
     # shellcheck disable=SC2086 # names of ours
-    await build_layers $missing || fail "a language pack could not be built; see the output above"
+    await for_packs "$app/setup/build-layers" "$app" "$data/layers" "$image" "$data/cache" "$plans" $missing || fail "a language pack could not be built; see the output above"
     rm -rf -- "${data:?}/cache"
   fi
   if [ -s "$plans/plan" ]; then compose_image; fi
@@ -63,7 +63,7 @@ compose_image() {
   if [ ! -d "$image" ]; then
     say "image: adding the files of language packs"
     # shellcheck disable=SC2046 # names of ours
-    await layer_tool compose "$image" "$base" $(sed "s|\(.*\) \(.*\)|\1=$data/layers/\2|" "$plans/plan") ||
+    await for_packs "$app/image/layer" compose "$image" "$base" $(sed "s|\(.*\) \(.*\)|\1=$data/layers/\2|" "$plans/plan") ||
       fail "the language packs do not fit together; see the output above"
   elif [ "$(ls -i -- "$base/rootfs/opt/assay/frozen" 2>/dev/null)" != "$(ls -i -- "$image/rootfs/opt/assay/frozen" 2>/dev/null)" ]; then
     # The base has new states of the interpreters: since the last boot, or for other languages.
@@ -71,32 +71,9 @@ compose_image() {
     cp -al -- "$base/rootfs/opt/assay/frozen" "$image/frozen.tmp"
     mv -T -- "$image/frozen.tmp" "$image/rootfs/opt/assay/frozen"
   fi
+  cut -d ' ' -f 2 "$plans/plan" >"$image/layers.tmp" # see keep_layers
+  mv -T -- "$image/layers.tmp" "$image/layers"
   touch "$image"
-}
-
-# build_layers LAYER...: two at a time, because each waits for its downloads and then for the disk.
-build_layers() {
-  trap - INT TERM HUP
-  layer_count=$# failed_layer=
-  while [ $# -gt 0 ]; do
-    build_layer "$1" &
-    first_layer=$!
-    second_layer=
-    [ $# -lt 2 ] || { build_layer "$2" & second_layer=$!; }
-    wait "$first_layer" || failed_layer=$1
-    [ -z "$second_layer" ] || wait "$second_layer" || failed_layer=$2
-    [ -z "$failed_layer" ] || return 1
-    shift
-    [ $# -eq 0 ] || shift
-  done
-}
-
-build_layer() {
-  named=$(awk -v layer="$1" '$2 == layer { printf "%s%s", comma, $1; comma = ", " }' "$plans/plan")
-  clock
-  layer_start=$now
-  layer_tool build "$data/layers/$1" "$image" --cache "$data/cache" <"$plans/$1" || { say "$named could not be built"; return 1; }
-  say "language pack $named: $(cat "$data/layers/$1/megabytes") MB, built in $(since "$layer_start")"
 }
 
 # remove_layers NAMES: those that no chosen pack shares.
@@ -111,7 +88,8 @@ remove_layers() {
   rm -rf -- "$plans"
 }
 
-layer_tool() {
+# for_packs COMMAND...: in the process of `await` itself, which ends with it.
+for_packs() {
   : "${NODE_EXTRA_CA_CERTS:=/etc/ssl/certs/ca-certificates.crt}"
-  (clean_env contained "$proxy_names NODE_EXTRA_CA_CERTS HOME ASSAY_DEBIAN_MIRROR ASSAY_DEBIAN_SECURITY_MIRROR" "$app/image/layer" "$@")
+  clean_env contained "$proxy_names NODE_EXTRA_CA_CERTS HOME ASSAY_DEBIAN_MIRROR ASSAY_DEBIAN_SECURITY_MIRROR" "$@"
 }

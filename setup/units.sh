@@ -23,10 +23,11 @@ units_are_ours() {
   done
 }
 
-# make_settings: the first installation creates the file from the given settings. Later, only the operator edits it.
+# make_settings: the first installation creates the file from the given settings. Later, only the operator edits it. Without the
+# language packs, which `assay languages` changes: the data directory has the choice.
 make_settings() {
   [ ! -e "$settings_file" ] || return 0
-  given=$(env | sed -n '/^ASSAY_\(TEST_\|DEBIAN_\|DATA=\)/d; /^ASSAY_[A-Z0-9_]*=/p')
+  given=$(env | sed -n '/^ASSAY_\(TEST_\|DEBIAN_\|DATA=\|LANGUAGES=\)/d; /^ASSAY_[A-Z0-9_]*=/p')
   # Characters that systemd would interpret differently.
   case $given in *[[:blank:]\'\"\\]*) fail "a setting has a blank, a quote or a backslash: write $settings_file yourself, in systemd's syntax" ;; esac
   mkdir -p -- "${settings_file%/*}"
