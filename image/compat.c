@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <sys/file.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -44,5 +45,18 @@ int flock(int fd, int operation)
 int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param)
 {
 	(void)thread, (void)policy, (void)param;
+	return 0;
+}
+
+/* Threads that ask for a priority or processors of their own have those of their parent. */
+int pthread_attr_setinheritsched(pthread_attr_t *attributes, int inherit)
+{
+	(void)attributes, (void)inherit;
+	return 0;
+}
+
+int pthread_attr_setaffinity_np(pthread_attr_t *attributes, size_t size, const cpu_set_t *processors)
+{
+	(void)attributes, (void)size, (void)processors;
 	return 0;
 }
