@@ -55,7 +55,7 @@ export function LatestRuns({ of: which, title = "Latest runs" }: Props) {
         {({ submissions }) =>
           submissions.length === 0 ? (
             <Empty title="No run yet">
-              <Link to="/">The overview</Link> has the command for a first one.
+              The <Link to="/playground">playground</Link> shows the request for a first one.
             </Empty>
           ) : (
             <>

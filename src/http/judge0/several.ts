@@ -8,15 +8,19 @@ import {
   SENT_FIELDS,
 } from "../../domain/judge0/fields.ts";
 import type { Judge0Submission } from "../../domain/judge0/submission.ts";
+import { callerOf } from "../caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import { ownerOf } from "../owner.ts";
+import { countRequests } from "../rate-limit.ts";
 import { BadQueryError } from "./query.ts";
 
 /** Contents up to this size together are read at once. */
 const FEW_BYTES = 262_144;
 /** Of all contents of an answer: as much as a batch of Judge0 can have. */
 const MOST_BYTES = 100 * 1_048_576;
+/** Contents that count against the rate limit like one request: about those of one submission. */
+const BYTES_PER_REQUEST = 4 * 1_048_576;
 
 /** A submission whose contents are read when they are sent. */
 export interface Item {
@@ -49,13 +53,13 @@ export async function itemOf(
 
 /**
  * Sends submissions, and further members. Large contents are read one submission after the other, so that an answer never needs
- * more memory than the largest one. @throws NotUtf8Error, BadQueryError
+ * more memory than the largest one. @throws NotUtf8Error, BadQueryError, ClientError quotaExceeded
  */
 export async function sendSeveral(
   items: readonly (Item | null)[],
   members: object,
   form: Judge0Form,
-  answers: LongAnswers,
+  { dependencies, answers }: { readonly dependencies: Dependencies; readonly answers: LongAnswers },
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): Promise<FastifyReply> {
   const owner = ownerOf(request);
@@ -65,6 +69,7 @@ export async function sendSeveral(
     throw new BadQueryError(
       `the submissions have more than ${MOST_BYTES} bytes, ask for fewer of them or other fields`,
     );
+  await countRequests(callerOf(request), dependencies, { amount: Math.ceil(bytes / BYTES_PER_REQUEST) - 1 });
   const answer = async (item: Item | null) => item && judge0Answer(await item.load(), form);
   if (bytes <= FEW_BYTES) {
     await admit(bytes);

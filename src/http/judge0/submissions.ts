@@ -119,7 +119,7 @@ export function judge0SubmissionRoutes(
           .filter((one) => one !== "");
         checkBatch(tokens.length);
         const items = await itemsOf(tokens, request, form);
-        return await sendSeveral(items, {}, form, answers, { request, reply });
+        return await sendSeveral(items, {}, form, { dependencies, answers }, { request, reply });
       },
       SEVERAL,
     ),
@@ -144,7 +144,7 @@ export function judge0SubmissionRoutes(
           total_pages: pages,
           total_count: total,
         };
-        return await sendSeveral(items, { meta }, form, answers, { request, reply });
+        return await sendSeveral(items, { meta }, form, { dependencies, answers }, { request, reply });
       },
       SEVERAL,
     ),

@@ -218,6 +218,15 @@ test("the charts of the overview, first steps, and the use of keys, projects and
     await page.getByRole("heading", { level: 1, name: "first" }).waitFor();
   });
 
+  await t.test("a key without a run leads to the request for a first one", async () => {
+    await createKey(store, { name: "unused", project: projectId, profiles: ["judge"] }, "test");
+    await go("/keys");
+    await page.getByRole("link", { name: "unused", exact: true }).click();
+    await page.getByRole("main").getByRole("link", { name: "playground", exact: true }).click();
+    await page.getByRole("heading", { name: "By the API" }).waitFor();
+    await page.getByText("X-API-Key").first().waitFor();
+  });
+
   for (const colorScheme of ["light", "dark"] as const) {
     await t.test(`${colorScheme}: axe finds nothing, and a phone needs no horizontal scrolling`, async () => {
       await page.emulateMedia({ colorScheme });

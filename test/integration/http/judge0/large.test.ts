@@ -29,9 +29,11 @@ onEachEngine((open) => {
       const small = await ask({ path: `/judge0${path}${path.includes("?") ? "&" : "?"}fields=status_id,time` });
       assert.deepEqual([small.status, small.json.submissions.length], [200, BATCH], small.text.slice(0, 200));
       assert.ok(small.text.length < 2_000);
+      const left = ({ headers }: typeof small) => Number(headers["ratelimit-remaining"]);
       const plain = await ask({ path: `/judge0${path}&fields=stdout,stderr,expected_output,token` });
       assert.equal(plain.status, 200, plain.text.slice(0, 200));
       assert.equal(plain.json.submissions.length, BATCH);
+      assert.equal(left(small) - left(plain), Math.ceil((BATCH * (2 * MEBIBYTE + EXPECTED.length)) / (4 * MEBIBYTE)));
       for (const { stdout, stderr, expected_output } of plain.json.submissions)
         assert.ok(stdout === large("a").toString() && stderr === large("b").toString() && expected_output === EXPECTED);
       const encoded = await ask({ path: `/judge0${path}&base64_encoded=true` });
