@@ -48,7 +48,7 @@ static int make_pipe(int *read_end, int *write_end, int for_slot, uid_t program)
 	*read_end = ends[0];
 	*write_end = ends[1];
 	fcntl(ends[for_slot], F_SETFL, O_NONBLOCK);
-	/* A larger pipe saves wake-ups. If the host refuses, the default size works as well. */
+	/* A larger pipe saves wake-ups. If the host refuses, the default size works; signals can then wait for the program to read. */
 	fcntl(ends[1], F_SETPIPE_SZ, for_slot ? INPUT_PIPE_BYTES : PIPE_BYTES);
 	return fchown(ends[1], program, (gid_t)-1); /* the program may then open /dev/stdout, or /dev/stdin */
 }

@@ -25,8 +25,8 @@ struct launcher {
 
 enum { BUILD_TIMEOUT_MS = 10000 };
 /*
- * Of a pipe. That of live input has pages for all that a client can give to a program that does not read, 256 KiB in pieces
- * of which each can take a page and leave half of it: signals come after the input before them.
+ * Sizes of pipes. Signals come after the input before them, so the pipe of live input has room for all of it: 256 KiB, in
+ * pieces that can each leave half of a page unused.
  */
 enum { PIPE_BYTES = 256 * 1024, INPUT_PIPE_BYTES = 2 * PIPE_BYTES };
 enum { LANES = 2, NAMESPACES = 6 };

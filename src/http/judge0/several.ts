@@ -88,9 +88,9 @@ export async function sendSeveral(
       if (at > 0) yield ",";
       yield* jsonPieces(await answer(item));
     }
-    yield `]${JSON.stringify(members)
-      .replace(/^\{(?=")/, ",")
-      .replace(/^\{/, "")}`;
+    yield "]";
+    for (const [name, value] of Object.entries(members)) yield `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+    yield "}";
   }
   return answers.sendPieces(owner, reply.type("application/json; charset=utf-8"), pieces());
 }
