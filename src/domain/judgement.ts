@@ -55,6 +55,14 @@ export interface Definition {
   readonly tests: readonly TestMeta[];
 }
 
+/** Runs of a judgement, if the checker of each test asks for as many passes as it may. */
+export function mostRuns({ tests, checker }: Definition): number {
+  return tests.reduce((sum, test) => {
+    const spec = test.checker ?? checker;
+    return sum + (spec.type === "program" ? (spec.passes ?? 1) : 1);
+  }, 0);
+}
+
 /** `queued`: its run has not ended. `skipped`: left out, or its run was cancelled because it is not needed. */
 export type TestState = "waiting" | "queued" | "skipped" | JudgementVerdict;
 

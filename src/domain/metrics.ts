@@ -95,6 +95,11 @@ export const METRICS = {
       verdict: VERDICTS,
     },
   ),
+  yielded: counter(
+    "assay_runs_yielded_total",
+    "Submissions of several runs that gave up their slot between two runs because others waited",
+    { language: null },
+  ),
   repeated: counter("assay_runs_repeated_total", "Runs that the platform failed and that are repeated", {
     language: null,
   }),

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { clientError } from "../domain/error.ts";
+import { mostRuns } from "../domain/judgement.ts";
 import type { Caller } from "../domain/submission.ts";
 import type { NewJudgement } from "../store/judgements/types.ts";
 import { accept, type How, queueFull, VersionGone } from "./accept.ts";
@@ -30,19 +31,19 @@ export async function addJudgement(
   const { program, stop, on } = await toJudgementRequest(body, caller, dependencies, pause);
   if (program.refusal && how.key === undefined) throw program.refusal;
   const { judgements, submissions } = dependencies.store;
-  const put = async (): Promise<Omit<NewJudgement, "id" | "stop">> => {
+  const put = async (): Promise<Judged> => {
     if ("problem" in on) return await versionOf(on, program, caller, dependencies);
     const versionSeq = await judgements.putVersion({ accountId: caller.accountId, ...on }, pause);
-    return { versionSeq, tests: on.contents.length, problem: null };
+    return { versionSeq, tests: on.contents.length, problem: null, runs: mostRuns(on.definition) };
   };
-  const tests = "problem" in on ? (await put()).tests : on.contents.length;
-  await countTests(caller, tests, dependencies);
+  await countRuns(caller, "problem" in on ? (await put()).runs : mostRuns(on.definition), dependencies);
   // Before its tests are stored.
   if ((await submissions.depth()) >= dependencies.maxPending) throw queueFull();
   // A problem can have another version when the request is repeated.
   const judgedOn = "problem" in on ? `${on.problem} ${on.version ?? "current"}` : undefined;
   for (let tries = 1; ; tries++) {
-    const judgement = { id: randomUUID(), stop, ...(await put()) };
+    const { runs: _, ...version } = await put();
+    const judgement = { id: randomUUID(), stop, ...version };
     try {
       const accepted = await accept(program, caller, dependencies, { ...how, judgement, judgedOn });
       if (accepted.kind === "enqueued") return judgement.id;
@@ -55,6 +56,11 @@ export async function addJudgement(
   }
 }
 
+/** The tests of a new judgement, and the most runs that they take. */
+interface Judged extends Omit<NewJudgement, "id" | "stop"> {
+  readonly runs: number;
+}
+
 /** The erasure of an account can delete the tests before the judgement is accepted. */
 const MAX_TRIES = 3;
 
@@ -64,12 +70,13 @@ async function versionOf(
   program: ValidatedRequest,
   { accountId }: Caller,
   dependencies: Dependencies,
-): Promise<Omit<NewJudgement, "id" | "stop">> {
+): Promise<Judged> {
   const found = await dependencies.store.problems.versionFor(id, accountId, version);
   if (!found) throw clientError("problemNotFound", []);
   const { versionSeq, number, definition } = found;
   for (const { limits } of definition.tests) checkTestLimits("problem.limits", limits, program, dependencies);
-  return { versionSeq, tests: definition.tests.length, problem: { id, version: number } };
+  const problem = { id, version: number };
+  return { versionSeq, tests: definition.tests.length, problem, runs: mostRuns(definition) };
 }
 
 /** Judges the same program on the same tests again. @returns the new id; undefined if the account has no such judgement. */
@@ -80,11 +87,11 @@ export async function rejudge(
 ): Promise<string | undefined> {
   const again = await dependencies.store.judgements.readForRejudge(id, caller.accountId);
   if (!again) return undefined;
-  const { program, versionSeq, stop, tests, language, profile, problem } = again;
+  const { program, versionSeq, stop, tests, runs, language, profile, problem } = again;
   // The key may have other permissions than that of the first judgement.
   const valid = toSubmitRequest({ ...toFields(program), language, profile }, caller, dependencies);
   const judgement = { id: randomUUID(), stop, versionSeq, tests, problem };
-  await countTests(caller, tests, dependencies);
+  await countRuns(caller, runs, dependencies);
   try {
     await accept(valid, caller, dependencies, { judgement, ...(revoked && { revoked }) });
   } catch (error) {
@@ -94,10 +101,10 @@ export async function rejudge(
   return judgement.id;
 }
 
-/** Tests count against the rate limit: as many as this like one request, the first of which has been counted. */
-const TESTS_PER_REQUEST = 50;
+/** Runs count against the rate limit: as many as this like one request, the first of which has been counted. */
+const RUNS_PER_REQUEST = 50;
 
 /** @throws ClientError quotaExceeded. */
-async function countTests(caller: Caller, tests: number, dependencies: Dependencies): Promise<void> {
-  await countRequests(caller, dependencies, { amount: Math.ceil(tests / TESTS_PER_REQUEST) - 1 });
+async function countRuns(caller: Caller, runs: number, dependencies: Dependencies): Promise<void> {
+  await countRequests(caller, dependencies, { amount: Math.ceil(runs / RUNS_PER_REQUEST) - 1 });
 }

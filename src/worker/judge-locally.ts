@@ -25,7 +25,7 @@ import { buildOutcome } from "../verdict/build-outcome.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import { type Plan, plan } from "./plan.ts";
 import { type Kept, type RunOptions, run } from "./run.ts";
-import { TestChecker } from "./test-checker.ts";
+import { type JudgeWhere, TestChecker } from "./test-checker.ts";
 
 /** Memory for the compiled program and the compiled checker. */
 const ARTIFACT_BYTES = 64 * 1_048_576;
@@ -57,16 +57,13 @@ export class LocalJudge {
   readonly #languages: Languages;
   readonly #artifacts = new Artifacts(ARTIFACT_BYTES);
   readonly #checker: TestChecker;
-  readonly #where: {
-    readonly slot: Pick<Slot, "run" | "runPair">;
-    readonly accountId: string;
-    readonly signal: AbortSignal;
-  };
+  readonly #where: JudgeWhere;
 
   constructor(slot: Pick<Slot, "run" | "runPair">, languages: Languages) {
     this.#slot = slot;
     this.#languages = languages;
-    this.#where = { slot, accountId: "", signal: new AbortController().signal };
+    const signal = new AbortController().signal;
+    this.#where = { slot, accountId: "", signal, progress: null, mayContinue: async () => true };
     this.#checker = new TestChecker(languages, ({ language }) => this.#keptFor(language));
   }
 
@@ -98,13 +95,14 @@ export class LocalJudge {
         const points = mostPoints(definition, test);
         const claimed = { judgementSeq: 0, points, checker: spec, checkerProgram: checker, answers };
         const passes: Outcome[] = [];
-        const { outcome, checked } = await this.#checker.judge(claimed, stdin, this.#where, async (input, interact) => {
+        const tested = await this.#checker.judge(claimed, stdin, this.#where, async (input, interact) => {
           const steps = plan(language, limits, { ...program, stdin: input, additions });
           const pass = await this.#run(steps, { kept, interact });
           passes.push(pass);
           return pass;
         });
-        const result = resultOfRun(outcome, checked);
+        if ("progress" in tested) throw new Error("the slot is for this judgement alone");
+        const result = resultOfRun(tested.outcome, tested.checked);
         const cpuUsec = Math.max(...passes.map(({ metrics }) => metrics?.cpuUsec ?? 0));
         const ended = { test, ...result, cpuUsec: result.cpuUsec === null ? null : cpuUsec };
         states[test] = ended.verdict;

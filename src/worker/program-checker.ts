@@ -3,6 +3,7 @@ import { shortened } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
 import type { StepLimits } from "../domain/limits.ts";
 import type { Outcome } from "../domain/outcome.ts";
+import type { NextPass } from "../domain/progress.ts";
 import type { StepReport, WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import { SandboxError } from "../sandbox/refusal.ts";
@@ -25,12 +26,6 @@ export interface CheckedTest {
   readonly output: Buffer | null;
   readonly points: number;
   /** Files that the checker left in the pass before. */
-  readonly feedback: readonly WorkFile[];
-}
-
-/** The next pass of a program. */
-export interface NextPass {
-  readonly input: Buffer;
   readonly feedback: readonly WorkFile[];
 }
 

@@ -1,22 +1,35 @@
 import { judge0StatusOf } from "../domain/judge0/status.ts";
 import type { Repeats } from "../domain/judge0/submission.ts";
-import type { Metrics, Outcome } from "../domain/outcome.ts";
+import type { Outcome } from "../domain/outcome.ts";
+import { addMeasured, NOTHING_MEASURED, type Progress } from "../domain/progress.ts";
 import type { Artifact } from "./artifacts.ts";
 import type { Kept } from "./run.ts";
 
 const ACCEPTED = 3;
 
+/** The end of a submission of several runs, or its progress if it gives up the slot before the next run. */
+export type Repeated = { readonly outcome: Outcome } | { readonly outcome: Outcome; readonly progress: Progress };
+
+export interface RepeatOptions {
+  /** The runs of earlier claims; null before the first one. */
+  readonly progress: Progress | null;
+  readonly kept: Kept;
+  /** Runs the program with the artifact of the first run, so that it is compiled once also where none are kept. */
+  readonly runOnce: (kept: Kept) => Promise<Outcome>;
+  /** Asked before each further run; false: the slot is for others. */
+  readonly mayContinue: () => Promise<boolean>;
+  /** Aborted when the result is not needed any more. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * Runs a program several times, until a run is not accepted.
- * @param runOnce with the artifact of the first run, so that the program is compiled once also where none are kept.
- * @param signal aborted when the result is not needed any more. @returns the outcome of the last run, with the means of all.
+ * @returns the outcome of the last run, with the means of all.
  */
 export async function repeat(
   { runs, expected }: Repeats,
-  kept: Kept,
-  runOnce: (kept: Kept) => Promise<Outcome>,
-  signal: AbortSignal,
-): Promise<Outcome> {
+  { progress, kept, runOnce, mayContinue, signal }: RepeatOptions,
+): Promise<Repeated> {
   let own: Artifact | undefined;
   const keeps: Kept = {
     get: (compile) => {
@@ -28,15 +41,17 @@ export async function repeat(
       kept.put(compile, artifact);
     },
   };
-  const measured: Metrics[] = [];
-  for (let left = runs; ; left--) {
+  let measured = progress?.measured ?? NOTHING_MEASURED;
+  for (let completed = (progress?.runs ?? 0) + 1; ; completed++) {
     const outcome = await runOnce(keeps);
-    if (outcome.metrics) measured.push(outcome.metrics);
-    const isLast = left === 1 || signal.aborted || judge0StatusOf(outcome, expected) !== ACCEPTED;
-    if (!isLast) continue;
-    if (!outcome.metrics) return outcome;
-    const mean = (of: "cpuUsec" | "memoryPeakBytes") =>
-      Math.round(measured.reduce((sum, one) => sum + one[of], 0) / measured.length);
-    return { ...outcome, means: { cpuUsec: mean("cpuUsec"), memoryPeakBytes: mean("memoryPeakBytes") } };
+    measured = addMeasured(measured, outcome.metrics);
+    const isLast = completed >= runs || signal.aborted || judge0StatusOf(outcome, expected) !== ACCEPTED;
+    if (isLast) {
+      if (!outcome.metrics) return { outcome };
+      const mean = (sum: number) => Math.round(sum / measured.runs);
+      const means = { cpuUsec: mean(measured.cpuUsec), memoryPeakBytes: mean(measured.memoryPeakBytes) };
+      return { outcome: { ...outcome, means } };
+    }
+    if (!(await mayContinue())) return { outcome, progress: { runs: completed, measured, nextPass: null } };
   }
 }

@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { MAX_COMPILE_OUTPUT_BYTES } from "../domain/judge0/submission.ts";
 import { type Meter, secondsSince } from "../domain/meter.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
+import type { Progress } from "../domain/progress.ts";
 import type { StepReports } from "../domain/report.ts";
 import type { Submission } from "../domain/submission.ts";
 import type { Tracer } from "../domain/tracer.ts";
@@ -25,7 +26,7 @@ import { repeat } from "./repeat.ts";
 import { type Execute, type Kept, type RunOptions, run } from "./run.ts";
 import { runStats } from "./run-stats.ts";
 import { samplesOf } from "./samples.ts";
-import { TestChecker, type Tested } from "./test-checker.ts";
+import { TestChecker, type Tested, type Yielded } from "./test-checker.ts";
 
 export interface RunnerOptions {
   readonly store: Store;
@@ -37,12 +38,17 @@ export interface RunnerOptions {
   readonly tracer: Tracer;
   /** Memory for compiled programs of earlier submissions; 0: none. */
   readonly artifactBytes: number;
+  /** Aborted when the worker stops: submissions of several runs then give up their slots. */
+  readonly stopping: AbortSignal;
 }
 
-/** The end of a run. `checked` is null for a single submission. */
-export type Result = Tested;
+/** The end of a run, whose `checked` is null for a single submission; or the progress of one that gives up its slot. */
+export type Result = Tested | Yielded;
 
 const STORE_RETRY_MS = 250;
+
+/** Time on a slot after which a submission of several runs asks before each of them whether others wait. */
+const UNASKED_MS = 100;
 
 /** Interval of live output of a run with live input: its client waits for the answer. */
 const TALK_MS = 20;
@@ -77,8 +83,9 @@ export class Runner {
     const { claim } = active;
     const { language, profile, createdAtMs, startedAtMs } = claim.submission;
     const [started, startMs] = [performance.now(), Date.now()];
-    meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
-    const result = await this.#result(claim, slot, active.abandoning.signal);
+    if (!claim.progress)
+      meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
+    const result = await this.#result(claim, slot, active.abandoning.signal, started);
     const { outcome } = result;
     active.ended = true;
     meter.time("ran", { language, profile }, secondsSince(started));
@@ -91,7 +98,9 @@ export class Runner {
   async store({ claim, abandoned }: ActiveRun, result: Result): Promise<boolean> {
     if (abandoned) return false;
     try {
-      return await this.#end(claim, result);
+      return await this.#withRetries(() =>
+        "progress" in result ? this.#yield(claim, result.progress) : this.#endOnce(claim, result),
+      );
     } catch (error) {
       // The lease expires, and a sweep then requeues or fails the submission.
       this.#options.log.error({ err: error, ...about(claim) }, "the result could not be stored");
@@ -100,14 +109,14 @@ export class Runner {
   }
 
   /**
-   * Stores the outcome. While the database is unavailable, it retries for the duration of a lease,
+   * Stores a result. While the database is unavailable, it retries for the duration of a lease,
    * so that a database restart loses no result. After the loss of the lease, storing has no effect.
    */
-  async #end(claim: Claim, result: Result): Promise<boolean> {
+  async #withRetries(store: () => Promise<boolean>): Promise<boolean> {
     const deadline = performance.now() + this.#options.leaseMs;
     for (;;) {
       try {
-        return await this.#endOnce(claim, result);
+        return await store();
       } catch (error) {
         if (!(error instanceof StoreUnavailable) || performance.now() > deadline) throw error;
         await sleep(STORE_RETRY_MS);
@@ -115,8 +124,14 @@ export class Runner {
     }
   }
 
+  async #yield(claim: Claim, progress: Progress): Promise<boolean> {
+    if (!(await this.#options.store.submissions.yieldSlot(claim.lease, progress))) return false;
+    this.#options.meter.count("yielded", { language: claim.submission.language });
+    return true;
+  }
+
   /** Repeats an internal error while attempts remain, because it proves nothing about the program. */
-  async #endOnce(claim: Claim, { outcome, checked }: Result): Promise<boolean> {
+  async #endOnce(claim: Claim, { outcome, checked }: Tested): Promise<boolean> {
     const { store, log, meter, tracer } = this.#options;
     const { lease } = claim;
     const { language } = claim.submission;
@@ -136,15 +151,34 @@ export class Runner {
     return true;
   }
 
-  async #result(claim: Claim, slot: Slot, signal: AbortSignal): Promise<Result> {
-    const { program, submission, test, repeats } = claim;
+  /**
+   * Whether a submission may go on with its next run on the same slot. It gives the slot up if another one is before it in fair
+   * order, or if this worker stops. Short runs go on for a while, because each change of the slot costs two transactions.
+   */
+  async #mayContinue({ lease }: Claim, startedMs: number): Promise<boolean> {
+    const { store, stopping, log } = this.#options;
+    if (stopping.aborted) return false;
+    if (performance.now() - startedMs < UNASKED_MS) return true;
+    try {
+      return await store.submissions.isNext(lease);
+    } catch (error) {
+      log.warn({ err: error }, "the queue could not be read; the submission gives up its slot");
+      return false;
+    }
+  }
+
+  async #result(claim: Claim, slot: Slot, signal: AbortSignal, startedMs: number): Promise<Result> {
+    const { program, submission, test, repeats, progress } = claim;
     const kept = this.#keptFor(submission);
+    const mayContinue = () => this.#mayContinue(claim, startedMs);
     if (!test) {
       const runOnce = (keeps: Kept) => this.#outcome(claim, slot, keeps);
-      return { outcome: await (repeats ? repeat(repeats, kept, runOnce, signal) : runOnce(kept)), checked: null };
+      if (!repeats) return { outcome: await runOnce(kept), checked: null };
+      const repeated = await repeat(repeats, { progress, kept, runOnce, mayContinue, signal });
+      return "progress" in repeated ? repeated : { ...repeated, checked: null };
     }
     try {
-      const where = { slot, accountId: submission.accountId, signal };
+      const where = { slot, accountId: submission.accountId, signal, progress, mayContinue };
       return await this.#checker.judge(test, program.stdin, where, (stdin, interact) =>
         this.#outcome({ ...claim, program: { ...program, stdin } }, slot, kept, interact),
       );

@@ -1,6 +1,6 @@
 import type { Checked, ProgramChecker } from "../domain/check.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
-import type { WorkFile } from "../domain/report.ts";
+import { type NextPass, NOTHING_MEASURED, type Progress } from "../domain/progress.ts";
 import type { Submission } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
@@ -21,6 +21,21 @@ interface Where<Does extends keyof Slot> {
   readonly accountId: string;
   /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal;
+}
+
+/** Where the passes of a test run. */
+export interface JudgeWhere extends Where<"run" | "runPair"> {
+  /** The passes of earlier claims; null before the first one. */
+  readonly progress: Progress | null;
+  /** Asked before each further pass; false: the slot is for others. */
+  readonly mayContinue: () => Promise<boolean>;
+}
+
+/** A submission that gives up its slot between two of its runs. */
+export interface Yielded {
+  /** Of the last run. */
+  readonly outcome: Outcome;
+  readonly progress: Progress;
 }
 
 /** The end of a program on a test. */
@@ -47,22 +62,30 @@ export class TestChecker {
     this.#keptFor = keptFor;
   }
 
-  /** Runs a program on a test: once, or until its checker asks for no other pass. @throws SandboxError if the slot is lost. */
-  async judge(test: ClaimedTest, input: Buffer, where: Where<"run" | "runPair">, run: RunProgram): Promise<Tested> {
+  /**
+   * Runs a program on a test: once, or until its checker asks for no other pass.
+   * @returns the end of the test, or its progress if `where.mayContinue` gives the slot to others before the next pass.
+   * @throws SandboxError if the slot is lost.
+   */
+  async judge(test: ClaimedTest, input: Buffer, where: JudgeWhere, run: RunProgram): Promise<Tested | Yielded> {
     const spec = test.checker.type === "program" ? test.checker : null;
-    let pass: Pass = { input, feedback: [] };
-    for (let left = spec?.passes ?? 1; ; left--) {
+    const passes = spec?.passes ?? 1;
+    let pass: NextPass = where.progress?.nextPass ?? { input, feedback: [] };
+    for (let completed = (where.progress?.runs ?? 0) + 1; ; completed++) {
       const { outcome, checked } = spec?.interactive
         ? await this.#interact(spec, test, pass, where, run)
         : await this.#runAndCheck(test, pass, where, run);
       const { next, ...result } = checked ?? {};
       if (!next) return { outcome, checked: checked && (result as Checked) };
-      if (left === 1) return { outcome, checked: failed("the checker asks for more passes than the test has") };
+      if (completed >= passes)
+        return { outcome, checked: failed("the checker asks for more passes than the test has") };
+      if (!(await where.mayContinue()))
+        return { outcome, progress: { runs: completed, measured: NOTHING_MEASURED, nextPass: next } };
       pass = next;
     }
   }
 
-  async #runAndCheck(test: ClaimedTest, pass: Pass, where: Where<"run">, run: RunProgram): Promise<TestedPass> {
+  async #runAndCheck(test: ClaimedTest, pass: NextPass, where: Where<"run">, run: RunProgram): Promise<TestedPass> {
     const outcome = await run(pass.input);
     return { outcome, checked: await this.#check(test, pass, outcome, where) };
   }
@@ -70,7 +93,7 @@ export class TestChecker {
   async #interact(
     spec: ProgramChecker,
     test: ClaimedTest,
-    pass: Pass,
+    pass: NextPass,
     { slot, accountId }: Where<"run" | "runPair">,
     run: RunProgram,
   ): Promise<TestedPass> {
@@ -90,7 +113,7 @@ export class TestChecker {
 
   async #check(
     test: ClaimedTest,
-    pass: Pass,
+    pass: NextPass,
     { judgement, output }: Outcome,
     { slot, accountId, signal }: Where<"run">,
   ): Promise<CheckedPass | null> {
@@ -123,18 +146,12 @@ export class TestChecker {
   }
 }
 
-interface Pass {
-  readonly input: Buffer;
-  /** Files that the checker left in the pass before. */
-  readonly feedback: readonly WorkFile[];
-}
-
 interface TestedPass {
   readonly outcome: Outcome;
   readonly checked: CheckedPass | null;
 }
 
-function testOf({ answers, points }: ClaimedTest, { input, feedback }: Pass, output: Buffer | null) {
+function testOf({ answers, points }: ClaimedTest, { input, feedback }: NextPass, output: Buffer | null) {
   return { input, answer: answers[0] ?? NOTHING, output, points, feedback };
 }
 

@@ -72,6 +72,7 @@ export class Worker implements Engine {
   readonly #claims: ClaimLoop;
   readonly #ahead: NonNullable<WorkerOptions["ahead"]>;
   readonly #gather = new Gather();
+  readonly #stopping = new AbortController();
   /** Outcomes that may wait for the database. More of them take the places of runs. */
   readonly #mostEnded: number;
   /** Resolves once the languages are proven and the slots are open. */
@@ -96,7 +97,17 @@ export class Worker implements Engine {
     this.#proofs = new ProofSchedule(this.#prover, log, options.proveNextMs);
     this.#leases = new Leases({ store, leaseMs, log, meter });
     const { artifactBytes = 0 } = options;
-    this.#runner = new Runner({ store, languages, workerId: this.id, leaseMs, log, meter, tracer, artifactBytes });
+    this.#runner = new Runner({
+      store,
+      languages,
+      workerId: this.id,
+      leaseMs,
+      log,
+      meter,
+      tracer,
+      artifactBytes,
+      stopping: this.#stopping.signal,
+    });
     this.#ahead = options.ahead ?? new Ahead(workers);
     this.#claims = new ClaimLoop({
       store,
@@ -136,6 +147,7 @@ export class Worker implements Engine {
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort();
     const claimed = this.#claims.stop();
     this.#proofs.stop();
     await claimed;
@@ -173,7 +185,8 @@ export class Worker implements Engine {
     this.#slots.give(slot, false);
     this.#claims.startHeld();
     // The end of one of many runs can wait for others, but the next claim must come before the last held runs start.
-    if (run.claim.test && this.#claims.held > LEAST_HELD * this.#options.workers) await this.#gather.join();
+    if (!("progress" in result) && run.claim.test && this.#claims.held > LEAST_HELD * this.#options.workers)
+      await this.#gather.join();
     else this.#gather.release();
     // Storing it wakes the loop, so that the next claim can share the transaction.
     const stored = await this.#runner.store(run, result);

@@ -3,6 +3,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { Notifier } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
+import { statusOf } from "../submissions/rows.ts";
 import type { Lease } from "../submissions/types.ts";
 import type { LiveLook, LiveMark, LivePiece } from "./types.ts";
 
@@ -59,7 +60,7 @@ export function liveStore({ db, capabilities }: Engine, transactions: Transactio
     async look(id: string, seen: LiveMark | null): Promise<LiveLook | undefined> {
       const submission = await db
         .selectFrom("submissions")
-        .select(["seq", "status"])
+        .select(["seq", "status", "started_at"])
         .where("id", "=", id)
         .executeTakeFirst();
       if (!submission) return undefined;
@@ -75,7 +76,7 @@ export function liveStore({ db, capabilities }: Engine, transactions: Transactio
           eb.or([eb("fence", ">", seen.fence), eb.and([eb("fence", "=", seen.fence), eb("n", ">", seen.n)])]),
         );
       }
-      return { status: submission.status, pieces: await pieces.execute() } as LiveLook;
+      return { status: statusOf(submission), pieces: await pieces.execute() } as LiveLook;
     },
 
     /** Calls back at the start, new output and the end of a run, like `onWork`. @returns a function that ends the subscription. */

@@ -230,7 +230,12 @@ function matching(db: Kysely<Schema>, table: Table, which: AnySearch) {
   // Accepted runs of earlier releases have no cause in their row.
   if (cause === "normal_exit") query = query.where("verdict", "=", "AC");
   else if (cause !== undefined) query = query.where("cause", "=", cause);
-  if (status !== undefined) query = query.where("status", "=", status);
+  if (table === "submissions" && (status === "pending" || status === "running"))
+    // One that has given up its slot between two runs is pending, and running for its client (statusOf in submissions/rows.ts).
+    query = query
+      .where("status", "in", status === "pending" ? ["pending"] : ["pending", "running"])
+      .where("started_at", status === "pending" ? "is" : "is not", null);
+  else if (status !== undefined) query = query.where("status", "=", status);
   if (language !== undefined) query = query.where("language", "=", language);
   if (keyId !== undefined) query = query.where("key_id", "=", keyId);
   if (projectId !== undefined) query = query.where("project_id", "=", projectId);

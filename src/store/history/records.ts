@@ -3,6 +3,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
+import { statusOf } from "../submissions/rows.ts";
 import { samplesOf } from "../submissions/samples.ts";
 import type { Admit } from "../submissions/types.ts";
 import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
@@ -83,7 +84,7 @@ async function named(
 ): Promise<FoundSubmission[]> {
   return (await withNames(db, rows)).map(({ row, names }) => ({
     id: row.id,
-    status: row.status as FoundSubmission["status"],
+    status: statusOf(row),
     verdict: row.verdict,
     cause: row.cause ?? (row.verdict === "AC" ? "normal_exit" : null),
     language: row.language,

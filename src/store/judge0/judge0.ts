@@ -55,7 +55,8 @@ export function judge0Store({ db }: Engine) {
       const { rows } = await sql<{ language_id: number; status: number; day: number; amount: number | string }>`
         select language_id, day, amount, status from (
           select judge0_submissions.language_id as language_id, submissions.created_at / ${sql.lit(day)} as day,
-            case submissions.status when 'pending' then 1 when 'running' then 2
+            case when submissions.status = 'pending' and submissions.started_at is null then 1
+              when submissions.status in ('pending', 'running') then 2
               else coalesce(judge0_submissions.status, 13) end as status, count(*) as amount
           from (${newest(accountId).limit(MOST_LISTED)}) as newest
           join judge0_submissions on judge0_submissions.submission_seq = newest.submission_seq

@@ -7,6 +7,7 @@ import {
   type FoundJudgement,
   type Judgement,
   type JudgementVerdict,
+  mostRuns,
   type ProblemReference,
   type Stop,
 } from "../../domain/judgement.ts";
@@ -89,7 +90,9 @@ export function judgementStore(
       const row = await db
         .selectFrom("judgements")
         .innerJoin("judged_programs", "judgement_seq", "judgements.seq")
+        .innerJoin("versions", "versions.seq", "judgements.version_seq")
         .select([
+          "definition",
           "language",
           "profile",
           "code",
@@ -100,8 +103,8 @@ export function judgementStore(
           "problem_id",
           "problem_version",
         ])
-        .where("id", "=", id)
-        .where("account_id", "=", accountId)
+        .where("judgements.id", "=", id)
+        .where("judgements.account_id", "=", accountId)
         .executeTakeFirst();
       if (!row) return undefined;
       const { language, code, additions, version_seq: versionSeq, states } = row;
@@ -113,6 +116,7 @@ export function judgementStore(
         stop: row.stop as Stop,
         versionSeq,
         tests: states.length,
+        runs: mostRuns(JSON.parse(row.definition) as Definition),
         problem: toProblem(row),
       };
     },

@@ -41,6 +41,8 @@ export interface Rejudged {
   readonly stop: Stop;
   readonly versionSeq: number;
   readonly tests: number;
+  /** The most runs of its tests: each pass that a checker may ask for is one. */
+  readonly runs: number;
   readonly problem: ProblemReference | null;
 }
 

@@ -22,6 +22,7 @@ import { historyOfUse } from "./migrations/0017-history-of-use.ts";
 import { judge0 } from "./migrations/0018-judge0.ts";
 import { liveInput } from "./migrations/0019-live-input.ts";
 import { compileOutput } from "./migrations/0020-compile-output.ts";
+import { progress } from "./migrations/0021-progress.ts";
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
@@ -48,6 +49,7 @@ const MIGRATIONS: readonly Migration[] = [
   judge0,
   liveInput,
   compileOutput,
+  progress,
 ];
 
 /** The version of the schema that this program works with. */

@@ -419,6 +419,12 @@ create table sign_in_attempts (
 CREATE INDEX sign_in_attempts_at ON sign_in_attempts USING btree (at);
 CREATE INDEX sign_in_attempts_email ON sign_in_attempts USING btree (email_hash, at);
 CREATE INDEX sign_in_attempts_place ON sign_in_attempts USING btree (place, at);
+create table submission_progress (
+  submission_seq bigint not null,
+  body bytea not null,
+  constraint submission_progress_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint submission_progress_pkey PRIMARY KEY (submission_seq)
+);
 create table submissions (
   seq bigint not null generated always as identity,
   id text not null,
@@ -444,6 +450,7 @@ create table submissions (
   cause text,
   original_id text,
   judge0 integer,
+  completed_runs integer,
   constraint submissions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'error'::text]))),
   constraint submissions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint submissions_judgement_seq_fkey FOREIGN KEY (judgement_seq) REFERENCES judgements(seq) ON DELETE CASCADE,

@@ -350,6 +350,10 @@ CREATE TABLE "sign_in_attempts" (
 CREATE INDEX "sign_in_attempts_at" on "sign_in_attempts" ("at");
 CREATE INDEX "sign_in_attempts_email" on "sign_in_attempts" ("email_hash", "at");
 CREATE INDEX "sign_in_attempts_place" on "sign_in_attempts" ("place", "at");
+CREATE TABLE "submission_progress" (
+  "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
+  "body" blob not null
+);
 CREATE TABLE "submissions" (
   "seq" integer primary key autoincrement,
   "id" text not null unique,
@@ -375,6 +379,7 @@ CREATE TABLE "submissions" (
   "cause" text,
   "original_id" text,
   "judge0" integer,
+  "completed_runs" integer,
   constraint "submissions_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "submissions_account" on "submissions" ("account_id", "seq");

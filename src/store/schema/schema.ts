@@ -12,6 +12,7 @@ export interface Schema {
   api_keys: ApiKeyTable;
   quota: QuotaTable;
   submissions: SubmissionTable;
+  submission_progress: ProgressTable;
   programs: ProgramTable;
   outcomes: OutcomeTable;
   samples: SamplesTable;
@@ -254,6 +255,8 @@ interface SubmissionTable {
   test: number | null;
   /** For a submission with a row in judge0_submissions 1, or 2 if it runs several times; otherwise null. */
   judge0: number | null;
+  /** Completed runs of a submission that has given up its slot between two runs, otherwise null. */
+  completed_runs: number | null;
 }
 
 interface ProgramTable {
@@ -270,6 +273,13 @@ interface OutcomeTable {
   stderr: Buffer | null;
   /** JSON of the rest of the Outcome. */
   body: string;
+}
+
+/** How far submissions of several runs have come that have not ended. */
+interface ProgressTable {
+  submission_seq: number;
+  /** JSON, see src/domain/progress.ts. */
+  body: Buffer;
 }
 
 /** Of runs that were long enough to have some. */

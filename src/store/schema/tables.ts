@@ -35,6 +35,7 @@ export const TABLES: readonly BackedUp[] = [
   { name: "runs", key: ["judgement_seq", "test"] },
   { name: "programs", key: ["submission_seq"] },
   { name: "outcomes", key: ["submission_seq"] },
+  { name: "submission_progress", key: ["submission_seq"], large: true },
   { name: "samples", key: ["submission_seq"] },
   { name: "judge0_submissions", key: ["submission_seq"], large: true },
   { name: "deliveries", key: ["seq"], counts: "seq" },

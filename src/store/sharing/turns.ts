@@ -1,4 +1,4 @@
-import { sql, type Transaction } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
 
 type Trx = Transaction<Schema>;
@@ -15,11 +15,11 @@ export interface RunningKey extends Owner {
 }
 
 /** Reads the few running submissions by their index: never the history of an account. */
-export async function countRunning(trx: Trx): Promise<RunningKey[]> {
+export async function countRunning(db: Kysely<Schema>): Promise<RunningKey[]> {
   const { rows } = await sql<{ key_id: string; account_id: string; amount: number | string }>`
     select key_id, amount, (select account_id from api_keys where id = key_id) as account_id
     from (select key_id, count(*) as amount from submissions where status = 'running' group by key_id) as counted`.execute(
-    trx,
+    db,
   );
   return rows.map(({ key_id, account_id, amount }) => ({
     keyId: key_id,

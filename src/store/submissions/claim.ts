@@ -1,12 +1,13 @@
-import { sql, type Transaction } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
 import type { Capabilities } from "../engine/engine.ts";
 import { readRepeats } from "../judge0/rows.ts";
 import type { Schema } from "../schema/schema.ts";
 import { fairest, type Queue } from "../sharing/share.ts";
 import { countRunning, type Owner, takeTurns } from "../sharing/turns.ts";
 import { loadPrograms } from "./programs.ts";
+import { readProgress } from "./progress.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
-import type { Claim } from "./types.ts";
+import type { Claim, Lease } from "./types.ts";
 
 export interface ClaimRequest {
   readonly workerId: string;
@@ -39,8 +40,15 @@ export async function claim(
       status: "running",
       attempts: eb("attempts", "+", 1),
       fence: eb("fence", "+", 1),
-      // It may have been accepted while this claim waited for its lock.
-      started_at: eb.case().when("created_at", ">", request.nowMs).then(eb.ref("created_at")).else(request.nowMs).end(),
+      // It may have been accepted while this claim waited for its lock. One that continues keeps the time of its first run.
+      started_at: eb
+        .case()
+        .when("started_at", "is not", null)
+        .then(eb.ref("started_at"))
+        .when("created_at", ">", request.nowMs)
+        .then(eb.ref("created_at"))
+        .else(request.nowMs)
+        .end(),
       worker_id: request.workerId,
       lease_until: request.leaseUntilMs,
     }))
@@ -52,7 +60,7 @@ export async function claim(
   await takeTurns(trx, chosen);
   const rows = await trx
     .selectFrom("submissions")
-    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "judgement_seq", "test", "judge0"])
+    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "judgement_seq", "test", "judge0", "completed_runs"])
     .where(
       "seq",
       "in",
@@ -61,6 +69,7 @@ export async function claim(
     .execute();
   const programs = await loadPrograms(trx, rows);
   const repeats = await readRepeats(trx, rows);
+  const progress = await readProgress(trx, rows);
   const place = new Map(seqs.map((seq, index) => [seq, index]));
   rows.sort((a, b) => (place.get(a.seq) ?? 0) - (place.get(b.seq) ?? 0));
   const claims = rows.flatMap((row) => {
@@ -74,6 +83,7 @@ export async function claim(
       takesInput: row.live === 2,
       judge0: row.judge0 !== null,
       repeats: repeats.get(row.seq) ?? null,
+      progress: progress.get(row.seq) ?? null,
     };
   });
   return { claims, more };
@@ -170,11 +180,39 @@ export const HEADS = sql<Head>`
 /** Keys per statement. */
 const KEYS_AT_ONCE = 1_000;
 
-/** The queues of keys for a claim, and whether there are others, of suspended accounts. */
-async function readQueues(trx: Transaction<Schema>): Promise<{ queues: Queue[]; suspended: boolean }> {
-  const { rows } = await HEADS.execute(trx);
+/**
+ * Whether a running submission may go on with its next run on the slot that it has: it would be the next one in fair order if
+ * it waited in the queue. Read without locks: what it decides is only who is served next.
+ */
+export async function isNext(db: Kysely<Schema>, lease: Pick<Lease, "submissionId" | "fence">): Promise<boolean> {
+  const own = await db
+    .selectFrom("submissions")
+    .select(["seq", "key_id", "account_id"])
+    .where("id", "=", lease.submissionId)
+    .where("fence", "=", lease.fence)
+    .where("status", "=", sql.lit("running"))
+    .executeTakeFirst();
+  if (!own) return false; // it has been cancelled, or its lease was lost
+  const { queues } = await readQueues(db, own);
+  const queue = queues.find(({ keyId }) => keyId === own.key_id);
+  if (!queue) return false; // its account has been suspended
+  queue.underWay--;
+  queue.account.underWay--;
+  return fairest(queues) === queue && queue.seq === own.seq;
+}
+
+/**
+ * The queues of keys for a claim, and whether there are others, of suspended accounts.
+ * @param also a submission to be counted as if it were pending.
+ */
+async function readQueues(
+  db: Kysely<Schema>,
+  also?: { readonly key_id: string; readonly seq: number },
+): Promise<{ queues: Queue[]; suspended: boolean }> {
+  const { rows: pending } = await HEADS.execute(db);
+  const rows = also ? withHead(pending, also) : pending;
   if (rows.length === 0) return { queues: [], suspended: false };
-  const running = await countRunning(trx);
+  const running = await countRunning(db);
   const ofKey = new Map(running.map(({ keyId, amount }) => [keyId, amount]));
   const ofAccount = new Map<string, number>();
   for (const { accountId: id, amount } of running) ofAccount.set(id, (ofAccount.get(id) ?? 0) + amount);
@@ -183,7 +221,7 @@ async function readQueues(trx: Transaction<Schema>): Promise<{ queues: Queue[]; 
   const queues: Queue[] = [];
   for (let at = 0; at < rows.length; at += KEYS_AT_ONCE) {
     const ids = rows.slice(at, at + KEYS_AT_ONCE).map(({ key_id }) => key_id);
-    for (const key of await readKeys(trx, ids)) {
+    for (const key of await readKeys(db, ids)) {
       const { account_id: id, account_turn } = key;
       const account = accounts.get(id) ?? { id, turn: account_turn, underWay: ofAccount.get(id) ?? 0 };
       accounts.set(id, account);
@@ -195,8 +233,14 @@ async function readQueues(trx: Transaction<Schema>): Promise<{ queues: Queue[]; 
   return { queues, suspended: queues.length < rows.length };
 }
 
-async function readKeys(trx: Transaction<Schema>, ids: readonly string[]) {
-  return await trx
+function withHead(heads: readonly Head[], also: Head): Head[] {
+  const own = heads.find(({ key_id }) => key_id === also.key_id);
+  const first = { key_id: also.key_id, seq: Math.min(also.seq, Number(own?.seq ?? also.seq)) };
+  return [...heads.filter((head) => head !== own), first];
+}
+
+async function readKeys(db: Kysely<Schema>, ids: readonly string[]) {
+  return await db
     .selectFrom("api_keys")
     .innerJoin("accounts", "accounts.id", "api_keys.account_id")
     .innerJoin("tiers", "tiers.name", "accounts.tier")

@@ -9,6 +9,7 @@ import type { Schema } from "../schema/schema.ts";
 import { type Owner, returnTurns } from "../sharing/turns.ts";
 import { end } from "./end.ts";
 import { ENDED_COLUMNS, type Ending, endedBy } from "./outcomes.ts";
+import { putProgress, type Yield } from "./progress.ts";
 import type { Lease, Swept } from "./types.ts";
 
 const LOST = internalError(`the run was lost ${MAX_ATTEMPTS} times; the platform gave up`);
@@ -130,6 +131,20 @@ export async function release(
   }
   await returnTurns(trx, unserved);
   return { held: releases.map((one) => valid.get(one) === true), words: finished.words };
+}
+
+/**
+ * Gives up the slot between two runs: pending again, without counting the attempt, and in the place of its key's queue that it
+ * had before. @returns false for a void lease.
+ */
+export async function yieldSlot(trx: Transaction<Schema>, { lease, progress }: Yield): Promise<boolean> {
+  const row = await held(trx, lease)
+    .set({ ...UNLEASED, status: "pending", attempts: lease.attempt - 1, completed_runs: progress.runs })
+    .returning("seq")
+    .executeTakeFirst();
+  if (!row) return false;
+  await putProgress(trx, row.seq, progress);
+  return true;
 }
 
 /** @returns false for a void lease or a run that may not be repeated. */

@@ -4,6 +4,7 @@ import { classOf } from "../../domain/history.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import { encodeSamples } from "../../domain/samples.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
+import { dropProgress } from "./progress.ts";
 import { fromOutcome } from "./rows.ts";
 
 /** The columns of a submission that its end needs. */
@@ -20,6 +21,7 @@ export const ENDED_COLUMNS = [
   "judgement_seq",
   "test",
   "judge0",
+  "completed_runs",
 ] as const satisfies readonly (keyof SubmissionRow)[];
 
 export interface Ending {
@@ -43,6 +45,10 @@ export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly E
     samples ? [{ submission_seq: row.seq, body: encodeSamples(samples) }] : [],
   );
   if (sampled.length > 0) await trx.insertInto("samples").values(sampled).execute();
+  await dropProgress(
+    trx,
+    ended.map(({ row }) => row),
+  );
   const watched = ended.filter(({ row }) => row.live !== null).map(({ row }) => row.seq);
   if (watched.length === 0) return;
   await trx.deleteFrom("live_output").where("submission_seq", "in", watched).execute();

@@ -34,6 +34,14 @@ type Named = Pick<
   | "completed_at"
 >;
 
+/**
+ * The status for clients. A submission that has given up its slot between two of its runs waits in the queue, but a submission
+ * that has started never becomes `pending` for its client.
+ */
+export function statusOf({ status, started_at }: Pick<SubmissionRow, "status" | "started_at">): Status {
+  return status === "pending" && started_at !== null ? "running" : (status as Status);
+}
+
 export function toSubmission(row: Named, outcome: Outcome | null): Submission {
   return {
     id: row.id,
@@ -42,7 +50,7 @@ export function toSubmission(row: Named, outcome: Outcome | null): Submission {
     projectId: row.project_id,
     language: row.language,
     profile: row.profile as ProfileName,
-    status: row.status as Status,
+    status: statusOf(row),
     attempts: row.attempts,
     createdAtMs: row.created_at,
     startedAtMs: row.started_at,

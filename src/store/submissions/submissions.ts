@@ -1,6 +1,7 @@
 import type { AuditActor } from "../../domain/audit.ts";
 import { HeartbeatMonitor } from "../../domain/heartbeat-monitor.ts";
 import type { Outcome } from "../../domain/outcome.ts";
+import type { Progress } from "../../domain/progress.ts";
 import type { Samples } from "../../domain/samples.ts";
 import type { Submission } from "../../domain/submission.ts";
 import { note } from "../access/audit.ts";
@@ -8,9 +9,10 @@ import { Batcher } from "../engine/batcher.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Notifier, StoreEvent } from "../engine/notifier.ts";
 import type { Transactions } from "../engine/transactions.ts";
+import { isNext } from "./claim.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
-import { cancel, type Finish, type Judged, type Release, readRunning, repeat, sweep } from "./lease.ts";
+import { cancel, type Finish, type Judged, type Release, readRunning, repeat, sweep, yieldSlot } from "./lease.ts";
 import { complete, type Head, readHeads, type Wanted } from "./read.ts";
 import { readSamples } from "./samples.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
@@ -158,6 +160,19 @@ export function submissionStore(
      * @returns false, without changes, for a void lease.
      */
     release: (lease: Lease, begun: boolean): Promise<boolean> => releases.add({ lease, begun }),
+
+    /** Whether a claimed submission may go on with its next run: nobody who waits for a slot is before it in fair order. */
+    isNext: (lease: Lease): Promise<boolean> => isNext(db, lease),
+
+    /**
+     * Gives up the slot between two runs of a submission: `pending` again, without counting the attempt, and the next claim
+     * continues with this progress. @returns false, without changes, for a void lease.
+     */
+    yieldSlot(lease: Lease, progress: Progress): Promise<boolean> {
+      return transactions.run((trx) => yieldSlot(trx, { lease, progress }), {
+        words: (yielded) => (yielded ? [WORK] : []),
+      });
+    },
 
     /**
      * Requeues a run that the platform failed: `pending` again, and the attempt counts. Only for a

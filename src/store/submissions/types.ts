@@ -1,5 +1,6 @@
 import type { CheckerSpec } from "../../domain/check.ts";
 import type { Judge0Request, Repeats } from "../../domain/judge0/submission.ts";
+import type { Progress } from "../../domain/progress.ts";
 import type { Program, Submission } from "../../domain/submission.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 
@@ -18,6 +19,8 @@ export interface Claim {
   readonly judge0: boolean;
   /** Null for a submission that runs once. */
   readonly repeats: Repeats | null;
+  /** Null for a submission that starts with its first run. */
+  readonly progress: Progress | null;
 }
 
 /** The test of a run. */

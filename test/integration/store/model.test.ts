@@ -4,6 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { dropPending } from "../../../src/admin/accounts.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
+import type { Progress } from "../../../src/domain/progress.ts";
 import { isTerminal, MAX_ATTEMPTS, type Status } from "../../../src/domain/submission.ts";
 import { openStore } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -32,8 +33,10 @@ interface Expected {
   /** Changes with every claim and renewal. */
   signs: number;
   lease: Lease | null;
-  /** Ended by an operator before it ran. */
-  dropped: boolean;
+  /** Whether its client sees a time of start: since a claim, until it must start again. */
+  started: boolean;
+  /** Completed runs, of a submission that has given up its slot between two runs. */
+  completedRuns: number | null;
   readonly idempotency: { readonly key: string; readonly code: string } | null;
 }
 
@@ -43,7 +46,7 @@ type Operation = { readonly by: number } & (
   | { kind: "claim"; worker: number; max: number }
   | { kind: "finish" | "renew" | "stale"; pick: number }
   | { kind: "release"; pick: number; begun: boolean }
-  | { kind: "repeat"; pick: number }
+  | { kind: "repeat" | "yield"; pick: number }
   | { kind: "sweep" }
   | { kind: "clock"; stepMs: number }
   | { kind: "pass"; ms: number }
@@ -72,7 +75,7 @@ const operations: fc.WeightedArbitrary<object>[] = [
   },
   { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom("finish", "renew", "stale"), pick: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("release"), pick: fc.nat(), begun: fc.boolean() }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("repeat"), pick: fc.nat() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("repeat", "yield"), pick: fc.nat() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("sweep") }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("pass"), ms: fc.nat(LEASE_MS + 100) }) },
   // Setting the wall clock must have no effect.
@@ -92,6 +95,11 @@ const operations: fc.WeightedArbitrary<object>[] = [
 const operation = fc
   .tuple(fc.oneof(...operations), fc.nat(PROCESSES - 1))
   .map(([what, by]) => ({ ...what, by })) as fc.Arbitrary<Operation>;
+
+function progressOf(runs: number): Progress {
+  const nextPass = { input: Buffer.from([0, 255, runs]), feedback: [{ name: "feedback/a", data: Buffer.from("b") }] };
+  return { runs, measured: { runs, cpuUsec: runs, memoryPeakBytes: runs }, nextPass };
+}
 
 /** A process's view of running submissions: since when each has had its signs. */
 interface Seen {
@@ -145,9 +153,11 @@ class Model {
     assert.equal(await this.#store.submissions.depth(), this.#with("pending").length);
     for (const expected of this.all) {
       const real = await this.#store.submissions.get(expected.id, this.#account(expected.key).accountId);
-      assert.deepEqual([real?.status, real?.attempts], [expected.status, expected.attempts], expected.id);
+      // For its client, a submission that has started runs until it ends.
+      const status = expected.status === "pending" && expected.started ? "running" : expected.status;
+      assert.deepEqual([real?.status, real?.attempts], [status, expected.attempts], expected.id);
       assert.equal(real?.outcome === null, !isTerminal(expected.status));
-      assert.equal(real?.startedAtMs === null, expected.status === "pending" || expected.dropped);
+      assert.equal(real?.startedAtMs === null, !expected.started);
       assert.equal(real?.completedAtMs === null, !isTerminal(expected.status));
     }
   }
@@ -200,7 +210,8 @@ class Model {
       attempts: 0,
       signs: 0,
       lease: null,
-      dropped: false,
+      started: false,
+      completedRuns: null,
       idempotency,
     });
   }
@@ -218,10 +229,7 @@ class Model {
       whole ? ACCOUNT_OF[one.key] === ACCOUNT_OF[key] : one.key === key,
     );
     assert.equal(await dropPending(this.#store, whole ? { accountId } : { accountId, keyId }, "test"), dropped.length);
-    for (const one of dropped) {
-      one.dropped = true;
-      this.#end(one, "error");
-    }
+    for (const one of dropped) this.#end(one, "error");
   }
 
   #forget(worker: string): void {
@@ -238,11 +246,13 @@ class Model {
 
   async #claim(worker: string, max: number): Promise<void> {
     const claims = await this.#store.submissions.claim(worker, LEASE_MS, max);
-    for (const { submission, lease } of claims) {
+    for (const { submission, lease, progress } of claims) {
       assert.equal(submission.keyId, this.#fairest(), "it was the turn of another key");
       const oldest = this.all.find(({ key, status }) => key === submission.keyId && status === "pending");
       assert.equal(oldest?.id, submission.id, "it was not the oldest of its key");
+      assert.deepEqual(progress, oldest.completedRuns === null ? null : progressOf(oldest.completedRuns));
       oldest.status = "running";
+      oldest.started = true;
       oldest.attempts++;
       oldest.lease = lease;
       oldest.signs++;
@@ -322,6 +332,18 @@ class Model {
       if (!over) expected.attempts--;
       this.#end(expected, over ? "error" : "pending");
       if (!op.begun) this.#returnTurns(expected.key);
+    } else if (op.kind === "yield") {
+      expected.status = "pending"; // to ask the rules whose turn it would be
+      const oldest = this.#with("pending", expected.key)[0];
+      const isNext = this.#fairest() === expected.key && oldest === expected;
+      expected.status = "running";
+      assert.equal(await this.#store.submissions.isNext(expected.lease), isNext);
+      const completedRuns = (expected.completedRuns ?? 0) + 1;
+      assert.equal(await this.#store.submissions.yieldSlot(expected.lease, progressOf(completedRuns)), true);
+      expected.completedRuns = completedRuns;
+      expected.attempts--;
+      this.#end(expected, "pending");
+      expected.started = true;
     } else if (op.kind === "repeat") {
       const again = expected.profile === "judge" && expected.attempts < MAX_ATTEMPTS;
       assert.equal(await this.#store.submissions.repeat(expected.lease), again);
@@ -336,12 +358,15 @@ class Model {
     assert.equal(await this.#store.submissions.renew(lease, LEASE_MS), false);
     assert.equal(await this.#store.submissions.release(lease, true), false);
     assert.equal(await this.#store.submissions.repeat(lease), false);
+    assert.equal(await this.#store.submissions.yieldSlot(lease, progressOf(1)), false);
+    assert.equal(await this.#store.submissions.isNext(lease), false);
   }
 
   #end(expected: Expected, status: Status): void {
     if (expected.lease) this.stale.push(expected.lease);
     expected.lease = null;
     expected.status = status;
+    if (status === "pending") expected.started = false;
   }
 
   #with(status: Status, key?: string): Expected[] {

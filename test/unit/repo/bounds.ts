@@ -29,6 +29,12 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/integration/http/dashboard/problems.test.ts",
     "test/unit/problems/compare.test.ts",
   ],
+  "time that one claim holds a slot": [
+    "test/system/bounds/long-requests.test.ts",
+    "test/integration/store/model.test.ts",
+    "test/unit/worker/repeat.test.ts",
+  ],
+  "time of all runs of a submission": ["test/unit/worker/repeat.test.ts", "test/system/judging/passes.test.ts"],
   "time of a comparison": ["test/unit/worker/comparer.test.ts", "test/integration/http/judgements.test.ts"],
   "runs of a judgement in the queue": [
     "test/integration/store/judgements.test.ts",

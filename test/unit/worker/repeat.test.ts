@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
+import { decodeProgress, encodeProgress, type Progress } from "../../../src/domain/progress.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
-import { repeat } from "../../../src/worker/repeat.ts";
+import { type Repeated, repeat } from "../../../src/worker/repeat.ts";
 import { type Kept, run } from "../../../src/worker/run.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { report } from "../../support/verdict/reports.ts";
@@ -17,10 +18,22 @@ const AMOUNTS = [
   { cpuUsec: 60_000, memoryPeakBytes: 2_000_000, wallNs: 3_000_000 },
 ] as const;
 
+const ALONE = {
+  progress: null,
+  kept: NOTHING_KEPT,
+  mayContinue: async () => true,
+  signal: new AbortController().signal,
+};
+
 async function outcomeOf(outcomes: readonly Outcome[], expected: string | null, signal = new AbortController().signal) {
   let runs = 0;
   const repeats = { runs: outcomes.length, expected: expected === null ? null : Buffer.from(expected) };
-  const outcome = await repeat(repeats, NOTHING_KEPT, async () => outcomes[runs++] as Outcome, signal);
+  const { outcome, ...more } = await repeat(repeats, {
+    ...ALONE,
+    runOnce: async () => outcomes[runs++] as Outcome,
+    signal,
+  });
+  assert.deepEqual(more, {});
   return { outcome, runs };
 }
 
@@ -69,6 +82,36 @@ test("a program is compiled once, also if no artifacts are kept", async () => {
     },
   };
   const runOnce = async (kept: Kept) => buildOutcome(await run(slot, plan, { kept }));
-  await repeat({ runs: 3, expected: null }, NOTHING_KEPT, runOnce, new AbortController().signal);
+  await repeat({ runs: 3, expected: null }, { ...ALONE, runOnce });
   assert.deepEqual(steps, ["compile", "execute", "execute", "execute"]);
+});
+
+test("between two runs it gives up the slot, and a later claim continues as if it had not", async () => {
+  const outcomes = [...AMOUNTS, ...AMOUNTS].map((amounts) => ran("1\n", amounts));
+  const together = await outcomeOf(outcomes, "1");
+  let ranInAll = 0;
+  const claims: number[] = [];
+  let progress: Progress | null = null;
+  for (;;) {
+    const first = ranInAll;
+    // Two runs in each claim: the second question is answered with no.
+    let asked = 0;
+    const repeated: Repeated = await repeat(
+      { runs: outcomes.length, expected: Buffer.from("1") },
+      {
+        ...ALONE,
+        progress: progress && decodeProgress(encodeProgress(progress)),
+        runOnce: async () => outcomes[ranInAll++] as Outcome,
+        mayContinue: async () => ++asked < 2,
+      },
+    );
+    claims.push(ranInAll - first);
+    if (!("progress" in repeated)) {
+      assert.deepEqual(repeated.outcome, together.outcome);
+      break;
+    }
+    progress = repeated.progress;
+    assert.equal(progress.runs, ranInAll);
+  }
+  assert.deepEqual(claims, [2, 2, 2]);
 });

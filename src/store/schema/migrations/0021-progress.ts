@@ -1,0 +1,16 @@
+import type { Transaction } from "kysely";
+import type { Capabilities } from "../../engine/engine.ts";
+import type { Schema } from "../schema.ts";
+
+/**
+ * How far submissions of several runs have come, so that they can give up their slot between two runs. Those that did are
+ * marked by the number of their completed runs: others cost no read when they are claimed.
+ */
+export async function progress(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+  await trx.schema
+    .createTable("submission_progress")
+    .addColumn("submission_seq", "bigint", (c) => c.primaryKey().references("submissions.seq").onDelete("cascade"))
+    .addColumn("body", columns.bytes, (c) => c.notNull())
+    .execute();
+  await trx.schema.alterTable("submissions").addColumn("completed_runs", "integer").execute();
+}
