@@ -29,12 +29,6 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/integration/http/dashboard/problems.test.ts",
     "test/unit/problems/compare.test.ts",
   ],
-  "time that one claim holds a slot": [
-    "test/system/bounds/long-requests.test.ts",
-    "test/integration/store/model.test.ts",
-    "test/unit/worker/repeat.test.ts",
-  ],
-  "time of all runs of a submission": ["test/unit/worker/repeat.test.ts", "test/system/judging/passes.test.ts"],
   "time of a comparison": ["test/unit/worker/comparer.test.ts", "test/integration/http/judgements.test.ts"],
   "runs of a judgement in the queue": [
     "test/integration/store/judgements.test.ts",
@@ -77,6 +71,12 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "claims of the queue": ["test/integration/store/claim.test.ts", "test/integration/store/model.test.ts"],
   "places in the queue": ["test/integration/store/enqueue.test.ts", "test/integration/store/processes.test.ts"],
   "requests of an account": ["test/system/bounds/queue.test.ts", "test/system/bounds/keys.test.ts"],
+  "time that one claim holds a slot": [
+    "test/system/bounds/long-requests.test.ts",
+    "test/integration/store/model.test.ts",
+    "test/unit/worker/repeat.test.ts",
+  ],
+  "time of all runs of a submission": ["test/unit/worker/repeat.test.ts", "test/system/judging/passes.test.ts"],
   "wait of an account next to a busy one": [
     "test/system/bounds/queue.test.ts",
     "test/system/bounds/queue-boxes.test.ts",
