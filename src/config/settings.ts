@@ -97,9 +97,9 @@ export const settingsSchema = z.object({
     flag: "--workers",
     defaultText: "number of CPUs",
   }),
-  ASSAY_ARTIFACT_BYTES: setting(wholeNumber(0, 1_073_741_824).prefault("67108864"), {
+  ASSAY_ARTIFACT_BYTES: setting(wholeNumber(0, 1_073_741_824).prefault("134217728"), {
     description:
-      "Memory of a worker for compiled programs: a source that an account submits again is not compiled again. `0`: none.",
+      "Memory of a worker for compiled programs, of which an account has at most a quarter: a source that an account submits again is not compiled again. `0`: none.",
   }),
   ASSAY_PARK_BYTES: setting(wholeNumber(0, 1_099_511_627_776).prefault(String(PARK_BYTES)), {
     description:

@@ -10,8 +10,8 @@ export interface Step {
   readonly command: Command;
   /** Written into the fresh work directory before the program starts; empty for a kept one. */
   readonly files: readonly WorkFile[];
-  /** Whether later steps will probably have the same files: the same list of them is sent to a slot once. */
-  readonly repeats?: boolean;
+  /** The account whose later steps will probably have the same list of files, which is then sent to a slot once. */
+  readonly repeatsOf?: string;
   readonly stdin: Buffer;
   /** Whether input comes while it runs (Slot.input); `stdin` is then empty. */
   readonly live?: boolean;

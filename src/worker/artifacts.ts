@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import type { StepReport, WorkFile } from "../domain/report.ts";
-import type { Submission } from "../domain/submission.ts";
 import type { Step } from "../sandbox/step.ts";
 
 /** What a compile step left: its report, all files of its work directory, and the space that they take there. */
@@ -23,20 +22,33 @@ const CHECK_MS = 1_000;
 /** An entry without files, output and key: report and the places in the maps. */
 const ENTRY_BYTES = 4_096;
 
+/** Parts of the memory, of which an account has at most one. */
+const PARTS = 4;
+
+/** The artifacts of one account, the least recently used one first. */
+interface Share {
+  readonly entries: Map<string, Entry>;
+  bytes: number;
+}
+
 /**
- * Compiled programs in memory, the least recently used ones removed first. Only the account that submitted a source gets
- * its artifact: a shared one would tell others by its speed that the source had been submitted. A restart forgets them all,
- * so that none outlives its compiler.
+ * Compiled programs in memory. Only the account that submitted a source gets its artifact: a shared one would tell others by its
+ * speed that the source had been submitted. For the same reason an account has at most a part of the memory, so that while few
+ * accounts fill theirs, none loses an artifact because of the others. If more of them do, the account with the most memory loses
+ * its least recently used artifact: nobody evicts an account that has less. A restart forgets them all, so that none outlives
+ * its compiler.
  */
 export class Artifacts {
   readonly #capacityBytes: number;
-  readonly #entries = new Map<string, Entry>();
+  readonly #partBytes: number;
+  readonly #shares = new Map<string, Share>();
   readonly #now: () => number;
   #bytes = 0;
 
-  /** @param now monotonic milliseconds. */
-  constructor(capacityBytes: number, now = () => performance.now()) {
+  /** @param parts of which an account has at most one. @param now monotonic milliseconds. */
+  constructor(capacityBytes: number, { parts = PARTS, now = () => performance.now() } = {}) {
     this.#capacityBytes = capacityBytes;
+    this.#partBytes = capacityBytes / parts;
     this.#now = now;
   }
 
@@ -44,44 +56,64 @@ export class Artifacts {
     return this.#bytes;
   }
 
-  has(key: string): boolean {
-    return this.#entries.has(key);
+  has(account: string, key: string): boolean {
+    return this.#shares.get(account)?.entries.has(key) === true;
   }
 
   /** The artifact of the key. One whose bytes have changed in memory is removed; this is checked once per second. */
-  get(key: string): Artifact | undefined {
-    const entry = this.#entries.get(key);
+  get(account: string, key: string): Artifact | undefined {
+    const entry = this.#shares.get(account)?.entries.get(key);
     if (!entry) return undefined;
-    this.#remove(key);
+    this.#remove(account, key);
     const now = this.#now();
     if (now - entry.checkedAtMs >= CHECK_MS) {
       if (digestOf(entry.artifact) !== entry.digest) return undefined;
       entry.checkedAtMs = now;
     }
-    this.#add(key, entry);
+    this.#add(account, key, entry);
     return entry.artifact;
   }
 
-  /** Does nothing if the artifact is larger than all space. */
-  put(key: string, artifact: Artifact): void {
+  /** Does nothing if the artifact is larger than the part of an account. */
+  put(account: string, key: string, artifact: Artifact): void {
     const bytes = sizeOf(artifact) + key.length;
-    if (bytes > this.#capacityBytes) return;
-    this.#remove(key);
-    for (const oldest of this.#entries.keys()) {
-      if (this.#bytes + bytes <= this.#capacityBytes) break;
-      this.#remove(oldest);
-    }
-    this.#add(key, { artifact, digest: digestOf(artifact), bytes, checkedAtMs: this.#now() });
+    if (bytes > this.#partBytes) return;
+    this.#remove(account, key);
+    const own = () => (this.#shares.get(account)?.bytes ?? 0) + bytes;
+    while (own() > this.#partBytes) this.#removeOldest(account);
+    while (this.#bytes + bytes > this.#capacityBytes) this.#removeOldest(this.#largest(account, own()));
+    this.#add(account, key, { artifact, digest: digestOf(artifact), bytes, checkedAtMs: this.#now() });
   }
 
-  #add(key: string, entry: Entry): void {
-    this.#entries.set(key, entry);
+  /** The account with the most memory. @param ownBytes what this account will have. */
+  #largest(account: string, ownBytes: number): string {
+    let [largest, most] = this.#shares.has(account) ? [account, ownBytes] : ["", 0];
+    for (const [other, { bytes }] of this.#shares)
+      if (other !== account && bytes > most) [largest, most] = [other, bytes];
+    return largest;
+  }
+
+  #add(account: string, key: string, entry: Entry): void {
+    const share = this.#shares.get(account) ?? { entries: new Map(), bytes: 0 };
+    this.#shares.set(account, share);
+    share.entries.set(key, entry);
+    share.bytes += entry.bytes;
     this.#bytes += entry.bytes;
   }
 
-  #remove(key: string): void {
-    this.#bytes -= this.#entries.get(key)?.bytes ?? 0;
-    this.#entries.delete(key);
+  #removeOldest(account: string): void {
+    const [oldest] = this.#shares.get(account)?.entries.keys() ?? [];
+    if (oldest !== undefined) this.#remove(account, oldest);
+  }
+
+  #remove(account: string, key: string): void {
+    const share = this.#shares.get(account);
+    const bytes = share?.entries.get(key)?.bytes;
+    if (!share || bytes === undefined) return;
+    share.entries.delete(key);
+    share.bytes -= bytes;
+    this.#bytes -= bytes;
+    if (share.entries.size === 0) this.#shares.delete(account);
   }
 }
 
@@ -99,13 +131,10 @@ function once<T extends object>(value: T, toText: (value: T) => string): string 
 const hashOf = (data: Buffer) => createHash("sha256").update(data).digest("base64");
 const json = (value: object) => JSON.stringify(value);
 
-/** Identifies everything that determines the result of the compile step, and the account. */
-export function artifactKey(
-  { accountId, language }: Pick<Submission, "accountId" | "language">,
-  { command, limits, files }: Step,
-): string {
+/** Identifies everything that determines the result of the compile step. */
+export function artifactKey(language: string, { command, limits, files }: Step): string {
   const contents = files.flatMap(({ name, data }) => [JSON.stringify(name), once(data, hashOf)]);
-  return [json([accountId, language]), once(command, json), once(limits, json), ...contents].join("\n");
+  return [json([language]), once(command, json), once(limits, json), ...contents].join("\n");
 }
 
 function digestOf({ files }: Artifact): string {

@@ -55,7 +55,7 @@ export interface LocalResult {
 export class LocalJudge {
   readonly #slot: Pick<Slot, "run" | "runPair">;
   readonly #languages: Languages;
-  readonly #artifacts = new Artifacts(ARTIFACT_BYTES);
+  readonly #artifacts = new Artifacts(ARTIFACT_BYTES, { parts: 1 });
   readonly #checker: TestChecker;
   readonly #where: JudgeWhere;
 
@@ -150,10 +150,10 @@ export class LocalJudge {
   }
 
   #keptFor(language: string): Kept {
-    const owner = { accountId: "", language };
     return {
-      get: (compile) => this.#artifacts.get(artifactKey(owner, compile)),
-      put: (compile, artifact) => this.#artifacts.put(artifactKey(owner, compile), artifact),
+      owner: "",
+      get: (compile) => this.#artifacts.get("", artifactKey(language, compile)),
+      put: (compile, artifact) => this.#artifacts.put("", artifactKey(language, compile), artifact),
     };
   }
 }

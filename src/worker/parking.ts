@@ -35,7 +35,7 @@ const NOTHING = { code: Buffer.alloc(0), stdin: Buffer.alloc(0) };
 function preparationsOf(language: Language, profile: ProfileName, languages: Languages): Preparation[] {
   const steps = plan(language, languages.limitsFor(language, profile), NOTHING);
   const ways: [boolean, Step[]][] = [[false, inOrder(steps)]];
-  if (steps.compile) ways.push([true, [executeKept(steps.execute, steps.compile, [])]]);
+  if (steps.compile) ways.push([true, [executeKept(steps.execute, steps.compile, [], "")]]);
   return ways
     .filter(([, parked]) => parked.some(({ command }) => command.park))
     .map(([kept, parked]) => ({
@@ -53,16 +53,83 @@ function inOrder({ compile, execute }: Plan): Step[] {
 /** Time after which a submission counts half. */
 const HALF_LIFE_MS = 60_000;
 
-/** The recent mix of submissions: exponentially decayed counts by kind. */
-export class Mix {
-  readonly #counts = new Map<string, { amount: number; atMs: number }>();
+/** Accounts whose submissions are counted: beyond them, the one that submitted least recently is forgotten. */
+const MOST_ACCOUNTS = 1_000;
 
-  add(kind: string, nowMs: number): void {
-    this.#counts.set(kind, { amount: this.of(kind, nowMs) + 1, atMs: nowMs });
+/** A number that halves in every half-life. */
+class Decaying {
+  #amount = 0;
+  #atMs = 0;
+
+  add(amount: number, nowMs: number): void {
+    this.#amount = Math.max(this.at(nowMs) + amount, 0);
+    this.#atMs = nowMs;
+  }
+
+  at(nowMs: number): number {
+    return this.#amount * 2 ** ((this.#atMs - nowMs) / HALF_LIFE_MS);
+  }
+}
+
+/** The recent submissions of an account, all of whose counts halve alike: their shares change only with a submission. */
+interface Recent {
+  readonly kinds: Map<string, Decaying>;
+  /** What it has in the weights: 1 in all at its last submission. */
+  shares: ReadonlyMap<string, number>;
+  atMs: number;
+}
+
+/**
+ * The recent mix of submissions by kind, in which every account has the same weight: 1 at its last submission, divided among the
+ * kinds of its recent ones, and half as much a half-life later. A flood of one account weighs no more than one submission of
+ * another.
+ */
+export class Mix {
+  /** The account that submitted least recently first. */
+  readonly #accounts = new Map<string, Recent>();
+  readonly #weights = new Map<string, Decaying>();
+  readonly #lastMs = new Map<string, number>();
+
+  add(account: string, kind: string, nowMs: number): void {
+    const recent = this.#accounts.get(account) ?? {
+      kinds: new Map<string, Decaying>(),
+      shares: new Map(),
+      atMs: nowMs,
+    };
+    this.#forget(account, nowMs);
+    this.#lastMs.set(kind, nowMs);
+    const count = recent.kinds.get(kind) ?? new Decaying();
+    recent.kinds.set(kind, count);
+    count.add(1, nowMs);
+    const counts = [...recent.kinds].map(([name, one]) => [name, one.at(nowMs)] as const);
+    const all = counts.reduce((sum, [, amount]) => sum + amount, 0);
+    const shares = new Map(counts.map(([name, amount]) => [name, amount / all]));
+    for (const [name, share] of shares) this.#weigh(name, share, nowMs);
+    this.#accounts.set(account, { kinds: recent.kinds, shares, atMs: nowMs });
+    const [oldest] = this.#accounts.keys();
+    if (this.#accounts.size > MOST_ACCOUNTS && oldest !== undefined) this.#forget(oldest, nowMs);
   }
 
   of(kind: string, nowMs: number): number {
-    const known = this.#counts.get(kind);
-    return known ? known.amount * 2 ** ((known.atMs - nowMs) / HALF_LIFE_MS) : 0;
+    return this.#weights.get(kind)?.at(nowMs) ?? 0;
+  }
+
+  /** 1 at the last submission of the kind, and half as much a half-life later. */
+  recency(kind: string, nowMs: number): number {
+    return 2 ** (((this.#lastMs.get(kind) ?? Number.NEGATIVE_INFINITY) - nowMs) / HALF_LIFE_MS);
+  }
+
+  #forget(account: string, nowMs: number): void {
+    const recent = this.#accounts.get(account);
+    if (!recent) return;
+    this.#accounts.delete(account);
+    const left = 2 ** ((recent.atMs - nowMs) / HALF_LIFE_MS);
+    for (const [kind, share] of recent.shares) this.#weigh(kind, -share * left, nowMs);
+  }
+
+  #weigh(kind: string, amount: number, nowMs: number): void {
+    const weight = this.#weights.get(kind) ?? new Decaying();
+    this.#weights.set(kind, weight);
+    weight.add(amount, nowMs);
   }
 }

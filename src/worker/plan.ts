@@ -13,10 +13,10 @@ export interface Plan {
 
 const NOTHING = Buffer.alloc(0);
 
-/** The step in a new work directory with these files, which a compile step left in one of the same size. */
-export function executeKept(execute: Step, { limits }: Step, files: readonly WorkFile[]): Step {
+/** The step in a new work directory with these files, which a compile step of the owner left in one of the same size. */
+export function executeKept(execute: Step, { limits }: Step, files: readonly WorkFile[], owner: string): Step {
   const { workBytes, workInodes } = limits;
-  return { ...execute, files, repeats: true, work: "fresh", limits: { ...execute.limits, workBytes, workInodes } };
+  return { ...execute, files, repeatsOf: owner, work: "fresh", limits: { ...execute.limits, workBytes, workInodes } };
 }
 
 /** The word of a command that runs the program, from the path of its source. */

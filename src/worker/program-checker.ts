@@ -178,7 +178,7 @@ async function begin(
   const { compile, execute } = plan(language, limits, program);
   if (!compile) return execute;
   const artifact = await compiled(slot, compile, kept);
-  return "verdict" in artifact ? artifact : executeKept(execute, compile, artifact.files);
+  return "verdict" in artifact ? artifact : executeKept(execute, compile, artifact.files, kept.owner);
 }
 
 function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feedback }: CheckedTest): Step | Checked {

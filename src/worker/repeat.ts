@@ -32,6 +32,7 @@ export async function repeat(
 ): Promise<Repeated> {
   let own: Artifact | undefined;
   const keeps: Kept = {
+    owner: kept.owner,
     get: (compile) => {
       own ??= kept.get(compile);
       return own;

@@ -7,12 +7,14 @@ import { executeKept, type Plan } from "./plan.ts";
 
 /** Artifacts of earlier compile steps, for one submission. */
 export interface Kept {
+  /** The account of the submission, whose steps share what a slot keeps for later ones. */
+  readonly owner: string;
   /** What this compile step left earlier. */
   readonly get: (compile: Step) => Artifact | undefined;
   readonly put: (compile: Step, artifact: Artifact) => void;
 }
 
-const NOTHING_KEPT: Kept = { get: () => undefined, put: () => {} };
+const NOTHING_KEPT: Kept = { owner: "", get: () => undefined, put: () => {} };
 
 /** Runs the execute step of a program. */
 export type Execute = (step: Step, onOutput?: OnOutput) => Promise<StepReport>;
@@ -38,7 +40,7 @@ export async function run(
   if (!compile) return { execute: await interact(execute, onOutput) };
   const artifact = kept.get(compile);
   if (artifact) {
-    const executed = await interact(executeKept(execute, compile, artifact.files), onOutput);
+    const executed = await interact(executeKept(execute, compile, artifact.files, kept.owner), onOutput);
     return { compile: artifact.report, execute: { ...executed, keptBytes: artifact.keptBytes }, compileKept: true };
   }
   const { files, ...compiled } = await slot.run(compile);

@@ -71,7 +71,8 @@ export class Runner {
     const language = languages.resolve(submission.language);
     if (!language) return submission.language;
     const { compile } = plan(language, languages.limitsFor(language, submission.profile), program);
-    const kept = compile !== undefined && this.#artifacts.has(artifactKey(submission, compile));
+    const kept =
+      compile !== undefined && this.#artifacts.has(submission.accountId, artifactKey(submission.language, compile));
     const own =
       takesInput || isOwnStep(program.additions) || (test?.checker.type === "program" && test.checker.interactive);
     return `${kindOf(language.name, submission.profile, kept)}${own ? " own" : ""}`;
@@ -241,15 +242,16 @@ export class Runner {
     }
   }
 
-  #keptFor(submission: Pick<Submission, "accountId" | "language">): Kept {
+  #keptFor({ accountId, language }: Pick<Submission, "accountId" | "language">): Kept {
     const { meter } = this.#options;
     return {
+      owner: accountId,
       get: (compile) => {
-        const artifact = this.#artifacts.get(artifactKey(submission, compile));
-        meter.count("compiles", { language: submission.language, result: artifact ? "kept" : "ran" });
+        const artifact = this.#artifacts.get(accountId, artifactKey(language, compile));
+        meter.count("compiles", { language, result: artifact ? "kept" : "ran" });
         return artifact;
       },
-      put: (compile, artifact) => this.#artifacts.put(artifactKey(submission, compile), artifact),
+      put: (compile, artifact) => this.#artifacts.put(accountId, artifactKey(language, compile), artifact),
     };
   }
 }

@@ -9,6 +9,8 @@ const ASSUMED_BYTES = 64 * 1_048_576;
 const PRIOR = 0.01;
 /** Additional weight of the first runtime of a kind that was submitted recently, so that a burst of others leaves it. */
 const FIRST = 1_000_000;
+/** Least recency of a kind that was submitted recently: in the last six minutes. */
+const RECENT = 2 * PRIOR;
 /** Most that wait of a kind whose start is costly. */
 const MOST_COSTLY = 2;
 /** A waiting runtime is replaced if the new one is more useful by this factor. */
@@ -30,7 +32,7 @@ interface Waiting {
 
 /**
  * Which runtimes wait in the free slots, within a budget of memory: one of each kind that was submitted recently. The number of
- * others follows the recent mix by the D'Hondt method: the next one is of the kind with the most submissions for each that
+ * others follows the recent mix, in which accounts weigh the same, by the D'Hondt method: the next one is of the kind with the most submissions for each that
  * already waits. Slots without a runtime are shared in the same way: the end of a runtime costs its start and a new box.
  */
 export class Runtimes {
@@ -60,13 +62,18 @@ export class Runtimes {
     return this.#waiting.size;
   }
 
+  /** The kind of the runtime that waits in the slot. */
+  kindOf(slot: Slot): string | undefined {
+    return this.#waiting.get(slot)?.kind;
+  }
+
   get starting(): number {
     return this.#starting.size;
   }
 
   /** Takes the slot for a submission out of the list: where it starts soonest, and at the least cost for others. */
-  take(slots: Slot[], kind: string): Slot | undefined {
-    this.#mix.add(this.#preparations.has(kind) ? kind : PLAIN, Date.now());
+  take(slots: Slot[], kind: string, account: string): Slot | undefined {
+    this.#mix.add(account, this.#preparations.has(kind) ? kind : PLAIN, Date.now());
     const worth = (slot: Slot) => {
       const waits = this.#waiting.get(slot)?.kind;
       if (waits === kind) return -1;
@@ -159,8 +166,8 @@ export class Runtimes {
   /** The value of the runtime with this number among those of the kind. */
   #valueOfNumber(kind: string, number: number): number {
     if (number > MOST_COSTLY && this.#preparations.get(kind)?.costly) return 0;
-    const weight = this.#weight(kind);
-    return weight / number + (number === 1 && weight > 2 * PRIOR ? FIRST : 0);
+    const isRecent = this.#mix.recency(kind, Date.now()) > RECENT;
+    return this.#weight(kind) / number + (number === 1 && isRecent ? FIRST : 0);
   }
 
   #count(kind: string): number {

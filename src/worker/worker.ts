@@ -117,7 +117,7 @@ export class Worker implements Engine {
       slots: this.#slots,
       leases: this.#leases,
       ahead: this.#ahead,
-      choose: (claim, slots) => runtimes.take(slots, this.#runner.kindOf(claim)),
+      choose: (claim, slots) => runtimes.take(slots, this.#runner.kindOf(claim), claim.submission.accountId),
       serve: (run, slot) => void this.#serve(run, slot),
     });
     this.begun = this.#begin();

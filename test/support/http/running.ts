@@ -237,7 +237,7 @@ export async function checkedBy({ test, program, submission }: Claim, outcome: O
   return { judgementSeq: test.judgementSeq, checked: await checker.check(test, program.stdin, outcome, where) };
 }
 
-const checker = new TestChecker(ourLanguages(), () => ({ get: () => undefined, put: () => {} }));
+const checker = new TestChecker(ourLanguages(), () => ({ owner: "", get: () => undefined, put: () => {} }));
 
 let made: { certPath: string; keyPath: string } | undefined;
 

@@ -246,6 +246,7 @@ test("every preparation of a worker serves the submissions that it is for", { ti
     if (!kind.startsWith(`${language} judge`)) continue;
     const keeps = kind.endsWith(" kept");
     const kept = {
+      owner: "",
       get: () => (keeps ? artifacts.get(language) : undefined),
       put: (_: Step, artifact: Artifact) => void artifacts.set(language, artifact),
     };

@@ -35,7 +35,7 @@ async function outcomeOf(name: string, code: string, added: Added): Promise<Outc
   const put = (_: unknown, made: Artifact) => {
     artifact = made;
   };
-  const kept = { get: () => artifact, put };
+  const kept = { owner: "", get: () => artifact, put };
   const steps = plan(language, languages.limitsFor(language, "judge"), program);
   const first = buildOutcome(await run(slot, steps, { kept }));
   if (!steps.compile || first.judgement.verdict !== "AC") return first;

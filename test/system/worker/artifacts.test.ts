@@ -52,8 +52,10 @@ async function judged(
   };
   return await run(recording, plan(language, languages.limitsFor(language, "judge"), program), {
     kept: {
-      get: (compile) => artifacts.get(artifactKey(submission, compile)),
-      put: (compile, artifact) => artifacts.put(artifactKey(submission, compile), artifact),
+      owner: submission.accountId,
+      get: (compile) => artifacts.get(submission.accountId, artifactKey(submission.language, compile)),
+      put: (compile, artifact) =>
+        artifacts.put(submission.accountId, artifactKey(submission.language, compile), artifact),
     },
   });
 }

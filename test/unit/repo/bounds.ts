@@ -86,6 +86,8 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/launcher/refused.test.ts",
     "test/system/launcher/kept.test.ts",
   ],
+  "compiled programs that a worker keeps": ["test/unit/worker/artifacts.test.ts"],
+  "runtimes that wait for submissions": ["test/unit/worker/runtimes.test.ts"],
   "submissions claimed before they can start": [
     "test/unit/worker/ahead.test.ts",
     "test/integration/store/claim.test.ts",

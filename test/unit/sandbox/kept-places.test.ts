@@ -8,7 +8,8 @@ test("each list of files is sent once, and a fifth one replaces the least recent
   const places = new KeptPlaces();
   const lists = Array.from({ length: 5 }, (_, at) => [{ name: `file${at}`, data: Buffer.alloc(0) }]);
   const send = (at: number, repeats = true) => {
-    const frame = places.encode(shell("", { files: lists[at] ?? [], repeats }));
+    const files = lists[at] ?? [];
+    const frame = places.encode(shell("", { files, ...(repeats && { repeatsOf: "one" }) }));
     const [step] = new FrameReader().push(Buffer.concat(frame));
     assert.ok(step);
     const entries = new Entries(step);
@@ -24,4 +25,20 @@ test("each list of files is sent once, and a fifth one replaces the least recent
   ]);
   const more = [0, 2, 4, 1, 0].map((at) => send(at));
   assert.deepEqual(more, [[1], [3], [2, "file4"], [4, "file1"], [1]]);
+});
+
+test("an account with many lists replaces its own, not the one of another account", () => {
+  const places = new KeptPlaces();
+  const list = () => [{ name: "file", data: Buffer.alloc(0) }];
+  const send = (owner: string, files: ReturnType<typeof list>) => {
+    const [step] = new FrameReader().push(Buffer.concat(places.encode(shell("", { files, repeatsOf: owner }))));
+    assert.ok(step);
+    return new Entries(step).texts("FILE_NAME").length;
+  };
+  const honest = list();
+  assert.equal(send("honest", honest), 1);
+  for (let at = 0; at < 10; at++) assert.equal(send("hostile", list()), 1);
+  assert.equal(send("honest", honest), 0, "it is still there");
+  for (let at = 0; at < 10; at++) assert.equal(send(at % 2 ? "hostile" : "second", list()), 1);
+  assert.equal(send("honest", honest), 0, "nor to two accounts");
 });

@@ -9,7 +9,7 @@ import { type Kept, run } from "../../../src/worker/run.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { report } from "../../support/verdict/reports.ts";
 
-const NOTHING_KEPT: Kept = { get: () => undefined, put: () => {} };
+const NOTHING_KEPT: Kept = { owner: "", get: () => undefined, put: () => {} };
 const ran = (stdout: string, more: Parameters<typeof report>[0] = {}) =>
   buildOutcome({ execute: report({ stdout: Buffer.from(stdout), ...more }) });
 const AMOUNTS = [

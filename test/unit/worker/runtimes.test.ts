@@ -71,8 +71,8 @@ test("a runtime whose start is costly starts only in an idle worker", async () =
 test("the numbers follow the recent submissions", async () => {
   const runtimes = new Runtimes(ALL, 1024 * MIB);
   const free = slots(6);
-  for (let times = 0; times < 20; times++) runtimes.take([...free], PYTHON);
-  for (let times = 0; times < 10; times++) runtimes.take([...free], NODE);
+  for (let times = 0; times < 20; times++) runtimes.take([...free], PYTHON, "one");
+  for (let times = 0; times < 10; times++) runtimes.take([...free], NODE, "one");
   const kinds = await fill(runtimes, free);
   assert.deepEqual(
     [kinds.filter((kind) => kind === PYTHON).length, kinds.filter((kind) => kind === NODE).length],
@@ -82,7 +82,7 @@ test("the numbers follow the recent submissions", async () => {
 
 test("at most two runtimes of a costly kind wait", async () => {
   const runtimes = new Runtimes(ALL, 1024 * MIB);
-  for (let times = 0; times < 50; times++) runtimes.take(slots(1), JAVA);
+  for (let times = 0; times < 50; times++) runtimes.take(slots(1), JAVA, "one");
   const kinds = await fill(runtimes, slots(6));
   assert.equal(kinds.filter((kind) => kind === JAVA).length, 2);
 });
@@ -90,8 +90,8 @@ test("at most two runtimes of a costly kind wait", async () => {
 test("a burst of one kind leaves a runtime of each that was submitted recently", async () => {
   const runtimes = new Runtimes(ALL, 1024 * MIB);
   const free = slots(4);
-  runtimes.take([...free], NODE);
-  for (let times = 0; times < 500; times++) runtimes.take([...free], PYTHON);
+  runtimes.take([...free], NODE, "one");
+  for (let times = 0; times < 500; times++) runtimes.take([...free], PYTHON, "one");
   const kinds = await fill(runtimes, free);
   assert.deepEqual([...kinds].sort(), [NODE, PYTHON, PYTHON, PYTHON]);
 });
@@ -99,9 +99,9 @@ test("a burst of one kind leaves a runtime of each that was submitted recently",
 test("slots without a runtime remain for the recent submissions that have none", async () => {
   const runtimes = new Runtimes(ALL, 1024 * MIB);
   const free = slots(4);
-  for (let times = 0; times < 10; times++) runtimes.take([...free], "c judge kept");
+  for (let times = 0; times < 10; times++) runtimes.take([...free], "c judge kept", "one");
   assert.equal((await fill(runtimes, free)).length, 0);
-  for (let times = 0; times < 10; times++) runtimes.take([...free], PYTHON);
+  for (let times = 0; times < 10; times++) runtimes.take([...free], PYTHON, "one");
   assert.deepEqual(await fill(runtimes, free), [PYTHON, PYTHON]);
   assert.deepEqual(await fill(runtimes, free.slice(0, 2)), [], "not while others need the slots");
 });
@@ -112,13 +112,13 @@ test("a waiting runtime is replaced if another one is more useful", async () => 
   await runtimes.start(first, ALL.get(NODE) as never);
   await runtimes.start(second, ALL.get(PYTHON) as never);
   assert.deepEqual(await fill(runtimes, [first, second]), [], "equally useful");
-  for (let times = 0; times < 5; times++) runtimes.take(slots(1), PYTHON);
+  for (let times = 0; times < 5; times++) runtimes.take(slots(1), PYTHON, "one");
   assert.deepEqual(await fill(runtimes, [first, second]), [PYTHON]);
 });
 
 test("the budget of memory is kept, and 0 disables runtimes", async () => {
   const runtimes = new Runtimes(ALL, 100 * MIB);
-  for (let times = 0; times < 20; times++) runtimes.take(slots(1), PYTHON);
+  for (let times = 0; times < 20; times++) runtimes.take(slots(1), PYTHON, "one");
   const large = Array.from({ length: 6 }, () => fakeSlot({ waiting: true, bytes: 40 * MIB }));
   await fill(runtimes, large);
   assert.ok(runtimes.bytes <= 100 * MIB, `${runtimes.bytes}`);
@@ -131,11 +131,11 @@ test("a submission gets the slot with its runtime, else one without, else the le
   const [python, node, plain] = [fakeSlot(), fakeSlot(), fakeSlot()];
   await runtimes.start(python, ALL.get(PYTHON) as never);
   await runtimes.start(node, ALL.get(NODE) as never);
-  assert.equal(runtimes.take([plain, node, python], PYTHON), python);
+  assert.equal(runtimes.take([plain, node, python], PYTHON, "one"), python);
   await runtimes.start(python, ALL.get(PYTHON) as never);
-  assert.equal(runtimes.take([node, python, plain], "c judge"), plain);
-  assert.equal(runtimes.take([python, node], "c judge"), node, "Python was submitted before");
-  assert.equal(runtimes.take([], PYTHON), undefined);
+  assert.equal(runtimes.take([node, python, plain], "c judge", "one"), plain);
+  assert.equal(runtimes.take([python, node], "c judge", "one"), node, "Python was submitted before");
+  assert.equal(runtimes.take([], PYTHON, "one"), undefined);
   assert.equal(runtimes.amount, 1);
 });
 
@@ -160,9 +160,44 @@ test("a kind whose runtime does not start is not tried again at once", async () 
 
 test("the mix forgets half in a minute", () => {
   const mix = new Mix();
-  mix.add("a", 0);
-  mix.add("a", 0);
-  assert.deepEqual([mix.of("a", 0), mix.of("a", 60_000), mix.of("b", 0)], [2, 1, 0]);
-  mix.add("a", 60_000);
-  assert.equal(mix.of("a", 120_000), 1);
+  mix.add("one", "a", 0);
+  assert.deepEqual([mix.of("a", 0), mix.of("a", 60_000), mix.of("b", 0)], [1, 0.5, 0]);
+  assert.deepEqual([mix.recency("a", 60_000), mix.recency("b", 0)], [0.5, 0]);
+  mix.add("one", "b", 60_000);
+  const sum = mix.of("a", 60_000) + mix.of("b", 60_000);
+  assert.ok(Math.abs(mix.of("b", 60_000) - 2 / 3) < 1e-9 && Math.abs(sum - 1) < 1e-9, "the newer one counts twice");
+});
+
+test("in the mix, a thousand submissions of one account weigh as much as one of another", () => {
+  const mix = new Mix();
+  for (let times = 0; times < 1_000; times++) mix.add("hostile", "a", times);
+  mix.add("honest", "b", 1_000);
+  const [a, b] = [mix.of("a", 1_000), mix.of("b", 1_000)];
+  assert.ok(Math.abs(a - b) < 0.01 && b === 1, `${a} and ${b}`);
+});
+
+test("the mix forgets accounts beyond a thousand, and their weights with them", () => {
+  const mix = new Mix();
+  for (let at = 0; at < 5_000; at++) mix.add(`account ${at}`, `kind ${at % 2_500}`, 0);
+  const weights = Array.from({ length: 2_500 }, (_, at) => mix.of(`kind ${at}`, 0));
+  assert.equal(weights.filter((weight) => weight > 0).length, 1_000);
+  assert.ok(Math.abs(weights.reduce((sum, one) => sum + one, 0) - 1_000) < 1e-6);
+});
+
+test("an account that submits in every other language leaves a runtime for the one of another account", async () => {
+  const runtimes = new Runtimes(ALL, 1024 * MIB);
+  const free = slots(4);
+  const others = [...ALL.keys()].filter((kind) => kind !== PYTHON);
+  let cold = 0;
+  for (let round = 0; round < 20; round++) {
+    const waits = free.filter((slot) => runtimes.kindOf(slot) === PYTHON).length;
+    if (waits === 0) cold++;
+    runtimes.take([...free], PYTHON, "honest");
+    await fill(runtimes, free);
+    for (let times = 0; times < 50; times++) {
+      runtimes.take([...free], others[times % others.length] ?? "", "hostile");
+      await fill(runtimes, free);
+    }
+  }
+  assert.ok(cold <= 1, `${cold} of 20 submissions found no runtime`);
 });
