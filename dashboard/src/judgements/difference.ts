@@ -1,5 +1,6 @@
 import { diffArrays } from "diff";
 import type { JudgedChecker } from "../../../src/http/dashboard/api/judgements.ts";
+import { isClose } from "../../../src/http/dashboard/api/numbers.ts";
 
 /** Bounds of the search for the smallest difference. Beyond them, lines are compared by their number. */
 const MOST_EDITS = 1_000;
@@ -54,28 +55,36 @@ type Same = (expected: string, got: string, checker: JudgedChecker) => boolean;
 /** As src/domain/check.ts compares, but line by line. */
 const SAME: Readonly<Record<string, Same>> = {
   exact: (a, b) => a === b,
-  lines: (a, b) => a.trimEnd() === b.trimEnd(),
-  unordered_lines: (a, b) => a.trimEnd() === b.trimEnd(),
+  lines: (a, b) => withoutEnd(a) === withoutEnd(b),
+  unordered_lines: (a, b) => withoutEnd(a) === withoutEnd(b),
   tokens: (a, b, checker) => sameTokens(a, b, checker, () => false),
-  floats: (a, b, checker) => sameTokens(a, b, checker, (x, y) => isClose(x, y, checker)),
-  program: (a, b) => a.trimEnd() === b.trimEnd(),
+  floats: (a, b, checker) =>
+    sameTokens(a, b, checker, (expected, got) => isClose(got, expected, checker.absolute ?? 0, checker.relative ?? 0)),
+  program: (a, b) => withoutEnd(a) === withoutEnd(b),
 };
 
-function sameTokens(a: string, b: string, checker: JudgedChecker, close: (a: string, b: string) => boolean): boolean {
-  const tokens = (text: string) => (checker.caseSensitive ? text : text.toLowerCase()).split(/\s+/).filter(Boolean);
-  const [left, right] = [tokens(a), tokens(b)];
-  return left.length === right.length && left.every((one, at) => one === right[at] || close(one, right[at] ?? ""));
+/** The white space of checkers. A regular expression would take quadratic time. */
+function withoutEnd(line: string): string {
+  let end = line.length;
+  while (end > 0 && " \t\r\f\v".includes(line[end - 1] as string)) end--;
+  return line.slice(0, end);
 }
 
-function isClose(expected: string, got: string, { absolute, relative }: JudgedChecker): boolean {
-  const error = Math.abs(Number(got) - Number(expected));
-  return error <= (absolute ?? 0) || error <= (relative ?? 0) * Math.abs(Number(expected));
+function sameTokens(a: string, b: string, checker: JudgedChecker, close: (a: string, b: string) => boolean): boolean {
+  const folded = (text: string) =>
+    checker.caseSensitive ? text : text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  const tokens = (text: string) =>
+    folded(text)
+      .split(/[ \t\r\n\f\v]+/)
+      .filter(Boolean);
+  const [left, right] = [tokens(a), tokens(b)];
+  return left.length === right.length && left.every((one, at) => one === right[at] || close(one, right[at] ?? ""));
 }
 
 function linesOf(text: string, type: string): Line[] {
   const lines = text.split("\n");
   // The empty text after the last line feed is no line. For `exact`, its absence is a difference.
-  if (type !== "exact") while (lines.at(-1)?.trim() === "") lines.pop();
+  if (type !== "exact") while (withoutEnd(lines.at(-1) ?? "x") === "") lines.pop();
   return lines.map((line, at) => ({ number: at + 1, text: line }));
 }
 

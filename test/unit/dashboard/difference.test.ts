@@ -35,8 +35,33 @@ test("lines are equal if the checker accepts them", () => {
   assert.equal(difference("a+", "b", checker("regex")), null);
 });
 
+test("numbers beyond doubles are compared as the service does", () => {
+  const by = checker("floats", { absolute: 1e-6, relative: 1e-6 });
+  const huge = `1${"0".repeat(310)}`;
+  assert.deepEqual(shown(huge, "0", by), [[huge, "0"]]);
+  assert.deepEqual(shown(huge, "1e310", by), [1]);
+  assert.deepEqual(shown("0x10", "16", by), [["0x10", "16"]]);
+  assert.deepEqual(shown("é", "É", checker("tokens", { caseSensitive: false })), [["é", "É"]]);
+});
+
 test("an output that the service accepts has no different line, and the reverse for checkers of lines", () => {
-  const line = fc.constantFrom("", "a", "A", "b ", "1", "1.0", "a b", " a");
+  const line = fc.constantFrom(
+    "",
+    "a",
+    "A",
+    "b ",
+    "1",
+    "1.0",
+    "a b",
+    " a",
+    "é",
+    "É",
+    "1e400",
+    "inf",
+    "Infinity",
+    "0x1",
+    "\u00a0",
+  );
   const text = fc.array(line, { maxLength: 6 }).map((lines) => lines.join("\n"));
   const types = fc.constantFrom(...CHECKER_TYPES.filter((type) => type !== "regex"));
   fc.assert(

@@ -1,0 +1,152 @@
+/**
+ * Decimal numbers in texts, compared exactly. Doubles cannot do that: they end at 1.8e308, and of two large integers they know only
+ * the first 17 digits. Pure, and in linear time: nothing is computed with as many digits as an exponent can stand for.
+ */
+
+/** A finite number: ± digits × 10^last. The digits have no zeros at either end; zero has none. */
+interface Decimal {
+  readonly isNegative: boolean;
+  readonly digits: string;
+  /** The place of the last digit: 0 for units. */
+  readonly last: number;
+}
+
+/** A longer exponent makes a text no number. Places stay integers that a double has exactly. */
+const MAX_EXPONENT_DIGITS = 15;
+
+const INFINITE = /^[+-]?inf(?:inity)?$/i;
+const NOT_A_NUMBER = /^[+-]?nan$/i;
+const LONGEST_NAME = "+infinity".length;
+
+/**
+ * Whether a number of an output is as close to that of an answer as the tolerances demand: |got - expected| is at most `absolute`,
+ * or at most `relative` × |expected|. A tolerance is the decimal number that JSON has for it: 1e-6 is 10^-6 and not the nearest double.
+ * An infinity is close to the same infinity, NaN to NaN. All other texts, also hexadecimal numbers, are no numbers: false.
+ */
+export function isClose(got: string, expected: string, absolute: number, relative: number): boolean {
+  const [a, b] = [toDecimal(got), toDecimal(expected)];
+  if (!a || !b) return !a && !b && isSameName(got, expected);
+  if (isEqual(a, b)) return true;
+  const sure = byDoubles(Number(got), Number(expected), absolute, relative);
+  return sure ?? (isWithin(a, b, toTerms(absolute)) || isWithin(a, b, toTerms(relative, b)));
+}
+
+function isEqual(a: Decimal, b: Decimal): boolean {
+  return a.digits === b.digits && (a.digits === "" || (a.last === b.last && a.isNegative === b.isNegative));
+}
+
+function isSameName(got: string, expected: string): boolean {
+  if (got.length > LONGEST_NAME || expected.length > LONGEST_NAME) return false;
+  if (INFINITE.test(got)) return INFINITE.test(expected) && got.startsWith("-") === expected.startsWith("-");
+  return NOT_A_NUMBER.test(got) && NOT_A_NUMBER.test(expected);
+}
+
+/** More than the error of the few roundings below, in relation to the numbers; and more than that of numbers near zero. */
+const [RELATIVE_ERROR, LEAST_ERROR] = [1e-14, 1e-300];
+
+/** The result by doubles where their rounding cannot change it; otherwise null. */
+function byDoubles(got: number, expected: number, absolute: number, relative: number): boolean | null {
+  const difference = Math.abs(got - expected);
+  const most = Math.max(absolute, relative * Math.abs(expected));
+  // The error of an answer near zero counts times the relative tolerance.
+  const doubt = (Math.abs(got) + Math.abs(expected) + most) * RELATIVE_ERROR + (1 + relative) * LEAST_ERROR;
+  if (!Number.isFinite(difference + most + doubt)) return null;
+  if (difference + doubt <= most) return true;
+  return difference - doubt > most ? false : null;
+}
+
+const [PLUS, MINUS, POINT, ZERO, NINE] = [0x2b, 0x2d, 0x2e, 0x30, 0x39];
+
+/** @returns null for a text that is no finite decimal number, or has an exponent of more than 15 digits. */
+function toDecimal(text: string): Decimal | null {
+  const sign = text.charCodeAt(0);
+  const from = sign === PLUS || sign === MINUS ? 1 : 0;
+  const point = endOfDigits(text, from);
+  const fraction = text.charCodeAt(point) === POINT ? point + 1 : point;
+  const end = endOfDigits(text, fraction);
+  const all = text.slice(from, point) + text.slice(fraction, end);
+  if (all === "") return null;
+  let exponent = 0;
+  if (end < text.length) {
+    const found = exponentIn(text, end);
+    if (found === null) return null;
+    exponent = found;
+  }
+  let [first, after] = [0, all.length];
+  while (first < after && all.charCodeAt(first) === ZERO) first++;
+  while (after > first && all.charCodeAt(after - 1) === ZERO) after--;
+  const last = exponent - (end - fraction) + (all.length - after);
+  return { isNegative: sign === MINUS, digits: all.slice(first, after), last };
+}
+
+function endOfDigits(text: string, from: number): number {
+  let at = from;
+  for (let code = text.charCodeAt(at); code >= ZERO && code <= NINE; code = text.charCodeAt(at)) at++;
+  return at;
+}
+
+function exponentIn(text: string, at: number): number | null {
+  if (text[at] !== "e" && text[at] !== "E") return null;
+  const sign = text.charCodeAt(at + 1);
+  let from = sign === PLUS || sign === MINUS ? at + 2 : at + 1;
+  if (from === text.length || endOfDigits(text, from) < text.length) return null;
+  while (text.charCodeAt(from) === ZERO) from++;
+  if (text.length - from > MAX_EXPONENT_DIGITS) return null;
+  return Number(text.slice(from)) * (sign === MINUS ? -1 : 1);
+}
+
+/** coefficient × digits × 10^last, with a small coefficient. */
+interface Term {
+  readonly coefficient: number;
+  readonly digits: string;
+  readonly last: number;
+}
+
+/** -tolerance × |factor|: a term for each digit of the tolerance. */
+function toTerms(tolerance: number, factor: Decimal = ONE): Term[] {
+  const { digits, last } = toDecimal(String(tolerance)) ?? ZERO_DECIMAL;
+  return [...digits].map((digit, at) => ({
+    coefficient: -Number(digit),
+    digits: factor.digits,
+    last: factor.last + last + digits.length - 1 - at,
+  }));
+}
+
+const ONE: Decimal = { isNegative: false, digits: "1", last: 0 };
+const ZERO_DECIMAL: Decimal = { isNegative: false, digits: "", last: 0 };
+
+/** @param tolerance as negative terms. */
+function isWithin(a: Decimal, b: Decimal, tolerance: readonly Term[]): boolean {
+  const [plus, minus] = [1, -1].map(
+    (coefficient) =>
+      (one: Decimal): Term => ({ ...one, coefficient }),
+  ) as [(one: Decimal) => Term, (one: Decimal) => Term];
+  if (a.isNegative !== b.isNegative) return !isPositive([plus(a), plus(b), ...tolerance]);
+  return !isPositive([plus(a), minus(b), ...tolerance]) && !isPositive([plus(b), minus(a), ...tolerance]);
+}
+
+/**
+ * Whether a sum is above zero. It is built from the highest place downwards and ends where the places below cannot change the sign:
+ * the sum of their terms is between -`below` and `above` units of the present place. So it stays small, and places without digits,
+ * of which there can be any number between two terms, are passed at once while the sum is zero.
+ */
+function isPositive(all: readonly Term[]): boolean {
+  const terms = all
+    .filter(({ coefficient, digits }) => coefficient !== 0 && digits !== "")
+    .map((term) => ({ ...term, first: term.last + term.digits.length - 1 }));
+  const total = (sign: 1 | -1) => terms.reduce((sum, one) => sum + Math.max(0, sign * one.coefficient), 0);
+  const [above, below] = [Math.max(1, total(1)), Math.max(1, total(-1))];
+  let [sum, place] = [0, Number.POSITIVE_INFINITY];
+  for (;;) {
+    let highest = Number.NEGATIVE_INFINITY;
+    for (const { first, last } of terms) if (last <= place) highest = Math.max(highest, Math.min(first, place));
+    if (highest === Number.NEGATIVE_INFINITY) return sum > 0;
+    if (sum === 0) place = highest;
+    sum *= 10;
+    for (const { coefficient, digits, first, last } of terms)
+      if (place <= first && place >= last) sum += coefficient * (digits.charCodeAt(first - place) - ZERO);
+    if (sum >= below) return true;
+    if (sum <= -above) return false;
+    place--;
+  }
+}

@@ -1,0 +1,39 @@
+/** Parts of texts in messages for users. They are bytes of programs: a part that is shown begins and ends between characters. */
+
+export interface Part {
+  readonly text: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Bytes of a part that a message repeats. */
+const MAX_SHOWN = 60;
+/** Of these, the bytes before a difference. */
+const BEFORE = 20;
+
+/** @param from where to begin; the rest of a long part is left out, and so are the bytes before. */
+export function show({ text, start, end }: Part, from = start): string {
+  const first = characterAt(text, from, start);
+  const after = end - first > MAX_SHOWN ? characterAt(text, first + MAX_SHOWN, start) : end;
+  const shown = text.toString("utf8", first, after);
+  return JSON.stringify(`${first > start ? "…" : ""}${shown}${after < end ? "…" : ""}`);
+}
+
+/** The start of the character that a byte belongs to. Bytes that are no UTF-8 are characters of their own. */
+function characterAt(text: Buffer, at: number, least: number): number {
+  let first = at;
+  while (first > least && at - first < 3 && isContinuation(text[first])) first--;
+  return isContinuation(text[first]) ? at : first;
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
+}
+
+/** @param difference the first byte of both that differs, counted from their start. */
+export function showBoth(expected: Part, got: Part, difference: number): string {
+  const isLong = [expected, got].some(({ start, end }) => end - start > MAX_SHOWN);
+  const from = isLong ? Math.max(0, difference - BEFORE) : 0;
+  const both = `expected ${show(expected, expected.start + from)}, got ${show(got, got.start + from)}`;
+  return isLong ? `${both}, from byte ${difference + 1} on` : both;
+}
