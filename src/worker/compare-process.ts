@@ -1,23 +1,51 @@
-import { type Checker, type Compared, check } from "../domain/check.ts";
+import { type Checker, type Compared, type Comparison, comparison } from "../domain/check.ts";
 
-/** A comparison for the process. */
-export interface Comparison {
+/** Work for the process. */
+export interface CompareWork {
   readonly checker: Checker;
   readonly output: Uint8Array;
   readonly answers: readonly Uint8Array[];
 }
 
+/** An answer that is no regular expression, or is too large for V8 to build. */
+export type BadAnswer = "invalid" | "too large";
+
+/** `ready`: the process has started. `prepared`: the answers of the present work are parsed. */
+export type CompareMessage =
+  | "ready"
+  | "prepared"
+  | {
+      readonly compared: Compared | BadAnswer;
+      /** CPU time since the result before. */
+      readonly cpuMs: number;
+    };
+
 const bytes = (view: Uint8Array) => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
 
-/** @returns null for an answer that is no regular expression. */
-function compare({ checker, output, answers }: Comparison): Compared | null {
+function prepare({ checker, answers }: CompareWork): Comparison | BadAnswer {
   try {
-    return check(checker, bytes(output), answers.map(bytes));
+    return comparison(checker, answers.map(bytes));
   } catch (error) {
-    if (error instanceof SyntaxError) return null; // its message repeats the expression
+    if (error instanceof SyntaxError) return "invalid"; // its message repeats the expression
+    if (error instanceof RangeError) return "too large";
     throw error;
   }
 }
 
-process.on("message", (comparison: Comparison) => process.send?.(compare(comparison)));
-process.send?.("ready");
+const say = (message: CompareMessage, sent?: () => void) =>
+  process.send?.(message, undefined, undefined, () => sent?.());
+
+let before = process.cpuUsage();
+
+function end(compared: Compared | BadAnswer): void {
+  const { user, system } = process.cpuUsage(before);
+  before = process.cpuUsage();
+  say({ compared, cpuMs: (user + system) / 1_000 });
+}
+
+process.on("message", (work: CompareWork) => {
+  const prepared = prepare(work);
+  if (typeof prepared === "string") end(prepared);
+  else say("prepared", () => end(prepared.run(bytes(work.output))));
+});
+say("ready");

@@ -1,18 +1,28 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Checker, type Compared, check } from "../domain/check.ts";
-import type { Comparison } from "./compare-process.ts";
+import type { BadAnswer, CompareMessage, CompareWork } from "./compare-process.ts";
 
 /** Texts up to this size are compared at once: it takes a few milliseconds at most. */
 const SHORT_BYTES = 8_192;
-/** Time limit, from when the process is ready. */
-const MOST_MS = 1_000;
+/** CPU time to parse the answers, and to match an output with expressions. */
+const EXPRESSION_CPU_MS = 1_000;
+/** CPU time of other comparisons for each byte: twenty times what the slowest text that is known takes. */
+const CPU_MS_PER_BYTE = 0.001;
+/** The interval between two looks at the CPU time of the process. */
+const [LEAST_WATCH_MS, MOST_WATCH_MS] = [20, 1_000];
+/** Processes that a comparison gets before the platform gives up. */
+const MAX_TRIES = 3;
 const MEMORY_MIB = 256;
 
-/** The comparison took too long or failed. The message is for users. */
+/** The answers cannot be compared with anything: the judge's error. The message is for users. */
 export class ComparisonError extends Error {}
 
-interface Waiting extends Comparison {
+/** No process could finish the comparison. This proves nothing about the output, so the run is repeated. */
+export class ComparerLost extends Error {}
+
+interface Waiting extends CompareWork {
   readonly owner: string;
   readonly resolve: (compared: Compared) => void;
   readonly reject: (error: Error) => void;
@@ -24,32 +34,44 @@ interface Account {
 }
 
 export interface CompareOptions {
-  /** The account: accounts share the time of the process. */
+  /** The account: accounts share the CPU time of the process. */
   readonly owner: string;
   /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal;
 }
 
+/** How the work of a process ends. `lost` proves nothing, so that another process gets the work. */
+type End = { readonly compared: Compared } | { readonly error: Error } | { readonly lost: string };
+
 /**
  * Runs built-in checkers. Longer texts and regular expressions are compared in a process that can be killed, one after the other,
  * so that no output and no expression delays the service. An expression is not even parsed outside of it: V8 cannot be
  * interrupted while it builds a large one, so that a thread would not end.
+ *
+ * The budget is CPU time of that process. A busy machine takes none of it, and only a process that makes no progress at all is
+ * replaced. Only an expression can exceed the budget: by its answer, which is the judge's error, or by the text of the output, which
+ * then does not match. Otherwise an output could be written for this purpose.
  */
 export class Comparer {
   /** By account, until none has a comparison. The account with the least time is next. */
   readonly #accounts = new Map<string, Account>();
+  readonly #stalledMs: number;
   #process: ChildProcess | null = null;
-  #current: { readonly waiting: Waiting; readonly end: (error: ComparisonError) => void } | null = null;
+  #current: { readonly waiting: Waiting; readonly end: (end: End) => void } | null = null;
 
-  /** @throws ComparisonError */
+  /** @param stalledMs after which a process that has used no CPU time meanwhile is replaced. */
+  constructor(stalledMs = 30_000) {
+    this.#stalledMs = stalledMs;
+  }
+
+  /** @throws ComparisonError, ComparerLost */
   async compare(
     checker: Checker,
     output: Buffer,
     answers: readonly Buffer[],
     { owner, signal }: CompareOptions,
   ): Promise<Compared> {
-    const bytes = answers.reduce((sum, { length }) => sum + length, output.length * answers.length);
-    if (checker.type !== "regex" && bytes <= SHORT_BYTES) return check(checker, output, answers);
+    if (checker.type !== "regex" && bytesOf({ output, answers }) <= SHORT_BYTES) return check(checker, output, answers);
     if (signal.aborted) throw new ComparisonError("it is not needed any more");
     return await new Promise<Compared>((resolve, reject) => {
       const settled =
@@ -70,7 +92,7 @@ export class Comparer {
   #abandon(waiting: Waiting): void {
     const gone = new ComparisonError("it is not needed any more");
     if (this.#current?.waiting === waiting) {
-      this.#current.end(gone);
+      this.#current.end({ error: gone });
       return;
     }
     const queue = this.#accounts.get(waiting.owner)?.queue ?? [];
@@ -103,43 +125,29 @@ export class Comparer {
 
   #next(): void {
     const waiting = this.#take();
-    if (!waiting) return;
-    const known = this.#process;
-    const child = known ?? this.#start();
-    const { checker, output, answers } = waiting;
-    const startedMs = performance.now();
-    const settle = (act: () => void) => {
+    if (waiting) this.#try(waiting, MAX_TRIES);
+  }
+
+  #try(waiting: Waiting, left: number): void {
+    const child = this.#process ?? this.#start();
+    const settle = (end: End, cpuMs: number) => {
       const account = this.#accounts.get(waiting.owner);
-      if (account) account.spentMs += performance.now() - startedMs;
-      clearTimeout(timer);
-      child.off("message", onMessage).off("error", onError).off("exit", onError);
+      if (account) account.spentMs += cpuMs;
       this.#current = null;
-      act();
-      this.#next();
-    };
-    const end = (error: ComparisonError) => {
-      this.#process = null;
-      child.kill("SIGKILL");
-      settle(() => waiting.reject(error));
-    };
-    let timer: NodeJS.Timeout | undefined;
-    const begin = () => {
-      timer = setTimeout(() => end(new ComparisonError(`the comparison took more than ${MOST_MS / 1000} s`)), MOST_MS);
-      child.send({ checker, output, answers });
-    };
-    const onMessage = (message: unknown) => {
-      if (message === "ready") {
-        begin();
+      if ("lost" in end && left > 1) {
+        this.#try(waiting, left - 1);
         return;
       }
-      const answer = message as Compared | null;
-      const broken = new ComparisonError("the answer is not a regular expression of JavaScript");
-      settle(() => (answer ? waiting.resolve(answer) : waiting.reject(broken)));
+      if ("compared" in end) waiting.resolve(end.compared);
+      else waiting.reject("error" in end ? end.error : new ComparerLost(`the comparison could not run: ${end.lost}`));
+      this.#next();
     };
-    const onError = () => end(new ComparisonError("the comparison failed"));
-    child.on("message", onMessage).on("error", onError).on("exit", onError);
+    const discard = () => {
+      if (this.#process === child) this.#process = null;
+      child.kill("SIGKILL");
+    };
+    const end = work(child, STARTED.has(child), waiting, { stalledMs: this.#stalledMs, settle, discard });
     this.#current = { waiting, end };
-    if (child === known) begin();
   }
 
   /** One listener for the process, not for each comparison: it would keep the texts of all of them. */
@@ -150,6 +158,128 @@ export class Comparer {
     });
     this.#process = child;
     return child;
+  }
+}
+
+function bytesOf({ output, answers }: Pick<CompareWork, "output" | "answers">): number {
+  return answers.reduce((sum, { length }) => sum + length, output.length * answers.length);
+}
+
+/** Processes that have reported that they are ready. */
+const STARTED = new WeakSet<ChildProcess>();
+
+interface Attempt {
+  readonly stalledMs: number;
+  /** Called once. @param cpuMs that the process used for it. */
+  readonly settle: (end: End, cpuMs: number) => void;
+  /** Called before, if the process must not be used again. */
+  readonly discard: () => void;
+}
+
+/** Lets a process do the work. @returns a function that ends it. */
+function work(
+  child: ChildProcess,
+  isReady: boolean,
+  { checker, output, answers }: Waiting,
+  { stalledMs, settle, discard }: Attempt,
+): (end: End) => void {
+  const isExpression = checker.type === "regex";
+  const over: Record<"start" | "prepare" | "run", End> = {
+    start: { lost: "its process did not start" },
+    prepare: {
+      error: new ComparisonError(`the expression takes more than ${EXPRESSION_CPU_MS / 1000} s of CPU time to parse`),
+    },
+    run: isExpression
+      ? differs(`the output does not match the expression within ${EXPRESSION_CPU_MS / 1000} s of CPU time`)
+      : { lost: "it took too much CPU time" },
+  };
+  const budgetMs = {
+    start: Number.POSITIVE_INFINITY,
+    prepare: EXPRESSION_CPU_MS,
+    run: isExpression ? EXPRESSION_CPU_MS : EXPRESSION_CPU_MS + CPU_MS_PER_BYTE * bytesOf({ output, answers }),
+  };
+  const startedMs = cpuMsOf(child) ?? 0;
+  let phase: keyof typeof over = "start";
+  let [phaseMs, seenMs, progressed] = [startedMs, startedMs, performance.now()];
+  let timer: NodeJS.Timeout | undefined;
+  let ended = false;
+
+  const enter = (next: keyof typeof over) => {
+    phase = next;
+    phaseMs = cpuMsOf(child) ?? phaseMs;
+  };
+  const finish = (end: End, cpuMs: number) => {
+    if (ended) return;
+    ended = true;
+    clearTimeout(timer);
+    child.off("message", onMessage).off("error", onLost).off("exit", onExit);
+    settle(end, cpuMs);
+  };
+  const stop = (end: End) => {
+    const cpuMs = (cpuMsOf(child) ?? seenMs) - startedMs;
+    if (!ended) discard();
+    finish(end, cpuMs);
+  };
+  const begin = () => {
+    enter("prepare");
+    child.send({ checker, output, answers } satisfies CompareWork);
+  };
+  const watch = () => {
+    const now = performance.now();
+    const cpuMs = cpuMsOf(child) ?? seenMs;
+    if (cpuMs > seenMs) [seenMs, progressed] = [cpuMs, now];
+    const leftMs = budgetMs[phase] - (cpuMs - phaseMs);
+    if (leftMs < 0) stop(over[phase]);
+    else if (now - progressed > stalledMs) stop({ lost: "its process made no progress" });
+    else timer = setTimeout(watch, Math.max(LEAST_WATCH_MS, Math.min(leftMs / 2, stalledMs / 2, MOST_WATCH_MS)));
+  };
+  const onMessage = (message: unknown) => {
+    const said = message as CompareMessage;
+    if (said === "ready") {
+      STARTED.add(child);
+      begin();
+    } else if (said === "prepared") enter("run");
+    else
+      finish(typeof said.compared === "string" ? BAD_ANSWER[said.compared] : { compared: said.compared }, said.cpuMs);
+  };
+  const onLost = () => stop({ lost: "its process failed" });
+  // V8 aborts the process beyond its memory. The output of a program can cause that only by an expression.
+  const onExit = (_: number | null, signal: NodeJS.Signals | null) => {
+    const isAborted = isExpression && phase !== "start" && ABORTS.includes(signal);
+    if (!isAborted) onLost();
+    else stop(phase === "run" ? NO_MATCH_IN_MEMORY : BAD_ANSWER["too large"]);
+  };
+  child.on("message", onMessage).on("error", onLost).on("exit", onExit);
+  if (isReady) begin();
+  watch();
+  return stop;
+}
+
+function differs(message: string): End {
+  return { compared: { passed: false, message } };
+}
+
+const BAD_ANSWER: Readonly<Record<BadAnswer, End>> = {
+  invalid: { error: new ComparisonError("the answer is not a regular expression of JavaScript") },
+  "too large": { error: new ComparisonError("the expression is too large") },
+};
+/** Signals by which V8 ends its process. */
+const ABORTS: readonly unknown[] = ["SIGABRT", "SIGTRAP", "SIGILL"];
+const NO_MATCH_IN_MEMORY = differs(`the output does not match the expression within ${MEMORY_MIB} MiB`);
+
+/** The clock ticks of /proc: 100 a second on all processors that are supported. */
+const MS_PER_TICK = 10;
+
+/** CPU time of a process with all its threads; null if it has ended. */
+function cpuMsOf({ pid }: ChildProcess): number | null {
+  if (pid === undefined) return null;
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    // After the name, which can contain spaces: fields 3 and following, of which 14 and 15 are user and system time.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
+  } catch {
+    return null;
   }
 }
 

@@ -16,6 +16,7 @@ import { buildOutcome } from "../verdict/build-outcome.ts";
 import { compileOutput } from "../verdict/output.ts";
 import { about } from "./about.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
+import { ComparerLost } from "./comparer.ts";
 import type { ActiveRun } from "./leases.ts";
 import { countLeftovers } from "./leftovers.ts";
 import { LiveOutput } from "./live.ts";
@@ -184,8 +185,11 @@ export class Runner {
         this.#outcome({ ...claim, program: { ...program, stdin } }, slot, kept, interact),
       );
     } catch (error) {
-      this.#options.log.error({ err: error, ...about(claim) }, "the sandbox was lost during a check");
-      return { outcome: internalError("the sandbox was lost before the check ended"), checked: null };
+      const isCompared = error instanceof ComparerLost;
+      const lost = isCompared ? "a comparison could not run" : "the sandbox was lost during a check";
+      this.#options.log.error({ err: error, ...about(claim) }, lost);
+      const reason = isCompared ? error.message : "the sandbox was lost before the check ended";
+      return { outcome: internalError(reason), checked: null };
     }
   }
 
