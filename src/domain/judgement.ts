@@ -1,3 +1,4 @@
+// Over 300 lines: the states, points and bounds of a judgement, which change together.
 import type { RequestedLimits } from "./additions.ts";
 import type { Checked, CheckerSpec } from "./check.ts";
 import type { ProfileName } from "./limits.ts";
@@ -30,6 +31,8 @@ export interface Group {
 /** Bounds of one judgement. */
 export const MAX_TESTS = 500;
 export const MAX_GROUPS = 100;
+/** Of a test: the points of all tests together are a number that doubles, JSON and the databases have. */
+export const MAX_POINTS = 1_000_000;
 /** Of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
 export const MAX_CONTENT_BYTES = 4_194_304;
 

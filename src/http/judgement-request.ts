@@ -15,6 +15,7 @@ import {
   type Group,
   MAX_CONTENT_BYTES,
   MAX_GROUPS,
+  MAX_POINTS,
   MAX_TESTS,
   STOPS,
   type Stop,
@@ -27,7 +28,6 @@ import type { Dependencies } from "./dependencies.ts";
 import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequest } from "./request.ts";
 
 const MAX_ANSWERS = 8;
-const MAX_POINTS = 1_000_000;
 const MAX_EXPRESSION_BYTES = 4_096;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,63}$/;

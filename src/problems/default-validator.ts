@@ -1,6 +1,7 @@
 import type { Checker } from "../domain/check.ts";
 
 const NUMBER = /^\d+(\.\d*)?([eE][+-]?\d+)?$/;
+const ZERO = /^[0.]+(?:[eE]|$)/;
 
 /**
  * The built-in checker for arguments of the format's default validator.
@@ -18,6 +19,9 @@ export function defaultValidator(args: readonly string[]): Checker | string {
       const value = args[++at] ?? "";
       if (!kinds) return `the default validator has no argument ${JSON.stringify(word)}`;
       if (!NUMBER.test(value)) return `${word} needs a number, not ${JSON.stringify(value)}`;
+      // Beyond doubles, it would become infinity or zero.
+      if (!Number.isFinite(Number(value)) || (Number(value) === 0 && !ZERO.test(value)))
+        return `${word} needs a number that a double can have, not ${JSON.stringify(value)}`;
       for (const kind of kinds) {
         if (tolerance[kind] !== undefined) return `two tolerances for the ${kind} error`;
         tolerance[kind] = Number(value);

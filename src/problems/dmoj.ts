@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CheckerSpec } from "../domain/check.ts";
-import type { Group } from "../domain/judgement.ts";
+import { type Group, MAX_POINTS } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { checkTogether, type LazyFile, type PackageFiles, contentOf as plainContentOf, renamed } from "./files.ts";
@@ -21,7 +21,7 @@ const inherited = {
   checker: checkerField.optional(),
   binary_data: z.boolean().optional(),
   output_limit_length: z.int().positive().optional(),
-  points: z.number().min(0).optional(),
+  points: z.number().min(0).max(MAX_POINTS).optional(),
   /** For messages to users. */
   output_prefix_length: z.int().optional(),
 };
@@ -180,7 +180,8 @@ function checkerOf({ path, values }: Part, init: Init, files: PackageFiles, lang
   if (mode !== undefined) {
     const { precision = 6, error_mode = mode } = args;
     const error = 10 ** -Number(precision);
-    if (!Number.isInteger(precision) || !(error > 0) || !["default", "absolute", "relative"].includes(`${error_mode}`))
+    const isTolerance = Number.isInteger(precision) && error > 0 && Number.isFinite(error);
+    if (!isTolerance || !["default", "absolute", "relative"].includes(`${error_mode}`))
       throw init.fault([...place, "args"], "checker: wrong arguments of floats");
     const absolute = error_mode === "relative" ? 0 : error;
     const relative = error_mode === "absolute" ? 0 : error;

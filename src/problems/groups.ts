@@ -15,7 +15,14 @@ export interface Settings {
 
 export interface ScoredGroup extends Group {
   readonly maxScore: number;
+  /** An error at its points. */
+  readonly fault: (message: string) => PackageError;
 }
+
+const unscored = (name: string): ScoredGroup => ({
+  ...{ name, rule: "sum", depends: [], maxScore: 0 },
+  fault: (message) => new PackageError(`data/${name}`, message),
+});
 
 /** Tests are named by their path below `data`. */
 export interface Groups {
@@ -112,7 +119,7 @@ export function currentGroups(files: PackageFiles, scoring: boolean): Groups {
     for (const name of read.keys())
       if (name.startsWith("secret/") && !used.includes(name))
         throw new PackageError(`data/${name}/test_group.yaml`, "the group has no tests");
-    if (!scoring) return used.map((name): ScoredGroup => ({ name, rule: "sum", depends: [], maxScore: 0 }));
+    if (!scoring) return used.map(unscored);
     return scoredGroups(read, used, isGrouped);
   };
   return { settingsOf, groupOf, groupsOf };
@@ -138,7 +145,7 @@ function scoredGroups(
   if (isGrouped && secret.aggregation !== "sum")
     throw fault("secret", "score_aggregation", `${secret.aggregation} over groups is not supported`);
   const groups = used.map((name, at): ScoredGroup => {
-    if (name === "sample") return { name, rule: "sum", depends: [], maxScore: 0 };
+    if (name === "sample") return unscored(name);
     const { maxScore, aggregation, depends } = settings(name);
     for (const other of depends) {
       if (!used.slice(0, at).includes(other)) throw fault(name, "require_pass", `${other} is no earlier group`);
@@ -146,7 +153,8 @@ function scoredGroups(
         throw fault(name, "require_pass", `the score_aggregation of ${other} is not pass-fail`);
     }
     const all = isGrouped ? [...new Set([...secret.depends, ...depends])] : depends;
-    return { name, rule: aggregation === "sum" ? "sum" : "min", depends: all, maxScore };
+    const atScore = (message: string) => fault(name, "max_score", message);
+    return { name, rule: aggregation === "sum" ? "sum" : "min", depends: all, maxScore, fault: atScore };
   });
   if (isGrouped)
     for (const other of secret.depends)
@@ -211,12 +219,12 @@ export function legacyGroups(
     if (/^\+?inf$/.test(most)) return undefined;
     if (Number(least.replace(/^-inf$/, "0")) > 0 || !AMOUNT.test(most))
       throw range.file.fault(["range"], "range: must be two numbers, from at most 0 to at least 0");
-    return Number(most);
+    return { most: Number(most), fault: (message: string) => range.file.fault(["range"], `range: ${message}`) };
   };
   const breaks = (directories: readonly string[]) => nearest(directories, "on_reject")?.value !== "continue";
   const groupsOf = (used: readonly string[]) =>
     used.map((name, at): ScoredGroup => {
-      if (!scoring || name.startsWith("sample")) return { name, rule: "sum", depends: [], maxScore: 0 };
+      if (!scoring || name.startsWith("sample")) return unscored(name);
       const directories = directoriesOf(`${name}/`);
       const grader = nearest(directories, "grader_flags");
       const modes = split(grader?.value ?? "");
@@ -231,12 +239,15 @@ export function legacyGroups(
         );
       const accept = nearest(directories, "accept_score");
       const score = Number(accept?.value ?? 1);
-      if (!Number.isFinite(score) || score < 0)
-        throw accept?.file.fault(["accept_score"], "accept_score: must be a number of at least 0");
+      const atScore = (message: string) =>
+        accept?.file.fault(["accept_score"], `accept_score: ${message}`) ?? new PackageError(`data/${name}`, message);
+      if (!Number.isFinite(score) || score < 0) throw atScore("must be a number of at least 0");
       const rule = modes.findLast((mode) => mode === "min" || mode === "sum") === "min" ? "min" : "sum";
       const before = breaks(["secret"]) ? used.slice(0, at).filter((other) => other.startsWith("secret")) : [];
-      const maxScore = rule === "min" ? (rangeOf(directories) ?? score) : score * (amounts.get(name) ?? 0);
-      return { name, rule, depends: before, ...(breaks(directories) && { breaks: true }), maxScore };
+      const range = rule === "min" ? rangeOf(directories) : undefined;
+      const maxScore = range?.most ?? (rule === "min" ? score : score * (amounts.get(name) ?? 0));
+      const fault = range?.fault ?? atScore;
+      return { name, rule, depends: before, ...(breaks(directories) && { breaks: true }), maxScore, fault };
     });
   return { settingsOf, groupOf, groupsOf };
 }

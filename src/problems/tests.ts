@@ -1,5 +1,5 @@
 import type { CheckerSpec } from "../domain/check.ts";
-import type { Group, TestMeta } from "../domain/judgement.ts";
+import { type Group, MAX_POINTS, type TestMeta } from "../domain/judgement.ts";
 import { defaultValidator } from "./default-validator.ts";
 import { checkTogether, contentOf, PackageError, type PackageFiles } from "./files.ts";
 import { currentGroups, legacyGroups, type Settings } from "./groups.ts";
@@ -111,8 +111,12 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   const groups = groupsOf([...amounts.keys()]);
   // Not rounded: three thirds of 100 points are 100 points.
   const pointsIn = new Map(groups.map(({ name, maxScore }) => [name, maxScore / (amounts.get(name) ?? 1)]));
+  for (const { name, fault } of groups) {
+    const points = pointsIn.get(name) ?? 0;
+    if (!(points <= MAX_POINTS)) throw fault(`a test would have ${points} points, more than ${MAX_POINTS}`);
+  }
   return {
-    groups: groups.map(({ maxScore: _, ...group }) => group),
+    groups: groups.map(({ maxScore: _, fault: __, ...group }) => group),
     tests: tests.map((one) => ({ ...one, meta: { ...one.meta, points: pointsIn.get(one.meta.group) ?? 0 } })),
     inputs,
     outputs,

@@ -151,6 +151,8 @@ test("invalid requests are rejected before anything is stored", LIMIT, async (t)
     [{ ...PROGRAM, tests: [{ expected: { base64: "?" } }] }, /is not base64/],
     [{ ...PROGRAM, tests: [{ expected: "", name: "../x\n" }] }, /^tests\.0\.name: is not a name/],
     [{ ...PROGRAM, tests: [{ expected: "", points: -1 }] }, /^tests\.0\.points: /],
+    [{ ...PROGRAM, tests: [{ expected: "", points: 1_000_001 }] }, /^tests\.0\.points: /],
+    [{ ...PROGRAM, tests: [{ expected: "", points: 1e308 }] }, /^tests\.0\.points: /],
     [
       { ...PROGRAM, tests: [{ expected: "", limits: { cpu_time_secs: 1e9 } }] },
       /^tests\.0\.limits\.cpu_time_secs: at most/,

@@ -85,6 +85,31 @@ const WRONG: Readonly<Record<string, readonly [init: string, message: RegExp]>> 
     /^init\.yml:3: dependencies: 1 is no earlier batch$/,
   ],
   "points in a batch": ["test_cases:\n- batched:\n  - {in: a, points: 1}\n", /^init\.yml:3: points: only of a batch$/],
+  "points whose sum is infinite": [
+    `test_cases:\n${"- {in: a, out: a, points: 1.0e+308}\n".repeat(4)}`,
+    /^init\.yml:2: test_cases\.0\.points: .*1000000/,
+  ],
+  "points of a batch beyond the bound": [
+    "test_cases:\n- points: 1000001\n  batched:\n  - {in: a}\n",
+    /^init\.yml:2: test_cases\.0\.points: .*1000000/,
+  ],
+  "points of all tests beyond the bound": [
+    `${ONE.replace(", points: 1", "")}points: 1e7\n`,
+    /^init\.yml:3: points: .*1000000/,
+  ],
+  "infinite points": ["test_cases:\n- {in: a, out: a, points: .inf}\n", /^init\.yml:2: test_cases\.0\.points: /],
+  "points that are no number": [
+    "test_cases:\n- {in: a, out: a, points: .nan}\n",
+    /^init\.yml:2: test_cases\.0\.points: /,
+  ],
+  "an infinite tolerance": [
+    `${ONE}checker: {name: floats, args: {precision: -400}}\n`,
+    /^init\.yml:\d: checker: wrong arguments of floats$/,
+  ],
+  "a tolerance that is no number": [
+    `${ONE}checker: {name: floats, args: {precision: .nan}}\n`,
+    /^init\.yml:\d: checker: wrong arguments of floats$/,
+  ],
   "more output than a program can write": [
     `${ONE}output_limit_length: 25165824\n`,
     /output_limit_length: at most 1048576 bytes$/,

@@ -219,3 +219,48 @@ test("a wrong package in the older format is rejected with its file and line", (
   ] as const)
     assertFault({ ...PACKAGES.echo, ...changes }, error);
 });
+
+test("points that are not finite or exceed those of a request are rejected with their file and line", () => {
+  const legacy = (text: string) => ({ ...PACKAGES.near, "data/secret/1-min/testdata.yaml": `# points\n${text}` });
+  for (const [key, text] of [
+    ["accept_score", "accept_score: 1.0e+308\n"],
+    ["accept_score", "accept_score: 1000000.5\n"],
+    ["accept_score", 'accept_score: "1e999"\n'],
+    ["accept_score", "accept_score: Infinity\n"],
+    ["accept_score", "accept_score: .inf\n"],
+    ["accept_score", "accept_score: .nan\n"],
+    ["accept_score", "accept_score: -1\n"],
+    ["range", "grader_flags: min\nrange: 0 999999999\n"],
+  ] as const) {
+    const line = text.startsWith(key) ? 2 : 3;
+    assertFault(legacy(text), new RegExp(`^data/secret/1-min/testdata\\.yaml:${line}: ${key}: `));
+  }
+  for (const value of [".inf", ".nan", "1.0e+308", "9007199254740993", "1000000000000"]) {
+    const path = "data/secret/1-small/test_group.yaml";
+    const secret = { "data/secret/test_group.yaml": "max_score: 9007199254740991\n" };
+    const texts = { ...PACKAGES.factors, ...secret, [path]: `# points\nmax_score: ${value}\n` };
+    assertFault(texts, new RegExp(`^${path}:2: max_score: `));
+  }
+});
+
+test("the most points are accepted, and their sum is a number", () => {
+  const text = "accept_score: 1000000\n";
+  const { definition } = read({ ...PACKAGES.near, "data/secret/1-min/testdata.yaml": text });
+  assert.ok(definition.tests.some(({ points }) => points >= 1_000_000 / 10));
+  assert.ok(JSON.stringify(definition).includes("null") === false);
+});
+
+test("a tolerance that a double cannot have is rejected with its line", () => {
+  for (const value of ["1e309", "1e-400"])
+    assertFault(
+      { ...PACKAGES.echo, "problem.yaml": `name: a\nvalidator_flags: float_tolerance ${value}\n` },
+      /^problem\.yaml:2: float_tolerance needs a number that a double can have/,
+    );
+  const { definition } = read({ ...PACKAGES.sum, "problem.yaml": "name: a\nvalidator_flags: float_tolerance 0.0e5\n" });
+  assert.deepEqual(definition.tests.at(-1)?.checker, {
+    type: "floats",
+    caseSensitive: false,
+    absolute: 0,
+    relative: 0,
+  });
+});
