@@ -7,7 +7,7 @@ import { decodeProgram, encodeProgram } from "../store/submissions/rows.ts";
 
 /*
  * A package on its way from the process that can read the operator's files to the one of the service's user: one line of JSON,
- * then all contents in order. Neither holds more than one content.
+ * then each content once, in the order of the tests. Neither holds more than one content.
  */
 
 const MAX_HEAD_BYTES = 16 * 1_048_576;
@@ -18,8 +18,12 @@ export async function writeImport({ importable, read }: OpenImport, to: Writable
   };
   const checker = importable.checker && encodeProgram(importable.checker).toString("base64");
   await write(`${JSON.stringify({ ...importable, checker })}\n`);
+  const written = new Set<string>();
   for (const [test, parts] of importable.contents.entries())
-    for (const place of parts.keys()) await write(read(test, place));
+    for (const [place, { hash }] of parts.entries()) {
+      if (!written.has(hash)) await write(read(test, place));
+      written.add(hash);
+    }
 }
 
 interface ReadImport extends ThreadImport {
@@ -38,8 +42,9 @@ export async function readImport(from: Readable): Promise<ReadImport | undefined
     checker: head.checker === null ? null : decodeProgram(Buffer.from(head.checker, "base64")),
   };
   let next = 0;
-  const sizes = importable.contents.flat().map((one) => one.bytes);
-  const starts = importable.contents.map((_, test) => importable.contents.slice(0, test).flat().length);
+  const sizeOf = new Map(importable.contents.flat().map(({ hash, bytes }) => [hash, bytes]));
+  const sizes = [...sizeOf.values()];
+  const placeOf = new Map([...sizeOf.keys()].map((hash, at) => [hash, at]));
   const skipTo = async (wanted: number) => {
     while (next < wanted) await bytes.take(sizes[next++] ?? 0);
   };
@@ -47,7 +52,7 @@ export async function readImport(from: Readable): Promise<ReadImport | undefined
     importable,
     end: () => skipTo(sizes.length),
     async read(test, place) {
-      const wanted = (starts[test] ?? 0) + place;
+      const wanted = placeOf.get(importable.contents[test]?.[place]?.hash ?? "") ?? sizes.length;
       if (wanted < next)
         throw new ConfigError("the tests were deleted while they were stored: import the package again");
       await skipTo(wanted);

@@ -9,6 +9,7 @@ import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { readProblem } from "../problems/package.ts";
 import { readPackage } from "../problems/read.ts";
+import { contentsOf } from "../problems/tests.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge, type LocalProblem, type LocalResult } from "../worker/judge-locally.ts";
 import { answer, table } from "./answer.ts";
@@ -75,7 +76,7 @@ async function readPackaged(path: string, languages: Languages): Promise<LocalPr
   const { definition, checker, tests, timing } = readProblem(await readPackage(path), languages);
   const time = timing.limitSecs === null ? {} : { cpu_time_secs: timing.limitSecs };
   const limited = definition.tests.map((test) => ({ ...test, limits: { ...test.limits, ...time } }));
-  return { definition: { ...definition, tests: limited }, checker, contents: (test) => tests[test]?.contents() ?? [] };
+  return { definition: { ...definition, tests: limited }, checker, contents: (test) => contentsOf(tests[test]) };
 }
 
 /** In the order of their names, with numbers by their value. */

@@ -21,7 +21,7 @@ import { verifySubmissions } from "./verify-problem.ts";
 export const PROBLEM_BOUNDS: ProblemBounds = { problems: 500, bytes: 4_294_967_296 };
 /** Of all files of a package that a request imports; its archive is bounded as a large body. */
 export const MAX_IMPORT_BYTES = 268_435_456;
-/** Bytes of tests that count against the rate limit like one request. */
+/** Bytes of all files, before any is unpacked, and then of tests, of which several can have one file, that count against the rate limit like one request. */
 const BYTES_PER_REQUEST = 16_777_216;
 /** Imports at the same time, of which an account has one. */
 const AT_ONCE = 2;
@@ -80,7 +80,13 @@ export class ProblemImports {
       const owner = ownerOf({ caller, person: null, ip: request.ip });
       const { languages } = this.#dependencies;
       const limited = limit !== undefined && { timeLimitSecs: Number(limit) };
-      const importing = { name, ...limited, verify: verify === "true", languages, signal: gone };
+      let counted = 1; // the request itself
+      const count = async (bytes: number) => {
+        const amount = Math.ceil(bytes / BYTES_PER_REQUEST) - counted;
+        await countRequests(caller, this.#dependencies, { amount });
+        counted += Math.max(0, amount);
+      };
+      const importing = { name, ...limited, verify: verify === "true", languages, signal: gone, admit: count };
       const pause = async () => {
         gone.throwIfAborted();
         await this.#answers.pace.turn(owner);
@@ -89,7 +95,7 @@ export class ProblemImports {
       const within = { dependencies: this.#dependencies, answers: this.#answers, pause };
       return await this.#imports.run(owner, () =>
         importInThread(archive, MAX_IMPORT_BYTES, importing, async (opened) => {
-          const stored = await store(opened, this.#dependencies, { caller, actor, pause });
+          const stored = await store(opened, this.#dependencies, { caller, actor, pause, count });
           const { submissions } = opened.importable;
           // Here, so that the programs of few packages are in memory at the same time.
           const verification = submissions && (await verifySubmissions(submissions, stored, judging, within));
@@ -113,6 +119,7 @@ async function store(
   by: Pick<ImportFor, "actor"> & {
     readonly caller: Caller;
     readonly pause: () => Promise<void>;
+    readonly count: (bytes: number) => Promise<void>;
   },
 ): Promise<Stored> {
   const { name, title, definition, checker, cpuSecs, memoryBytes } = importable;
@@ -120,7 +127,7 @@ async function store(
   const { accountId } = by.caller;
   const tests = importable.contents.length;
   const bytes = importable.contents.flat().reduce((sum, one) => sum + one.bytes, 0);
-  await countRequests(by.caller, dependencies, { amount: Math.ceil(bytes / BYTES_PER_REQUEST) - 1 });
+  await by.count(bytes);
   const contents = importable.contents.map((parts, test) =>
     parts.map(({ hash, bytes }, place) => ({ hash, bytes, read: () => read(test, place) })),
   );

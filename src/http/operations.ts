@@ -365,7 +365,7 @@ export const OPERATIONS: readonly Operation[] = [
     description:
       "A problem package as a ZIP archive: the Kattis formats `legacy` and `2025-09`, or that of DMOJ. It becomes the current " +
       "version of the problem of this name. The same content again changes nothing. An import counts against the rate limit " +
-      "as one request for each 16 MiB of its tests.",
+      "as one request for each 16 MiB of its unpacked files, or of its tests if these have more.",
     parameters: [
       query("name", "By default the directory in the archive that has all files", { type: "string" }),
       query("time_limit", "In seconds of CPU time, in place of that of the package. Required if it has none", {

@@ -3,7 +3,7 @@ import type { CheckerSpec } from "../domain/check.ts";
 import { type Group, MAX_POINTS } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import { checkTogether, type LazyFile, type PackageFiles, contentOf as plainContentOf, renamed } from "./files.ts";
+import { checkTogether, contentOf, type LazyFile, type PackageFiles, renamed } from "./files.ts";
 import { highest } from "./limits.ts";
 import type { ProblemPackage } from "./package.ts";
 import { toProgram } from "./source.ts";
@@ -70,10 +70,16 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
   const checkers = new Map<string, FoundChecker>();
   const readChecker = (part: Part) => {
     const key = JSON.stringify(part.values.checker ?? "standard");
-    const found = checkers.get(key) ?? checkerOf(part, init, files, languages);
+    const known = checkers.get(key);
+    if (known) return known;
+    const found = checkerOf(part, init, files, languages);
+    // At once: otherwise, each case could have another program that is read.
+    if (found.program && [...checkers.values()].some(({ program }) => program))
+      throw init.fault(["test_cases"], "test_cases: only one checker can be a program");
     checkers.set(key, found);
     return found;
   };
+  const readContent = contentReader(init, files);
   const tests: PackageTest[] = [];
   const groups = new Groups();
   let batches = 0;
@@ -98,16 +104,15 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
         limits: outputLimit(part, init, languages),
         checker: checker.spec,
       };
-      const [input, output] = [contentOf(part, init, files, "in"), contentOf(part, init, files, "out")];
+      const [input, output] = [readContent(part, "in"), readContent(part, "out")];
       if (checker.program) checkTogether(part.values.in ?? DMOJ_FILE, [input.size, output.size]);
       const most = highest("output", languages) * 1_048_576;
       if (checker.program === null && output.size > most)
         throw init.fault([...where, "out"], `out: has more than the ${most} bytes that a program can write`);
-      tests.push({ meta, contents: () => [input.read(), output.read()] });
+      tests.push({ meta, parts: [input, output] });
     }
   }
   const programs = [...checkers.values()].filter(({ program }) => program !== null);
-  if (programs.length > 1) throw init.fault(["test_cases"], "test_cases: only one checker can be a program");
   return {
     format: "dmoj",
     title: "",
@@ -118,11 +123,11 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
     tests,
     inputs: [],
     // The checker must accept each answer.
-    outputs: tests.map(({ meta: { name, checker = STANDARD }, contents }) => ({
+    outputs: tests.map(({ meta: { name, checker = STANDARD }, parts: [input, answer] }) => ({
       path: `${DMOJ_FILE}: test ${name}`,
-      input: () => contents()[0],
-      answer: () => contents()[1],
-      output: () => contents()[1],
+      input: input.read,
+      answer: answer.read,
+      output: answer.read,
       checker,
       verdict: "AC",
     })),
@@ -231,13 +236,26 @@ function outputLimit({ path, values }: Part, init: Init, languages: Languages): 
   return { stdout_bytes: bytes };
 }
 
-function contentOf({ path, values }: Part, init: Init, files: PackageFiles, key: "in" | "out"): LazyFile {
-  const name = values[key];
-  if (name === undefined) return { size: 0, read: () => Buffer.alloc(0) };
-  const found = [name, `${init.value.archive}/${name}`].find((one) => files.has(one));
-  if (found === undefined) throw init.fault([...path, key], `${key}: ${name} is not in the package`);
-  const content = plainContentOf(files, found);
-  return values.binary_data === true ? content : { ...content, read: () => normalized(content.read()) };
+/** Files of tests. A file that several tests have in the same form is one object. */
+function contentReader(init: Init, files: PackageFiles): (part: Part, key: "in" | "out") => LazyFile {
+  const known = new Map<string, LazyFile>();
+  return ({ path, values }, key) => {
+    const name = values[key];
+    if (name === undefined) return EMPTY;
+    const found = [name, `${init.value.archive}/${name}`].find((one) => files.has(one));
+    if (found === undefined) throw init.fault([...path, key], `${key}: ${name} is not in the package`);
+    const isBinary = values.binary_data === true;
+    const id = JSON.stringify([found, isBinary]);
+    const content = known.get(id) ?? (isBinary ? contentOf(files, found) : asText(contentOf(files, found)));
+    known.set(id, content);
+    return content;
+  };
+}
+
+const EMPTY: LazyFile = { size: 0, read: () => Buffer.alloc(0) };
+
+function asText({ size, read }: LazyFile): LazyFile {
+  return { size, read: () => normalized(read()) };
 }
 
 /** With line feeds at the end of each line. */

@@ -19,15 +19,23 @@ export interface ThreadImport {
   readonly read: (test: number, place: number) => Promise<Buffer>;
 }
 
+export interface ThreadOptions extends ReadOptions {
+  readonly languages: Languages;
+  /** Ends the work with its reason. */
+  readonly signal: AbortSignal;
+  /** Awaited before a file is unpacked. @param bytes of all files by the archive's list of them. */
+  readonly admit: (bytes: number) => Promise<void>;
+}
+
 /**
  * Opens an archive in a thread with bounded memory and time, and ends the thread after the work.
- * @param archive moved into the thread. @param mostBytes of all its files. @param signal ends the work with its reason.
+ * @param archive moved into the thread. @param mostBytes of all its files.
  * @throws PackageError
  */
 export async function importInThread<T>(
   archive: Buffer,
   mostBytes: number,
-  { languages, signal, ...options }: ReadOptions & { readonly languages: Languages; readonly signal: AbortSignal },
+  { languages, signal, admit, ...options }: ThreadOptions,
   work: (opened: ThreadImport) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
@@ -65,7 +73,11 @@ export async function importInThread<T>(
     return bufferOf(((await answer) as { readonly content: Uint8Array }).content);
   };
   try {
-    const { opened } = (await next()) as { readonly opened: Importable };
+    const { unpacked } = (await next()) as { readonly unpacked: number };
+    await admit(unpacked);
+    const opening = next();
+    thread.postMessage("open");
+    const { opened } = (await opening) as { readonly opened: Importable };
     const checker = opened.checker && withBuffers(opened.checker);
     const submissions =
       opened.submissions?.map((one) => ({ ...one, program: one.program && withBuffers(one.program) })) ?? null;

@@ -1,6 +1,7 @@
+import { once } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
 import { fromPlain, type PlainLanguages } from "../languages/plain.ts";
-import { PackageError } from "./files.ts";
+import { PackageError, sizeOf } from "./files.ts";
 import { type Importable, openImport, type ReadOptions } from "./import.ts";
 import { packageFromZip } from "./zip.ts";
 
@@ -18,8 +19,12 @@ export interface Wanted {
   readonly place: number;
 }
 
-/** The answer to the input, then one to each request. */
-export type Answer = { readonly opened: Importable } | { readonly content: Uint8Array } | { readonly fault: string };
+/** Messages of the thread: first the bytes of all files, before it unpacks any; after a reply, the package; then a content for each request. */
+export type Answer =
+  | { readonly unpacked: number }
+  | { readonly opened: Importable }
+  | { readonly content: Uint8Array }
+  | { readonly fault: string };
 
 function say(answer: Answer): void {
   parentPort?.postMessage(answer, "content" in answer ? [answer.content.buffer as ArrayBuffer] : []);
@@ -42,6 +47,8 @@ const { archive, mostBytes, languages, options } = workerData as Opening;
 try {
   const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
   const files = await packageFromZip(bytes, mostBytes);
+  say({ unpacked: [...files.keys()].reduce((sum, path) => sum + (sizeOf(files, path) ?? 0), 0) });
+  if (parentPort) await once(parentPort, "message");
   const { importable, read } = await openImport(files, fromPlain(languages), options, unmeasured);
   say({ opened: importable });
   parentPort?.on("message", ({ test, place }: Wanted) => {

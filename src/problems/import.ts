@@ -3,7 +3,7 @@ import { LIMIT_FIELDS, MAX_WORDS, MAX_WORDS_BYTES } from "../domain/additions.ts
 import { type Definition, MAX_GROUPS, MAX_TESTS } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import { PackageError, type PackageFiles } from "./files.ts";
+import { type LazyFile, PackageError, type PackageFiles } from "./files.ts";
 import { highest } from "./limits.ts";
 import { type ProblemPackage, readProblem } from "./package.ts";
 import { readSubmissions, toVerifiable, type VerifiableSubmission } from "./submissions.ts";
@@ -76,6 +76,7 @@ export async function openImport(
   const submissions = options.verify ? toVerifiable(readSubmissions(files, problem, languages)) : null;
   const given = options.timeLimitSecs ?? problem.timing.limitSecs;
   const cpuSecs = checkedLimit(given ?? (await measure(problem)), languages);
+  const hashed = hashing();
   const limited: Definition = {
     ...definition,
     tests: definition.tests.map((test) => ({ ...test, limits: { ...test.limits, cpu_time_secs: cpuSecs } })),
@@ -88,14 +89,24 @@ export async function openImport(
       checker: problem.checker,
       cpuSecs,
       memoryBytes: definition.tests[0]?.limits.memory_bytes ?? null,
-      contents: tests.map((test) => test.contents().map(hashed)),
+      contents: tests.map(({ parts }) => parts.map(hashed)),
       submissions,
     },
-    read: (test, place) => tests[test]?.contents()[place] as Buffer,
+    read: (test, place) => tests[test]?.parts[place]?.read() as Buffer,
   };
 }
 
-function hashed(content: Buffer): Hashed {
+/** Reads each file once: a small package can refer to a large one in all of its tests. */
+function hashing(): (file: LazyFile) => Hashed {
+  const known = new Map<LazyFile, Hashed>();
+  return (file) => {
+    const found = known.get(file) ?? hashOf(file.read());
+    known.set(file, found);
+    return found;
+  };
+}
+
+function hashOf(content: Buffer): Hashed {
   return { hash: createHash("sha256").update(content).digest("hex"), bytes: content.length };
 }
 

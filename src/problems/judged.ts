@@ -3,6 +3,7 @@ import type { Languages } from "../languages/load.ts";
 import type { LocalJudge, LocalRun } from "../worker/judge-locally.ts";
 import type { ProblemPackage } from "./package.ts";
 import type { OwnSubmission } from "./submissions.ts";
+import { contentsOf } from "./tests.ts";
 import { type Timed, type TimeLimit, timeLimit } from "./timing.ts";
 
 /** A submission that ran, with its own bytes. */
@@ -23,7 +24,7 @@ export async function judgeSubmission(
 ): Promise<Judged | null> {
   if (!found) return null;
   const { language, program } = found;
-  const local = { definition, checker, contents: (test: number) => tests[test]?.contents() ?? [] };
+  const local = { definition, checker, contents: (test: number) => contentsOf(tests[test]) };
   const result = await judge.judge(program, { language, profile: "judge", stop: "never" }, local, onRun);
   return { path, about, language, bytes, result };
 }

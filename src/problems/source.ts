@@ -4,7 +4,7 @@ import type { Language } from "../domain/language.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import { type Languages, listed } from "../languages/load.ts";
-import { filesBelow, PackageError, type PackageFiles, renamed } from "./files.ts";
+import { filesBelow, PackageError, type PackageFiles, renamed, sizeOf } from "./files.ts";
 
 /** A program of a package: a file, or a directory of files. */
 export interface Source {
@@ -71,14 +71,15 @@ export function toProgram(
   const named = entrypoint === undefined ? [] : [entrypoint, `${entrypoint}${extname(first)}`];
   const candidates = [...named, language.source, "__main__.py", "Main.java", "main.py"];
   const entry = candidates.find((name) => files.has(name)) ?? first;
-  const content: WorkFile[] = [];
   let bytes = 0;
-  for (const [name, data] of files) {
+  for (const name of files.keys()) {
     if (!FILE_PATH.test(name)) throw new PackageError(`${path}/${name}`, "is not a valid name of a file");
-    bytes += data.length;
-    if (content.push({ name, data }) > MAX_FILES || bytes > MAX_FILES_BYTES)
-      throw new PackageError(path, `a program has at most ${MAX_FILES} files and ${MAX_FILES_BYTES} bytes`);
+    bytes += sizeOf(files, name) ?? 0;
   }
+  // Before anything is read.
+  if (files.size > MAX_FILES || bytes > MAX_FILES_BYTES)
+    throw new PackageError(path, `a program has at most ${MAX_FILES} files and ${MAX_FILES_BYTES} bytes`);
+  const content: WorkFile[] = [...files].map(([name, data]) => ({ name, data }));
   const additions = { files: content, entry, args: [], env: {}, limits: {} };
   return { language, program: { code: Buffer.alloc(0), stdin: Buffer.alloc(0), additions } };
 }

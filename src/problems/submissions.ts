@@ -9,7 +9,7 @@ import {
   type Expectation,
   readExpectations,
 } from "./expectations.ts";
-import { PackageError, type PackageFiles } from "./files.ts";
+import { PackageError, type PackageFiles, sizeOf } from "./files.ts";
 import type { ProblemPackage } from "./package.ts";
 import { toProgram } from "./source.ts";
 
@@ -40,7 +40,7 @@ export function readSubmissions(
   const aboutOf = readExpectations(files, format);
   return submissions.map((source) => {
     const about = aboutOf(source.path.slice(SUBMISSIONS.length));
-    const bytes = [...source.files.values()].reduce((sum, { length }) => sum + length, 0);
+    const bytes = [...source.files.keys()].reduce((sum, path) => sum + (sizeOf(source.files, path) ?? 0), 0);
     return { path: source.path, about, bytes, found: toProgram(source, languages, about) };
   });
 }

@@ -1,7 +1,7 @@
 import type { CheckerSpec } from "../domain/check.ts";
 import { type Group, MAX_POINTS, type TestMeta } from "../domain/judgement.ts";
 import { defaultValidator } from "./default-validator.ts";
-import { checkTogether, contentOf, PackageError, type PackageFiles } from "./files.ts";
+import { checkTogether, contentOf, type LazyFile, PackageError, type PackageFiles } from "./files.ts";
 import { currentGroups, legacyGroups, type Settings } from "./groups.ts";
 
 /** The tests of a package in the order in which they run, and those of its validators. */
@@ -14,8 +14,13 @@ export interface PackageTests {
 
 export interface PackageTest {
   readonly meta: TestMeta;
-  /** Reads the input and the answer. */
-  readonly contents: () => readonly [input: Buffer, answer: Buffer];
+  /** The input and the answer. A file of several tests is one object, so that it is read and hashed once. */
+  readonly parts: readonly [input: LazyFile, answer: LazyFile];
+}
+
+/** Reads the input and the answer of a test. */
+export function contentsOf(test: PackageTest | undefined): readonly Buffer[] {
+  return test?.parts.map((part) => part.read()) ?? [];
 }
 
 /** An input for the input validators. */
@@ -85,7 +90,7 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     const meta = { name, group: groupOf(name), points: 0, limits: {}, ...(args.length > 0 && { args }), checker };
     const [input, answer] = [content(name, "in"), content(name, "ans")];
     if (checker.type === "program") checkTogether(`data/${name}.in`, [input.size, answer.size]);
-    return { meta, contents: () => [input.read(), answer.read()] };
+    return { meta, parts: [input, answer] };
   });
   for (const name of namesIn("invalid_input", "in")) addInput(name, settingsOf(name), false);
   const both = Object.keys(OUTPUTS).join("|");

@@ -328,6 +328,23 @@ test("an import counts against the rate limit by its size; problems of an accoun
   assert.deepEqual([full.status, /^an account has at most 500 problems/.test(full.json.error)], [422, true]);
 });
 
+test("an import is counted by its unpacked size before it is unpacked", LIMIT, async (t) => {
+  const { put, key } = await importing(t, temporaryStore);
+  const few = await key({ account: "few", requestsPerMinute: 4 });
+  // More than 80 MiB in 80 KB: six requests. Its checksums are wrong, which is a fault where a file is read.
+  const large = { data: "", packed: deflateRawSync(Buffer.alloc(4_194_304)), stated: 4_194_304 };
+  const tests = Array.from({ length: 20 }, (_, at): Member[] => [
+    { name: `x/data/secret/${at}.in`, ...large },
+    { name: `x/data/secret/${at}.ans`, data: "" },
+  ]).flat();
+  const archive = zipOf([{ name: "x/problem.yaml", data: "name: X\n" }, ...tests]);
+  assert.equal((await put(archive, "?time_limit=1", { key: few })).status, 429);
+  const many = await key({ account: "many", requestsPerMinute: 7 });
+  const unpacked = await put(archive, "?time_limit=1", { key: many });
+  assert.deepEqual([unpacked.status, /checksum is wrong/.test(unpacked.json.error)], [422, true], unpacked.text);
+  assert.equal(unpacked.headers["ratelimit-remaining"], "1");
+});
+
 test("an upload that is cut off stores nothing, and the next one is accepted", LIMIT, async (t) => {
   const { put, get, port, caPath, key, logs } = await importing(t, temporaryStore);
   const mine = await key();

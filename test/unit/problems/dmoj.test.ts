@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { readProblem } from "../../../src/problems/package.ts";
+import { contentsOf } from "../../../src/problems/tests.ts";
 import { packageFromZip, withArchive } from "../../../src/problems/zip.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { DMOJ, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
@@ -34,8 +35,8 @@ test("tests, batches and their dependencies of a package of DMOJ", () => {
       ["batch-2", "min", ["pretests-1", "batch-1"]],
     ],
   );
-  assert.deepEqual(tests[1]?.contents().map(String), ["1 2\n", "3\n"]);
-  assert.deepEqual(tests[2]?.contents().map(String), ["1\r2", "3"]);
+  assert.deepEqual(contentsOf(tests[1]).map(String), ["1 2\n", "3\n"]);
+  assert.deepEqual(contentsOf(tests[2]).map(String), ["1\r2", "3"]);
   assert.deepEqual(tests[2]?.meta.checker, { type: "exact" });
   assert.deepEqual(tests[1]?.meta.checker, { type: "tokens", lineBreaks: true });
   assert.deepEqual(tests[6]?.meta.checker, { type: "floats", lineBreaks: true, absolute: 0.001, relative: 0 });
@@ -133,7 +134,7 @@ test("the data of a package of DMOJ can be in an archive, also in a ZIP file of 
   ]);
   for (const files of [await packageFromZip(whole), await withArchive(direct)]) {
     assert.deepEqual([...files.keys()], ["init.yml", "data.zip/a"]);
-    assert.deepEqual(readProblem(files, languages).tests[0]?.contents().map(String), ["1\n", "1\n"]);
+    assert.deepEqual(contentsOf(readProblem(files, languages).tests[0]).map(String), ["1\n", "1\n"]);
   }
 });
 

@@ -38,7 +38,7 @@ test("tests are in the order of their names, with the points and the checker of 
     ],
   );
   assert.deepEqual(definition.tests[0]?.limits, { memory_bytes: 134_217_728 });
-  assert.equal(String(tests[1]?.contents()[0]), "15\n");
+  assert.equal(String(tests[1]?.parts[0].read()), "15\n");
 });
 
 test("settings of a test are its own, or else those of its groups", () => {

@@ -18,7 +18,11 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "streams of a person on the dashboard": ["test/integration/http/dashboard/changes.test.ts"],
   "memory for request bodies": ["test/system/bounds/answers.test.ts", "test/integration/http/large-bodies.test.ts"],
   "event loop": ["test/system/bounds/event-loop.test.ts", "test/integration/webhooks/body.test.ts"],
-  "problem packages of requests": ["test/integration/http/problems.test.ts", "test/unit/problems/read.test.ts"],
+  "problem packages of requests": [
+    "test/integration/http/problems.test.ts",
+    "test/unit/problems/import.test.ts",
+    "test/unit/problems/read.test.ts",
+  ],
   "WebSockets of Piston clients": [
     "test/integration/http/piston-connect.test.ts",
     "test/integration/store/live-input.test.ts",
@@ -29,7 +33,11 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/integration/http/dashboard/problems.test.ts",
     "test/unit/problems/compare.test.ts",
   ],
-  "time of a comparison": ["test/unit/worker/comparer.test.ts", "test/integration/http/judgements.test.ts"],
+  "time of a comparison": [
+    "test/unit/domain/check.test.ts",
+    "test/unit/worker/comparer.test.ts",
+    "test/integration/http/judgements.test.ts",
+  ],
   "runs of a judgement in the queue": [
     "test/integration/store/judgements.test.ts",
     "test/unit/domain/judgement.test.ts",
