@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
@@ -9,8 +10,11 @@ import type { Answer, Opening, Wanted } from "./import-thread.ts";
 
 /** Of a hostile archive. The archive and one of its files are outside of this memory. */
 const MEMORY_MIB = 256;
-/** To open the package, and for each content. */
-const MOST_MS = 20_000;
+/** CPU time of the thread to open the package, and for each content: a busy machine takes none of it. */
+const MOST_CPU_MS = 20_000;
+/** For the same. The thread waits for nothing, so only a machine that hardly lets it run exceeds this. */
+const MOST_WALL_MS = 300_000;
+const WATCH_MS = 250;
 
 /** A package in a thread of its own. */
 export interface ThreadImport {
@@ -25,6 +29,8 @@ export interface ThreadOptions extends ReadOptions {
   readonly signal: AbortSignal;
   /** Awaited before a file is unpacked. @param bytes of all files by the archive's list of them. */
   readonly admit: (bytes: number) => Promise<void>;
+  /** CPU time of a step. */
+  readonly mostCpuMs?: number;
 }
 
 /**
@@ -35,7 +41,7 @@ export interface ThreadOptions extends ReadOptions {
 export async function importInThread<T>(
   archive: Buffer,
   mostBytes: number,
-  { languages, signal, admit, ...options }: ThreadOptions,
+  { languages, signal, admit, mostCpuMs = MOST_CPU_MS, ...options }: ThreadOptions,
   work: (opened: ThreadImport) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
@@ -54,8 +60,9 @@ export async function importInThread<T>(
   });
   failed.catch(() => {}); // also between two calls
   const next = async (): Promise<Answer> => {
-    const ending = new AbortController();
-    const late = AbortSignal.any([signal, AbortSignal.timeout(MOST_MS), ending.signal]);
+    const [ending, over] = [new AbortController(), new AbortController()];
+    void exceedsCpuTime(thread, mostCpuMs, ending.signal).then((exceeds) => exceeds && over.abort());
+    const late = AbortSignal.any([signal, over.signal, AbortSignal.timeout(MOST_WALL_MS), ending.signal]);
     try {
       const [answer] = (await Promise.race([once(thread, "message", { signal: late }), failed])) as [Answer];
       if ("fault" in answer) throw new PackageError("", answer.fault);
@@ -75,9 +82,9 @@ export async function importInThread<T>(
   try {
     const { unpacked } = (await next()) as { readonly unpacked: number };
     await admit(unpacked);
-    const opening = next();
+    const answer = next();
     thread.postMessage("open");
-    const { opened } = (await opening) as { readonly opened: Importable };
+    const { opened } = (await answer) as { readonly opened: Importable };
     const checker = opened.checker && withBuffers(opened.checker);
     const submissions =
       opened.submissions?.map((one) => ({ ...one, program: one.program && withBuffers(one.program) })) ?? null;
@@ -85,6 +92,22 @@ export async function importInThread<T>(
   } finally {
     await thread.terminate();
   }
+}
+
+/** @returns false once the step has ended. */
+async function exceedsCpuTime(thread: Worker, mostMs: number, ended: AbortSignal): Promise<boolean> {
+  const startMs = await cpuMsOf(thread);
+  while (!ended.aborted) {
+    await sleep(WATCH_MS, undefined, { signal: ended }).catch(() => {});
+    if (!ended.aborted && (await cpuMsOf(thread)) - startMs > mostMs) return true;
+  }
+  return false;
+}
+
+/** 0 for a thread that has not begun or has ended. */
+async function cpuMsOf(thread: Worker): Promise<number> {
+  const used = await thread.cpuUsage().catch(() => ({ user: 0, system: 0 }));
+  return (used.user + used.system) / 1_000;
 }
 
 function tooMuch(what: string): PackageError {

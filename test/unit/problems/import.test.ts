@@ -127,3 +127,20 @@ test("the cost of an import is known before its files are unpacked, and can be r
     refused,
   );
 });
+
+test("a package that takes too much CPU time to read is a fault", LIMIT, async () => {
+  const tests = Array.from({ length: 60 }, (_, at) => [
+    { name: `data/secret/${at}.in`, data: Buffer.alloc(LARGE, at) },
+    { name: `data/secret/${at}.ans`, data: "" },
+  ]).flat();
+  const archive = zipOf([{ name: "problem.yaml", data: "name: x\n" }, ...tests]);
+  const options = { name: "x", timeLimitSecs: 1, languages, signal: new AbortController().signal, mostCpuMs: 10 };
+  let steps = 0;
+  await assert.rejects(
+    importInThread(Buffer.from(archive), 268_435_456, { ...options, admit: async () => void steps++ }, async () =>
+      assert.fail("opened"),
+    ),
+    /^PackageError: archive: takes too much time to read$/,
+  );
+  assert.ok(steps <= 1);
+});
