@@ -140,12 +140,12 @@ test("bytes that are not UTF-8 are compared as bytes", () => {
 });
 
 test("hostile outputs take linear CPU time, also with eight answers", () => {
-  const size = 1_048_576;
+  const size = 262_144;
   const fill = (part: string) => part.repeat(Math.ceil(size / part.length)).slice(0, size);
   const outputs = [
     ...[`${" ".repeat(size)}x`, `${"1".repeat(size)}x`, `1.${"1".repeat(size)}x`, `1e${"1".repeat(size)}x`],
     ...[`${fill("\n")}x`, `${fill(" \n")}x`, fill("a\n"), fill("1.0 "), fill("1e9 "), fill("a "), fill("1")],
-    Array.from({ length: 150_000 }, (_, at) => at.toString(36)).join("\n"),
+    Array.from({ length: 50_000 }, (_, at) => at.toString(36)).join("\n"),
   ];
   for (const type of CHECKER_TYPES) {
     if (type === "regex") continue;
@@ -156,8 +156,8 @@ test("hostile outputs take linear CPU time, also with eight answers", () => {
       assert.ok(!passes({ type, absolute: 0, relative: 1e-17, lineBreaks: true }, output, ...answers));
       const { user, system } = process.cpuUsage(before);
       const ms = (user + system) / 1_000;
-      // The budget of src/worker/comparer.ts is 18 s.
-      assert.ok(ms < 6_000, `${type} took ${ms.toFixed(0)} ms of CPU time for ${output.slice(0, 9)}…`);
+      // The budget of src/worker/comparer.ts is 5 s.
+      assert.ok(ms < 2_000, `${type} took ${ms.toFixed(0)} ms of CPU time for ${output.slice(0, 9)}…`);
     }
   }
 });
