@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
-import { chownSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { chownSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createKey } from "../../src/admin/keys.ts";
@@ -18,6 +18,13 @@ const LIMITS = { requestsPerMinute: 1_000_000, concurrency: 1_000 };
 export interface User {
   readonly uid: number;
   readonly gid: number;
+}
+
+/** The user whom the launcher serves. Set-up gives the socket to this user, and its directory to the user's group. */
+export function userOf(socket: string): User {
+  const { uid } = statSync(socket);
+  if (uid === 0) throw new Error("the launcher accepts only root, and no service runs as root");
+  return { uid, gid: statSync(dirname(socket)).gid };
 }
 
 /** A data directory, as created by set-up, for a service of this user. `remove` removes it. */
@@ -128,16 +135,12 @@ export async function startServing(place: Place, there: BenchDatabase, sandbox: 
 let services = 0;
 
 /** Creates keys by the normal administration, in one account. */
-export async function makeKeys(there: BenchDatabase, amount: number): Promise<string[]> {
+export async function makeKeys(there: BenchDatabase, amount: number, account = "bench"): Promise<string[]> {
   const store = await openStore({ database: there.database });
   try {
     const keys: string[] = [];
     for (let at = 0; at < amount; at++) {
-      const { key } = await createKey(
-        store,
-        { name: `bench ${at}`, account: "bench", ...LIMITS, profiles: ["judge"] },
-        "bench",
-      );
+      const { key } = await createKey(store, { name: `bench ${at}`, account, ...LIMITS, profiles: ["judge"] }, "bench");
       keys.push(key);
     }
     return keys;

@@ -1,5 +1,4 @@
 // Over 300 lines: one measurement, whose phases share their state.
-import { statSync } from "node:fs";
 import { availableParallelism, cpus, release } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,6 +20,7 @@ import {
   type Sandbox,
   startServing,
   type User,
+  userOf,
 } from "./serving.ts";
 
 export interface Options {
@@ -98,11 +98,8 @@ const MAX_PENDING = 1_000;
 
 /** Runs all of `assay bench service`: each sandbox under each load with each number of records. */
 export async function measureWhole(options: Options): Promise<Whole> {
-  // Set-up gives the socket to the service's user, and its directory to the user's group.
   const within = dirname(options.launcherSocket);
-  const { uid } = statSync(options.launcherSocket);
-  const user: User = { uid, gid: statSync(within).gid };
-  if (uid === 0) throw new Error("the launcher accepts only root, and no service runs as root");
+  const user = userOf(options.launcherSocket);
   const hello = ourLanguages().resolve("python")?.smokeTest.code ?? "";
   const rows = {
     loaded: [] as LoadedBesideBare[],

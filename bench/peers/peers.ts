@@ -1,9 +1,8 @@
-import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ourLanguages } from "../../src/cli/engine.ts";
 import { listed } from "../../src/languages/load.ts";
 import { makeDatabase } from "../load/database.ts";
-import { makePlace, realSandbox } from "../load/serving.ts";
+import { makePlace, realSandbox, userOf } from "../load/serving.ts";
 import { buildGoJudge, startGoJudge } from "./go-judge.ts";
 import { compare, type PeerRow, warmUp } from "./measure.ts";
 import { startOurs } from "./ours.ts";
@@ -31,7 +30,7 @@ export async function measurePeers(options: PeersOptions): Promise<PeerRow[]> {
     return [];
   }
   const within = dirname(launcherSocket);
-  const place = makePlace(within, { uid: statSync(launcherSocket).uid, gid: statSync(within).gid });
+  const place = makePlace(within, userOf(launcherSocket));
   const rows: PeerRow[] = [];
   let interrupted = false;
   const interrupt = () => {

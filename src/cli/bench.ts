@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { floodTable, measureFloods } from "../../bench/floods.ts";
 import { judgementRow } from "../../bench/judgement.ts";
 import { languageRows } from "../../bench/languages.ts";
 import { launcherRows } from "../../bench/launcher.ts";
@@ -37,7 +38,8 @@ export function benchCommand(): Command {
     .addOption(new Option("--launcher-socket <path>").hideHelp().makeOptionMandatory())
     .action(bench)
     .addCommand(serviceCommand())
-    .addCommand(peersCommand());
+    .addCommand(peersCommand())
+    .addCommand(floodsCommand());
 }
 
 interface PeersFlags extends BenchFlags {
@@ -62,6 +64,19 @@ function peersCommand(): Command {
       const [built, workers] = [join(flags.data, "peers"), availableParallelism()];
       const rows = await measurePeers({ ...flags, built, workers, programs, tell });
       process.stdout.write(flags.json ? `${JSON.stringify(rows, null, 2)}\n` : `${peerTable(rows)}\n`);
+    });
+}
+
+/** `assay bench floods`: latency of an account next to floods of another one; bench/README.md explains the rows. */
+function floodsCommand(): Command {
+  return new Command("floods")
+    .description("Measure the latency of an honest account, alone and next to floods of another account, in turn.")
+    .option("--json", "print an array of {flood, alone, beside, ratio}")
+    .action(async (_: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<BenchFlags>();
+      const tell = (words: string) => process.stderr.write(`${words}\n`);
+      const rows = await measureFloods(flags, tell);
+      process.stdout.write(flags.json ? `${JSON.stringify(rows, null, 2)}\n` : `${floodTable(rows)}\n`);
     });
 }
 

@@ -1,0 +1,120 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { availableParallelism } from "node:os";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Connection } from "./load/connection.ts";
+import { makeDatabase } from "./load/database.ts";
+import { makeKeys, makePlace, realSandbox, startServing, userOf } from "./load/serving.ts";
+import { quantile, table } from "./row.ts";
+
+/** What an account sends at full speed, without a limit of its requests (floods/flood.ts). */
+export const FLOODS = ["hello", "judge0_list", "mcp_list", "mcp_judge", "piston_sockets"] as const;
+export type Flood = (typeof FLOODS)[number];
+
+/** What a flooding process is started with. */
+export interface FloodPlan {
+  readonly flood: Flood;
+  readonly port: number;
+  readonly ca: string;
+  readonly key: string;
+}
+
+/** Latency of a hello in Python of an account, alone and next to a flood of another account, in the same run. */
+export interface FloodRow {
+  readonly flood: Flood;
+  readonly alone: { readonly p50: number; readonly p99: number };
+  readonly beside: { readonly p50: number; readonly p99: number };
+  /** p99 beside / p99 alone. */
+  readonly ratio: number;
+}
+
+const ROUNDS = 5;
+const HELLOS = 60;
+
+/**
+ * The honest client sends one program at a time. Rounds alone and rounds next to the flood alternate, so that a change of the
+ * machine's speed affects both. `hello` is the control: runs of the other account take the slots in the same way as in the
+ * floods, but its requests are small.
+ */
+export async function measureFloods(
+  { launcherSocket }: { readonly launcherSocket: string },
+  tell: (words: string) => void,
+): Promise<FloodRow[]> {
+  const user = userOf(launcherSocket);
+  const place = makePlace(dirname(launcherSocket), user);
+  const there = await makeDatabase(undefined, place.directory);
+  const rows: FloodRow[] = [];
+  try {
+    const [honest = ""] = await makeKeys(there, 1, "honest");
+    const [busy = ""] = await makeKeys(there, 1, "busy");
+    place.own();
+    const serving = await startServing(place, there, realSandbox(launcherSocket, availableParallelism()));
+    try {
+      const client = await Connection.open(serving.port, place.ca, honest);
+      const hellos = async () => {
+        const times: number[] = [];
+        for (let at = 0; at < HELLOS; at++) times.push(await hello(client));
+        return times;
+      };
+      await hellos();
+      for (const flood of FLOODS) {
+        const times = { alone: [] as number[], beside: [] as number[] };
+        for (let round = 0; round < ROUNDS; round++) {
+          times.alone.push(...(await hellos()));
+          const child = await start({ flood, port: serving.port, ca: place.ca, key: busy });
+          times.beside.push(...(await hellos()));
+          await stop(child);
+          await sleep(1_000); // its runs end
+        }
+        const of = (some: readonly number[]) => ({ p50: quantile(some, 0.5), p99: quantile(some, 0.99) });
+        const [alone, beside] = [of(times.alone), of(times.beside)];
+        rows.push({ flood, alone, beside, ratio: beside.p99 / alone.p99 });
+        tell(floodTable(rows.slice(-1)));
+      }
+      client.end();
+    } finally {
+      await serving.stop();
+    }
+  } finally {
+    await there.drop();
+    place.remove();
+  }
+  return rows;
+}
+
+async function hello(client: Connection): Promise<number> {
+  const body = { language: "python", code: `print("hello") # ${Math.random()}` };
+  const begun = performance.now();
+  const { status, text } = await client.ask("POST", "/api/submit?wait=true", Buffer.from(JSON.stringify(body)));
+  if (status !== 200 || !text.includes('"verdict":"AC"')) throw new Error(`the hello failed: ${status} ${text}`);
+  return performance.now() - begun;
+}
+
+async function start(plan: FloodPlan): Promise<ChildProcess> {
+  const child = fork(fileURLToPath(new URL("./floods/flood.ts", import.meta.url)));
+  const begun = new Promise<void>((resolve, reject) => {
+    child.once("message", () => resolve());
+    child.once("exit", (code) => reject(new Error(`the flood ${plan.flood} ended with ${code}`)));
+  });
+  child.send(plan);
+  await begun;
+  return child;
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) throw new Error("the flood ended early");
+  const exited = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGKILL");
+  await exited;
+}
+
+export function floodTable(rows: readonly FloodRow[]): string {
+  const ms = (value: number) => `${value.toFixed(1)} ms`;
+  const cells = rows.map(({ flood, alone, beside, ratio }) => [
+    flood,
+    ...[alone.p50, alone.p99, beside.p50, beside.p99].map(ms),
+    ratio.toFixed(2),
+  ]);
+  return table([["flood", "p50 alone", "p99 alone", "p50 beside", "p99 beside", "p99 ratio"], ...cells]);
+}
