@@ -5,10 +5,11 @@ export interface Samples {
   readonly atMs: readonly number[];
   /** CPU time until then. */
   readonly cpuMs: readonly number[];
-  /** The highest reading since the one before. */
+  /** The highest reading since the one before. Includes the files of the previous step, as the peak does. */
   readonly memoryBytes: readonly number[];
   /** Of the whole step. */
   readonly end: { readonly atMs: number; readonly cpuMs: number };
+  /** The same number as the peak in the record. No reading is larger. */
   readonly peakBytes: number;
   readonly limitBytes: number;
   /** Null in an interaction, where the limit counts only a part of the time. */
@@ -25,7 +26,7 @@ export interface Sample {
 /** The most that the launcher takes; later ones replace pairs of earlier ones. */
 export const MAX_SAMPLES = 128;
 
-/** The kernel charges whole pages. */
+/** The kernel charges whole pages. Files of a previous step can end within one: a reading is rounded down, not above the peak. */
 const PAGE_BYTES = 4_096;
 
 /**
@@ -38,7 +39,7 @@ export function encodeSamples({ atMs, cpuMs, memoryBytes, ...rest }: Samples): s
     ...rest,
     at: differences(atMs.map(tenths)),
     cpu: differences(cpuMs.map(tenths)),
-    pages: differences(memoryBytes.map((bytes) => Math.round(bytes / PAGE_BYTES))),
+    pages: differences(memoryBytes.map((bytes) => Math.floor(bytes / PAGE_BYTES))),
   });
 }
 

@@ -74,14 +74,19 @@ for (const [name, { call: callWith, verify }] of Object.entries(CLIENTS)) {
     assert.equal((await call("stderr", [record.id])).base64, Buffer.from("no\n").toString("base64"));
   });
 
-  test(`${name}: reads the course of a run`, LIMIT, async () => {
-    const { id, metrics } = await call("submitAndWait", [
-      { language: "python", code: "import time\ntime.sleep(0.3)\n" },
-    ]);
-    const { usage } = await call("usage", [id]);
-    assert.deepEqual([usage.step, usage.memory_peak_bytes], ["execute", metrics.memory_peak_bytes]);
-    assert.ok(usage.samples.at(-1).at_secs <= usage.wall_time_secs && usage.samples.length > 3);
-  });
+  // A compiled program has the files of its compile step, which belong to the peak.
+  for (const [language, code] of [
+    ["python", "import time\ntime.sleep(0.3)\n"],
+    ["c", "#include <unistd.h>\nint main(void) { return usleep(300000); }\n"],
+  ])
+    test(`${name}: reads the course of a run, whose peak is the one of the record (${language})`, LIMIT, async () => {
+      const { id, metrics, evidence } = await call("submitAndWait", [{ language, code }]);
+      const { usage } = await call("usage", [id]);
+      assert.deepEqual([usage.step, usage.memory_peak_bytes], ["execute", metrics.memory_peak_bytes]);
+      assert.equal(usage.memory_peak_bytes, evidence.limits.cgroup.memory_peak_bytes);
+      for (const { memory_bytes: bytes } of usage.samples) assert.ok(bytes <= usage.memory_peak_bytes);
+      assert.ok(usage.samples.at(-1).at_secs <= usage.wall_time_secs && usage.samples.length > 3);
+    });
 
   test(`${name}: returns the verdict of a hostile program`, LIMIT, async () => {
     const code = source("c", "forks-without-end");

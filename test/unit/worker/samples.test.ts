@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Language } from "../../../src/domain/language.ts";
+import { decodeSamples, encodeSamples, type Samples } from "../../../src/domain/samples.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { plan } from "../../../src/worker/plan.ts";
 import { samplesOf } from "../../../src/worker/samples.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
@@ -25,6 +27,24 @@ test("those of the program are kept, with its end and limits", () => {
     limitBytes: execute.memoryLimitBytes,
     limitMs: steps.execute.limits.wallMs,
   });
+});
+
+test("the peak is the one of metrics and evidence, and no reading exceeds it", () => {
+  const peaks = taken(3).map((one) => ({ ...one, memoryBytes: one.memoryBytes + 1_000_000 }));
+  const measured = { samples: peaks, memoryPeakBytes: 1_008_192, keptBytes: 917_505 };
+  for (const reports of [
+    { execute: report(measured) },
+    { compile: report(), execute: report(measured) },
+    { compile: report({ ...measured, exitCode: 1 }) },
+  ]) {
+    const outcome = buildOutcome(reports);
+    const samples = decodeSamples(encodeSamples(samplesOf(reports, steps) as Samples));
+    assert.equal(samples.peakBytes, 1_925_697);
+    assert.equal(samples.peakBytes, outcome.evidence?.limits.memoryPeakBytes);
+    if (outcome.metrics) assert.equal(samples.peakBytes, outcome.metrics.memoryPeakBytes);
+    const most = Math.max(...samples.memoryBytes);
+    assert.ok(most <= samples.peakBytes && samples.peakBytes - most < 4_096, `${most} of ${samples.peakBytes}`);
+  }
 });
 
 test("those of the compiler are kept if the program did not run", () => {
