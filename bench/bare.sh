@@ -16,4 +16,4 @@ mknod -m 666 "$rootfs/dev/urandom" c 1 9
 cp -r "$3"/* "$rootfs/box/"
 cp "$4" "$rootfs/tmp/bare.mjs"
 exec chroot "$rootfs" /usr/bin/env -i -C /box PATH=/usr/local/bin:/usr/bin:/bin HOME=/box LC_ALL=C.UTF-8 TMPDIR=/tmp \
-  /usr/local/bin/node /tmp/bare.mjs <"$2"
+  /opt/assay/node/node /tmp/bare.mjs <"$2"

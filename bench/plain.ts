@@ -10,7 +10,7 @@ export interface Plain {
 }
 
 const NATIVE = { artifacts: ["main"], execute: ["./main"] };
-const NODE = "/usr/local/bin/node";
+const NODE = "/opt/assay/node/node";
 
 /** By language, with absolute paths in the image. Image set-up has prepared what Go and TypeScript need at fixed places. */
 export const PLAIN: Readonly<Record<string, Plain>> = {

@@ -2,9 +2,11 @@
 #include "root.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -68,9 +70,47 @@ int root_enter(const char *image, struct failure *f)
 	return 0;
 }
 
-int root_overlay(struct failure *f)
+static int write_file(const char *path, const char *text, size_t size, struct failure *f)
 {
-	/* The empty layer is the upper one, because statfs answers for the upper layer: not for the host's disk. */
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0 || fchmod(fd, 0644) < 0 || write(fd, text, size) != (ssize_t)size || close(fd) < 0)
+		return fail(f, "accounts", "%s", path);
+	return 0;
+}
+
+/*
+ * All users of a slot have the same name, so that what a program prints does not depend on the lane. The library libnss_user
+ * of the image finds the right user by that name; a program that reads the file itself finds the first.
+ */
+static int write_accounts(const char *directory, const uid_t *users, int count, struct failure *f)
+{
+	enum { BYTES = 1024 };
+	char users_text[BYTES] = "root:x:0:0:root:/:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
+	char groups_text[BYTES] = "root:x:0:\nnogroup:x:65534:\n", path[64];
+	size_t users_size = strlen(users_text), groups_size = strlen(groups_text);
+	for (int i = 0; i < count; i++) {
+		users_size += (size_t)snprintf(users_text + users_size, BYTES - users_size, "user:x:%u:%u::/box:/bin/sh\n", users[i], users[i]);
+		groups_size += (size_t)snprintf(groups_text + groups_size, BYTES - groups_size, "user:x:%u:\n", users[i]);
+		if (users_size >= BYTES || groups_size >= BYTES)
+			return fail_with(f, ENOSPC, "accounts", "of %d users", count);
+	}
+	if (mkdir(directory, 0755) < 0 || chmod(directory, 0755) < 0)
+		return fail(f, "accounts", "%s", directory);
+	snprintf(path, sizeof path, "%s/passwd", directory);
+	if (write_file(path, users_text, users_size, f) < 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/group", directory);
+	return write_file(path, groups_text, groups_size, f);
+}
+
+int root_overlay(const uid_t *users, int count, struct failure *f)
+{
+	/* A layer of the slot for the two files, in memory. Once for a slot: a mount for each box would cost each run. */
+	if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=64k,nr_inodes=32") < 0)
+		return fail(f, "mount", "accounts");
+	if (write_accounts("/dev/shm/etc", users, count, f) < 0)
+		return -1;
+	/* This layer is the upper one, because statfs answers for the upper layer: not for the host's disk. */
 	bool own = mount("image", "/tmp", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/dev/shm:/") == 0;
 	if (chdir(own ? "/tmp" : "/") < 0)
 		return fail(f, "chdir", "own image");

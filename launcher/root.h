@@ -1,6 +1,8 @@
 #ifndef ASSAY_ROOT_H
 #define ASSAY_ROOT_H
 
+#include <sys/types.h>
+
 #include "failure.h"
 
 /*
@@ -12,9 +14,10 @@ int root_enter(const char *image, struct failure *f);
 /*
  * Gives this process, which must have its own mount namespace, the image as a separate file system. Its inodes are not
  * shared, so locks and watches on them do not reach other slots, and it reveals neither the location of the image nor
- * the free space of the host's disk. Returns 1 if the kernel has no overlayfs: the image then stays as it is, and every
- * box of the slot lacks the control own_image.
+ * the free space of the host's disk. Its /etc/passwd and /etc/group name the `count` users of the slot, and none of the host.
+ * Returns 1 if the kernel has no overlayfs: the image then stays as it is, and every box of the slot lacks the control
+ * own_image.
  */
-int root_overlay(struct failure *f);
+int root_overlay(const uid_t *users, int count, struct failure *f);
 
 #endif

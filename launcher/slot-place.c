@@ -114,7 +114,10 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 	s->cpu_tasks = s->work = -1;
 	if (unshare(CLONE_NEWNS) < 0)
 		return fail(f, "namespaces", "mount namespace of the slot");
-	int shared = root_overlay(f);
+	uid_t users[LANES];
+	for (int i = 0; i < LANES; i++)
+		users[i] = l->uid_base + number * LANES + (uid_t)i;
+	int shared = root_overlay(users, LANES, f);
 	if (shared < 0)
 		return -1;
 	s->own_image = !shared;
@@ -125,7 +128,7 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 	if (s->self_pid_ns < 0 || s->self_mount_ns < 0 || controls_prepare(s) < 0)
 		return fail(f, "namespaces", "open those of the slot");
 	for (int i = 0; i < LANES; i++)
-		if (lane_open(s, &s->lane[i], l->uid_base + number * LANES + (uid_t)i, f) < 0)
+		if (lane_open(s, &s->lane[i], users[i], f) < 0)
 			return -1;
 	if (slot_mounts(s, s->mounts, sizeof s->mounts) < 0)
 		return fail(f, "mount", "list");

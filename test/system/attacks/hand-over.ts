@@ -103,13 +103,13 @@ describe("files that can be executed have the rights of any program", { timeout:
   test("a link into the image runs a program of the image as the box's user", async () => {
     const { exitCode, stdout } = await handOver("ln -s /usr/bin/id main");
     assert.equal(exitCode, 0);
-    assert.match(String(stdout), /^uid=\d{10} gid=\d{10} groups=\d{10}\n$/);
+    assert.match(String(stdout), /^uid=\d{10}\(user\) gid=\d{10}\(user\) groups=\d{10}\(user\)\n$/);
   });
 
   test("a set-uid and set-gid program runs neither as the first step's user nor as root", async () => {
     const { stdout } = await handOver("cp /usr/bin/id main; chmod 6755 main");
     // `id` would print an euid and egid, those of the owner, which is the first step's user.
-    assert.match(String(stdout), /^uid=(\d{10}) gid=\1 groups=\1\n$/);
+    assert.match(String(stdout), /^uid=(\d{10})\(user\) gid=\1\(user\) groups=\1\(user\)\n$/);
   });
 
   test("a process of the first step that has the program open for writing is gone", async () => {

@@ -34,6 +34,8 @@ attack(
     ],
     "the shared image cannot be changed": [
       ...all(/^(EROFS|EACCES)$/, "write into the image", "truncate in the image"),
+      ...all(/^(EROFS|EACCES)$/, "write into the accounts", "truncate the accounts"),
+      ...all(/^(EROFS|EXDEV|ENOENT)$/, "remove the accounts", "replace the accounts"),
       ...all("EROFS", "create in the image"),
       ...all("EROFS", "unnamed file in the image", "directory in the root", "remove from the image"),
       ...all("EROFS", "rename in the image", "mode in the image", "times in the image"),

@@ -90,8 +90,13 @@ int main(void)
 	list("dev", "/dev");
 
 	/* The image, which all boxes share, so no program may change it. */
-	report("write into the image", open("/etc/passwd", O_WRONLY));
-	report("truncate in the image", truncate("/etc/passwd", 0));
+	report("write into the image", open("/etc/hosts", O_WRONLY));
+	report("truncate in the image", truncate("/etc/hosts", 0));
+	/* The files of the slot's users, which both of its lanes read. */
+	report("write into the accounts", open("/etc/passwd", O_WRONLY));
+	report("truncate the accounts", truncate("/etc/group", 0));
+	report("remove the accounts", unlink("/etc/passwd"));
+	report("replace the accounts", rename("/box/x", "/etc/passwd"));
 	report("create in the image", open("/usr/x", O_WRONLY | O_CREAT, 0600));
 	report("unnamed file in the image", open("/usr", O_TMPFILE | O_RDWR, 0600));
 	report("directory in the root", mkdir("/x", 0700));

@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 	report("a new pseudo terminal", open("/dev/ptmx", O_RDWR));
 	report("the terminal", open("/dev/tty", O_RDWR));
 	/* The disk of the image. */
-	int etc = open("/etc/passwd", O_RDONLY), root = open("/", O_RDONLY | O_DIRECTORY);
+	int etc = open("/etc/hosts", O_RDONLY), root = open("/", O_RDONLY | O_DIRECTORY);
 	char uuid[64] = {16};
 	report("uuid of the file system", ioctl(etc, 0x80111500 /* FS_IOC_GETFSUUID */, uuid));
 	uuid[0] = 0;
@@ -122,9 +122,9 @@ int main(int argc, char **argv)
 	cpu_set_t all_of_them;
 	sched_getaffinity(0, sizeof all_of_them, &all_of_them);
 	report("CPU affinity", sched_setaffinity(0, sizeof all_of_them, &all_of_them));
-	report("direct read (O_DIRECT)", open("/etc/passwd", O_RDONLY | O_DIRECT));
+	report("direct read (O_DIRECT)", open("/etc/hosts", O_RDONLY | O_DIRECT));
 	report("direct read by F_SETFL", fcntl(etc, F_SETFL, O_DIRECT));
-	report("openat2", syscall(SYS_openat2, AT_FDCWD, "/etc/passwd", &(struct open_how){0}, sizeof(struct open_how)));
+	report("openat2", syscall(SYS_openat2, AT_FDCWD, "/etc/hosts", &(struct open_how){0}, sizeof(struct open_how)));
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	report("page merging", madvise(page, 4096, MADV_MERGEABLE));
 	report("vmsplice", vmsplice(pipes[1], &(struct iovec){page, 4096}, 1, SPLICE_F_NONBLOCK));

@@ -1,5 +1,5 @@
-// Loaded with --require before each program, also by worker threads: sets the stack limit (stack.c), lets a parked runtime wait
-// for its step, and removes its traces, so that the program runs as without it.
+// Loaded with --require before each program, also by worker threads: sets the stack limit (stack.c), answers questions about the
+// machine (facts.cjs), lets a parked runtime wait for its step, and removes its traces, so that the program runs as without it.
 "use strict";
 
 const PARKED = Symbol.for("assay.parked"); // set by park.cjs
@@ -7,6 +7,7 @@ const PARKED = Symbol.for("assay.parked"); // set by park.cjs
 // A worker thread of a frozen Node finds the program that continued it.
 process.execPath = process.argv[0] = "/usr/local/bin/node";
 process.dlopen({ exports: {} }, "/opt/assay/node/stack.node");
+require("./facts.cjs");
 for (let at = process.execArgv.indexOf("--require"); at >= 0; at = process.execArgv.indexOf("--require"))
   process.execArgv.splice(at, 2);
 process._preload_modules?.splice(0);
