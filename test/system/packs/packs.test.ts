@@ -73,6 +73,14 @@ describe("each pack", { concurrency: 2 }, () => {
 
       test("exit code 7 is RE with 7", async () => ends(await run(tests.exitSeven), "RE", "nonzero_exit", 7, null));
 
+      const { facts } = tests;
+      if (facts !== undefined)
+        test("sees a CPU, a user and an interface", async () => {
+          const record = await run(facts);
+          ends(record, "AC", "normal_exit", 0, null);
+          assert.equal(record.output.stdout, "1 user lo\n");
+        });
+
       const { uncaught } = tests;
       if ("code" in uncaught) {
         test("an uncaught error is on stderr", async () => {
