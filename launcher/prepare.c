@@ -140,6 +140,27 @@ bool protect_from_oom(const struct launcher *l)
 	return done;
 }
 
+/*
+ * Processes inherit the number of the user who logged in and the number of that session, which counts the logins of the host.
+ * Programs could read both in their /proc. Without them, the launcher has no login, as under systemd.
+ */
+static void forget_login(const struct launcher *l)
+{
+	static const char none[] = "4294967295";
+	char text[16] = "";
+	int fd = openat(l->proc, "self/loginuid", O_RDONLY | O_CLOEXEC);
+	if (fd < 0) /* the kernel does not keep logins */
+		return;
+	if (pread(fd, text, sizeof text - 1, 0) > 0 && strcmp(text, none)) {
+		int change = openat(l->proc, "self/loginuid", O_WRONLY | O_CLOEXEC);
+		if (change < 0 || write(change, none, sizeof none - 1) < 0 || pread(fd, text, sizeof text - 1, 0) <= 0 || strcmp(text, none))
+			fprintf(stderr, "assay-launcher: programs can read the number of the user who logged in (%.10s): %s\n", text, strerror(errno));
+		if (change >= 0)
+			close(change);
+	}
+	close(fd);
+}
+
 void prepare(struct launcher *l, const char *image, unsigned slots)
 {
 	struct failure f = {0}, no_bpf = {0};
@@ -151,6 +172,7 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 		fail(&f, "start", "/proc");
 	if (f.step || require_private_executable(&f) < 0 || seccomp_prepare(&f) < 0)
 		die(&f);
+	forget_login(l);
 	protect_from_oom(l); /* refused: see `assay doctor`; programs have 1000 and go first in any case */
 	if (!(l->cpus = cpus_open(l->slots, &f)))
 		die(&f);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { connected, run, step } from "./raw.ts";
@@ -92,5 +93,20 @@ attempt(lambda: os.readlink("/proc/1/exe"))
 print(sorted(name for name in os.listdir("/proc") if name.isdigit()) == [str(os.getpid())], os.getppid())
 `);
     assert.deepEqual(lines, ["1", "1", "1", "2", "True 0"]);
+  });
+
+  test("does not learn which user of the host logged in, nor the number of the session", async (t) => {
+    const login = 'if [ -e /proc/self/loginuid ]; then echo 1000 >/proc/self/loginuid; fi; exec "$@"';
+    const logged = await startLauncher({ slots: 1, within: ["sh", "-c", login, "sh"] });
+    t.after(() => logged.stop());
+    const raw = await connected(logged.socket);
+    t.after(() => raw.close());
+    const { stdout } = await run(
+      raw,
+      step(["/bin/sh", "-c", "cat /proc/self/loginuid /proc/self/sessionid 2>/dev/null"]),
+    );
+    // Without such files, the kernel does not keep logins.
+    const none = existsSync("/proc/self/loginuid") ? "4294967295".repeat(2) : "";
+    assert.equal(stdout, none);
   });
 });
