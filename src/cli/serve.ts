@@ -56,6 +56,12 @@ async function serve(flags: Flags): Promise<void> {
   reload = () => service.reload();
   await signalled();
   await service.stop();
+  end();
+}
+
+/** Ends the process after its orderly stop: a thread that still parses a client's body must not keep it. */
+export function end(): never {
+  process.exit(0);
 }
 
 /** Resolves at the first signal; the second one ends the process at once. */

@@ -86,12 +86,15 @@ export async function startService(config: Config): Promise<Service> {
     http.beginClosing();
     stopping.abort(new Error("the service is stopping"));
     await worker?.stop();
-    await fleet?.stop();
-    await deliverer.stop();
-    await purger?.stop();
-    await summariser.stop();
-    await http.close();
-    await operator.close();
+    // Together, because each has a time limit of its own: the last webhook attempts have 10 s, the last responses 2 s.
+    await Promise.all([
+      fleet?.stop(),
+      deliverer.stop(),
+      purger?.stop(),
+      summariser.stop(),
+      http.close(),
+      operator.close(),
+    ]);
     await store.close();
     await tracing?.close();
   };

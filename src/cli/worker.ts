@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { ConfigError, type Flags, loadConfig } from "../config.ts";
 import { becomeOwner } from "./owner.ts";
-import { signalled } from "./serve.ts";
+import { end, signalled } from "./serve.ts";
 import { startWorker } from "./service.ts";
 import { DATA } from "./with-store.ts";
 
@@ -34,4 +34,5 @@ async function work(flags: Flags): Promise<void> {
   const worker = await startWorker(config);
   await signalled();
   await worker.stop();
+  end();
 }

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { Server as TlsServer } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyRequest, LogController } from "fastify";
 import { clientError } from "../domain/error.ts";
@@ -49,7 +50,7 @@ import { MinuteWindow } from "./window.ts";
 /** How often expired rows are removed from the database. */
 const FORGET_MS = 60_000;
 
-/** When the server closes, final responses have this long to be sent. */
+/** When the server closes, final responses have this long to be sent. setup/foreground.sh and docs/operations.md have the time of a whole stop. */
 const LAST_ANSWERS_MS = 2_000;
 
 /**
@@ -62,6 +63,8 @@ export class HttpServer {
   readonly #waits = new AbortController();
   readonly #forgetting: NodeJS.Timeout;
   readonly #transport: Transport;
+  /** All TCP connections. Node's list lacks those before the end of the TLS handshake and those that became WebSockets. */
+  readonly #open = new Set<Socket>();
   #onSocketFile = false;
   #closing = false;
   #closed: Promise<unknown> | undefined;
@@ -79,6 +82,10 @@ export class HttpServer {
     const places = new Places(limits, meter);
     const clients = transport.kind === "proxied" ? new RequestsUnderWay(places) : new Connections(places);
     this.#server = create(dependencies, meter, transport, trusts, clients, limits);
+    this.#server.server.on("connection", (socket: Socket) => {
+      this.#open.add(socket);
+      socket.once("close", () => this.#open.delete(socket));
+    });
     const checkHttps = httpsCheck(transport, trusts);
     const failures = new Failures();
     const visits = new MinuteWindow();
@@ -207,9 +214,10 @@ export class HttpServer {
   async close(): Promise<void> {
     this.beginClosing();
     this.#waits.abort();
-    // Node no longer enforces its timeouts while it closes, and would wait indefinitely for a client that is still
-    // sending.
-    const timer = setTimeout(() => this.#server.server.closeAllConnections(), LAST_ANSWERS_MS);
+    // Node no longer enforces its timeouts while it closes, and would wait indefinitely for a client that is still sending.
+    const timer = setTimeout(() => {
+      for (const socket of this.#open) socket.destroy();
+    }, LAST_ANSWERS_MS);
     await this.#closed;
     clearTimeout(timer);
   }

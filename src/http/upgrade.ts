@@ -3,6 +3,10 @@ import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { clientError } from "../domain/error.ts";
+import { disconnected } from "./gone.ts";
+import { linger } from "./linger.ts";
+import { withoutLastSlash } from "./other-apis.ts";
+import { PISTON_CONNECT } from "./piston/form.ts";
 
 /** The largest message of a client, of which a connection keeps one: files and source of a program in base64. */
 const MAX_MESSAGE_BYTES = 2 * 1_048_576;
@@ -20,6 +24,9 @@ const MAX_PARTS = { maxFragments: 2_048, maxBufferedChunks: 32_768 };
 /** Pings and pongs of a client in an interval: clients send one in some seconds. One turn of the event loop reads thousands. */
 const [MAX_CONTROLS, CONTROLS_MS] = [100, 10_000];
 
+/** For the answer to a request for a WebSocket. No step on its way takes as long. */
+const ANSWER_MS = 30_000;
+
 const webSockets = new WebSocketServer({
   noServer: true,
   perMessageDeflate: false,
@@ -28,16 +35,21 @@ const webSockets = new WebSocketServer({
   ...MAX_PARTS,
 });
 
-/** Any other upgrade is ignored, as HTTP permits: the request is answered as an ordinary one. */
-export function isWebSocketRequest({ method, headers: { upgrade } }: IncomingMessage): boolean {
-  return method === "GET" && upgrade?.toLowerCase() === "websocket";
+/** Any other upgrade is ignored, as HTTP permits: the request is answered as an ordinary one, with Node's limits on its connection. */
+export function isWebSocketRequest({ method, url = "", headers: { upgrade } }: IncomingMessage): boolean {
+  const [path = ""] = withoutLastSlash(url).split("?", 1);
+  return method === "GET" && upgrade?.toLowerCase() === "websocket" && path === PISTON_CONNECT;
 }
 
-/** Passes requests for a WebSocket through the same steps as all others, to a route that calls `acceptWebSocket`. */
+/**
+ * Passes requests for a WebSocket through the same steps as all others, to a route that calls `acceptWebSocket`. From the upgrade on,
+ * Node neither reads the connection, so that it would notice the end of the client, nor limits its time.
+ */
 export function routeUpgrades(server: FastifyInstance): void {
   server.server.on("upgrade", (raw: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Node has removed its own listener.
+    // Node has removed its own listeners.
     socket.on("error", () => socket.destroy());
+    raw.socket.setTimeout(ANSWER_MS, () => socket.destroy());
     const response = new ServerResponse(raw);
     try {
       response.assignSocket(raw.socket);
@@ -48,16 +60,25 @@ export function routeUpgrades(server: FastifyInstance): void {
     }
     upgrades.set(raw, { socket, head });
     response.shouldKeepAlive = false;
-    response.once("finish", () => socket.end());
+    // Only a refusal is an HTTP response. The client may have sent messages already, and may never close its side.
+    response.once("finish", () => {
+      socket.end();
+      linger(
+        raw.socket,
+        () => false,
+        () => socket.destroy(),
+      );
+    });
     server.routing(raw, response);
   });
 }
 
 /**
- * Sends `101`. The close of the connection closes `reply.raw`.
+ * Sends `101`. The close of the connection closes `reply.raw`. @returns undefined if the client has left, or after a handshake
+ * that the library refuses, which it answers itself.
  * @throws ClientError upgradeRequired, or foreignOrigin: a browser sends a key that it knows with the requests of any page.
  */
-export async function acceptWebSocket(request: FastifyRequest, reply: FastifyReply): Promise<WebSocket> {
+export async function acceptWebSocket(request: FastifyRequest, reply: FastifyReply): Promise<WebSocket | undefined> {
   const { raw } = request;
   const { origin } = raw.headers;
   if (origin !== undefined && origin !== `${request.protocol}://${request.host}`)
@@ -65,14 +86,16 @@ export async function acceptWebSocket(request: FastifyRequest, reply: FastifyRep
   const upgrade = upgrades.get(raw);
   if (!upgrade) throw clientError("upgradeRequired", [], { headers: { upgrade: "websocket", connection: "upgrade" } });
   const { socket, head } = upgrade;
+  const gone = disconnected(reply);
+  if (gone.aborted) return undefined;
   reply.hijack();
-  raw.socket.setTimeout(0);
-  return await new Promise((resolve) =>
+  return await new Promise((resolve) => {
+    gone.addEventListener("abort", () => resolve(undefined), { once: true });
     webSockets.handleUpgrade(raw, socket, head, (accepted) => {
       answerPings(accepted);
       resolve(accepted);
-    }),
-  );
+    });
+  });
 }
 
 /** A client that does not read its pongs, or sends too many frames that no other limit counts, is disconnected. */

@@ -7,7 +7,7 @@ import { ownerOf } from "../owner.ts";
 import { Room } from "../room.ts";
 import { Watching } from "../run-events.ts";
 import { acceptWebSocket } from "../upgrade.ts";
-import { PISTON } from "./form.ts";
+import { PISTON_CONNECT } from "./form.ts";
 import { Session } from "./session.ts";
 
 /** Programs that an account can talk with at once. */
@@ -24,14 +24,14 @@ export function connectRoute(
 ): void {
   const watching = new Watching(MAX_SESSIONS);
   const places = new Room(MAX_ALL_SESSIONS, 0);
-  server.get(`${PISTON}/connect`, { config: { submits: true } }, async (request, reply) => {
+  server.get(PISTON_CONNECT, { config: { submits: true } }, async (request, reply) => {
     watching.enter(callerOf(request).accountId, reply);
     const leave = await places.take(ownerOf(request), 1, disconnected(reply));
     if (!leave) throw noRoom(request);
     disconnected(reply).addEventListener("abort", leave, { once: true });
     if (disconnected(reply).aborted) leave();
     const socket = await acceptWebSocket(request, reply);
-    new Session(socket, request, reply, dependencies, answers, stopping).begin();
+    if (socket) new Session(socket, request, reply, dependencies, answers, stopping).begin();
     return reply;
   });
 }

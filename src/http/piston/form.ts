@@ -4,6 +4,8 @@ import { hasKeyForm } from "../../domain/key.ts";
 
 /** All routes of Piston's API, version 2. Clients are configured with the part before `/api`. */
 export const PISTON = "/piston/api/v2";
+/** The only route that takes a WebSocket. */
+export const PISTON_CONNECT = `${PISTON}/connect`;
 
 /**
  * Each as long as one of `wait=true`, together 10 minutes: for the response of `execute`, or for the start of a program of

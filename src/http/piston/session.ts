@@ -232,16 +232,19 @@ export class Session {
     }
   }
 
-  /** Resolves when the client takes it. */
+  /** Resolves when the client takes it, and at the latest when the session is over: a closed socket may never call back. */
   async #send(value: object): Promise<void> {
     await this.#answers.pace.turn(ownerOf(this.#request));
     if (this.#over.aborted) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(() => this.#socket.terminate(), STILL_MS);
-      this.#socket.send(JSON.stringify(value), () => {
+      const settle = () => {
         clearTimeout(timer);
+        this.#over.removeEventListener("abort", settle);
         resolve();
-      });
+      };
+      this.#over.addEventListener("abort", settle);
+      this.#socket.send(JSON.stringify(value), settle);
     });
   }
 
