@@ -1,3 +1,4 @@
+// Over 300 lines: one connection, whose states belong together.
 import { connect, type Socket } from "node:net";
 import type { StepReport, WorkFile } from "../domain/report.ts";
 import { Captured } from "./captured.ts";
@@ -65,6 +66,7 @@ const READ = Buffer.alloc(64 * 1024);
  */
 export class Slot {
   readonly hello: Hello;
+  isClosed = false; // by this process: it is then not lost
   readonly #socket: Socket;
   readonly #kept = new KeptPlaces();
   #running: Running | null = null;
@@ -216,6 +218,7 @@ export class Slot {
 
   /** Closes the slot and kills its program. */
   close(): void {
+    this.isClosed = true;
     this.#socket.destroy();
   }
 

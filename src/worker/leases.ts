@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Meter } from "../domain/meter.ts";
+import type { Submission } from "../domain/submission.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
@@ -142,9 +143,7 @@ export class Leases {
     try {
       const held = await store.submissions.renew(run.claim.lease, leaseMs);
       run.unanswered = 0;
-      if (held || run.ended) return;
-      log.warn(about(run.claim), "the lease was lost; the run is stopped");
-      this.#lose(run);
+      if (!held) await this.#ceded(run);
     } catch (error) {
       log.error({ err: error, ...about(run.claim) }, "the lease could not be renewed");
     }
@@ -155,7 +154,19 @@ export class Leases {
     const { store, leaseMs } = this.#options;
     if (run.ended || run.abandoned) return;
     const held = await store.submissions.renew(run.claim.lease, leaseMs).catch(() => true);
-    if (!held && !run.ended && !run.abandoned) this.#lose(run);
+    if (!held) await this.#ceded(run);
+  }
+
+  /** Stops a run whose submission has another holder or has ended. Clients end submissions at will: only the rest is a loss. */
+  async #ceded(run: ActiveRun): Promise<void> {
+    if (run.ended || run.abandoned) return;
+    abandon(run);
+    const { store, log, meter } = this.#options;
+    const { id, accountId } = run.claim.submission;
+    const found = await store.submissions.get(id, accountId).catch(() => null);
+    if (found !== null && isUnwanted(found)) return;
+    log.warn(about(run.claim), "the lease was lost; the run is stopped");
+    meter.count("leasesLost", {});
   }
 
   #lose(run: ActiveRun): void {
@@ -174,6 +185,11 @@ export class Leases {
       log.error({ err: error, ...about(run.claim) }, "the submission could not be released");
     }
   }
+}
+
+/** Whether a client has ended the submission: it was cancelled, is no longer needed by its judgement, or was deleted. */
+function isUnwanted(found: Submission | undefined): boolean {
+  return found === undefined || found.outcome?.judgement.cause === "cancelled";
 }
 
 /** Ends the run without deciding the state of its submission. */

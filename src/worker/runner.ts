@@ -174,7 +174,7 @@ export class Runner {
     const kept = this.#keptFor(submission);
     const mayContinue = () => this.#mayContinue(claim, startedMs);
     if (!test) {
-      const runOnce = (keeps: Kept) => this.#outcome(claim, slot, keeps);
+      const runOnce = (keeps: Kept) => this.#outcome(claim, slot, keeps, signal);
       if (!repeats) return { outcome: await runOnce(kept), checked: null };
       const repeated = await repeat(repeats, { progress, kept, runOnce, mayContinue, signal });
       return "progress" in repeated ? repeated : { ...repeated, checked: null };
@@ -182,19 +182,19 @@ export class Runner {
     try {
       const where = { slot, accountId: submission.accountId, signal, progress, mayContinue };
       return await this.#checker.judge(test, program.stdin, where, (stdin, interact) =>
-        this.#outcome({ ...claim, program: { ...program, stdin } }, slot, kept, interact),
+        this.#outcome({ ...claim, program: { ...program, stdin } }, slot, kept, signal, interact),
       );
     } catch (error) {
       const isCompared = error instanceof ComparerLost;
-      const lost = isCompared ? "a comparison could not run" : "the sandbox was lost during a check";
-      this.#options.log.error({ err: error, ...about(claim) }, lost);
+      if (isCompared) this.#options.log.error({ err: error, ...about(claim) }, "a comparison could not run");
+      else this.#lost(error, claim, signal, "the sandbox was lost during a check");
       const reason = isCompared ? error.message : "the sandbox was lost before the check ended";
       return { outcome: internalError(reason), checked: null };
     }
   }
 
   /** Turns any exception of the run into an internal error of the submission. */
-  async #outcome(claim: Claim, slot: Slot, kept: Kept, interact?: Execute): Promise<Outcome> {
+  async #outcome(claim: Claim, slot: Slot, kept: Kept, signal: AbortSignal, interact?: Execute): Promise<Outcome> {
     const { languages, log, meter } = this.#options;
     const { submission, program } = claim;
     try {
@@ -214,10 +214,16 @@ export class Runner {
       log.error({ ...about(claim), reason: outcome.judgement.errorMessage }, "IE");
       return outcome;
     } catch (error) {
-      meter.count("sandboxesLost", {});
-      log.error({ err: error, ...about(claim) }, "the sandbox was lost");
+      this.#lost(error, claim, signal, "the sandbox was lost");
       return internalError("the sandbox was lost before the run ended");
     }
+  }
+
+  /** Reports a lost sandbox, unless the worker has closed its slot itself: the outcome is then discarded, and src/worker/leases.ts reports what matters. */
+  #lost(error: unknown, claim: Claim, { aborted }: AbortSignal, message: string): void {
+    if (aborted) return;
+    this.#options.meter.count("sandboxesLost", {});
+    this.#options.log.error({ err: error, ...about(claim) }, message);
   }
 
   #countRuntimes(language: string, { compile, execute, compileKept }: StepReports): void {

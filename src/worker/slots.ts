@@ -161,7 +161,7 @@ export class Slots {
 
   /** Replaces a slot that is lost while idle; a busy one is replaced when it is released. */
   #lost(slot: Slot): void {
-    if (this.#closed) return;
+    if (this.#closed || slot.isClosed) return;
     this.#options.meter.count("slotsLost", {});
     const at = this.#free.indexOf(slot);
     if (at < 0) return;

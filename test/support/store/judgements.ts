@@ -49,13 +49,15 @@ export function enqueueJudgement(
     id = randomUUID(),
     idempotencyKey,
     problem = null,
+    code = "print(input())",
   }: {
     readonly id?: string;
+    readonly code?: string | undefined;
     readonly idempotencyKey?: string | undefined;
     readonly problem?: ProblemReference | null;
   } = {},
 ): Promise<Enqueued> {
-  const request: SubmitRequest = { language: "python", profile: "judge", code: "print(input())", stdin: "" };
+  const request: SubmitRequest = { language: "python", profile: "judge", code, stdin: "" };
   const limits = { requestsPerMinute: 60, concurrency: 10, profiles: ["judge"], defaultProfile: "judge" } as const;
   const submission = newSubmission(request, { projectId: null, ...limits, ...key }, START_MS);
   return store.submissions.enqueue({
@@ -77,7 +79,9 @@ export async function addJudgement(
     groups,
     of,
     idempotencyKey,
+    code,
   }: {
+    readonly code?: string;
     readonly answers: readonly string[];
     readonly stop?: Stop;
     readonly groups?: readonly Group[];
@@ -89,7 +93,7 @@ export async function addJudgement(
   const version = newVersion(key.accountId, answers, groups, of);
   const versionSeq = await store.judgements.putVersion(version, async () => {});
   const id = randomUUID();
-  const accepted = await enqueueJudgement(store, key, versionSeq, answers.length, stop, { id, idempotencyKey });
+  const accepted = await enqueueJudgement(store, key, versionSeq, answers.length, stop, { id, idempotencyKey, code });
   if (accepted.kind === "duplicate") return { id: accepted.judgementId ?? "", accountId: key.accountId };
   if (accepted.kind !== "enqueued") throw new Error(`the judgement is ${accepted.kind}`);
   return { id, accountId: key.accountId };

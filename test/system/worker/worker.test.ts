@@ -12,6 +12,7 @@ import { Worker, type WorkerOptions } from "../../../src/worker/worker.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf, eventually, programsOf } from "../../support/launcher/machine.ts";
 import { type Noting, noting } from "../../support/metrics/noting.ts";
+import { addJudgement } from "../../support/store/judgements.ts";
 import { addKey, enqueue, type Temporary, temporaryStore } from "../../support/store/temporary.ts";
 import { broken, someLanguages } from "../../support/worker/some-languages.ts";
 
@@ -343,7 +344,7 @@ test("a killed slot delays its own run; other and later runs are not affected", 
 });
 
 test("a cancelled run is killed at once, and its slot serves others", LIMIT, async (t) => {
-  const { store, key, worker, submit, end, now } = await working(t);
+  const { store, key, worker, submit, end, now, logs, times } = await working(t);
   const id = await submit("import time; time.sleep(60)");
   await programRuns();
   assert.equal(await store.submissions.cancel(id, "another account"), false);
@@ -354,6 +355,30 @@ test("a cancelled run is killed at once, and its slot serves others", LIMIT, asy
   assert.equal(verdictOf(await end(await submit("print(1)"))), "AC");
   await eventually("both slots", () => worker.workers() === 2);
   assert.equal((await now(id)).outcome?.judgement.cause, "cancelled");
+  assertNothingLost({ logs, times });
+});
+
+/** A client that cancels runs neither raises an alarm nor hides real losses. */
+function assertNothingLost({ logs, times }: Pick<Working, "logs" | "times">): void {
+  assert.deepEqual(["sandboxesLost", "leasesLost", "slotsLost", "repeated python"].map(times), [0, 0, 0, 0]);
+  assert.deepEqual(
+    logs.filter((line) => JSON.parse(line).level > 30),
+    [],
+  );
+}
+
+test("runs of a cancelled judgement and of a stop are not lost", LIMIT, async (t) => {
+  const { store, key, worker, submit, logs, times } = await working(t);
+  const code = "import time; time.sleep(60)";
+  const judgement = await addJudgement(store, key, { answers: ["a", "b"], code });
+  await programRuns();
+  assert.equal(await store.judgements.cancel(judgement.id, key.accountId), true);
+  await eventually("the end of its program", () => programs().length === 0);
+  await submit(code);
+  await programRuns();
+  await worker.stop();
+  await eventually("the end of the program", () => programs().length === 0);
+  assertNothingLost({ logs, times });
 });
 
 /** Kills a part of the only program's run, in each of its next `times` attempts. */
