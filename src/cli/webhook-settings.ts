@@ -63,7 +63,8 @@ export function sendOptions(sealer: Sealer, { allow, ca }: WebhookSettings): Sen
  */
 export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config, "secretKey">): Promise<KeyRing> {
   const sealed = await endpoints.list({ max: 1 });
-  return fileSealer({ ...secretKey, make: secretKey.make && sealed.length === 0 });
+  const hasSecrets = sealed.length > 0;
+  return fileSealer({ ...secretKey, make: secretKey.make && !hasSecrets, hasSecrets });
 }
 
 /**

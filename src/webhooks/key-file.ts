@@ -33,7 +33,10 @@ export interface Key {
 }
 
 /** For the service user that the set-up creates, which reads the file. */
-const HOW_TO_MAKE = `(umask 077; head -c ${KEY_BYTES} /dev/urandom > FILE; chown assay: FILE)`;
+const MAKE = `(umask 077; head -c ${KEY_BYTES} /dev/urandom > FILE; chown assay: FILE)`;
+const HOW_TO_MAKE = `create it as root with: ${MAKE}`;
+/** A new key would only move the failure to the first secret. */
+const HOW_TO_COPY = `the database has webhook endpoints, whose secrets no new key can open: copy the old key file, as of the machine from which the backup came, owned by assay with mode 0600. If it is lost: ${MAKE}, then 'assay webhooks rotate ENDPOINT --now' for each endpoint`;
 
 /** Mode bits that must not be set: group write or execute, and all access of others. */
 const TOO_OPEN = 0o027;
@@ -45,6 +48,8 @@ export interface SecretKeyFile {
    * file would each create their own, and could not open the secrets of the others.
    */
   readonly make: boolean;
+  /** Whether the database has secrets that only the keys of an existing file can open. */
+  readonly hasSecrets?: boolean;
 }
 
 /** An invalid key file; the message is for the operator. */
@@ -56,9 +61,9 @@ export class SecretKeyError extends OperatorError {
  * Reads the keys for webhook secrets: 32 random bytes each, without separators. The first one seals.
  * @throws SecretKeyError if the file is missing, is accessible to others, or has a wrong size or a duplicate key.
  */
-export function loadKeys({ path, make }: SecretKeyFile): readonly [Key, ...Key[]] {
+export function loadKeys({ path, make, hasSecrets = false }: SecretKeyFile): readonly [Key, ...Key[]] {
   const bytes = read(path) ?? (make ? makeKey(path) : undefined);
-  if (!bytes) throw new SecretKeyError(`${path} does not exist; create it as root with: ${HOW_TO_MAKE}`);
+  if (!bytes) throw new SecretKeyError(`${path} does not exist; ${hasSecrets ? HOW_TO_COPY : HOW_TO_MAKE}`);
   if (bytes.length === 0 || bytes.length % KEY_BYTES !== 0 || bytes.length > MAX_KEYS * KEY_BYTES) {
     const rule = `must have ${KEY_BYTES} bytes for each of 1 to ${MAX_KEYS} keys`;
     throw new SecretKeyError(`${path} ${rule}, but it has ${bytes.length} bytes`);

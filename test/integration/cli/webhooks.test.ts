@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { assay, dataDirectory } from "../../support/cli/processes.ts";
+import { assay, assayWithin, dataDirectory } from "../../support/cli/processes.ts";
 
 /** Public, and no name to look up: nothing is sent there by these commands. */
 const URL = "https://93.184.216.34/hook";
@@ -77,8 +77,21 @@ test("nothing starts and no key file is created if secrets are sealed with anoth
   for (const command of [create, rotate, ["serve", "--data", data]]) {
     const refused = await assay(...command);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /^assay: .*webhook\.key does not exist; .*\n$/);
+    assert.match(refused.stderr, /^assay: .*webhook\.key does not exist; .* copy the old key file.*\n$/);
   }
+});
+
+test("a named key file that is missing is to be created only for a database without secrets", async (t) => {
+  const data = dataDirectory(t);
+  const named = { ASSAY_SECRET_KEY_FILE: join(data, "keys", "named.key") };
+  const create = ["webhooks", "create", "--project", "shop", "--url", URL, "--data", data];
+  const within = ["env", ...Object.entries(named).map(([name, value]) => `${name}=${value}`)];
+  await assay("projects", "create", "--name", "shop", "--data", data);
+  const first = await assayWithin(within, "", ...create);
+  assert.match(first.stderr, /^assay: .*named\.key does not exist; create it as root with: .*\n$/);
+  assert.equal((await assay(...create)).code, 0);
+  const later = await assayWithin(within, "", ...create);
+  assert.match(later.stderr, /^assay: .*named\.key does not exist; .* copy the old key file.*\n$/);
 });
 
 test("a mistake prints one sentence, fails and creates nothing", async (t) => {
@@ -132,7 +145,7 @@ test("one command rotates the key file; rejects a wrong or missing file", async 
   rmSync(key);
   const missing = await reseal("--new-key");
   assert.equal(missing.code, 1);
-  assert.match(missing.stderr, /^assay: .*webhook\.key does not exist; .*\n$/);
+  assert.match(missing.stderr, /^assay: .*webhook\.key does not exist; .* copy the old key file.*\n$/);
   const { stdout: trail } = await assay("audit", "list", "--json", "--data", data);
   assert.ok(trail.includes("endpoint.reseal") && trail.includes(id));
 });
