@@ -7,8 +7,7 @@ tls_renew_days=30
 make_certificate() {
   tls=$data/tls
   host=$(hostname)
-  if [ -f "$tls/server.key" ] && openssl x509 -in "$tls/server.pem" -noout -checkend $((tls_renew_days * 86400)) >/dev/null 2>&1 &&
-    openssl x509 -in "$tls/server.pem" -noout -checkhost "$host" 2>/dev/null | grep -q 'does match'; then
+  if certificate_is_good || { exclusively && certificate_is_good; }; then
     own_key
     return
   fi
@@ -19,6 +18,11 @@ make_certificate() {
   mv -T -- "$tls.tmp.$$" "$tls"
   own_key
   say "certificate: made for localhost, 127.0.0.1, ::1 and $host, valid for $tls_days days; its authority: $tls/ca.pem"
+}
+
+certificate_is_good() {
+  [ -f "$tls/server.key" ] && openssl x509 -in "$tls/server.pem" -noout -checkend $((tls_renew_days * 86400)) >/dev/null 2>&1 &&
+    openssl x509 -in "$tls/server.pem" -noout -checkhost "$host" 2>/dev/null | grep -q 'does match'
 }
 
 # A CN has at most 64 characters, and so has a host name. Clients use only the alternative names.

@@ -21,10 +21,7 @@ if [ "$command ${1-}" = "problems import" ]; then
   [ $measures = no ] || software_is_elsewhere || build_engine
 fi
 prepared "$command"
-if [ $measures = yes ]; then
-  trap 'stop_launcher; close_instance' EXIT
-  start_launcher 0 1
-fi
+[ $measures = no ] || start_launcher 0 1
 make_service_group "$instance-service"
 open_relay
 case "$command ${1-}" in

@@ -32,6 +32,7 @@ systemctl stop "$@"
 systemctl start "$service" || fail "$service did not start; its log: journalctl -u $service${2:+ -u $2}"
 case $role in
 serve)
+  trap leave EXIT
   make_service_group "unit-service-$$"
   open_relay
   welcome

@@ -22,7 +22,6 @@ prepared serve
 trap 'stop 0 "stopping: running programs may finish"' INT TERM
 # With a terminal, HUP means that it was closed. Without one, a supervisor sends it for a reload.
 if (: </dev/tty) 2>/dev/null; then trap 'stop 0 "stopping: running programs may finish"' HUP; else trap reload HUP; fi
-trap 'stop_launcher; close_instance' EXIT
 # The file may be readable only by root.
 if [ -n "$webhook_ca" ]; then
   install -m 0644 -- "$webhook_ca" "$instance_dir/webhook-ca.pem"

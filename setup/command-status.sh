@@ -16,7 +16,9 @@ node=$(echo "$modules"/node_modules/node-linux-*/bin/node)
 exec 3</dev/null
 # With --watch, a form feed begins a new page.
 open_relay 's/\f/\x1b[H\x1b[J/g'
-# The instance kills the processes in this group when it ends.
+# The instance kills the processes in this group when it ends, and a command that is interrupted does it itself.
+interruptible
+trap leave EXIT
 make_service_group "$running-service-$$"
 run_node as_service status "$@"
 finish_node

@@ -14,6 +14,7 @@ done
 data_dir_is_ours || fail "$data was not made by assay (there is no $data/.assay-data); nothing removed"
 exec 9<>"$data/lock"
 flock -n 9 || fail "a set-up of $data is running; wait for it to end"
+set_up_is_exclusive=yes
 for lock in "$data"/run/*/lock; do
   [ -e "$lock" ] || continue
   (exec 7>>"$lock" && flock -n 7) || fail "${lock%/lock} is still running; stop it first"

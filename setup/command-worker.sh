@@ -13,7 +13,6 @@ exec 3</dev/null
 prepare_engine
 prepared worker
 trap 'stop 0 "stopping: running programs may finish"' INT TERM HUP
-trap 'stop_launcher; close_instance' EXIT
 asked=/ready
 start_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
 set -- worker --launcher-socket "$socket" "$@"

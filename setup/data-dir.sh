@@ -45,7 +45,7 @@ stat_way() {
 
 data_dir_is_ours() { [ -f "$data/.assay-data" ]; }
 
-# open_data_dir: creates it if necessary and takes the set-up lock.
+# open_data_dir: creates it if necessary and takes the set-up lock: shared, or exclusive if the command changes the software anyway.
 open_data_dir() {
   if ! data_dir_is_ours; then
     made=yes
@@ -62,41 +62,82 @@ open_data_dir() {
   lock_set_up
   mkdir -p -- "$data/log" "$data/tmp" "$data/app" "$data/modules" "$data/launcher" "$data/image" \
     "$data/dashboard" "$data/run"
+  if has_drafts; then exclusively; fi
   sweep
 }
 
 # only_ours FILE: creates a lock file that only root can open, because flock does not need write permission.
 only_ours() { (umask 077 && : >>"$1") && chmod 0600 -- "$1"; }
 
+# The set-up lock. Commands whose set-up has nothing to do share it, so that none of them waits. Only its exclusive holder makes and removes versions and drafts, which have .tmp. in their names.
+set_up_is_exclusive=no
+
 lock_set_up() {
   only_ours "$data/lock"
   exec 9<>"$data/lock"
+  case ${command-} in install | set-up | release | test | languages) exclusively ;; *) take_set_up_lock --shared ;; esac
+}
+
+# exclusively: call it before a change, and look again afterwards: the lock is released in between, and another command may have made
+# the change. The versions that this command has found are in use until then, because they are the most recent ones.
+exclusively() {
+  [ $set_up_is_exclusive = no ] || return 0
+  take_set_up_lock --exclusive
+  set_up_is_exclusive=yes
+  echo "$$" >"$data/lock"
+}
+
+# lacks PATH: whether it has to be made. It then is this command that may make it.
+lacks() {
+  [ ! -e "$1" ] || return
+  exclusively
+  [ ! -e "$1" ]
+}
+
+# take_set_up_lock HOW
+take_set_up_lock() {
   # Wait a second: the steps of a set-up that was just interrupted hold the lock until they have ended.
-  if ! flock -w 1 9; then
+  if ! flock "$1" -w 1 9; then
     read -r holder <"$data/lock" || holder=unknown
     # Before only root could open the file, the service could have written to it.
     case $holder in '' | *[!0-9]*) holder=unknown ;; esac
     say "another set-up of $data is running (process $holder); waiting for it to end"
-    await flock 9 || fail "could not take the lock $data/lock"
+    await flock "$1" 9 || fail "could not take the lock $data/lock"
   fi
-  echo "$$" >"$data/lock"
 }
 
 unlock_set_up() { exec 9<&-; }
 
-# sweep: removes the remains of killed set-ups and instances. Called only with the set-up lock, so that files with .tmp.
-# in their names are not in use.
+# sweep: removes the remains of killed set-ups and instances.
 sweep() {
+  if [ $set_up_is_exclusive = yes ]; then sweep_drafts; fi
+  sweep_instances
+}
+
+# The kinds of hashed directories, in which set-up makes drafts.
+draft_kinds='app modules launcher image layers dashboard set-up run postgres arm64 promtool uml qemu'
+
+# has_drafts: whether there is anything for sweep_drafts. A command that is about to open its instance has one for a moment.
+has_drafts() {
+  set -- "$data"/tmp/* "$data"/*.tmp.*
+  for kind in $draft_kinds; do set -- "$@" "$data/$kind"/*.tmp.*; done
+  for draft; do
+    [ -e "$draft" ] || [ -L "$draft" ] || continue
+    # Node's own, which any command makes.
+    [ "$draft" = "$data/tmp/node-compile-cache" ] || return 0
+  done
+  return 1
+}
+
+# sweep_drafts: only with the exclusive lock, so that none of them is in use.
+sweep_drafts() {
   unmount_below "$data/tmp"
   unmount_below "$data/image"
   unmount_below "$data/layers"
   # One process for all: a process takes 2 ms of CPU time in some virtual machines, because its start reads the CPU's features.
   set -- "${data:?}"/tmp/* "${data:?}"/*.tmp.*
-  for kind in app modules launcher image layers dashboard set-up postgres arm64 promtool uml qemu; do
-    set -- "$@" "${data:?}/$kind"/*.tmp.*
-  done
+  for kind in $draft_kinds; do set -- "$@" "${data:?}/$kind"/*.tmp.*; done
   rm -rf --one-file-system -- "$@"
-  sweep_instances
 }
 
 # unmount_below DIR: steps mount in separate namespaces, so there is nothing here unless image/build was run manually.
@@ -123,7 +164,9 @@ keep_recent() {
   done
 }
 
+# keep_recent_versions: there are more of them only after a change. Without the exclusive lock, another command may be about to use one.
 keep_recent_versions() {
+  [ $set_up_is_exclusive = yes ] || return 0
   for kind in app modules launcher image dashboard; do keep_recent "$kind"; done
   keep_layers
 }

@@ -46,19 +46,22 @@ make_service_group() {
 
 # end_service_group: kills all processes in it and removes it.
 end_service_group() {
-  [ -z "$service_group" ] || end_group "$service_group"
+  [ -z "$service_group" ] || end_group "$service_group" || true # close_instance tries again
   service_group=
 }
 
-# end_group GROUP: kills all processes in GROUP and the groups below it, and removes them.
+# end_group GROUP: kills all processes in GROUP and the groups below it, and removes them. Fails if it is left: on a busy machine,
+# killed processes take their time to end.
 end_group() {
   tries=0
-  while [ -d "$1" ] && [ $tries -lt 100 ]; do
+  while [ -d "$1" ] && [ $tries -lt 500 ]; do
     kill_members "$1"
     find "$1" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.02
     tries=$((tries + 1))
   done
-  [ ! -d "$1" ] || say "cannot remove the control group $1"
+  [ -d "$1" ] || return 0
+  say "cannot remove the control group $1; the next command tries again"
+  return 1
 }
 
 # kill_members GROUP: a forking process can outrun the list of members, but not cgroup.kill (version 2) or pids.max
@@ -75,9 +78,23 @@ kill_members() {
   done
 }
 
-# remove_groups NAME: removes the control groups of a dead instance. They are empty if its launcher could clean up.
+# groups_named PATTERN...: prints the groups in every hierarchy whose name fits one of the patterns, without those below them. Only
+# groups owned by root: in a delegated tree, users could use our names and have us kill listed processes.
+groups_named() {
+  set -- "$@" --
+  while [ "$1" != -- ]; do
+    set -- "$@" -o -name "$1"
+    shift
+  done
+  shift 2 # the first -o
+  find /sys/fs/cgroup -maxdepth 12 -type d -user 0 \( "$@" \) -prune 2>/dev/null
+}
+
+# remove_groups NAME: removes the control groups of a dead instance. They are empty if its launcher could clean up. Fails if one is left.
 remove_groups() {
-  # Only groups owned by root: in a delegated tree, users could use our names and have us kill listed processes.
-  find /sys/fs/cgroup -maxdepth 12 -type d -user 0 \( -name "assay-$1" -o -name "assay-$1-service*" \) -prune 2>/dev/null |
-    while read -r group; do end_group "$group"; done
+  groups_named "assay-$1" "assay-$1-service*" | {
+    groups_left=0
+    while read -r group; do end_group "$group" || groups_left=1; done
+    return $groups_left
+  }
 }

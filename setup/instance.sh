@@ -4,7 +4,7 @@
 # can be swept. The uid range (descriptor 8) is unique on the machine, because the kernel counts processes by uid. Its
 # lock is therefore in /run/assay, which only root can use: in /run/lock any user could hold it.
 
-instance=
+instance= opened=
 launcher_pid=
 uid_base=
 uid_locks=/run/assay
@@ -16,16 +16,21 @@ take_serving() {
   flock -n 6 || fail "another 'assay serve' runs in $data"
 }
 
-# open_instance KIND: called with the set-up lock, so that no sweep finds a directory whose lock is not yet taken.
+# open_instance KIND: called with the set-up lock, shared or exclusive. Others sweep meanwhile, so the directory gets its name when its
+# lock is taken. Before that it is a draft, which only the exclusive holder of the set-up lock removes.
 open_instance() {
-  instance=$1-$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')
-  instance_dir=$data/run/$instance
-  mkdir -m 0750 "$instance_dir"
-  chgrp "$service_user" "$instance_dir"
-  only_ours "$instance_dir/lock"
-  exec 7>"$instance_dir/lock"
-  flock -n 7 || fail "the new instance $instance is locked already"
-  in_use >"$instance_dir/uses"
+  new_instance=$1-$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')
+  instance_dir=$data/run/$new_instance
+  opened=$instance_dir.tmp.$$
+  mkdir -m 0750 "$opened"
+  chgrp "$service_user" "$opened"
+  only_ours "$opened/lock"
+  exec 7>"$opened/lock"
+  flock -n 7 || fail "the new instance $new_instance is locked already"
+  in_use >"$opened/uses"
+  instance=$new_instance # first, so that an interrupted command removes it
+  mv -T -- "$opened" "$instance_dir"
+  opened=
 }
 
 # in_use: prints the versions that this command uses, which keep_recent must not remove.
@@ -100,7 +105,7 @@ with_launcher() {
 launch() {
   rm -f -- "$socket"
   # In its own session, so that Ctrl-C reaches only this shell, which drains the service first.
-  (with_launcher "$launcher.delegated" exec setsid setpriv --pdeathsig TERM) </dev/null >&2 4>&- 5>&- &
+  (with_launcher "$launcher.delegated" exec setsid setpriv --pdeathsig TERM -- sh -c "$unless_orphan" $$) </dev/null >&2 4>&- 5>&- &
   launcher_pid=$!
   clock
   launcher_since=$now
@@ -190,23 +195,61 @@ stop_launcher() {
 
 close_instance() {
   [ -n "$instance" ] || return 0
-  remove_groups "$instance"
-  remove_instance_dir "$instance_dir"
+  # The directory is the only trace of the groups: while one of them is left, it stays, for the next command.
+  if remove_groups "$instance"; then remove_instance_dir "$instance_dir"; fi
   exec 7>&- 8>&-
   instance=
 }
 
-# Removes the directories of dead instances, after SIGKILL or a power cut.
+# leave: ends what this command has started, however it ends. Each part does nothing if it has been done.
+leave() {
+  end_service_group
+  stop_launcher || true
+  close_instance
+  [ -z "$opened" ] || rm -rf --one-file-system -- "$opened"
+  rm -f -- "$data"/run/.*-$$ "$data"/run/.*-$$.pipe
+}
+
+# Removes what dead instances left, after SIGKILL or a power cut: groups, mounts, directories. Several commands may do it at once, so
+# a dead instance is locked meanwhile.
 sweep_instances() {
   for dir in "$data"/run/*/; do
     dir=${dir%/}
+    case $dir in *.tmp.*) continue ;; esac
     [ -d "$dir" ] || continue
-    (exec 7>>"$dir/lock" && flock -n 7) || continue
-    remove_groups "${dir##*/}"
-    unmount_below "$dir"
-    remove_instance_dir "$dir"
+    (
+      # A sweep by another command may just have removed it.
+      [ -e "$dir/lock" ] || only_ours "$dir/lock" 2>/dev/null || exit 0
+      { exec 7>>"$dir/lock"; } 2>/dev/null && flock -n 7 || exit 0
+      if remove_groups "${dir##*/}"; then
+        unmount_below "$dir"
+        remove_instance_dir "$dir"
+      fi
+    ) || true
   done
+  sweep_askers
+  sweep_pipes
   sweep_uid_locks
+}
+
+# sweep_askers: removes groups of dead commands that asked a live instance, or the units, something: their names end with the process
+# id of the command.
+sweep_askers() {
+  groups_named 'assay-*-service-[0-9]*' | while read -r group; do
+    asked=${group##*/assay-} && asked=${asked%-service-*}
+    if [ -d "$data/run/$asked" ] || { [ "$asked" = unit ] && [ -d /run/systemd/system ]; }; then
+      [ -e "/proc/${group##*-}" ] || end_group "$group" || true
+    fi
+  done
+}
+
+# sweep_pipes: removes pipes of dead commands, whose names end with their process id. They exist only until both ends are open.
+sweep_pipes() {
+  for pipe in "$data"/run/.*-[0-9]* "$data"/run/.*-[0-9]*.pipe; do
+    [ -e "$pipe" ] || continue
+    maker=${pipe%.pipe}
+    [ -e "/proc/${maker##*-}" ] || rm -f -- "$pipe"
+  done
 }
 
 # remove_instance_dir DIR: processes of the service's user can outlive their instance and create files in DIR/service

@@ -37,7 +37,11 @@ known_processor() {
 
 install_packages() {
   command -v dpkg-query >/dev/null || fail "assay sets itself up on Debian 12 and 13; this machine has no dpkg"
+  ! [ -f "$data/packages-before" ] || exclusively
   record_packages
+  missing=$(missing_packages)
+  [ -n "$missing" ] || return 0
+  exclusively
   missing=$(missing_packages)
   [ -n "$missing" ] || return 0
   installed_packages >"$data/packages-before.tmp.$$"
@@ -75,6 +79,8 @@ record_packages() {
 
 make_user() {
   getent passwd "$service_user" >/dev/null && return
+  exclusively
+  getent passwd "$service_user" >/dev/null && return
   useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin "$service_user" ||
     fail "cannot make the user $service_user"
   changed "made the system user $service_user (no login, no home)"
@@ -109,8 +115,13 @@ as_service() {
   exec /usr/bin/perl "$checkout/setup/as-service" "$service_user" "$service_group" "PATH $service_names" "$@"
 }
 
-# as_root COMMAND...: ends with this shell, like as_service: in its own session it gets no SIGHUP of the terminal.
-as_root() { exec setsid setpriv --pdeathsig TERM -- "$@"; }
+# as_root COMMAND...: ends with this shell, like as_service: in its own session it gets no SIGHUP of the terminal. Its parent must be
+# this shell.
+as_root() { exec setsid setpriv --pdeathsig TERM -- sh -c "$unless_orphan" $$ "$@"; }
+
+# For setpriv --pdeathsig, with the process id of the parent: if that was killed before, no signal comes.
+# shellcheck disable=SC2016 # the inner shell expands it
+unless_orphan='[ "$PPID" = "$0" ] && exec "$@"'
 
 give_to_service() {
   for private in db keys; do

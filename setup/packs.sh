@@ -32,6 +32,8 @@ choose_languages() {
 keep_languages() {
   case $command in serve | worker | install | set-up | languages) ;; *) return 0 ;; esac
   ! software_is_elsewhere || return 0
+  [ "$(cat "$data/languages" 2>/dev/null)" != "$ASSAY_LANGUAGES" ] || return 0
+  exclusively
   echo "$ASSAY_LANGUAGES" >"$data/languages.tmp.$$"
   mv -T -- "$data/languages.tmp.$$" "$data/languages"
 }
@@ -44,7 +46,8 @@ add_packs() {
   plans=$data/tmp/packs.$$
   mkdir "$plans"
   packs_ts plan "$plans" "${image##*/}" "$1" >"$plans/plan" || fail "the language packs cannot be planned"
-  missing=$(cut -d ' ' -f 2 "$plans/plan" | sort -u | while read -r layer; do [ -d "$data/layers/$layer" ] || echo "$layer"; done)
+  if [ -n "$(missing_layers)" ]; then exclusively; fi
+  missing=$(missing_layers)
   if [ -n "$missing" ]; then
     free_kb=$(df -Pk -- "$data" | awk 'NR == 2 { print $4 }')
     [ "$free_kb" -ge 2000000 ] || fail "language packs need 2 GB free below $data; there are $((free_kb / 1000000)) GB"
@@ -57,23 +60,34 @@ add_packs() {
   rm -rf -- "$plans"
 }
 
+missing_layers() {
+  cut -d ' ' -f 2 "$plans/plan" | sort -u | while read -r layer; do [ -d "$data/layers/$layer" ] || echo "$layer"; done
+}
+
 compose_image() {
   base=$image
   image=$data/image/$({ echo "${base##*/}" && cat "$plans/plan" "$app/image/layer"; } | hash_of_stdin)
-  if [ ! -d "$image" ]; then
+  if lacks "$image"; then
     say "image: adding the files of language packs"
     # shellcheck disable=SC2046 # names of ours
     await for_packs "$app/image/layer" compose "$image" "$base" $(sed "s|\(.*\) \(.*\)|\1=$data/layers/\2|" "$plans/plan") ||
       fail "the language packs do not fit together; see the output above"
-  elif [ "$(ls -i -- "$base/rootfs/opt/assay/frozen" 2>/dev/null)" != "$(ls -i -- "$image/rootfs/opt/assay/frozen" 2>/dev/null)" ]; then
+  elif has_other_states && exclusively && has_other_states; then
     # The base has new states of the interpreters: since the last boot, or for other languages.
     rm -rf -- "$image/frozen.tmp" "$image/rootfs/opt/assay/frozen"
     cp -al -- "$base/rootfs/opt/assay/frozen" "$image/frozen.tmp"
     mv -T -- "$image/frozen.tmp" "$image/rootfs/opt/assay/frozen"
   fi
-  cut -d ' ' -f 2 "$plans/plan" >"$image/layers.tmp" # see keep_layers
-  mv -T -- "$image/layers.tmp" "$image/layers"
+  if [ "$(cut -d ' ' -f 2 "$plans/plan")" != "$(cat "$image/layers" 2>/dev/null)" ]; then
+    exclusively
+    cut -d ' ' -f 2 "$plans/plan" >"$image/layers.tmp" # see keep_layers
+    mv -T -- "$image/layers.tmp" "$image/layers"
+  fi
   touch "$image"
+}
+
+has_other_states() {
+  [ "$(ls -i -- "$base/rootfs/opt/assay/frozen" 2>/dev/null)" != "$(ls -i -- "$image/rootfs/opt/assay/frozen" 2>/dev/null)" ]
 }
 
 # remove_layers NAMES: those that no chosen pack shares.

@@ -43,6 +43,7 @@ build_engine() {
 # prepared KIND: ends set-up and makes this command a running instance.
 prepared() {
   keep_recent_versions
+  trap leave EXIT
   open_instance "$1"
   unlock_set_up
 }
@@ -54,9 +55,12 @@ prepared() {
 run_node() {
   node_runner=$1
   shift
+  # Files of a root's program go with its instance. The service's user cannot write to either directory.
+  scratch=
+  [ "$node_runner" != as_root ] || [ -z "$instance" ] || scratch=TMPDIR=$instance_dir
   settings=$(env | sed -n 's/^\(ASSAY_[A-Z0-9_]*\)=.*/\1/p' | tr '\n' ' ')
   ASSAY_DATA=$data
-  (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" "$node" --disable-sigusr1 "$app/src/main.ts" "$@") <&3 3<&- 6>&- 7>&- 8>&- &
+  (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" ${scratch:+"$scratch"} "$node" --disable-sigusr1 "$app/src/main.ts" "$@") <&3 3<&- 6>&- 7>&- 8>&- &
   node_pid=$!
 }
 

@@ -25,7 +25,7 @@ install_app() {
   clock
   app_start=$now
   app=$data/app/$(source_of "$checkout" | hash_of_stdin)
-  if [ ! -d "$app" ]; then
+  if lacks "$app"; then
     mkdir "$app.tmp.$$"
     source_of "$checkout" | tar -C "$app.tmp.$$" -xf - || fail "cannot copy the checkout to $app"
     ln -s "../../modules/$(modules_hash)/node_modules" "$app.tmp.$$/node_modules"
@@ -43,7 +43,7 @@ build_dashboard() {
     source_of "$app/src/http/dashboard/api"
   } | hash_of_stdin)
   dashboard=$data/dashboard/$built
-  if [ ! -d "$dashboard" ]; then
+  if lacks "$dashboard"; then
     made=$dashboard.tmp.$$
     mkdir "$made"
     if is_release; then from_release dashboard "$made"; else step dashboard "building" vite_build "$made"; fi
@@ -73,7 +73,7 @@ modules_hash() {
 
 install_modules() {
   modules=$data/modules/$(modules_hash)
-  if [ ! -d "$modules" ]; then
+  if lacks "$modules"; then
     made=$modules.tmp.$$
     mkdir "$made"
     cp -- "$checkout/package.json" "$checkout/package-lock.json" "$made"
@@ -132,7 +132,7 @@ build_launcher() {
     cat "$app/setup/delegated-launcher"
   } | hash_of_stdin)
   built=$data/launcher/$built
-  if [ ! -d "$built" ]; then
+  if lacks "$built"; then
     mkdir "$built.tmp.$$"
     if is_release; then from_release launcher "$built.tmp.$$"; else compile_launcher "$@"; fi
     place "$built.tmp.$$" "$built"
@@ -154,7 +154,7 @@ compile_launcher() {
 build_image() {
   image_hash=$("$app/image/build" --hash) || fail "image/build --hash failed"
   image=$data/image/$image_hash
-  if [ ! -d "$image" ]; then
+  if lacks "$image"; then
     free_kb=$(df -Pk -- "$data" | awk 'NR == 2 { print $4 }')
     [ "$free_kb" -ge 4000000 ] || fail "the sandbox image needs 4 GB free below $data; there are $((free_kb / 1000000)) GB"
     if is_release; then
@@ -172,12 +172,16 @@ build_image() {
   # The service's user must not read it: it could drop pages from the page cache, which would be charged to the next box.
   chmod 0700 "$data/image"
   touch "$image"
+  [ "$(readlink "$data/image/current")" != "$image_hash" ] || return 0
+  exclusively
   ln -sfn "$image_hash" "$data/image/current.tmp.$$"
   mv -T -- "$data/image/current.tmp.$$" "$data/image/current"
 }
 
 # A failure costs time in each submission, and nothing else.
 freeze_interpreters() {
+  ! "$app/image/build" --is-frozen "$image" || return 0
+  exclusively
   ! "$app/image/build" --is-frozen "$image" || return 0
   say "image: starting interpreters and keeping their state"
   (cd "$app" && clean_env exec '' "$node" image/freeze/steps.ts) >"$data/tmp/steps.$$" &&

@@ -57,9 +57,18 @@ async function doctor(flags: EngineFlags & { json?: boolean }): Promise<void> {
   process.exitCode = ok ? 0 : 1;
 }
 
+/** A command that gets SIGTERM when this process ends, however it ends: also if that was before the command began. */
+function endingWithUs(command: string, args: readonly string[]): [string, string[]] {
+  if (!existsSync(command)) return [command, [...args]]; // an error of its own
+  const unlessOrphan = '[ "$PPID" = "$0" ] && exec "$@"';
+  return ["setpriv", ["--pdeathsig", "TERM", "--", "sh", "-c", unlessOrphan, String(process.pid), command, ...args]];
+}
+
 /** Prints the launcher's checks as they run. @returns whether all required controls work. */
 async function checkControls(flags: EngineFlags, note: (finding: Finding) => void): Promise<boolean> {
-  const child = spawn(flags.launcher, ["--check", ...engineArguments(flags)], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(...endingWithUs(flags.launcher, ["--check", ...engineArguments(flags)]), {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const ended = endOf(child);
   const words: string[] = [];
   child.stderr.setEncoding("utf8").on("data", (text: string) => words.push(text));
@@ -78,10 +87,11 @@ async function checkControls(flags: EngineFlags, note: (finding: Finding) => voi
 
 /** The smoke test of each language, in boxes of a separate launcher. */
 async function checkLanguages(flags: EngineFlags, note: (finding: Finding) => void): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), "assay-doctor-"));
-  const socket = join(directory, "launcher.sock");
+  // In the directory of the instance. Short names, because that of a socket has at most 107 bytes.
+  const directory = mkdtempSync(join(tmpdir(), "d-"));
+  const socket = join(directory, "socket");
   const serving = ["--socket", socket, "--client-uid", "0", "--slots", "1"];
-  const child = spawn(flags.launcher, [...engineArguments(flags), ...serving], {
+  const child = spawn(...endingWithUs(flags.launcher, [...engineArguments(flags), ...serving]), {
     stdio: ["ignore", "ignore", "inherit"],
   });
   const ended = endOf(child);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -155,6 +156,58 @@ test("of two concurrent set-ups, the second waits with a message, and everything
   await first.end();
   assert.equal((await second.end()).code, 7);
   assert.equal(fake.count("image-built"), 1);
+});
+
+/** Holds the set-up lock like another command. */
+async function holdSetUp(fake: FakeCheckout, how: "--shared" | "--exclusive"): Promise<() => void> {
+  const held = spawn("flock", [how, join(fake.data, "lock"), "sh", "-c", "echo held; exec cat"]);
+  await once(held.stdout, "data");
+  return () => held.stdin.end();
+}
+
+test("a command whose set-up has nothing to do waits for a set-up, but for no other command", async () => {
+  using fake = new FakeCheckout();
+  for (const command of ["run", "keys"]) await fake.run(command);
+  for (const command of ["run", "judge", "problems", "doctor", "keys", "tiers"]) {
+    const release = await holdSetUp(fake, "--shared");
+    const { code, stderr } = await fake.run(command, "list");
+    release();
+    assert.notEqual(code, null, command);
+    assert.equal(stderr, "", command);
+  }
+  const release = await holdSetUp(fake, "--exclusive");
+  const waiting = fake.start("keys", "list");
+  await waiting.says(/another set-up of .* is running/);
+  release();
+  assert.equal((await waiting.end()).code, 0);
+});
+
+test("a command that has to make something waits for other commands in their set-up", async () => {
+  using fake = new FakeCheckout();
+  await fake.run("keys", "list");
+  fake.write("src/more.ts", "");
+  const release = await holdSetUp(fake, "--shared");
+  const waiting = fake.start("keys", "list");
+  await waiting.says(/another set-up of .* is running/);
+  assert.equal(fake.list("app").length, 1);
+  release();
+  assert.equal((await waiting.end()).code, 0);
+  assert.deepEqual(fake.list("app").length, 2);
+});
+
+test("commands that begin and end at the same time sweep no instance of each other", async () => {
+  using fake = new FakeCheckout();
+  await fake.run("run");
+  const killed = fake.start("run");
+  await killed.says(/"args"/);
+  killed.child.kill("SIGKILL");
+  await killed.end();
+  const together = Array.from({ length: 6 }, (_, n) => fake.start(...(n % 2 ? ["run"] : ["keys", "list"])));
+  const ended = await Promise.all(together.map((one) => one.end()));
+  for (const [n, { code, stderr }] of ended.entries()) assert.equal(code, n % 2 ? 7 : 0, stderr);
+  await until(() => processesBelow(fake.data).length === 0);
+  await fake.run("keys", "list");
+  assert.deepEqual(fake.list("run"), []);
 });
 
 test("the remains of a dead instance are swept", async () => {

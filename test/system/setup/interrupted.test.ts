@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Command, FakeCheckout } from "./fake-checkout.ts";
+import { commandLine, processesBelow } from "./processes.ts";
+
+// An interrupted command removes what it has made on the machine. The next command of the data directory does so for a killed command.
+
+/** Each command that starts something, with arguments for the stand-in below. */
+const COMMANDS: readonly (readonly string[])[] = [
+  ["run", "a.py"],
+  ["judge", "a.py"],
+  ["problems", "verify", "p"],
+  ["problems", "import", "p"],
+  ["doctor"],
+  ["bench"],
+  ["keys", "list"],
+  ["serve"],
+  ["worker", "--database", "postgres://localhost/none"],
+];
+
+/** Runs until a signal. As the service's user, which root does not trust, it has started a process in a session of its own. */
+const PROGRAM = `
+const { spawn } = await import("node:child_process");
+if (!process.argv.includes("--probe")) {
+  if (process.getuid() !== 0) spawn("sleep", ["300"], { argv0: process.env.ASSAY_DATA + "/survivor", detached: true, stdio: "ignore" }).unref();
+  setInterval(() => {}, 1_000);
+  console.log("started");
+}
+`;
+
+/** The moments of a signal: each resolves when it has come. */
+const MOMENTS: Readonly<Record<string, (fake: FakeCheckout, command: Command) => Promise<unknown>>> = {
+  "when its instance is opened": (fake) => until(() => instancesOf(fake).length > 0),
+  "when its program starts": (fake) => until(() => instancesOf(fake).length > 0 && nodesOf(fake).length > 0),
+  "when its program runs": (_, command) => command.says(/started/),
+};
+
+const instancesOf = (fake: FakeCheckout) => (existsSync(join(fake.data, "run")) ? fake.list("run") : []);
+
+const nodesOf = (fake: FakeCheckout) => processesBelow(fake.data).filter((pid) => commandLine(pid).includes("main.ts"));
+
+async function until(condition: () => boolean): Promise<void> {
+  for (const end = Date.now() + 20_000; !condition() && Date.now() < end; ) await sleep(1);
+}
+
+/** Control groups in every hierarchy of the instances with these names. */
+function groupsOf(names: ReadonlySet<string>): string[] {
+  const found = execFileSync(
+    "find",
+    ["/sys/fs/cgroup", "-ignore_readdir_race", "-maxdepth", "12", "-type", "d", "-name", "assay-*"],
+    { encoding: "utf8" },
+  );
+  const pattern = new RegExp(`/assay-(${[...names].join("|") || "none"})(-service.*)?$`);
+  return found.split("\n").filter((path) => pattern.test(path));
+}
+
+/** Everything that a command left on the machine. @param names of its instances. */
+function leftBy(fake: FakeCheckout, names: ReadonlySet<string>): string[] {
+  const mounts = readFileSync("/proc/self/mountinfo", "utf8")
+    .split("\n")
+    .filter((line) => line.includes(` ${fake.data}/`));
+  const processes = processesBelow(fake.data).map((pid) => `process ${pid}`);
+  const drafts = readdirSync(fake.data, { recursive: true, encoding: "utf8" }).filter((path) => path.includes(".tmp."));
+  return [...instancesOf(fake), ...groupsOf(names), ...mounts, ...processes, ...drafts];
+}
+
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"] as const)
+  test(`a command that ends by ${signal} leaves nothing behind, or nothing after the next command`, {
+    timeout: 300_000,
+  }, async () => {
+    using fake = new FakeCheckout();
+    assert.equal((await fake.run("run", "a.py")).code, 7); // sets up
+    const serve = fake.start("serve");
+    await serve.says(/welcome#fake/);
+    serve.child.kill("SIGTERM");
+    assert.equal((await serve.end()).code, 0);
+    fake.write("src/main.ts", PROGRAM);
+    for (const args of COMMANDS)
+      for (const [name, moment] of Object.entries(MOMENTS)) {
+        const names = new Set<string>();
+        const look = () => {
+          for (const one of instancesOf(fake)) names.add(one.replace(/\.tmp\..*/, ""));
+        };
+        const watch = setInterval(look, 2);
+        const command = fake.start(...args);
+        await moment(fake, command);
+        look();
+        // As a terminal or timeout(1) does it: to all processes of the group.
+        process.kill(-(command.child.pid ?? assert.fail()), signal);
+        const ended = await command.end();
+        clearInterval(watch);
+        const what = `${args.join(" ")} ${name}: ${ended.stderr}`;
+        if (signal === "SIGKILL") await removeByNext(fake);
+        else assert.notEqual(ended.code, null, what);
+        assert.ok(names.size > 0, what);
+        assert.deepEqual(leftBy(fake, names), [], what);
+      }
+  });
+
+/** The next command, which ends at once. Processes of a killed command may still end meanwhile. */
+async function removeByNext(fake: FakeCheckout): Promise<void> {
+  await until(() => nodesOf(fake).length === 0);
+  const { code, stderr } = await fake.run("problems", "import", "--probe");
+  assert.notEqual(code, null, stderr);
+}
