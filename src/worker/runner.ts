@@ -186,8 +186,9 @@ export class Runner {
       );
     } catch (error) {
       const isCompared = error instanceof ComparerLost;
-      if (isCompared) this.#options.log.error({ err: error, ...about(claim) }, "a comparison could not run");
-      else this.#lost(error, claim, signal, "the sandbox was lost during a check");
+      if (isCompared && !signal.aborted)
+        this.#options.log.error({ err: error, ...about(claim) }, "a comparison could not run");
+      else if (!isCompared) this.#lost(error, claim, signal, "the sandbox was lost during a check");
       const reason = isCompared ? error.message : "the sandbox was lost before the check ended";
       return { outcome: internalError(reason), checked: null };
     }
