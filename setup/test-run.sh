@@ -11,7 +11,7 @@ test_seconds=900
 #      aborts requests of a browser, so it must not run in the second phase.
 # The files of a list run in their place below; all others in the second phase.
 exclusive='system/bounds/event-loop.test.ts'
-measuring='system/bounds/answers system/bounds/connections system/bounds/event-loop-disk system/bounds/judge0-batch system/bounds/keys
+measuring='system/bounds/answers system/bounds/compile-steps system/bounds/connections system/bounds/event-loop-disk system/bounds/judge0-batch system/bounds/keys
   system/bounds/left-behind system/bounds/neighbours system/bounds/objects system/bounds/queue system/bounds/refused
   system/bounds/times system/bounds/webhooks'
 services='integration/cli/bench integration/cli/doctor integration/cli/logs integration/cli/run integration/metrics/

@@ -9,16 +9,16 @@ export function isProfileName(text: string): text is ProfileName {
 
 /**
  * The limits of one step. All values are integers; the unit is in the name.
- * Two can be null: `addressSpaceBytes` for no RLIMIT_AS, because some runtimes reserve far
- * more address space than they use, and `cpus` for all CPUs.
+ * One can be null: `addressSpaceBytes` for no RLIMIT_AS, because some runtimes reserve far
+ * more address space than they use.
  */
 export interface Limits {
   /** Monotonic time from exec to exit. */
   readonly wallMs: number;
   /** CPU time of the whole cgroup, children included. */
   readonly cpuMs: number;
-  /** CPUs that the step is bound to, or null for all CPUs of the machine. */
-  readonly cpus: number | null;
+  /** CPUs that the step is bound to. */
+  readonly cpus: number;
   /** cgroup memory limit; the page cache of the box's tmpfs counts. */
   readonly memoryBytes: number;
   /** pids.max: processes and threads together. */

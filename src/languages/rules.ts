@@ -9,6 +9,9 @@ export function brokenRules(limits: StepLimits): string[] {
   const broken = brokenInStep("execute", limits.execute);
   if (!limits.compile) return broken;
   broken.push(...brokenInStep("compile", limits.compile));
+  if (limits.compile.cpus > limits.execute.cpus) {
+    broken.push("cpus is greater for compile than for execute, but compilers run code of the program as well");
+  }
   for (const shared of ["workBytes", "workInodes"] as const) {
     if (limits.compile[shared] !== limits.execute[shared]) {
       broken.push(`${shared} differs between compile and execute, but /box is one file system for both`);

@@ -13,7 +13,7 @@ const reason = z.string().min(20, "a reason must be a sentence");
 const limit = {
   wallMs: milliseconds,
   cpuMs: milliseconds,
-  cpus: count.nullable(),
+  cpus: count,
   memoryBytes: bytes,
   processes: count,
   fileBytes: bytes,

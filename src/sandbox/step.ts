@@ -1,4 +1,3 @@
-import { cpus } from "node:os";
 import type { Command } from "../domain/language.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { WorkFile } from "../domain/report.ts";
@@ -34,13 +33,12 @@ const PROCESS_RLIMIT_ABOVE = 64;
  * RLIMIT_CPU is charged by ticks: on a busy machine a process can be charged for time that other processes used (50 % more
  * has been measured), and SIGKILL at the hard limit leaves no trace. The rlimit is therefore a value that no process can
  * reach within its wall time, however it is charged: a backstop for a supervisor that does not act. The exact count of the
- * cgroup enforces the budget.
+ * cgroup enforces the budget. Twice the wall time also fits a program whose wall time stands still while its interactor works.
  * @returns seconds.
  */
-function cpuRlimit({ wallMs }: Limits): number {
-  return Math.ceil(wallMs / 1000) * CPUS + CPU_RLIMIT_ABOVE_SECS;
+function cpuRlimit({ wallMs, cpus }: Limits): number {
+  return Math.ceil(wallMs / 1000) * Math.max(2, cpus) + CPU_RLIMIT_ABOVE_SECS;
 }
-const CPUS = cpus().length;
 const CPU_RLIMIT_ABOVE_SECS = 1;
 
 /**
@@ -143,7 +141,7 @@ function encoded(frame: FrameWriter, step: Step, { place = 0, sampleMs = SAMPLE_
     .int("TMP_INODES", tmpInodes(limits))
     .int("STDOUT_BYTES", limits.stdoutBytes)
     .int("STDERR_BYTES", limits.stderrBytes)
-    .int("CPUS", limits.cpus ?? UNLIMITED)
+    .int("CPUS", limits.cpus)
     .int("KERNEL_BYTES", kernelBytes(limits))
     .int("COLLECT", collect ? COLLECT[collect] : 0)
     .int("KEEP_FILES", place)

@@ -142,6 +142,17 @@ static void vfork_and_exec(void)
 	}
 }
 
+static void vfork_and_exit(void)
+{
+	for (;;) {
+		pid_t child = vfork();
+		if (child == 0)
+			_exit(0);
+		if (child > 0)
+			waitpid(child, NULL, 0);
+	}
+}
+
 static void move_between_cpus(void)
 {
 	cpu_set_t set;
@@ -306,6 +317,7 @@ static const struct {
 	{"busy", 0, busy}, {"busy-60", 60, busy},
 	{"pass-a-byte", 5, pass_a_byte}, {"pass-a-futex", 5, pass_a_futex},
 	{"fork-and-exit", 8, fork_and_exit}, {"vfork-and-exec", 8, vfork_and_exec},
+	{"vfork-and-exit", 8, vfork_and_exit},
 	{"move-between-cpus", 9, move_between_cpus}, {"threads-that-exit", 8, threads_that_exit},
 	{"change-protection", 4, change_protection}, {"barriers", 4, barriers}, {"signals", 8, signals},
 	{"timers", 8, timers}, {"output", 8, output}, {"stream-memory", 2, stream_memory},

@@ -14,6 +14,7 @@ const LIMIT_OF: Readonly<Record<string, keyof Limits | ((limits: Limits) => numb
   PROCESSES: "processes",
   WALL_MS: "wallMs",
   CPU_MS: "cpuMs",
+  CPUS: "cpus",
   FILE_BYTES: "fileBytes",
   OPEN_FILES: "openFiles",
   WORK_BYTES: "workBytes",

@@ -44,6 +44,11 @@ test("reports: different sizes for the file system that both steps share", () =>
   assert.match(problems.join(), /one file system/);
 });
 
+test("reports: more CPUs for a compile step than for the program, whose code it may run", () => {
+  const problems = brokenRules({ compile: { ...good, cpus: good.cpus + 1 }, execute: good });
+  assert.match(problems.join(), /compilers run code of the program/);
+});
+
 test("a broken rule stops the service from starting", (t) => {
   const directory = languagesWith(t, "profiles.json", (all) => {
     all.agent.execute.fileBytes = all.agent.execute.workBytes;

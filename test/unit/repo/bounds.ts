@@ -1,7 +1,13 @@
 /** The tests of each bound of docs/security.md, by its first cell. */
 export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
-  "run time next to a hostile neighbour": ["test/system/bounds/neighbours.test.ts"],
-  "CPUs of an execute step": ["test/system/launcher/cpus.test.ts"],
+  "run time next to a hostile neighbour, a program or a compiler with a hostile source": [
+    "test/system/bounds/neighbours.test.ts",
+  ],
+  "CPUs of a step": [
+    "test/system/launcher/cpus.test.ts",
+    "test/system/bounds/compile-steps.test.ts",
+    "test/system/setup/ceilings.test.ts",
+  ],
   "refused requests": ["test/system/bounds/refused.test.ts"],
   "replays and test messages of members": [
     "test/integration/store/deliveries.test.ts",
@@ -50,7 +56,11 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "event loop delay by SQLite": ["test/system/bounds/event-loop-disk.test.ts"],
   "time from a deadline to the proven end of a box": ["test/system/bounds/times.test.ts"],
   "kernel memory of a box: mappings, page tables, inodes, descriptors, queues": ["test/system/bounds/times.test.ts"],
-  "CPU time beyond the limit": ["test/system/bounds/times.test.ts", "test/unit/verdict/judge.test.ts"],
+  "CPU time beyond the limit": [
+    "test/system/bounds/times.test.ts",
+    "test/system/bounds/compile-steps.test.ts",
+    "test/unit/verdict/judge.test.ts",
+  ],
   "samples of memory and CPU time": ["test/system/launcher/samples.test.ts", "test/unit/sandbox/samples.test.ts"],
   "CPU time of a slot for output": ["test/system/bounds/times.test.ts"],
   "memory left by a box": ["test/system/bounds/left-behind.test.ts"],
