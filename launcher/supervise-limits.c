@@ -10,11 +10,14 @@
 #include "clock.h"
 #include "supervise-parts.h"
 
+#define SETTLE_MOST_NS 2000000000ull
+
 enum {
 	OOM_RECHECK_NS = 5000000,
 	KERNEL_CHECK_NS = 20000000,
-	SETTLE_NS = 40000000,
+	SETTLE_NS = 1000000000, /* without progress */
 	SETTLE_CHECK_NS = 2000000,
+	SETTLE_BYTES = 1 << 20, /* less is no progress */
 };
 
 void evidence_error(struct outcome *o, const char *what, int err)
@@ -74,7 +77,9 @@ static void set_frozen(struct watch *w, bool frozen)
  *
  * Ended processes and refused forks stay charged until an RCU grace period has passed and the kernel finds time to free
  * them: on an idle machine, ten processes that only fork reached 54 MiB in 0.1 s. The box is frozen until they are
- * freed; what remains above the bound after 40 ms belongs to the program.
+ * freed; what then remains above the bound belongs to the program. On an idle machine that takes 20 ms. On a busy one, the
+ * kernel's threads wait for CPU time as well: with 40 ms, a third of the programs that only fork ended as out of memory next
+ * to each other. Hence the time is long, and begins again while memory is being freed.
  */
 static void check_kernel_memory(struct watch *w, uint64_t now)
 {
@@ -85,7 +90,13 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 	w->kernel_check = now + KERNEL_CHECK_NS;
 	if (!w->settled_by && used > bound && !w->memory_limit) {
 		w->settled_by = now + SETTLE_NS;
+		w->settle_end = now + SETTLE_MOST_NS;
+		w->settle_bytes = used;
 		set_frozen(w, true);
+	}
+	if (w->settled_by && used + SETTLE_BYTES <= w->settle_bytes) {
+		w->settle_bytes = used;
+		w->settled_by = now + SETTLE_NS < w->settle_end ? now + SETTLE_NS : w->settle_end;
 	}
 	if (w->settled_by && now < w->settled_by && used > bound / 2) {
 		w->kernel_check = now + SETTLE_CHECK_NS;

@@ -25,6 +25,7 @@ struct watch {
 	uint64_t start_ns, quiet_until, wall_deadline, cpu_check, kernel_check, cpu_budget_usec, killed_ns;
 	unsigned cpus; /* CPUs that can work for the box at the same time */
 	uint64_t settled_by;   /* end of the time for which the box is frozen to free kernel memory; 0: not frozen */
+	uint64_t settle_end, settle_bytes; /* the latest such end; use when it was last extended */
 	uint64_t memory_limit; /* limit before kernel memory caused it to be lowered; 0: not lowered */
 	uint64_t oom_events; /* v1: count of OOM events */
 	/* When this stream, which was just read, is read next; 0: when data arrives. */
