@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { release } from "node:os";
 import { after, before, describe, test } from "node:test";
+import { loadLanguages } from "../../../src/languages/load.ts";
+import { chosenPacks } from "../../../src/languages/packs.ts";
 import { TOO_LONG } from "../../support/engine/long.ts";
-import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { AGENT, beside, buildNeighbours, JUDGE, type Limits, type Meeting } from "./neighbours.ts";
+import { LANGUAGES } from "../../support/languages/directory.ts";
+import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { BUSY_PACK_SOURCES, BUSY_SOURCES, compileStep, multiFile } from "./compilers.ts";
+import { AGENT, beside, buildNeighbours, compileFrame, JUDGE, type Limits, modeFrame } from "./neighbours.ts";
 
 /**
  * Allowed ratio of a program's time alongside a hostile neighbour to its time alongside a neighbour that only computes.
@@ -11,8 +17,14 @@ const MOST = 1.25;
 /** A kernel thread collects circles of sockets in flight on any CPU, and no group is charged for its time. */
 const mostFor = (hostile: string): number => (hostile === "circles" ? 3 : MOST);
 
-/** Other work of the machine affects some runs more than others. A broken bound fails in every try. */
-const TRIES = 4;
+/**
+ * Other work of the machine affects some runs more than others, hence the median is judged. The median of five is within
+ * the bound if three are: then, or if three are not, the other tries are made for the table only.
+ */
+const TRIES = 5;
+const DECIDED = 3;
+/** The time alongside a busy process is measured again after so many others. */
+const PER_BUSY = 6;
 
 /** Modes of neighbours.c. */
 const HONEST = ["compute", "start", "pipes"];
@@ -22,6 +34,7 @@ const HOSTILE = [
   "pass-a-futex",
   "fork-and-exit",
   "vfork-and-exec",
+  "vfork-and-exit",
   "move-between-cpus",
   "threads-that-exit",
   "change-protection",
@@ -36,35 +49,105 @@ const HOSTILE = [
   "read-image",
   "circles",
 ];
+/** The script that language 89 runs as its compile step starts these modes. */
+const HOSTILE_SCRIPTS = TOO_LONG
+  ? ["pass-a-byte"]
+  : ["busy-60", "pass-a-byte", "pass-a-futex", "vfork-and-exit", "move-between-cpus", "change-protection", "barriers"];
+const SOURCES = TOO_LONG ? { cpp: BUSY_SOURCES.cpp as string } : BUSY_SOURCES;
 
-const PROFILES: Readonly<Record<string, Limits>> = { judge: JUDGE, ...(!TOO_LONG && { agent: AGENT }) };
+/** Not on variants, for which `assay test` builds no packs. */
+const packs = TOO_LONG ? "" : (process.env.ASSAY_TEST_PACKS ?? "");
+const known = loadLanguages(LANGUAGES, packs ? chosenPacks(LANGUAGES, packs) : []);
+const PACK_SOURCES = Object.entries(BUSY_PACK_SOURCES).filter(([name]) => known.resolve(name));
+
+const PROFILES: Readonly<Record<"judge" | "agent", Limits>> = { judge: JUDGE, agent: AGENT };
+const profiles = TOO_LONG ? (["judge"] as const) : (["judge", "agent"] as const);
+
+interface Neighbour {
+  readonly name: string;
+  readonly frame: Buffer;
+}
+
+/** The median of the times that were measured, and the worst of them. */
+function spread(ratios: readonly number[]): { median: number; worst: number } {
+  const sorted = ratios.toSorted((a, b) => a - b);
+  return { median: sorted[sorted.length >> 1] as number, worst: sorted.at(-1) as number };
+}
+
+/** By the name of the neighbour, then by profile and honest program: the cell of the table. */
+const table = new Map<string, Map<string, string>>();
 
 describe("a program alongside a hostile neighbour", () => {
   let launcher: Launcher;
   let program: Buffer;
   before(async () => {
     program = buildNeighbours();
-    launcher = await startLauncher();
+    launcher = await startLauncher(packs ? { image: environment("ASSAY_TEST_PACKS_IMAGE") } : {});
   });
   after(() => launcher.stop());
 
-  for (const [profile, limits] of Object.entries(PROFILES))
+  function neighbours(profile: "judge" | "agent", honest: string): Neighbour[] {
+    const found = HOSTILE.map((name) => ({ name, frame: modeFrame(program, name, PROFILES[profile]) }));
+    if (honest !== "compute") return found;
+    const files = [{ name: "neighbours", data: program }];
+    const scripts = HOSTILE_SCRIPTS.map((mode) => ({
+      name: `compile multifile: ${mode}`,
+      frame: compileFrame(multiFile(`exec ./neighbours ${mode}`, files, profile)),
+    }));
+    const sources = [...Object.entries(SOURCES), ...PACK_SOURCES].map(([language, code]) => ({
+      name: `compile ${language}`,
+      frame: compileFrame(compileStep(language, code, { profile }, known)),
+    }));
+    return [...found, ...scripts, ...sources];
+  }
+
+  for (const profile of profiles)
     for (const honest of TOO_LONG ? HONEST.slice(0, 1) : HONEST)
-      for (const hostile of HOSTILE)
-        test(`${profile}, ${honest} alongside ${hostile}: at most ${mostFor(hostile)} times as long as alongside one busy process`, async (t) => {
-          const ratios: string[] = [];
-          const meet = async (neighbour: string): Promise<Meeting> => {
-            const meeting = await beside(launcher.socket, program, honest, neighbour, limits);
-            assert.equal(meeting.ended.optionalInt("EXIT_CODE"), 0, neighbour);
-            assert.equal(meeting.ended.text("KILL_REASON"), "none", neighbour);
-            return meeting;
-          };
-          for (let tries = 0; tries < TRIES; tries++) {
-            const ratio = (await meet(hostile)).wallMs / (await meet("busy")).wallMs;
-            ratios.push(ratio.toFixed(2));
-            if (ratio <= mostFor(hostile)) break;
+      test(`${profile}, ${honest}: the time alongside one busy process, and alongside each neighbour`, async (t) => {
+        const meet = async ({ name, frame }: Neighbour): Promise<number> => {
+          const own = modeFrame(program, honest, PROFILES[profile]);
+          const { ended, wallMs, together } = await beside(launcher.socket, own, frame);
+          assert.equal(ended.optionalInt("EXIT_CODE"), 0, name);
+          assert.equal(ended.text("KILL_REASON"), "none", name);
+          assert.ok(together, `${name} ended before the honest program`);
+          return wallMs;
+        };
+        const busy = { name: "busy", frame: modeFrame(program, "busy", PROFILES[profile]) };
+        const measured = neighbours(profile, honest).map((neighbour) => ({ ...neighbour, ratios: [] as number[] }));
+        for (let tries = 0; tries < TRIES; tries++) {
+          let floor = 0;
+          for (const [index, { ratios, ...neighbour }] of measured.entries()) {
+            const within = ratios.filter((ratio) => ratio <= mostFor(neighbour.name)).length;
+            if (TOO_LONG && Math.max(within, ratios.length - within) >= DECIDED) continue;
+            if (floor === 0 || index % PER_BUSY === 0) floor = await meet(busy);
+            ratios.push((await meet(neighbour)) / floor);
           }
-          t.diagnostic(`${profile} ${honest} ${hostile}: ${ratios.join(", ")}`);
-          assert.ok(Number(ratios.at(-1)) <= mostFor(hostile), `${ratios.join(", ")} times as long`);
-        });
+        }
+        for (const { name, ratios } of measured) {
+          const { median, worst } = spread(ratios);
+          const row = table.get(name) ?? new Map<string, string>();
+          table.set(name, row.set(`${profile}: ${honest}`, `${median.toFixed(2)} ${worst.toFixed(2)}`));
+          await t.test(`${name}: at most ${mostFor(name)} times as long`, (t) => {
+            t.diagnostic(`median ${median.toFixed(2)} of ${ratios.map((ratio) => ratio.toFixed(2)).join(", ")}`);
+            const above = ratios.filter((ratio) => ratio > mostFor(name)).length;
+            assert.ok(above < DECIDED, `${above} of ${ratios.length} tries are above the bound`);
+          });
+        }
+      });
+
+  test("writes the table", { skip: process.env.ASSAY_TEST_NEIGHBOURS ? TOO_LONG : "no file is named" }, () => {
+    assert.deepEqual(PACK_SOURCES.length, Object.keys(BUSY_PACK_SOURCES).length, "every pack has its row");
+    const columns = profiles.flatMap((profile) => HONEST.map((honest) => `${profile}: ${honest}`));
+    const lines = [...table].map(([name, row]) =>
+      [name, ...columns.map((column) => row.get(column) ?? "–")].join("\t"),
+    );
+    const head = [
+      "# Wall time of a program alongside a hostile one, as a multiple of its time alongside one busy process: median and worst",
+      `# of ${TRIES} tries (modes of neighbours.c; "compile": a compile step, of multifile with that mode, or of a source in compilers.ts).`,
+      "# Written by: sudo ASSAY_TEST_LONG=yes ASSAY_TEST_NEIGHBOURS=$PWD/test/system/bounds/neighbours.tsv ./assay test bounds/neighbours",
+      `# Linux ${release()}.`,
+      ["hostile", ...columns].join("\t"),
+    ];
+    writeFileSync(environment("ASSAY_TEST_NEIGHBOURS"), `${[...head, ...lines].join("\n")}\n`);
+  });
 });

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { UNLIMITED } from "../../../src/sandbox/protocol.ts";
+import { encodeStep, type Step } from "../../../src/sandbox/step.ts";
 import type { Entries } from "../../../src/sandbox/wire.ts";
-import { connected, run, step } from "../launcher/raw.ts";
+import { connected, step, stepFrame } from "../launcher/raw.ts";
 
 const MIB = 1_048_576;
 
@@ -29,38 +29,42 @@ export interface Meeting {
   /** The end of the honest program. */
   readonly ended: Entries;
   readonly wallMs: number;
-  readonly cpuMs: number;
+  /** Whether the neighbour was running at that moment. */
+  readonly together: boolean;
 }
 
-/** Limits of a box. `cpus`: the number of CPUs to which it is bound; null for no binding. */
-export type Limits = { readonly cpus: number | null; readonly memoryBytes: number; readonly processes: number };
+export type Limits = { readonly memoryBytes: number; readonly processes: number };
 
-export const JUDGE: Limits = { cpus: 1, memoryBytes: 256 * MIB, processes: 10 };
-export const AGENT: Limits = { cpus: 1, memoryBytes: 1024 * MIB, processes: 64 };
+export const JUDGE: Limits = { memoryBytes: 256 * MIB, processes: 10 };
+export const AGENT: Limits = { memoryBytes: 1024 * MIB, processes: 64 };
 
-/** Runs an honest program in one box while a hostile one runs in the box of another slot. */
-export async function beside(
-  socket: string,
-  program: Buffer,
-  honest: string,
-  hostile: string | null,
-  limits: Limits,
-): Promise<Meeting> {
+/** Runs an honest step in one box while a hostile one runs in the box of another slot. Both are STEP frames. */
+export async function beside(socket: string, honest: Buffer, hostile: Buffer): Promise<Meeting> {
   const [quiet, loud] = await Promise.all([connected(socket), connected(socket)]);
   try {
-    const neighbour = hostile && run(loud, steps(program, hostile, limits)).catch(() => null);
+    let together = true;
+    loud.send(hostile);
+    const neighbour = loud.until("ENDED").then(
+      () => {
+        together = false;
+      },
+      () => {}, // its box has ended with the connection
+    );
     await sleep(WARM_UP_MS);
-    const { ended } = await run(quiet, steps(program, honest, limits));
-    loud.close(); // its box ends with the connection
+    quiet.send(honest);
+    const { entries: ended } = await quiet.until("ENDED");
+    const meeting = { ended, wallMs: Number(ended.big("WALL_NS")) / 1e6, together };
+    loud.close();
     await neighbour;
-    return { ended, wallMs: Number(ended.big("WALL_NS")) / 1e6, cpuMs: ended.int("CPU_USEC") / 1000 };
+    return meeting;
   } finally {
     quiet.close();
     loud.close();
   }
 }
 
-function steps(program: Buffer, mode: string, { cpus, memoryBytes, processes }: Limits) {
+/** An execute step of the program of neighbours.c. */
+export function modeFrame(program: Buffer, mode: string, { memoryBytes, processes }: Limits): Buffer {
   const entries = step(["./neighbours", mode], {
     MEMORY_BYTES: memoryBytes,
     PROCESSES: processes,
@@ -69,10 +73,16 @@ function steps(program: Buffer, mode: string, { cpus, memoryBytes, processes }: 
     WALL_MS: 20_000,
     CPU_MS: 60_000,
     CPU_RLIMIT_SECS: 120,
-    CPUS: cpus ?? UNLIMITED,
-    KERNEL_BYTES: 128 * 1_048_576,
+    CPUS: 1,
+    KERNEL_BYTES: 128 * MIB,
     TMP_BYTES: 64 * MIB,
     TMP_INODES: 4096,
   });
-  return [...entries, ["FILE_NAME", "neighbours"] as const, ["FILE_DATA", program] as const];
+  return stepFrame([...entries, ["FILE_NAME", "neighbours"], ["FILE_DATA", program]]);
+}
+
+/** A compile step with the limits of its language. */
+export function compileFrame(compile: Step): Buffer {
+  const { collect: _, ...rest } = compile;
+  return Buffer.concat(encodeStep({ ...rest, more: false }));
 }
