@@ -1,10 +1,15 @@
-/* Follows the system calls of a program to the point at which it is frozen. */
+/* Follows the system calls of a program to the point at which it is frozen. Over 300 lines: one traced program, with its table of calls. */
 #define _GNU_SOURCE
+#include <asm/prctl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -19,8 +24,74 @@ enum { SYSCALL_LENGTH = 2, QUIET_MS = 1000, PATH_BYTES = 64 };
 static pid_t thread_id[FROZEN_THREADS];
 static const char *point; /* the file, or NULL */
 
-/* Calls that the box refuses as well, and state of which is not restored. Programs do without. */
-static bool is_refused(uint64_t number) { return number == SYS_io_uring_setup || number == SYS_pkey_alloc; }
+/* Calls whose state is not restored, and all of which but pkey_alloc a box refuses as well. Programs do without. */
+static bool is_refused(uint64_t number)
+{
+	return number == SYS_io_uring_setup || number == SYS_pkey_alloc || number == SYS_membarrier;
+}
+
+static bool is_one_of(uint64_t value, const uint64_t *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i] == value)
+			return true;
+	return false;
+}
+#define IS_ONE_OF(value, ...) is_one_of(value, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+/*
+ * Whether all that the call leaves in the kernel is saved: by note_call() and save_thread(), as a mapping (save-memory.c), or as
+ * a descriptor (save-files.c, which refuses those of other kinds). Only calls change what the kernel keeps for a process, so a
+ * program without others lacks nothing after the thaw: its user, limits, priority, CPUs, directory, mask, timers, timer slack,
+ * personality, and the options of prctl are those of a new program.
+ */
+static bool is_restored(uint64_t number, const uint64_t *a)
+{
+	switch (number) {
+	case SYS_prctl:
+		/* A box refuses names of mappings. */
+		return IS_ONE_OF(a[0], PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_GET_PDEATHSIG, PR_GET_SECCOMP, PR_GET_NO_NEW_PRIVS,
+				 PR_CAPBSET_READ, PR_GET_THP_DISABLE, PR_GET_TIMERSLACK, PR_SET_VMA);
+	case SYS_arch_prctl:
+		return IS_ONE_OF(a[0], ARCH_SET_FS, ARCH_GET_FS, ARCH_GET_GS, ARCH_GET_CPUID);
+	case SYS_fcntl:
+		return IS_ONE_OF(a[1], F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_GETPIPE_SZ);
+	case SYS_ioctl:
+		return IS_ONE_OF(a[1], TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX);
+	case SYS_setrlimit:
+		return a[0] == RLIMIT_NOFILE; /* up to the hard limit, which is the soft one in a box */
+	case SYS_prlimit64:
+		return !a[2] || a[1] == RLIMIT_NOFILE;
+	default:
+		return IS_ONE_OF(number,
+			/* memory */
+			SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_brk, SYS_mincore, SYS_msync,
+			/* descriptors */
+			SYS_open, SYS_openat, SYS_creat, SYS_close, SYS_close_range, SYS_dup, SYS_dup2, SYS_dup3, SYS_pipe, SYS_pipe2,
+			SYS_lseek, SYS_eventfd, SYS_eventfd2, SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_memfd_create,
+			SYS_socket, SYS_socketpair, SYS_connect, SYS_setsockopt, SYS_timerfd_create, SYS_signalfd4, SYS_inotify_init1,
+			/* contents and names of files, which remain */
+			SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev, SYS_sendfile,
+			SYS_copy_file_range, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_stat, SYS_fstat, SYS_lstat,
+			SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_access, SYS_faccessat, SYS_faccessat2, SYS_readlink,
+			SYS_readlinkat, SYS_getdents, SYS_getdents64, SYS_getcwd, SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, SYS_mkdir,
+			SYS_mkdirat, SYS_rmdir, SYS_unlink, SYS_unlinkat, SYS_rename, SYS_renameat, SYS_renameat2, SYS_link, SYS_symlink,
+			SYS_chmod, SYS_fchmod, SYS_fchmodat, SYS_utimensat, SYS_sendto, SYS_sendmsg, SYS_recvfrom, SYS_recvmsg,
+			/* threads and signals */
+			SYS_clone3, SYS_exit, SYS_set_tid_address, SYS_set_robust_list, SYS_rseq, SYS_futex, SYS_sigaltstack, SYS_rt_sigaction,
+			SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_rt_sigpending, SYS_kill, SYS_tkill,
+			SYS_tgkill, SYS_restart_syscall,
+			/* waiting */
+			SYS_poll, SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_wait, SYS_epoll_pwait, SYS_nanosleep, SYS_clock_nanosleep,
+			SYS_sched_yield, SYS_pause,
+			/* facts */
+			SYS_getpid, SYS_gettid, SYS_getppid, SYS_getpgid, SYS_getpgrp, SYS_getsid, SYS_getuid, SYS_geteuid, SYS_getgid,
+			SYS_getegid, SYS_getresuid, SYS_getresgid, SYS_getgroups, SYS_capget, SYS_getrlimit, SYS_getrusage, SYS_times,
+			SYS_getpriority, SYS_getcpu, SYS_sched_getaffinity, SYS_sched_getscheduler, SYS_sched_getparam,
+			SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_get_mempolicy, SYS_get_robust_list, SYS_uname, SYS_sysinfo,
+			SYS_getrandom, SYS_time, SYS_gettimeofday, SYS_clock_gettime, SYS_clock_getres, SYS_getitimer);
+	}
+}
 
 /*
  * Replaces the number of a call at its beginning, or the result at its end.
@@ -39,6 +110,8 @@ static void refuse_call(pid_t thread, uint64_t number, bool begins)
 		r.rax = number == SYS_brk ? 0x7ffffffff000 : (unsigned long long)-ENOSYS;
 	check(ptrace(PTRACE_SETREGS, thread, NULL, &r) == 0, "registers");
 }
+
+static unsigned programs;
 
 /* @param t of the thread that has made the call. @return whether the program is to be frozen. */
 static bool note_call(struct frozen_thread *t, uint64_t number, const uint64_t *a)
@@ -66,13 +139,16 @@ static bool note_call(struct frozen_thread *t, uint64_t number, const uint64_t *
 		if (a[0])
 			peek(a[0], t->signal_stack, sizeof t->signal_stack);
 		break;
-	case SYS_fork:
-	case SYS_vfork:
-	case SYS_timer_create:
-	case SYS_setitimer:
-		refuse("it has state in the kernel that is not restored");
-	default:
+	case SYS_execve:
+		if (++programs > 1)
+			refuse("it has become another program");
 		break;
+	default:
+		if (!is_restored(number, a)) {
+			static char why[96];
+			snprintf(why, sizeof why, "system call %lu (0x%lx, 0x%lx) can leave state in the kernel that is not restored", number, a[0], a[1]);
+			refuse(why);
+		}
 	}
 	return !point && number == SYS_close && a[0] == READY_FD;
 }
@@ -203,11 +279,19 @@ static void save_thread(struct frozen_thread *t, pid_t id)
 	struct user_fpregs_struct fp;
 	char path[64];
 	_Static_assert(sizeof fp == sizeof t->fp, "the layout of fxsave");
+	for (uint32_t shared = 0; shared <= PTRACE_PEEKSIGINFO_SHARED; shared++) {
+		struct __ptrace_peeksiginfo_args pending = {.flags = shared, .nr = 1};
+		siginfo_t unused;
+		if (ptrace(PTRACE_PEEKSIGINFO, id, &pending, &unused) != 0)
+			refuse("a signal is pending");
+	}
 	check(ptrace(PTRACE_GETREGS, id, NULL, &r) == 0, "registers");
 	check(ptrace(PTRACE_GETFPREGS, id, NULL, &fp) == 0, "floating-point registers");
 	check(ptrace(PTRACE_GETSIGMASK, id, sizeof t->signal_mask, &t->signal_mask) == 0, "signal mask");
 	memcpy(t->fp, &fp, sizeof fp);
 	t->fs_base = r.fs_base;
+	if (r.gs_base)
+		refuse("it uses a register that is not restored");
 	t->rax = r.rax, t->rbx = r.rbx, t->rbp = r.rbp, t->rdx = r.rdx, t->rsi = r.rsi, t->rdi = r.rdi;
 	t->r8 = r.r8, t->r9 = r.r9, t->r10 = r.r10, t->r12 = r.r12, t->r13 = r.r13, t->r14 = r.r14, t->r15 = r.r15;
 	t->rsp = r.rsp, t->rip = r.rip;

@@ -29,7 +29,8 @@
 #include "freeze.h"
 
 #define UNUSUAL_PID "32000"
-enum { ARGUMENTS = 64, NOBODY = 65534, COPIED_BYTES = 8 << 20, DESCRIPTORS = 5 };
+/* USER has no name, as the users of boxes: a JVM keeps the name. */
+enum { ARGUMENTS = 64, USER = 2000000000, COPIED_BYTES = 8 << 20, DESCRIPTORS = 5 };
 
 extern char **environ;
 struct frozen frozen;
@@ -103,7 +104,7 @@ static _Noreturn void become(const char *interpreter, char **argv, struct rlimit
 	check(close_range((unsigned)count, ~0u, 0) == 0, "descriptors");
 	check(setrlimit(RLIMIT_STACK, &stack) == 0, "stack limit");
 	check(chdir("/box") == 0, "/box");
-	check(setgid(NOBODY) == 0 && setuid(NOBODY) == 0, "user");
+	check(setgid(USER) == 0 && setuid(USER) == 0, "user");
 	/* A set-up under nohup ignores SIGHUP, a program of a box does not. */
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);

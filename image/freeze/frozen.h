@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define FROZEN_MAGIC 0x332d6e657a6f7266ull
+#define FROZEN_MAGIC 0x342d6e657a6f7266ull
 
 enum {
 	FROZEN_MAPS = 768, FROZEN_SPECIALS = 8, FROZEN_SIGNALS = 64, FROZEN_THREADS = 24, FROZEN_FILES = 32, FROZEN_WATCHES = 32,
@@ -21,9 +21,21 @@ enum frozen_kind {
 	STACK,         /* of the size of its limit, because seccomp refuses MAP_GROWSDOWN; the last `filled` bytes are in this file */
 };
 
+/* Requests of the program, or of its C library, with MAP_DROPPABLE or madvise. */
+enum frozen_advice {
+	DROPPABLE = 1, /* the kernel may replace its pages by zeroes, and does so in a new child: the state of the vDSO's getrandom */
+	WIPED_ON_FORK = 2,
+	ABSENT_IN_CHILD = 4,
+	NOT_DUMPED = 8,
+	HUGE_PAGES = 16,
+	SMALL_PAGES = 32,
+	READ_AT_RANDOM = 64,
+	READ_IN_SEQUENCE = 128,
+};
+
 struct frozen_map {
 	uint64_t start, size, offset, filled;
-	uint32_t kind, prot, path, unused;
+	uint32_t kind, prot, path, advice;
 };
 
 enum frozen_file_kind {
@@ -74,11 +86,13 @@ struct frozen {
 	uint64_t vdso, vdso_size, vdso_offset;
 	struct { uint64_t offset, size; } special[FROZEN_SPECIALS]; /* the kernel's mappings, by their offset from the vDSO */
 	uint32_t specials;
+	uint64_t random; /* the address of the 16 random bytes that each program gets from the kernel (AT_RANDOM) */
 
 	/* The step. Lists of strings begin at these offsets of text. */
 	uint32_t args, arg, waiting_args, waiting_arg, envs, env;
 	uint64_t stack_limit; /* the size of new threads' stacks depends on it */
 	uint32_t standard[3]; /* file types of stdin, stdout and stderr: the program buffers them accordingly */
+	uint32_t closed_on_exec[3]; /* of these, whether the program has asked for it */
 
 	/* State that the kernel keeps for the process. */
 	uint64_t has_action; /* bit 0 is signal 1 */

@@ -54,14 +54,38 @@ static bool save_pipe(const struct frozen_file *end, const char *path, uint64_t 
 	return false;
 }
 
+static void read_info(struct frozen_file *f)
+{
+	char path[64], line[256];
+	snprintf(path, sizeof path, "/proc/%d/fdinfo/%u", child, f->fd);
+	FILE *info = fopen(path, "re");
+	check(info, path);
+	while (fgets(line, sizeof line, info))
+		note_info(f, line);
+	fclose(info);
+}
+
+/*
+ * The step brings these. O_NONBLOCK is not restored: it belongs to the open file, which other programs use as well, and Node, which
+ * sets it for process.stdout, would set it only when a program uses that.
+ */
+static void save_standard_files(void)
+{
+	for (uint32_t fd = 0; fd < 3; fd++) {
+		struct frozen_file f = {.fd = fd};
+		read_info(&f);
+		frozen.closed_on_exec[fd] = (f.flags & O_CLOEXEC) != 0;
+	}
+}
+
 void save_files(uint32_t first_fd)
 {
-	char path[64], info_path[64], target[4096], line[256];
+	char path[64], target[4096];
+	save_standard_files();
 	for (uint32_t fd = first_fd; fd < 1024; fd++) {
 		struct stat st;
 		uint64_t number;
 		snprintf(path, sizeof path, "/proc/%d/fd/%u", child, fd);
-		snprintf(info_path, sizeof info_path, "/proc/%d/fdinfo/%u", child, fd);
 		ssize_t size = readlink(path, target, sizeof target - 1);
 		if (size < 0)
 			continue;
@@ -79,11 +103,7 @@ void save_files(uint32_t first_fd)
 			f.kind = PIPE;
 		else
 			refuse(target);
-		FILE *info = fopen(info_path, "re");
-		check(info, info_path);
-		while (fgets(line, sizeof line, info))
-			note_info(&f, line);
-		fclose(info);
+		read_info(&f);
 		if (S_ISREG(st.st_mode) && (f.flags & O_ACCMODE) != O_RDONLY)
 			refuse("it writes a file");
 		if (f.kind == PIPE && save_pipe(&f, path, number))

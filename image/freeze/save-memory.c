@@ -1,5 +1,6 @@
 /* Saves the memory of a program. */
 #define _GNU_SOURCE
+#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,49 @@
 
 enum { ZERO_RUN = 8 };
 
+/* VmFlags of the mapping that is being saved. */
+static uint32_t advice;
+
 static struct frozen_map *add_map(enum frozen_kind kind, uint64_t start, uint64_t size, uint32_t prot)
 {
 	if (frozen.maps == FROZEN_MAPS)
 		refuse("too many mappings");
 	struct frozen_map *m = &frozen.map[frozen.maps++];
-	*m = (struct frozen_map){.start = start, .size = size, .kind = kind, .prot = prot};
+	*m = (struct frozen_map){.start = start, .size = size, .kind = kind, .prot = prot, .advice = advice};
 	return m;
+}
+
+/*
+ * Reads the line of /proc/PID/smaps that has all that the kernel keeps of a mapping besides its place and its source.
+ * A flag that thaw.c neither restores nor can do without prevents the freeze.
+ */
+static void read_flags(char *line)
+{
+	/* They follow from protection and source (rd to me, sh, ms, io, pf, dw), from history (sd), or from limits (gd, ac, nr, mt). */
+	static const char plain[] = " rd wr ex mr mw me sh ms io pf dw sd gd ac nr mt de ";
+	static const struct {
+		char name[3];
+		uint32_t advice;
+	} restored[] = {
+		/* A droppable mapping is not dumped either. */
+		{"dp", DROPPABLE}, {"wf", WIPED_ON_FORK}, {"dc", ABSENT_IN_CHILD}, {"dd", NOT_DUMPED},
+		{"hg", HUGE_PAGES}, {"nh", SMALL_PAGES}, {"rr", READ_AT_RANDOM}, {"sr", READ_IN_SEQUENCE},
+	};
+	advice = 0;
+	for (char *flag = strtok(line, " \n"); flag; flag = strtok(NULL, " \n")) {
+		char word[8];
+		bool known = snprintf(word, sizeof word, " %s ", flag) < (int)sizeof word && strstr(plain, word);
+		for (size_t i = 0; i < sizeof restored / sizeof *restored; i++) {
+			if (strcmp(flag, restored[i].name))
+				continue;
+			advice |= restored[i].advice;
+			known = true;
+		}
+		if (!known)
+			refuse("the kernel keeps a flag of its memory that is not restored");
+	}
+	if (advice & DROPPABLE)
+		advice = DROPPABLE;
 }
 
 static bool zero(const char *page)
@@ -84,7 +121,8 @@ static void save_mapping(uint64_t start, uint64_t end, const char *modes, uint64
 		frozen.vdso_offset = add_bytes(data, size);
 	} else if (!strncmp(path, "[v", 2)) {
 		;
-	} else if (!prot) {
+	} else if (!prot || (advice & (DROPPABLE | WIPED_ON_FORK))) {
+		/* A process that continues is as new as a child: what its parent must not share with it is not in the snapshot. */
 		add_map(ZEROES, start, size, prot);
 	} else {
 		peek(start, data, size);
@@ -106,19 +144,43 @@ static void save_mapping(uint64_t start, uint64_t end, const char *modes, uint64
 	free(data);
 }
 
+static uint64_t find_random(void)
+{
+	char name[32];
+	uint64_t entry[2];
+	snprintf(name, sizeof name, "/proc/%d/auxv", child);
+	FILE *vector = fopen(name, "re");
+	check(vector, name);
+	do
+		check(fread(entry, sizeof entry, 1, vector) == 1 && entry[0] != AT_NULL, name);
+	while (entry[0] != AT_RANDOM);
+	fclose(vector);
+	return entry[1];
+}
+
 void save_memory(void)
 {
+	static const char flags[] = "VmFlags:";
 	char name[32], line[4352], modes[8], path[4096];
 	uint64_t start, end, offset;
-	snprintf(name, sizeof name, "/proc/%d/maps", child);
+	bool in_mapping = false;
+	snprintf(name, sizeof name, "/proc/%d/smaps", child);
 	FILE *maps = fopen(name, "re");
 	check(maps, name);
 	while (fgets(line, sizeof line, maps)) {
-		path[0] = 0;
-		check(sscanf(line, "%lx-%lx %7s %lx %*s %*s %4095[^\n]", &start, &end, modes, &offset, path) >= 4, name);
-		save_mapping(start, end, modes, offset, path);
+		if (!in_mapping) {
+			path[0] = 0;
+			check(sscanf(line, "%lx-%lx %7s %lx %*s %*s %4095[^\n]", &start, &end, modes, &offset, path) >= 4, name);
+			in_mapping = true;
+		} else if (!strncmp(line, flags, strlen(flags))) {
+			read_flags(line + strlen(flags));
+			save_mapping(start, end, modes, offset, path);
+			in_mapping = false;
+		}
 	}
+	check(!in_mapping, name);
 	fclose(maps);
+	frozen.random = find_random();
 	for (uint32_t i = 0; i < frozen.specials; i++)
 		frozen.special[i].offset -= frozen.vdso;
 }

@@ -29,6 +29,11 @@
 
 enum { RED_ZONE = 128, RETRY_FD = 9 };
 
+/* Since Linux 6.11, and younger than the headers. */
+#ifndef MAP_DROPPABLE
+#define MAP_DROPPABLE 8
+#endif
+
 static struct frozen frozen;
 
 static long call(long number, long a, long b, long c, long d, long e, long f)
@@ -96,9 +101,39 @@ static bool same_surroundings(void)
 	return CALL(lseek, 0, 0, SEEK_CUR) == 0 && CALL(rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask) == 0 && mask == 0;
 }
 
+static bool advise(uint64_t start, uint64_t size, uint32_t advice)
+{
+	static const struct {
+		uint32_t advice;
+		int call;
+	} calls[] = {
+		{WIPED_ON_FORK, MADV_WIPEONFORK}, {ABSENT_IN_CHILD, MADV_DONTFORK}, {NOT_DUMPED, MADV_DONTDUMP},
+		{HUGE_PAGES, MADV_HUGEPAGE}, {SMALL_PAGES, MADV_NOHUGEPAGE},
+		{READ_AT_RANDOM, MADV_RANDOM}, {READ_IN_SEQUENCE, MADV_SEQUENTIAL},
+	};
+	for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++)
+		if ((advice & calls[i].advice) && CALL(madvise, start, size, calls[i].call) < 0)
+			return false;
+	return true;
+}
+
+/* Mappings that adjoin at once: most are parts of one. */
+static bool advise_all(void)
+{
+	for (uint32_t i = 0, next; i < frozen.maps; i = next) {
+		const struct frozen_map *m = &frozen.map[i];
+		uint64_t end = m->start + m->size;
+		for (next = i + 1; next < frozen.maps && frozen.map[next].start == end && frozen.map[next].advice == m->advice; next++)
+			end += frozen.map[next].size;
+		if (m->advice && !advise(m->start, end - m->start, m->advice))
+			return false;
+	}
+	return true;
+}
+
 static bool map(int snapshot, const struct frozen_map *m, bool waits)
 {
-	int flags = MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd = -1;
+	int flags = (m->advice & DROPPABLE ? MAP_DROPPABLE : MAP_PRIVATE) | MAP_FIXED_NOREPLACE, fd = -1;
 	switch (m->kind) {
 	case FROM_SNAPSHOT:
 		fd = snapshot;
@@ -126,7 +161,7 @@ static bool map_all(int snapshot, bool waits)
 	for (uint32_t i = 0; i < frozen.maps; i++)
 		if (!map(snapshot, &frozen.map[i], waits))
 			return false;
-	return true;
+	return advise_all();
 }
 
 static bool same_vdso(int snapshot, uint64_t vdso)
@@ -200,6 +235,9 @@ static bool open_file(const struct frozen_file *f)
 
 static bool open_files(void)
 {
+	for (int fd = 0; fd < 3; fd++)
+		if (frozen.closed_on_exec[fd] && CALL(fcntl, fd, F_SETFD, FD_CLOEXEC) < 0)
+			return false;
 	for (uint32_t i = 0; i < frozen.files; i++)
 		if (!open_file(&frozen.file[i]))
 			return false;
@@ -280,14 +318,27 @@ static bool start_thread(struct frozen_thread *t)
 	return result > 0;
 }
 
-static uint64_t vdso_address(char **envp)
+/* A value that the kernel passes to a new program, or 0. */
+static uint64_t auxiliary(char **envp, uint64_t type)
 {
 	while (*envp)
 		envp++;
 	unsigned long *aux = (unsigned long *)(envp + 1);
-	while (aux[0] != AT_NULL && aux[0] != AT_SYSINFO_EHDR)
+	while (aux[0] != AT_NULL && aux[0] != type)
 		aux += 2;
 	return aux[0] == AT_NULL ? 0 : aux[1];
+}
+
+/* The C library has used them already, but a program may ask for them as well. */
+static bool renew_random_bytes(char **envp)
+{
+	const uint64_t *mine = (const uint64_t *)auxiliary(envp, AT_RANDOM);
+	uint64_t *its = (uint64_t *)frozen.random;
+	if (mine) {
+		its[0] = mine[0];
+		its[1] = mine[1];
+	}
+	return mine;
 }
 
 /*
@@ -311,16 +362,16 @@ static void thaw(char **argv, char **envp)
 	bool waits = same_strings(argv, frozen.waiting_args, frozen.text + frozen.waiting_arg);
 	if ((!waits && !same_strings(argv, frozen.args, frozen.text + frozen.arg)) ||
 	    !same_strings(envp, frozen.envs, frozen.text + frozen.env) || !same_machine() || !same_surroundings() ||
-	    !same_vdso(snapshot, vdso_address(envp)))
+	    !same_vdso(snapshot, auxiliary(envp, AT_SYSINFO_EHDR)))
 		return;
-	if (!map_all(snapshot, waits) || !move_vdso(vdso_address(envp))) {
+	if (!map_all(snapshot, waits) || !move_vdso(auxiliary(envp, AT_SYSINFO_EHDR))) {
 		if (!retry && CALL(dup3, snapshot, RETRY_FD, 0) == RETRY_FD)
 			CALL(execve, frozen.text + frozen.arg, argv, envp);
 		return;
 	}
 	CALL(close, snapshot);
 	restore_signals();
-	if (!open_files())
+	if (!renew_random_bytes(envp) || !open_files())
 		CALL(exit_group, 125);
 	for (uint32_t i = 1; i < frozen.threads; i++)
 		if (i != frozen.last && !start_thread(&frozen.thread[i]))

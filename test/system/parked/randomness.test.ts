@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { loadLanguages } from "../../../src/languages/load.ts";
+import { Slot } from "../../../src/sandbox/slot.ts";
+import type { Step } from "../../../src/sandbox/step.ts";
+import { plan } from "../../../src/worker/plan.ts";
+import { run } from "../../../src/worker/run.ts";
+import { PATIENCE } from "../../support/engine/timeouts.ts";
+import { LANGUAGES } from "../../support/languages/directory.ts";
+import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { park } from "../../support/sandbox/parked.ts";
+
+/**
+ * No two processes, threads or runs get the same number from any source of random numbers, however the language's runtime was
+ * started. The programs print a line for each number: who has drawn it from which source, a tab, and the number.
+ */
+const languages = loadLanguages(LANGUAGES);
+const PROGRAMS = new URL("../../programs/random/", import.meta.url);
+
+let launcher: Launcher;
+let slot: Slot;
+before(async () => {
+  launcher = await startLauncher({ slots: 1 });
+  slot = await Slot.open(launcher.socket);
+});
+after(async () => {
+  slot?.close();
+  assert.equal(await launcher.stop(), 0, launcher.stderr());
+});
+
+/** The programs start many others. The time has no influence on the way in which a runtime starts. */
+const patient = (step: Step): Step => ({ ...step, limits: { ...step.limits, wallMs: 90_000, cpuMs: 60_000 } });
+/** A stack limit that no runtime was frozen with, so that it starts by itself. */
+const anew = (step: Step): Step => ({
+  ...step,
+  limits: { ...step.limits, stackBytes: step.limits.stackBytes + 65_536 },
+});
+
+/** The others run no program of their own, or one in another language. */
+const OTHERS = ["executable", "multifile", "plaintext"];
+
+for (const language of languages.list().filter(({ name }) => !OTHERS.includes(name))) {
+  test(`${language.name}: every random number is a new one`, { timeout: 400_000 * PATIENCE }, async () => {
+    const code = readFileSync(new URL(language.source, PROGRAMS));
+    const stdin = Buffer.from("program");
+    const { compile, execute } = plan(language, languages.limitsFor(language, "judge"), { code, stdin });
+    const steps = { ...(compile && { compile: patient(compile) }), execute: patient(execute) };
+    const starts = {
+      new: { ...(steps.compile && { compile: anew(steps.compile) }), execute: anew(steps.execute) },
+      frozen: steps,
+      "frozen, again": steps,
+      parked: steps,
+      "parked, again": steps,
+    };
+    const first = new Map<string, string>();
+    const repeated: string[] = [];
+    const counts = new Set<number>();
+    for (const [start, planned] of Object.entries(starts)) {
+      if (start.startsWith("parked")) await park(slot, planned);
+      const { compile, execute } = await run(slot, planned);
+      assert.equal(execute?.exitCode, 0, `${start}: ${execute?.killReason} ${compile?.stderr} ${execute?.stderr}`);
+      const lines = String(execute.stdout).trimEnd().split("\n");
+      counts.add(lines.length);
+      for (const line of lines) {
+        const [source, number] = line.split("\t");
+        assert.ok(source && number, line);
+        const before = first.get(number);
+        if (before) repeated.push(`${number}: ${before}, and ${start}: ${source}`);
+        else first.set(number, `${start}: ${source}`);
+      }
+    }
+    assert.deepEqual(repeated, []);
+    assert.equal(counts.size, 1, "every start draws as many");
+  });
+}
