@@ -156,6 +156,15 @@ test("Node continues from its frozen state, as a new process with other random n
   }
 });
 
+test("Node writes synchronously to a full pipe after it has waited", LIMIT, async () => {
+  const steps = planOf("javascript", "require('node:fs').writeSync(1, 'x'.repeat(1_000_000));");
+  for (const waiting of [steps, startedAnew(steps)]) {
+    await park(waiting);
+    const { execute } = await run(slot, waiting);
+    assert.deepEqual([execute?.exitCode, execute?.stdout.length], [0, 1_000_000], String(execute?.stderr));
+  }
+});
+
 /** Of ext4, whose pages of files can be huge since Linux 6.16. */
 const EXT4 = 0xef53;
 const [major = 0, minor = 0] = release().split(".").map(Number);

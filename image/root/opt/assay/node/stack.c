@@ -1,7 +1,11 @@
 /*
  * Lets V8 use 60,000 KB of the main thread's stack, as --stack-size=60000 would. A V8 flag makes Node discard its built-in code
  * cache, which costs a fifth of its start. Loaded by start.cjs. Worker threads have stacks and limits of their own.
+ *
+ * Loaded again after the wait for a step, it lets writes to standard output and standard error block, as before the first use of
+ * process.stdout: fs.writeSync(1, …) fails otherwise if the pipe is full.
  */
+#include <fcntl.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -15,8 +19,14 @@ void *napi_register_module_v1(void *env, void *exports);
 
 void *napi_register_module_v1(void *env, void *exports)
 {
+	static int loads;
 	(void)env;
-	if (gettid() == getpid())
+	if (gettid() != getpid())
+		return exports;
+	if (loads++ == 0)
 		set_stack_limit(current_isolate(), (uintptr_t)__builtin_frame_address(0) - STACK_BYTES);
+	else
+		for (int fd = 1; fd <= 2; fd++)
+			fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	return exports;
 }

@@ -6,7 +6,8 @@ const PARKED = Symbol.for("assay.parked"); // set by park.cjs
 
 // A worker thread of a frozen Node finds the program that continued it.
 process.execPath = process.argv[0] = "/usr/local/bin/node";
-process.dlopen({ exports: {} }, "/opt/assay/node/stack.node");
+const dlopen = () => process.dlopen({ exports: {} }, "/opt/assay/node/stack.node");
+dlopen();
 require("./facts.cjs");
 for (let at = process.execArgv.indexOf("--require"); at >= 0; at = process.execArgv.indexOf("--require"))
   process.execArgv.splice(at, 2);
@@ -34,6 +35,8 @@ function wait() {
   fs.closeSync(3);
   fs.closeSync(4);
   const pid = Number(fs.readlinkSync("/proc/self"));
+  // The process that has waited has used the pipes of the step. Another one gets new pipes, on which writes block.
+  if (pid === process.pid) dlopen();
   Object.defineProperty(process, "pid", { ...Object.getOwnPropertyDescriptor(process, "pid"), value: pid });
   const source = fs.openSync("/dev/urandom");
   fs.readSync(source, random);
