@@ -17,9 +17,14 @@ static void count_output(struct watch *w, int stream, size_t size)
 	w->o->last_output_ns = now_ns();
 }
 
+static uint64_t output_limit(const struct watch *w, int stream)
+{
+	return w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
+}
+
 size_t queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t size)
 {
-	uint64_t limit = w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
+	uint64_t limit = output_limit(w, stream);
 	uint64_t kept = w->o->seen[stream] < limit ? limit - w->o->seen[stream] : 0;
 	if (kept > size)
 		kept = size;
@@ -34,7 +39,12 @@ size_t queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t si
 
 bool past_output_limit(const struct watch *w, int stream)
 {
-	return w->o->seen[stream] >= w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
+	return w->o->seen[stream] >= output_limit(w, stream);
+}
+
+bool exceeds_output_limit(const struct watch *w, int stream)
+{
+	return w->o->seen[stream] > output_limit(w, stream);
 }
 
 /*

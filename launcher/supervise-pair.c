@@ -96,6 +96,16 @@ static bool pass_held(struct pair *p, int side)
 	return true;
 }
 
+/*
+ * The excess ends the input of the other, and all that follows there can be a consequence. The report therefore says whose
+ * excess came first. An excess after the end of the other had no effect on it.
+ */
+static void note_excess(struct pair *p, int side)
+{
+	if (exceeds_output_limit(&p->watch[side], 0) && !exceeds_output_limit(&p->watch[!side], 0) && !p->over[!side])
+		p->watch[side].o->exceeded_first = true;
+}
+
 /* Reads the output of a side and passes it on up to its limit. At its end, or beyond the limit, the input of the other ends. */
 static void relay_output(struct pair *p, int side, bool readable)
 {
@@ -105,6 +115,9 @@ static void relay_output(struct pair *p, int side, bool readable)
 	bool all_read = false;
 	if (!pass_held(p, side))
 		return;
+	/* The reader has taken all up to the limit. Output of exactly that size does not end the conversation. */
+	if (exceeds_output_limit(w, 0))
+		close_fd(to);
 	for (int rounds = READS_PER_ROUND; (readable || p->over[side]) && rounds > 0 && *from >= 0 && *to >= 0; rounds--) {
 		ssize_t n = read(*from, r->data, sizeof r->data);
 		/* No process is left that could write more, but a socket may still hold the pipe. */
@@ -120,9 +133,10 @@ static void relay_output(struct pair *p, int side, bool readable)
 			break;
 		}
 		r->to = queue_output(w, 0, r->data, (size_t)n);
+		note_excess(p, side);
 		if (!pass_held(p, side))
 			return;
-		if (past_output_limit(w, 0))
+		if (exceeds_output_limit(w, 0))
 			close_fd(to);
 	}
 	bool closed = *from < 0 && now_ns() - r->closed_ns >= CLOSE_NS;

@@ -83,8 +83,9 @@ bool forward_output(struct watch *w, int *fd, int stream, int rounds);
 void read_if_due(struct watch *w, int *fd, int stream, bool readable);
 /* Counts the bytes, and queues them up to the limit. Returns the number within the limit. */
 size_t queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t size);
-/* Whether the rest of the stream is counted and discarded. */
+/* Whether the rest of the stream is counted and discarded; whether some of it was. */
 bool past_output_limit(const struct watch *w, int stream);
+bool exceeds_output_limit(const struct watch *w, int stream);
 /* Reads the rest of both pipes after the death of every writer. */
 void drain_pipes(struct watch *w);
 

@@ -44,6 +44,7 @@ void outcome_report(const struct outcome *o, const struct box *b, struct queue *
 	if (o->paired) {
 		queue_int(out, KEY_WAITED_NS, o->waited_ns);
 		queue_int(out, KEY_ENDED_FIRST, o->first);
+		queue_int(out, KEY_EXCEEDED_FIRST, o->exceeded_first);
 	}
 	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
 		if (!facts[i].optional || o->known[facts[i].fact])

@@ -32,8 +32,9 @@ struct outcome {
 	int code;   /* exit code, or the signal if it did not exit */
 	enum kill_reason reason; /* recorded before the kill; the first reason stays */
 	uint64_t wall_ns, ended_ns;
-	bool paired;             /* with another program; only then the next two count */
+	bool paired;             /* with another program; only then the next three count */
 	bool first;              /* it ended, or was killed, before the other */
+	bool exceeded_first;     /* its output exceeded its limit while the other ran and was within its own */
 	uint64_t waited_ns;      /* part of wall_ns in which the other was at work */
 	uint64_t seen[2];        /* bytes of stdout and stderr, forwarded or not */
 	uint64_t last_output_ns; /* 0: no output */

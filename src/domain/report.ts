@@ -22,6 +22,8 @@ export interface StepReport {
   readonly elapsedNs?: number;
   /** In an interaction: whether it ended, or was killed, before the other. */
   readonly endedFirst?: boolean;
+  /** In an interaction: whether its output exceeded its limit while the other ran and was within its own. */
+  readonly exceededFirst?: boolean;
   /** CPU time of the whole cgroup, to the end of its last process; microseconds. */
   readonly cpuUsec: number;
   /** From the request, as is `kernelLimitBytes`; all other numbers come from the launcher's report. */

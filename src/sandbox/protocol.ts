@@ -128,6 +128,7 @@ export const KEYS = {
   PARKED_RUNTIME: int(105, "ENDED"),
   WAITED_NS: int(106, "ENDED", "optional"),
   ENDED_FIRST: int(107, "ENDED", "optional"),
+  EXCEEDED_FIRST: int(110, "ENDED", "optional"),
   SAMPLES: bytes(108, "ENDED", "optional"),
   REAPED: int(120, "TEARDOWN"),
   POPULATED: int(121, "TEARDOWN", "optional"),

@@ -53,6 +53,7 @@ export function decodeReport(
     wallNs: elapsedNs - (ended.optionalInt("WAITED_NS") ?? 0),
     elapsedNs,
     endedFirst: ended.optionalInt("ENDED_FIRST") === 1,
+    exceededFirst: ended.optionalInt("EXCEEDED_FIRST") === 1,
     cpuUsec: ended.int("CPU_USEC"),
     memoryPeakBytes: ended.int("MEMORY_PEAK"),
     keptBytes: ended.int("KEPT_BYTES"),

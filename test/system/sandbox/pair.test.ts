@@ -255,6 +255,30 @@ test(
   },
 );
 
+test("the report says whose output exceeded its limit while the other ran and was within its own", LIMIT, async () => {
+  const limits = { ...LIMITS, stdoutBytes: 1_000 };
+  const writes = (bytes: number, code: number) =>
+    shell(`head -c ${bytes} /dev/zero; cat >/dev/null; exit ${code}`, { limits });
+  const closes = (bytes: number) => shell(`read x; head -c ${bytes} /dev/zero; exec >&-; cat >/dev/null`, { limits });
+  for (const [program, peer, exceeded] of [
+    [
+      shell("head -c 1000 | wc -c", { limits }),
+      shell("head -c 1000 /dev/zero; read x; exit 42", { limits }),
+      [false, false],
+    ],
+    [shell("wc -c", { limits }), writes(1_001, 42), [false, true]],
+    [shell("wc -c; exit 3", { limits }), writes(100_000, 42), [false, true]],
+    [writes(1_001, 0), shell("wc -c; exit 43", { limits }), [true, false]],
+    [writes(1_001, 0), shell("wc -c >&2; head -c 5000 /dev/zero; exit 43", { limits }), [true, false]],
+    [shell("exit 3", { limits }), shell("sleep 0.5; head -c 5000 /dev/zero; exit 43", { limits }), [false, false]],
+    [closes(5_000), shell("echo; wc -c >&2; head -c 5000 /dev/zero; exit 43", { limits }), [true, false]],
+  ] as const) {
+    const [report, ofPeer] = await slot.runPair(program, peer);
+    const about = `program: ${end(report)}; peer: ${end(ofPeer)} of ${peer.command.command.join(" ")}`;
+    assert.deepEqual([report.exceededFirst, ofPeer.exceededFirst], exceeded, about);
+  }
+});
+
 test("a client that leaves ends both", LIMIT, async () => {
   const launcher = await startLauncher({ slots: 1, sanitize: true });
   const own = await Slot.open(launcher.socket);
