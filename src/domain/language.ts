@@ -41,6 +41,8 @@ export interface Language {
   readonly execute: Command;
   /** Options of the compiler that a request may add: regular expressions, of which one must match the whole option. */
   readonly compilerOptions?: readonly string[] | undefined;
+  /** Options of the compiler for programs of the judge that have one source (planOfJudge in src/worker/plan.ts). */
+  readonly singleSourceOptions?: readonly string[] | undefined;
   /** The numbers by which clients of Judge0 name it (src/http/judge0/). */
   readonly judge0?: readonly number[] | undefined;
   /** Absent from the lists of languages: only clients of Judge0 name it. */

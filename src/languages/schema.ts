@@ -85,6 +85,7 @@ const language = {
   compile: command.nullable(),
   execute: command,
   compilerOptions: z.array(z.string().refine(isExpression, "must be a regular expression")).optional(),
+  singleSourceOptions: z.array(argument).optional(),
   judge0: z.array(z.int().positive()).optional(),
   unlisted: z.literal(true).optional(),
   limits: z.strictObject({ judge: stepOverrides.exactOptional(), agent: stepOverrides.exactOptional() }).default({}),

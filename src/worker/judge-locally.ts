@@ -23,7 +23,7 @@ import type { Slot } from "../sandbox/slot.ts";
 import type { ClaimedTest } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
-import { type Plan, plan } from "./plan.ts";
+import { type Plan, plan, planOfJudge } from "./plan.ts";
 import { type Kept, type RunOptions, run } from "./run.ts";
 import { type JudgeWhere, TestChecker } from "./test-checker.ts";
 
@@ -112,7 +112,7 @@ export class LocalJudge {
     }
   }
 
-  /** Runs a program with an input and arguments. @throws SandboxError if the slot is lost. */
+  /** Runs a validator of inputs with an input and arguments. @throws SandboxError if the slot is lost. */
   async run(
     language: Language,
     profile: ProfileName,
@@ -121,7 +121,7 @@ export class LocalJudge {
     args: readonly string[],
   ): Promise<Outcome> {
     const own = { ...program, stdin, additions: forRun(program.additions, { args, limits: {} }) };
-    const steps = plan(language, this.#languages.limitsFor(language, profile), own);
+    const steps = planOfJudge(language, this.#languages.limitsFor(language, profile), own);
     return await this.#run(steps, { kept: this.#keptFor(language.name) });
   }
 

@@ -84,3 +84,17 @@ export function plan(language: Language, limits: StepLimits, { code, stdin, addi
     execute: { command: execute, files: [], stdin, limits: executeLimits, work: "keep", more: false },
   };
 }
+
+/**
+ * Plans the steps of a program of the judge: a checker, an interactor or a validator. The compiler of one source may leave out what
+ * the source does not use. A checker uses little of testlib.h, and then takes 3.0 instead of 5.4 s of CPU time.
+ */
+export function planOfJudge(language: Language, limits: StepLimits, program: Program): Plan {
+  const planned = plan(language, limits, program);
+  const { compile } = planned;
+  const { sources = [], singleSourceOptions = [] } = language;
+  const compiled = compile?.files.filter(({ name }) => sources.some((suffix) => name.endsWith(suffix))) ?? [];
+  if (!compile || compiled.length !== 1) return planned;
+  const command = [...compile.command.command, ...singleSourceOptions];
+  return { ...planned, compile: { ...compile, command: { ...compile.command, command } } };
+}
