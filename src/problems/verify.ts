@@ -103,16 +103,19 @@ async function validate(
 ): Promise<{ readonly ended: string; readonly accepts: boolean; readonly broken: boolean }> {
   const { judgement } = await judge.run(language, "judge", program, stdin, args);
   const { cause, exitCode, verdict, errorMessage } = judgement;
-  if (cause.startsWith("compile_")) return { ended: "an error of its compiler", accepts: false, broken: true };
-  if (verdict === "IE") return { ended: `IE${tail(errorMessage)}`, accepts: false, broken: true };
+  const failed = (ended: string) => ({ ended, accepts: false, broken: true });
+  if (cause === "compile_error") return failed("an error of its compiler");
+  if (cause.startsWith("compile_")) return failed(`an error of its compiler${tail(errorMessage)}`);
+  // A limit that the validator reaches is no result. By the format, each end of its own but the exit code 42 rejects.
+  if (verdict !== "AC" && verdict !== "RE" && verdict !== "SIG") return failed(`${verdict}${tail(errorMessage)}`);
   const ended = exitCode === null ? verdict : `exit code ${exitCode}`;
   return { ended, accepts: exitCode === ACCEPTS, broken: false };
 }
 
-async function verifyOutputs({ outputs, checker }: ProblemPackage, judge: LocalJudge): Promise<string[]> {
+async function verifyOutputs({ outputs, checker, scoring }: ProblemPackage, judge: LocalJudge): Promise<string[]> {
   const faults: string[] = [];
   for (const { path, input, answer, output, verdict: wanted, checker: spec } of outputs) {
-    const test = { checker: spec, checkerProgram: checker, answers: [answer()], points: 0 };
+    const test = { checker: spec, checkerProgram: checker, answers: [answer()], points: scoring ? 0 : null };
     const { verdict, message } = await judge.check(test, input(), output());
     if (verdict !== wanted) faults.push(`${path}: is ${verdict}, not ${wanted}${tail(message)}`);
   }

@@ -118,6 +118,32 @@ test("a package that does not behave as it says has its faults named", LIMIT, as
   );
 });
 
+test("an input validator that reaches a limit, also of its compiler, rejects nothing", LIMIT, async () => {
+  const { "input_validators/validate.py": _, ...sum } = PACKAGES.sum;
+  const texts = { ...sum, "data/invalid_input/bad.in": "x\n" };
+  const reads = "import sys\ntext = sys.stdin.read()\n";
+  const validators = {
+    "computes.py": `${reads}while text == "x\\n": pass\nsys.exit(42)\n`,
+    "forks.py": `${reads}import os, time\nwhile text == "x\\n":\n    if os.fork() == 0: time.sleep(9)\nsys.exit(42)\n`,
+    "large.c": 'asm(".fill 60000000, 1, 1");\nint main(void) { return 1; }\n',
+  };
+  const faults = await Promise.all(
+    Object.entries(validators).map(async ([name, code]) =>
+      faultsOf(await verified({ ...texts, [`input_validators/${name}`]: code })),
+    ),
+  );
+  const starts = [
+    "data/invalid_input/bad.in: input_validators/computes.py ends with TLE: ",
+    "data/invalid_input/bad.in: input_validators/forks.py ends with PLE: ",
+    "data/invalid_input/bad.in: input_validators/large.c ends with an error of its compiler: compile step: file size limit",
+  ];
+  for (const [at, start] of starts.entries())
+    assert.ok(
+      faults[at]?.some((fault) => fault.startsWith(start)),
+      faults[at]?.join("\n"),
+    );
+});
+
 test("a time limit that separates nothing is a fault", LIMIT, async () => {
   const slow = "import time\nend = time.process_time() + 1.2\nwhile time.process_time() < end: pass\n";
   const { timeLimitSecs, faults } = await verified({
@@ -212,7 +238,7 @@ test("an interactor or a validator with passes that fails is a fault of the pack
   const crashes = { ...PACKAGES.guess, "output_validator/interact.cpp": "int main() { return 1; }\n" };
   assert.match(
     faultsOf(await verified(crashes)).join("\n"),
-    /^submissions\/accepted\/search\.py: IE on secret\/1: the checker ended as RE with exit code 1/m,
+    /^submissions\/accepted\/search\.py: IE on secret\/1: the interactor ended as RE with exit code 1/m,
   );
   const asksAgain = `import sys
 open(sys.argv[3] + "nextpass.in", "w").write("encode 1")
