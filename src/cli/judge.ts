@@ -101,6 +101,7 @@ async function readTests(
       checker: spec,
       groups: [{ name: "", rule: "sum", depends: [] }],
       tests: names.map((name) => ({ name, group: "", points: 1, limits: {} })),
+      passFail: true,
     },
     checker: program,
     contents: (test) => contents[test] ?? [],

@@ -16,7 +16,7 @@ export interface Checker {
   readonly relative?: number | undefined;
 }
 
-/** How a checker's program is called (src/worker/checker.ts). */
+/** How a checker's program of a request is called (src/worker/checker-interfaces.ts). */
 export const CHECKER_INTERFACES = ["kattis", "testlib"] as const;
 
 /** Paths of a checker's box that are not for its own files. */
@@ -28,7 +28,8 @@ export const MAX_PASSES = 20;
 /** A checker that is itself a program; its source is stored with the tests. */
 export interface ProgramChecker {
   readonly type: "program";
-  readonly interface: (typeof CHECKER_INTERFACES)[number];
+  /** `dmoj` is only in packages of DMOJ. */
+  readonly interface: (typeof CHECKER_INTERFACES)[number] | "dmoj";
   readonly language: string;
   /** Arguments after those of the interface. */
   readonly args: readonly string[];

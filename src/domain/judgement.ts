@@ -1,4 +1,3 @@
-// Over 300 lines: the states, points and bounds of a judgement, which change together.
 import type { RequestedLimits } from "./additions.ts";
 import type { Checked, CheckerSpec } from "./check.ts";
 import type { ProfileName } from "./limits.ts";
@@ -56,6 +55,11 @@ export interface Definition {
   /** In the order of their first tests. */
   readonly groups: readonly Group[];
   readonly tests: readonly TestMeta[];
+  /**
+   * Checkers accept or reject, and give no part of the points: the request has no points and groups, or the problem no scores.
+   * Absent otherwise, and in definitions that are older than this field.
+   */
+  readonly passFail?: true;
 }
 
 /** Runs of a judgement, if the checker of each test asks for as many passes as it may. */
@@ -186,8 +190,15 @@ function groupsProgress(states: readonly TestState[], tests: readonly TestMeta[]
 
 const NO_GROUP: Group = { name: "", rule: "sum", depends: [] };
 
-/** The points that a checker can give for a test: with `min`, those of its group, of which the smallest earned ones count. */
-export function mostPoints({ tests, groups }: Pick<Definition, "tests" | "groups">, test: number): number {
+/**
+ * The points that a checker can give for a test: with `min`, those of its group, of which the smallest earned ones count.
+ * @returns null if it cannot give any.
+ */
+export function mostPoints(
+  { tests, groups, passFail }: Pick<Definition, "tests" | "groups" | "passFail">,
+  test: number,
+): number | null {
+  if (passFail) return null;
   const { group, points = 0 } = tests[test] ?? {};
   if (groups.find(({ name }) => name === group)?.rule !== "min") return points;
   return tests.reduce((sum, other) => sum + (other.group === group ? other.points : 0), 0);
@@ -251,11 +262,12 @@ export interface RunResult {
 /** Characters of a message. */
 const MAX_MESSAGE = 500;
 
-/** A message for the database: PostgreSQL has no U+0000. */
+/** A message for the database: PostgreSQL has no U+0000 and no halves of surrogate pairs. */
 export function shortened<T extends string | null>(message: T): T {
-  const text = message?.replaceAll("\0", "\uFFFD");
+  const text = message?.replaceAll("\0", "\uFFFD").toWellFormed();
   if (text === undefined || text.length <= MAX_MESSAGE) return (text ?? null) as T;
-  return `${text.slice(0, MAX_MESSAGE).toWellFormed()}…` as T;
+  const isPair = (text.codePointAt(MAX_MESSAGE - 1) ?? 0) > 0xffff;
+  return `${text.slice(0, MAX_MESSAGE - (isPair ? 1 : 0))}…` as T;
 }
 
 /** @param checked as for `verdictOfRun`. */

@@ -173,7 +173,14 @@ export async function toJudgementRequest(
     await pause();
     contents.push(toContents(test, at, spec));
   }
-  const definition = { checker: spec, groups: toGroups(groups ?? [], metas), tests: metas };
+  const hasPoints =
+    groups !== undefined || tests.some(({ points, group }) => points !== undefined || group !== undefined);
+  const definition = {
+    checker: spec,
+    groups: toGroups(groups ?? [], metas),
+    tests: metas,
+    ...(!hasPoints && { passFail: true as const }),
+  };
   return { program: valid, stop, on: { definition, checker: program, contents } };
 }
 

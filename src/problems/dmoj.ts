@@ -202,7 +202,7 @@ const bridgedArgs = z.looseObject({
   type: z.enum(["default", "testlib"]).optional(),
 });
 
-/** A checker that is a program: both types are called in the same way. */
+/** A checker that is a program: both types are called in the same way, but decide in different ones. */
 function bridged(
   args: Readonly<Record<string, unknown>>,
   place: readonly (string | number)[],
@@ -213,7 +213,7 @@ function bridged(
   const fail = (arg: string, text: string) => init.fault([...place, "args", arg], `checker.args: ${text}`);
   const parsed = bridgedArgs.safeParse(args);
   if (!parsed.success) throw fail(String(parsed.error.issues[0]?.path[0] ?? ""), parsed.error.issues[0]?.message ?? "");
-  const { files: names, lang, type: _, ...others } = parsed.data;
+  const { files: names, lang, type, ...others } = parsed.data;
   const other = Object.keys(others).find((arg) => !HARMLESS.has(arg));
   if (other !== undefined) throw fail(other, `${other} is not supported`);
   const missing = [names].flat().find((name) => !files.has(name));
@@ -223,7 +223,8 @@ function bridged(
   const language = languages.resolve(LANGUAGES[version] ?? version.toLowerCase());
   const found = language && toProgram({ path: DMOJ_FILE, files: sources }, languages, { language: language.name });
   if (!found) throw fail("lang", `${lang} is no installed language`);
-  const spec = { type: "program", interface: "testlib", language: found.language.name, args: [] } as const;
+  const called = type === "testlib" ? "testlib" : "dmoj";
+  const spec = { type: "program", interface: called, language: found.language.name, args: [] } as const;
   return { spec, program: found.program };
 }
 

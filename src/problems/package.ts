@@ -123,6 +123,7 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
       checker: validator?.spec ?? { type: "tokens", caseSensitive: false },
       groups,
       tests: tests.map(({ meta }) => ({ ...meta, limits: run })),
+      ...(!head.scoring && { passFail: true as const }),
     },
     checker: validator?.program ?? null,
     tests,

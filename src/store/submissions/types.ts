@@ -26,8 +26,8 @@ export interface Claim {
 /** The test of a run. */
 export interface ClaimedTest {
   readonly judgementSeq: number;
-  /** That its checker can give. */
-  readonly points: number;
+  /** The most that its checker can give; null in a judgement without points. */
+  readonly points: number | null;
   readonly checker: CheckerSpec;
   /** For a checker that is a program. */
   readonly checkerProgram: Program | null;

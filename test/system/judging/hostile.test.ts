@@ -281,7 +281,8 @@ class Main { public static void main(String[] words) { System.exit(42); } }`,
     4,
     null,
   ],
-  "testlib: accepts": [testlib("raise SystemExit(0)"), "AC", 4, null],
+  "testlib: accepts": [testlib("import sys; print('ok', file=sys.stderr)"), "AC", 4, /^ok$/],
+  "testlib: exits with 0 without its text": [testlib("pass"), "IE", 0, /exit code 0, without the text of testlib/],
   "testlib: has the files in its order": [
     testlib(`import sys
 texts = [open(name).read() for name in sys.argv[1:4]]
@@ -300,7 +301,25 @@ sys.exit(0 if texts == ["in", "out\\n", "answer"] else 3)`),
     /good/,
   ],
   "testlib: gives no points": [testlib("raise SystemExit(7)"), "IE", 0, /exit code 7/],
-  "testlib: gives a share": [testlib("raise SystemExit(100)"), "AC", 1, null],
+  "testlib: gives a share": [
+    testlib("import sys; print('partially correct (50) a quarter', file=sys.stderr); sys.exit(50)"),
+    "AC",
+    1,
+    /a quarter/,
+  ],
+  "testlib: gives a share, compiled with TESTSYS": [
+    testlib("import sys; print('partially correct (50) a quarter', file=sys.stderr); sys.exit(100)"),
+    "AC",
+    1,
+    /a quarter/,
+  ],
+  "testlib: gives a share of nothing": [
+    testlib("import sys; print('partially correct (0) nothing', file=sys.stderr)"),
+    "WA",
+    0,
+    /nothing/,
+  ],
+  "testlib: gives a share without its text": [testlib("raise SystemExit(100)"), "IE", 0, /exit code 100, without/],
   "in C++": [
     {
       ...KATTIS,

@@ -101,13 +101,13 @@ describe("an interactive problem, in every language", { concurrency: 2 }, () => 
 int main(int count, char **args) { int secret, guess; FILE *in = fopen(args[1], "r"), *log = fopen(args[2], "w");
   if (!in || !log || fscanf(in, "%d", &secret) != 1) return 3;
   while (scanf("%d", &guess) == 1) { fprintf(log, "%d\\n", guess);
-    puts(guess == secret ? "right" : guess < secret ? "more" : "less"); fflush(stdout); if (guess == secret) return 0; }
-  fputs("no number", stderr); return 1; }`;
+    puts(guess == secret ? "right" : guess < secret ? "more" : "less"); fflush(stdout); if (guess == secret) { fputs("ok", stderr); return 0; } }
+  fputs("wrong answer no number", stderr); return 1; }`;
     const checker = interactor(code, { language: "cpp", interface: "testlib" });
     const right = await judge(engine(), { language: "python", code: SEARCHES.python, tests: TESTS, checker });
     assert.equal(right.verdict, "AC", JSON.stringify(right));
     const wrong = await judge(engine(), { language: "python", code: "print('x')", tests: TESTS, checker });
-    assert.deepEqual([wrong.verdict, wrong.runs[0]?.message], ["WA", "no number"]);
+    assert.deepEqual([wrong.verdict, wrong.runs[0]?.message], ["WA", "wrong answer no number"]);
   });
 });
 
@@ -207,8 +207,9 @@ const INTERACTORS: Readonly<Record<string, readonly [code: string, message: RegE
 describe("an interactor that fails is not to blame on the program", { concurrency: 2 }, () => {
   for (const [name, [code, message]] of Object.entries(INTERACTORS))
     test(name, { timeout: 120_000 }, async () => {
-      const body = { language: "python", code: "import sys\nfor line in sys.stdin: pass", tests: [{ stdin: "1\n" }] };
-      const judged = await judge(engine(), { ...body, checker: interactor(code) });
+      const body = { language: "python", code: "import sys\nfor line in sys.stdin: pass" };
+      const tests = [{ stdin: "1\n", points: 1 }];
+      const judged = await judge(engine(), { ...body, tests, checker: interactor(code) });
       assert.equal(judged.verdict, "IE", JSON.stringify(judged));
       assert.match(judged.runs[0]?.message ?? "", message);
     });

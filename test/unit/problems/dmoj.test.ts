@@ -42,7 +42,16 @@ test("tests, batches and their dependencies of a package of DMOJ", () => {
   assert.deepEqual(tests[6]?.meta.checker, { type: "floats", lineBreaks: true, absolute: 0.001, relative: 0 });
 });
 
-test("a checker of DMOJ that is a program has the interface of testlib", () => {
+test("a checker of DMOJ of the type default has an interface of its own, without points", () => {
+  for (const type of ["", ", type: default"]) {
+    const init = `checker: {name: bridged, args: {files: check.cpp, lang: CPP20${type}}}\ntest_cases: [{in: a, out: a}]\n`;
+    const { definition } = read({ "init.yml": init, a: "1", "check.cpp": "int main() {}" });
+    assert.deepEqual(definition.tests[0]?.checker, { type: "program", interface: "dmoj", language: "cpp", args: [] });
+    assert.equal(definition.passFail, undefined);
+  }
+});
+
+test("a checker of DMOJ of the type testlib has the interface of testlib", () => {
   const init = `checker: {name: bridged, args: {files: [check.cpp, near.h], lang: CPP20, type: testlib}}
 test_cases: [{in: a, out: a}]
 `;

@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Checked, ProgramChecker } from "../../../src/domain/check.ts";
+import { type Ended, INTERFACES } from "../../../src/worker/checker-interfaces.ts";
+
+type Called = ProgramChecker["interface"];
+
+interface Given {
+  readonly stderr?: string;
+  readonly stdout?: string;
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+const CODES = Array.from({ length: 256 }, (_, code) => code);
+
+function end(
+  called: Called,
+  code: number,
+  { stderr = "", stdout = "", files = {} }: Given,
+  points: number | null = 10,
+) {
+  const ended: Ended = {
+    code,
+    stdout,
+    stderr: stderr.trim(),
+    hasLine: (line) => line.test(stderr),
+    feedback: (name) => files[name] ?? null,
+    hasFeedback: true,
+  };
+  return INTERFACES[called].result(ended, points);
+}
+
+/** Exit codes for which the interface has a result. */
+function decided(called: Called, given: Given, points: number | null = 10): Record<number, Checked["verdict"]> {
+  const found = CODES.flatMap((code) => {
+    const result = end(called, code, given, points);
+    return result ? [[code, result.verdict] as const] : [];
+  });
+  return Object.fromEntries(found);
+}
+
+/** What runtimes write when a program ends by an uncaught error. */
+const CRASHES: readonly string[] = [
+  "",
+  "thread 'main' panicked at main.rs:3:40:\ncalled `Option::unwrap()` on a `None` value\n",
+  "Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\nValueError: invalid literal for int(): 'ok'\n",
+  'Exception in thread "main" java.lang.NumberFormatException: For input string: "x"\n',
+  "panic: runtime error: index out of range [1] with length 1\n\ngoroutine 1 [running]:\n",
+  "/box/main.js:1\nthrow new Error('wrong answer')\n^\n\nError: wrong answer\n    at Object.<anonymous>\n",
+  "terminate called after throwing an instance of 'std::invalid_argument'\n  what():  stoi\n",
+  "sh: 1: ./check: not found\n",
+  "okay\n",
+  "the points 3\n",
+];
+
+for (const points of [null, 0, 10])
+  describe(`crashes in a judgement with ${points} points for the test`, () => {
+    for (const stderr of CRASHES) {
+      const about = JSON.stringify(stderr.slice(0, 40));
+      test(`testlib, no exit code counts after ${about}`, () => {
+        assert.deepEqual(decided("testlib", { stderr }, points), {});
+      });
+      test(`kattis, only 42 and 43 count after ${about}`, () => {
+        assert.deepEqual(decided("kattis", { stderr }, points), { 42: "AC", 43: "WA" });
+      });
+      test(`dmoj, only 0 and 1 count after ${about}`, () => {
+        assert.deepEqual(decided("dmoj", { stderr }, points), { 0: "AC", 1: "WA" });
+      });
+    }
+  });
+
+/** The texts of testlib, with the exit codes that belong to them. */
+const TESTLIB: readonly (readonly [text: string, decided: Record<number, Checked["verdict"]>])[] = [
+  ["ok 3 numbers\n", { 0: "AC" }],
+  ["ok \n", { 0: "AC" }],
+  ["reading the answer\nok 3 numbers\n", { 0: "AC" }],
+  ["wrong answer 1st words differ\n", { 1: "WA" }],
+  ["debug\nwrong answer 1st words differ\n", { 1: "WA" }],
+  ["wrong output format Unexpected end of file\n", { 2: "WA", 4: "WA" }],
+  ["unexpected eof \n", { 8: "WA" }],
+  ["FAIL the answer is no number\n", {}],
+  ["points 2.5 good\n", { 7: "AC" }],
+  ["points 0 nothing\n", { 7: "WA" }],
+  ["points 11 too many\n", { 7: "IE" }],
+  ["points nan\n", { 7: "IE" }],
+  ["points -1\n", { 7: "IE" }],
+  ["points 1e999\n", { 7: "IE" }],
+  ["points points_info=a,b a message\n", { 7: "IE" }],
+  ["debug\npoints 5\n", {}],
+  ["partially correct (100) half\n", { 100: "AC", 150: "AC" }],
+  ["partially correct (101) more\n", { 101: "AC", 151: "AC" }],
+  ["partially correct (0) nothing\n", { 0: "WA", 50: "WA" }],
+  ["partially correct (1) little\n", { 1: "AC", 51: "AC" }],
+  ["partially correct (200) all\n", { 200: "AC", 250: "AC" }],
+  ["partially correct (201) too much\n", { 201: "IE", 251: "IE" }],
+  ["partially correct (255) too much\n", { 255: "IE" }],
+  ["the output is\npartially correct (101)\n", {}],
+  ["partially correct (-1)\n", {}],
+  ["partially correct\n", {}],
+];
+
+describe("testlib", () => {
+  for (const [stderr, wanted] of TESTLIB)
+    test(`${JSON.stringify(stderr)} counts with its own exit codes only`, () => {
+      assert.deepEqual(decided("testlib", { stderr }), wanted);
+    });
+
+  test("each n of 200 is that share, with both bases of the exit code", () => {
+    for (let n = 1; n <= 200; n++)
+      for (const base of [0, 50])
+        assert.equal(end("testlib", base + n, { stderr: `partially correct (${n}) \n` })?.share, n / 200);
+  });
+
+  test("each number of quitp is that part of the points", () => {
+    for (const [text, share] of [
+      ["0.3333333333", 0.03333333333],
+      ["5", 0.5],
+      ["10", 1],
+      ["10.0000000001", 1],
+      ["0.0000001", 0.00000001],
+      ["7.25", 0.725],
+    ] as const) {
+      const result = end("testlib", 7, { stderr: `points ${text} message\n` });
+      assert.deepEqual([result?.verdict, result?.message], ["AC", `points ${text} message`]);
+      assert.ok(Math.abs((result?.share ?? 0) - share) < 1e-12, `${text}: ${result?.share}`);
+    }
+  });
+
+  test("a test without points has nothing to share", () => {
+    assert.deepEqual(end("testlib", 7, { stderr: "points 5\n" }, 0), {
+      verdict: "AC",
+      share: 1,
+      message: "points 5",
+    });
+    assert.equal(end("testlib", 7, { stderr: "points 5 points\n" }, 0)?.verdict, "AC");
+    assert.equal(end("testlib", 7, { stderr: "points x\n" }, 0)?.verdict, "IE");
+  });
+});
+
+describe("a judgement without points", () => {
+  for (const [name, called, code, given] of [
+    ["partial results", "testlib", 100, { stderr: "partially correct (100)\n" }],
+    ["full partial results", "testlib", 200, { stderr: "partially correct (200)\n" }],
+    ["points", "testlib", 7, { stderr: "points 1\n" }],
+    ["all points", "kattis", 42, { files: { "score_multiplier.txt": "1" } }],
+    ["a share", "kattis", 42, { files: { "score_multiplier.txt": "0.5" } }],
+    ["a score", "kattis", 42, { files: { "score.txt": "1" } }],
+  ] as const)
+    test(`takes no ${name}`, () => {
+      assert.deepEqual(end(called, code, given, null), {
+        verdict: "IE",
+        share: 0,
+        message: "the checker gives points, but the tests have none",
+      });
+    });
+  test("takes a rejection with a score", () => {
+    assert.equal(end("kattis", 43, { files: { "score.txt": "1" } }, null)?.verdict, "WA");
+  });
+});
+
+test("a score that is no number is none in a test without points either", () => {
+  assert.equal(end("kattis", 42, { files: { "score.txt": "nan" } }, 0)?.verdict, "IE");
+});
+
+test("the message of DMOJ's checkers is on their standard output", () => {
+  assert.equal(end("dmoj", 1, { stdout: "line 3", stderr: "debug" })?.message, "line 3");
+  assert.equal(end("dmoj", 0, { stderr: "debug" })?.message, "debug");
+});
