@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { useEngine } from "../../support/engine/engine.ts";
-import { judge } from "./judged.ts";
+import { importProblem, judge } from "./judged.ts";
 
 const LIMIT = { timeout: 120_000 };
 const engine = useEngine({ workers: 2 });
@@ -154,7 +154,10 @@ describe("messages of checkers", { concurrency: 2 }, () => {
 /** Checkers in C whose compile step reaches a limit of its own. */
 const COMPILES: Readonly<Record<string, readonly [code: string, limit: RegExp]>> = {
   "writes a too large file": ['asm(".fill 60000000, 1, 1");', /file size limit exceeded/],
-  "uses too much memory": ['asm(".rept 2000000000\\n.string \\"x\\"\\n.endr");', /memory limit|time limit/],
+  "uses too much memory": [
+    `#define A 1,1,1,1,1,1,1,1,1,1,\n${[..."BCDEFGHI"].map((name, at) => `#define ${name} ${"ABCDEFGH"[at]?.repeat(10).split("").join(" ")}\n`).join("")}int all[] = {I};`,
+    /memory limit|time limit/,
+  ],
 };
 
 describe("a limit of the compile step of a checker", { concurrency: 2 }, () => {
@@ -169,3 +172,39 @@ describe("a limit of the compile step of a checker", { concurrency: 2 }, () => {
         assert.ok(message.startsWith(`the ${who}'s compile step: `) && limit.test(message), message);
       });
 });
+
+test(
+  "a checker of DMOJ of the type default accepts and rejects by its exit code, and gives no part of the points",
+  LIMIT,
+  async () => {
+    const problem = await importProblem(
+      engine(),
+      {
+        "init.yml":
+          "checker: {name: bridged, args: {files: check.py, lang: PY3}}\ntest_cases: [{in: a, out: b, points: 10}]\n",
+        a: "1",
+        b: "7",
+        "check.py": `import sys
+word = open(sys.argv[2]).read().strip()
+print("read " + word)
+if word.startswith("exit"): sys.exit(int(word[4:]))
+sys.exit(0 if int(word) == 7 else 1)
+`,
+      },
+      "name=dmoj-default&time_limit=1",
+    );
+    for (const [output, verdict, score, message] of [
+      ["7", "AC", 10, /^read 7$/],
+      ["8", "WA", 0, /^read 8$/],
+      ["x", "WA", 0, /^read x$/],
+      ["exit2", "IE", 0, /exit code 2/],
+      ["exit7", "IE", 0, /exit code 7/],
+      ["exit101", "IE", 0, /exit code 101/],
+      ["exit150", "IE", 0, /exit code 150/],
+    ] as const) {
+      const judged = await judge(engine(), { language: "python", code: `print("${output}")`, problem });
+      assert.deepEqual([judged.verdict, judged.score], [verdict, score], JSON.stringify(judged));
+      assert.match(judged.runs[0]?.message ?? "", message);
+    }
+  },
+);

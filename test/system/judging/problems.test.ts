@@ -127,11 +127,9 @@ test("an input validator that reaches a limit, also of its compiler, rejects not
     "forks.py": `${reads}import os, time\nwhile text == "x\\n":\n    if os.fork() == 0: time.sleep(9)\nsys.exit(42)\n`,
     "large.c": 'asm(".fill 60000000, 1, 1");\nint main(void) { return 1; }\n',
   };
-  const faults = await Promise.all(
-    Object.entries(validators).map(async ([name, code]) =>
-      faultsOf(await verified({ ...texts, [`input_validators/${name}`]: code })),
-    ),
-  );
+  const faults: (readonly string[])[] = [];
+  for (const [name, code] of Object.entries(validators))
+    faults.push(faultsOf(await verified({ ...texts, [`input_validators/${name}`]: code })));
   const starts = [
     "data/invalid_input/bad.in: input_validators/computes.py ends with TLE: ",
     "data/invalid_input/bad.in: input_validators/forks.py ends with PLE: ",

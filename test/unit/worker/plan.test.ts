@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Language } from "../../../src/domain/language.ts";
 import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
-import { isOwnStep, plan } from "../../../src/worker/plan.ts";
+import { isOwnStep, plan, planOfJudge } from "../../../src/worker/plan.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 
 const languages = loadLanguages(LANGUAGES);
@@ -126,4 +126,30 @@ test("options of a compiler follow its own, and stderr is redirected by the prog
   assert.deepEqual(execute.command.command, ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", "./main", "a b"]);
   assert.ok(isOwnStep(more) && isOwnStep({ ...more, compilerOptions: [], args: [] }));
   assert.ok(isOwnStep({ ...additions, args: [], compilerOptions: ["-O3"] }) && !isOwnStep({ ...additions, args: [] }));
+});
+
+test("a program of the judge is compiled as a whole if it has one source, and otherwise like any other", () => {
+  const cpp = named("cpp");
+  const limits = languages.limitsFor(cpp, "judge");
+  const words = (files: readonly string[], entry: string | null) => {
+    const additions = {
+      files: files.map((name) => ({ name, data: Buffer.alloc(0) })),
+      entry,
+      args: [],
+      env: {},
+      limits: {},
+    };
+    return planOfJudge(cpp, limits, { ...program, additions }).compile?.command.command;
+  };
+  const whole = [...(cpp.compile?.command ?? []), "-fwhole-program"];
+  assert.deepEqual(planOfJudge(cpp, limits, program).compile?.command.command, whole);
+  assert.deepEqual(words(["testlib.h"], null), whole);
+  const ofEntry = whole.map((word) => (word === "main.cpp" ? "check.cpp" : word));
+  assert.deepEqual(words(["testlib.h", "check.cpp"], "check.cpp"), ofEntry);
+  assert.deepEqual(words(["other.cpp"], null), [...(cpp.compile?.command ?? []), "other.cpp"]);
+  for (const name of ["c", "java", "python", "rust"])
+    assert.deepEqual(
+      planOfJudge(named(name), languages.limitsFor(named(name), "judge"), program),
+      plan(named(name), languages.limitsFor(named(name), "judge"), program),
+    );
 });
