@@ -1,3 +1,4 @@
+// Over 300 lines: one list of packages with the faults that they must have.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
