@@ -93,6 +93,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/bounds/long-requests.test.ts",
     "test/integration/store/model.test.ts",
     "test/unit/worker/repeat.test.ts",
+    "test/unit/languages/claims.test.ts",
   ],
   "time of all runs of a submission": ["test/unit/worker/repeat.test.ts", "test/system/judging/passes.test.ts"],
   "wait of an account next to a busy one": [
