@@ -70,7 +70,12 @@ export class LongAnswers {
     const passed = endSlowReader(reply.raw, this.drain, () =>
       this.#meter.count("connectionsRefused", { limit: "reading" }),
     );
-    return reply.send(Readable.from(this.paced(owner, pieces, passed), { highWaterMark: 1 }));
+    // Fastify would read pieces for a HEAD request as fast as they come, and discard them, until long after the response.
+    const sent = reply.request.method === "HEAD" ? [] : this.paced(owner, pieces, passed);
+    const stream = Readable.from(sent, { highWaterMark: 1 });
+    // Whatever they hold is needed no longer than the response.
+    reply.raw.once("close", () => stream.destroy());
+    return reply.send(stream);
   }
 
   /** The pieces, at most one per turn of the event loop. */

@@ -14,8 +14,7 @@ export const RATE_LIMIT_HEADERS = {
 const STATES = new WeakMap<Caller, readonly number[]>();
 
 /**
- * Counts requests against the rate limit of a key. A request that counts as more than all that the key may make in a minute takes
- * the whole minute: it would otherwise be refused for ever. The first one decides whether the others fit, so that a refusal does not
+ * Counts requests against the rate limit of a key. The first one decides whether the others fit, so that a refusal does not
  * use up the limit. @param onlyReads see QuotaStore.take. @throws ClientError quotaExceeded.
  */
 export async function countRequests(
@@ -27,10 +26,8 @@ export async function countRequests(
   const { keyId, requestsPerMinute: limit } = caller;
   const count = () => store.quota.count(keyId, limit, onlyReads);
   const first = await count();
-  // The request itself has been counted before.
-  const others = Math.max(Math.min(amount, limit - 1) - 1, 0);
-  const fits = first.waitSecs === 0 && first.used + others <= limit;
-  const all = [first, ...(fits ? await Promise.all(Array.from({ length: others }, count)) : [])];
+  const fits = first.waitSecs === 0 && first.used + amount - 1 <= limit;
+  const all = [first, ...(fits ? await Promise.all(Array.from({ length: amount - 1 }, count)) : [])];
   const used = Math.max(...all.map((one) => one.used));
   STATES.set(caller, [limit, Math.max(0, limit - used), Math.max(...all.map(({ resetSecs }) => resetSecs))]);
   const waitSecs = Math.max(...all.map((one) => one.waitSecs), fits ? 0 : Math.max(1, first.resetSecs));
