@@ -4,6 +4,8 @@ import { Slot } from "../sandbox/slot.ts";
 import type { Runtimes } from "./runtimes.ts";
 
 const RETRY_MS = 1_000;
+/** After a slot was closed on purpose. Doubled with each failed attempt. */
+const FIRST_RETRY_MS = 4;
 /** Time without a submission after which runtimes start whose start costs more than it saves. */
 const IDLE_MS = 300;
 /** Between two checks whether memory is scarce. */
@@ -130,22 +132,24 @@ export class Slots {
     }
   }
 
+  /** A slot that this process has closed, because its run was cancelled, is replaced as soon as the launcher can. */
   #replace(slot: Slot): void {
     this.#options.runtimes.lost(slot);
     this.#all.delete(slot);
-    this.#later();
+    this.#later(slot.isClosed ? FIRST_RETRY_MS : RETRY_MS);
   }
 
-  #later(): void {
+  #later(delayMs: number): void {
     if (this.#closed) return;
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      void this.#openOne();
-    }, RETRY_MS);
+      void this.#openOne(undefined, delayMs);
+    }, delayMs);
     this.#timers.add(timer);
   }
 
-  async #openOne(opened?: Slot): Promise<void> {
+  /** @param waitedMs before this attempt. */
+  async #openOne(opened?: Slot, waitedMs = RETRY_MS): Promise<void> {
     try {
       const slot = opened ?? (await Slot.open(this.#options.socketPath));
       this.#options.meter.count("slotsOpened", {});
@@ -153,9 +157,12 @@ export class Slots {
       slot.onLost(() => this.#lost(slot));
       this.give(slot);
     } catch (error) {
-      this.#options.meter.count("slotFailures", {});
-      this.#options.log.warn({ err: error }, "no slot; trying again");
-      this.#later();
+      // While the launcher removes the box of a slot that was closed, it may have no other.
+      if (waitedMs >= RETRY_MS) {
+        this.#options.meter.count("slotFailures", {});
+        this.#options.log.warn({ err: error }, "no slot; trying again");
+      }
+      this.#later(Math.min(2 * waitedMs, RETRY_MS));
     }
   }
 
