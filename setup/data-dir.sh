@@ -47,23 +47,36 @@ data_dir_is_ours() { [ -f "$data/.assay-data" ]; }
 
 # open_data_dir: creates it if necessary and takes the set-up lock: shared, or exclusive if the command changes the software anyway.
 open_data_dir() {
-  if ! data_dir_is_ours; then
-    made=yes
-    if [ -e "$data" ]; then
-      [ -d "$data" ] || fail "$data is not a directory"
-      [ -z "$(ls -A -- "$data")" ] || fail "$data is not empty and was not made by assay; choose another with --data"
-      made=no
-    fi
-    mkdir -p -- "$data" || fail "cannot make $data"
-    only_root_changes_data # another user could have created it first
-    printf 'Made by assay; see changes.log. To remove: assay uninstall --data %s\ndirectory-made-by-us %s\n' "$data" "$made" \
-      >"$data/.assay-data"
-  fi
+  data_dir_is_ours || claim_data_dir
   lock_set_up
   mkdir -p -- "$data/log" "$data/tmp" "$data/app" "$data/modules" "$data/launcher" "$data/image" \
     "$data/dashboard" "$data/run"
   if has_drafts; then exclusively; fi
   sweep
+}
+
+# claim_data_dir: several commands may do it at once. One of them creates the directory; the others wait for its mark.
+claim_data_dir() {
+  made=no
+  mkdir -p -- "$(dirname -- "$data")" || fail "cannot make the parents of $data"
+  if mkdir -- "$data" 2>/dev/null; then made=yes; fi
+  [ -d "$data" ] || fail "cannot make $data, or it is not a directory"
+  exec 5<"$data"
+  flock 5
+  if ! data_dir_is_ours; then
+    [ -z "$(ls -A -- "$data")" ] || fail "$data is not empty and was not made by assay; choose another with --data"
+    only_root_changes_data # another user could have created it first
+    mark_data_dir
+  elif [ $made = yes ]; then
+    mark_data_dir # another command was faster, and does not know who created the directory
+  fi
+  exec 5<&-
+}
+
+mark_data_dir() {
+  printf 'Made by assay; see changes.log. To remove: assay uninstall --data %s\ndirectory-made-by-us %s\n' "$data" "$made" \
+    >"$data/.assay-data.tmp.$$"
+  mv -T -- "$data/.assay-data.tmp.$$" "$data/.assay-data"
 }
 
 # only_ours FILE: creates a lock file that only root can open, because flock does not need write permission.

@@ -92,7 +92,8 @@ groups_named() {
 
 # remove_groups NAME: removes the control groups of a dead instance. They are empty if its launcher could clean up. Fails if one is left.
 remove_groups() {
-  groups_named "assay-$1" "assay-$1-service*" | {
+  # The bench starts a second launcher, with a group of its own (bench/launcher.ts).
+  groups_named "assay-$1" "assay-$1-service*" "assay-$1-bench" | {
     groups_left=0
     while read -r group; do end_group "$group" || groups_left=1; done
     return $groups_left

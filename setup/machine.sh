@@ -125,7 +125,7 @@ unless_orphan='[ "$PPID" = "$0" ] && exec "$@"'
 
 give_to_service() {
   for private in db keys; do
-    [ -d "$data/$private" ] || mkdir -m 0700 -- "$data/$private"
+    [ -d "$data/$private" ] || mkdir -p -m 0700 -- "$data/$private" # with -p, because another command may be first
     [ "$(stat -c %U:%G "$data/$private")" = "$service_user:$service_user" ] ||
       chown -R "$service_user:$service_user" "$data/$private"
   done
