@@ -36,7 +36,7 @@ const PROCESS_RLIMIT_ABOVE = 64;
  * cgroup enforces the budget. Twice the wall time also fits a program whose wall time stands still while its interactor works.
  * @returns seconds.
  */
-function cpuRlimit({ wallMs, cpus }: Limits): number {
+export function cpuRlimit({ wallMs, cpus }: Limits): number {
   return Math.ceil(wallMs / 1000) * Math.max(2, cpus) + CPU_RLIMIT_ABOVE_SECS;
 }
 const CPU_RLIMIT_ABOVE_SECS = 1;
@@ -81,9 +81,9 @@ export function encodeSignal(signal: number): Buffer {
 }
 
 /** Whether the launcher accepts these files with this input. */
-export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">): boolean {
+export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">, reservedBytes = 0): boolean {
   const bytes = files.reduce((sum, { name, data }) => sum + name.length + data.length, stdin.length);
-  return files.length <= MAX_STEP_FILES && bytes <= MAX_STEP_BYTES;
+  return files.length <= MAX_STEP_FILES && bytes + reservedBytes <= MAX_STEP_BYTES;
 }
 
 /** The first interval between samples, which the launcher doubles in long runs. */

@@ -35,7 +35,7 @@ interface Share {
  * Compiled programs in memory. Only the account that submitted a source gets its artifact: a shared one would tell others by its
  * speed that the source had been submitted. For the same reason an account has at most a part of the memory, so that while few
  * accounts fill theirs, none loses an artifact because of the others. If more of them do, the account with the most memory loses
- * its least recently used artifact: nobody evicts an account that has less. A restart forgets them all, so that none outlives
+ * its least recently used artifact: no account evicts one that has less. A restart forgets them all, so that none outlives
  * its compiler.
  */
 export class Artifacts {
@@ -74,20 +74,24 @@ export class Artifacts {
     return entry.artifact;
   }
 
-  /** Does nothing if the artifact is larger than the part of an account. */
+  /** Does nothing if the artifact is larger than the part of an account, or than what each of the others has if there is no space. */
   put(account: string, key: string, artifact: Artifact): void {
     const bytes = sizeOf(artifact) + key.length;
     if (bytes > this.#partBytes) return;
     this.#remove(account, key);
     const own = () => (this.#shares.get(account)?.bytes ?? 0) + bytes;
     while (own() > this.#partBytes) this.#removeOldest(account);
-    while (this.#bytes + bytes > this.#capacityBytes) this.#removeOldest(this.#largest(account, own()));
+    while (this.#bytes + bytes > this.#capacityBytes) {
+      const largest = this.#largest(account, own());
+      if (!this.#shares.has(largest)) return; // its own first artifact would displace those of accounts with less
+      this.#removeOldest(largest);
+    }
     this.#add(account, key, { artifact, digest: digestOf(artifact), bytes, checkedAtMs: this.#now() });
   }
 
   /** The account with the most memory. @param ownBytes what this account will have. */
   #largest(account: string, ownBytes: number): string {
-    let [largest, most] = this.#shares.has(account) ? [account, ownBytes] : ["", 0];
+    let [largest, most] = [account, ownBytes];
     for (const [other, { bytes }] of this.#shares)
       if (other !== account && bytes > most) [largest, most] = [other, bytes];
     return largest;

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ourLanguages } from "../../../src/cli/engine.ts";
 import { type Limits, PROFILE_NAMES } from "../../../src/domain/limits.ts";
-import { kernelBytes, tmpInodes } from "../../../src/sandbox/step.ts";
+import { cpuRlimit, kernelBytes, tmpInodes } from "../../../src/sandbox/step.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 
 /** For each ceiling of the launcher, the limit of a language, or a value derived from limits, that it must cover. */
@@ -14,6 +14,7 @@ const LIMIT_OF: Readonly<Record<string, keyof Limits | ((limits: Limits) => numb
   PROCESSES: "processes",
   WALL_MS: "wallMs",
   CPU_MS: "cpuMs",
+  CPU_RLIMIT_SECS: cpuRlimit,
   CPUS: "cpus",
   FILE_BYTES: "fileBytes",
   OPEN_FILES: "openFiles",

@@ -78,8 +78,13 @@ test("when more accounts fill their parts than fit, the account with the most me
     for (const account of ["a", "b", "c", "d", "e"]) artifacts.put(account, String(at), artifact(8 * KIB));
   assert.ok(artifacts.has("honest", "old"));
   assert.ok(artifacts.bytes <= 400 * KIB && artifacts.bytes > 380 * KIB, `${artifacts.bytes}`);
-  artifacts.put("newcomer", "first", artifact(60 * KIB));
+  artifacts.put("newcomer", "first", artifact(40 * KIB));
   assert.ok(artifacts.has("newcomer", "first") && artifacts.has("honest", "old"));
+  const small = new Artifacts(160 * KIB);
+  for (let at = 0; at < 16; at++) small.put(`account ${at}`, "own", artifact(5 * KIB));
+  small.put("greedy", "large", artifact(35 * KIB));
+  const left = Array.from({ length: 16 }, (_, at) => small.has(`account ${at}`, "own"));
+  assert.deepEqual([left.every(Boolean), small.has("greedy", "large")], [true, false]);
 });
 
 test("the key differs by everything that determines the compilation", () => {
