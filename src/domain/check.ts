@@ -22,6 +22,9 @@ export const CHECKER_INTERFACES = ["kattis", "testlib"] as const;
 /** Paths of a checker's box that are not for its own files. */
 export const CHECKER_RESERVED = /^(judge|feedback)(\/|$)/;
 
+/** Most bytes of an input with its answer for a checker that is a program: its box has these, the output and its own files. */
+export const MAX_CHECKED_BYTES = 6_291_456;
+
 /** Runs of a program on one test. */
 export const MAX_PASSES = 20;
 
@@ -109,7 +112,11 @@ const COMPARE: { readonly [T in Exclude<CheckerType, "regex">]: Compare } = {
 
 /** All of the output, without white space at its end, matches the answer: a regular expression of JavaScript (flags s, u). */
 function expressions(answers: readonly Buffer[]): Comparison {
-  const all = answers.map((answer) => new RegExp(`^(?:${answer.toString("utf8").trimEnd()})$`, "su"));
+  const all = answers.map((answer) => {
+    const text = answer.toString("utf8").trimEnd();
+    new RegExp(text, "su"); // by itself: "a)|(?:b" is none, but would be one in the parentheses
+    return new RegExp(`^(?:${text})$`, "su");
+  });
   // V8 compiles an expression when it runs: for both widths of characters to bytecode, and from the second time on to machine code.
   for (const one of all) for (const text of ["", "", "\u{1F600}", "\u{1F600}"]) one.test(text);
   return {

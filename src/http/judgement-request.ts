@@ -6,6 +6,7 @@ import {
   CHECKER_TYPES,
   type Checker,
   type CheckerSpec,
+  MAX_CHECKED_BYTES,
   MAX_PASSES,
 } from "../domain/check.ts";
 import { clientError, echo } from "../domain/error.ts";
@@ -223,6 +224,12 @@ function toContents({ stdin = "", expected }: TestFields, at: number, spec: Chec
     throw invalid(`tests.${at}.expected`, `an expression has at most ${MAX_EXPRESSION_BYTES} bytes`);
   const all = [decodeContent(`tests.${at}.stdin`, stdin), ...decoded];
   if (all.some(({ length }) => length > MAX_CONTENT_BYTES)) throw tooLong();
+  const [input, answer] = all;
+  if (spec.type === "program" && (input?.length ?? 0) + (answer?.length ?? 0) > MAX_CHECKED_BYTES)
+    throw invalid(
+      `tests.${at}`,
+      `more than ${MAX_CHECKED_BYTES} bytes of input and answer for a checker that is a program`,
+    );
   return all;
 }
 

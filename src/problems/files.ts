@@ -1,14 +1,13 @@
 import { closeSync, constants, type Dirent, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { basename, resolve } from "node:path";
+import { MAX_CHECKED_BYTES } from "../domain/check.ts";
 import { MAX_CONTENT_BYTES } from "../domain/judgement.ts";
 import { OperatorError } from "../domain/operator-error.ts";
 
 /** Bounds of a package. */
 export const MAX_PACKAGE_BYTES = 1_073_741_824;
 export const MAX_PACKAGE_FILES = 20_000;
-/** Of both, where a program checks outputs: they are in its box with the output and the compiled program. */
-const MAX_CHECKED_BYTES = 6_291_456;
 const MAX_PATH = 400;
 const MAX_DEPTH = 20;
 

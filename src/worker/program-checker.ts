@@ -142,7 +142,12 @@ function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feed
     limits: { ...begun.limits, workBytes: begun.limits.workBytes + sizeOf(files) },
     collect: "feedback",
   };
-  return fitsStep(step) ? step : failed("the checker and the files of the test are too many or too large for one box");
+  // With space for the longest output: a program must not decide by the length of its own whether its checker can run.
+  const reserved = output ? Math.max(begun.limits.stdoutBytes - output.length, 0) : 0;
+  if (fitsStep(step, reserved)) return step;
+  return failed(
+    "the checker and the files of the test, with the longest output, are too many or too large for one box",
+  );
 }
 
 function resultOf(spec: ProgramChecker, report: StepReport, points: number | null): CheckedPass {

@@ -16,8 +16,8 @@ export interface RepeatOptions {
   readonly kept: Kept;
   /** Runs the program with the artifact of the first run, so that it is compiled once also where none are kept. */
   readonly runOnce: (kept: Kept) => Promise<Outcome>;
-  /** Asked before each further run; false: the slot is for others. */
-  readonly mayContinue: () => Promise<boolean>;
+  /** Asked before each further run; false: the slot is for others. @param bytes that would be stored until then. */
+  readonly mayContinue: (bytes: number) => Promise<boolean>;
   /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal;
 }
@@ -53,6 +53,6 @@ export async function repeat(
       const means = { cpuUsec: mean(measured.cpuUsec), memoryPeakBytes: mean(measured.memoryPeakBytes) };
       return { outcome: { ...outcome, means } };
     }
-    if (!(await mayContinue())) return { outcome, progress: { runs: completed, measured, nextPass: null } };
+    if (!(await mayContinue(0))) return { outcome, progress: { runs: completed, measured, nextPass: null } };
   }
 }

@@ -50,6 +50,8 @@ const STORE_RETRY_MS = 250;
 
 /** Time on a slot after which a submission of several runs asks before each of them whether others wait. */
 const UNASKED_MS = 100;
+/** More of it for each byte that the next run needs: to store and to read them takes a twentieth of that. */
+const UNASKED_MS_PER_BYTE = 400 / 1_048_576;
 
 /** Interval of live output of a run with live input: its client waits for the answer. */
 const TALK_MS = 20;
@@ -157,10 +159,10 @@ export class Runner {
    * Whether a submission may go on with its next run on the same slot. It gives the slot up if another one is before it in fair
    * order, or if this worker stops. Short runs go on for a while, because each change of the slot costs two transactions.
    */
-  async #mayContinue({ lease }: Claim, startedMs: number): Promise<boolean> {
+  async #mayContinue({ lease }: Claim, startedMs: number, bytes: number): Promise<boolean> {
     const { store, stopping, log } = this.#options;
     if (stopping.aborted) return false;
-    if (performance.now() - startedMs < UNASKED_MS) return true;
+    if (performance.now() - startedMs < UNASKED_MS + bytes * UNASKED_MS_PER_BYTE) return true;
     try {
       return await store.submissions.isNext(lease);
     } catch (error) {
@@ -172,7 +174,7 @@ export class Runner {
   async #result(claim: Claim, slot: Slot, signal: AbortSignal, startedMs: number): Promise<Result> {
     const { program, submission, test, repeats, progress } = claim;
     const kept = this.#keptFor(submission);
-    const mayContinue = () => this.#mayContinue(claim, startedMs);
+    const mayContinue = (bytes: number) => this.#mayContinue(claim, startedMs, bytes);
     if (!test) {
       const runOnce = (keeps: Kept) => this.#outcome(claim, slot, keeps, signal);
       if (!repeats) return { outcome: await runOnce(kept), checked: null };

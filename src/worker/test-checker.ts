@@ -27,8 +27,8 @@ interface Where<Does extends keyof Slot> {
 export interface JudgeWhere extends Where<"run" | "runPair"> {
   /** The passes of earlier claims; null before the first one. */
   readonly progress: Progress | null;
-  /** Asked before each further pass; false: the slot is for others. */
-  readonly mayContinue: () => Promise<boolean>;
+  /** Asked before each further pass; false: the slot is for others. @param bytes that would be stored until then. */
+  readonly mayContinue: (bytes: number) => Promise<boolean>;
 }
 
 /** A submission that gives up its slot between two of its runs. */
@@ -79,7 +79,7 @@ export class TestChecker {
       if (!next) return { outcome, checked: checked && (result as Checked) };
       if (completed >= passes)
         return { outcome, checked: failed("the checker asks for more passes than the test has") };
-      if (!(await where.mayContinue()))
+      if (!(await where.mayContinue(sizeOf(next))))
         return { outcome, progress: { runs: completed, measured: NOTHING_MEASURED, nextPass: next } };
       pass = next;
     }
@@ -149,6 +149,10 @@ export class TestChecker {
 interface TestedPass {
   readonly outcome: Outcome;
   readonly checked: CheckedPass | null;
+}
+
+function sizeOf({ input, feedback }: NextPass): number {
+  return feedback.reduce((sum, { data }) => sum + data.length, input.length);
 }
 
 function testOf({ answers, points }: ClaimedTest, { input, feedback }: NextPass, output: Buffer | null) {

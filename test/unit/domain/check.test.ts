@@ -291,3 +291,7 @@ test("with line_breaks, line breaks count, but not empty lines and white space a
     assert.ok(passes("", "\n"));
   }
 });
+
+test("an answer that is an expression only in parentheses of others is refused", () => {
+  assert.throws(() => check({ type: "regex" }, Buffer.from("axyz"), [Buffer.from("a)|(?:b")]), SyntaxError);
+});
