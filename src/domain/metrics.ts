@@ -115,7 +115,11 @@ export const METRICS = {
     language: null,
     start: ["parked", "cold"],
   }),
-  givenBack: counter("assay_runs_given_back_total", "Runs interrupted and released because the worker stopped", {}),
+  givenBack: counter(
+    "assay_runs_given_back_total",
+    "Claims of this process that are pending again: no slot became free in time, or the worker stopped",
+    {},
+  ),
   leasesExpired: counter("assay_leases_expired_total", "Leases of silent workers that this process ended", {
     became: ["pending", "error"],
   }),

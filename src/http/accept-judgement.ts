@@ -36,7 +36,8 @@ export async function addJudgement(
     const versionSeq = await judgements.putVersion({ accountId: caller.accountId, ...on }, pause);
     return { versionSeq, tests: on.contents.length, problem: null, runs: mostRuns(on.definition) };
   };
-  await countRuns(caller, "problem" in on ? (await put()).runs : mostRuns(on.definition), dependencies);
+  if ("problem" in on) await countWork(caller, { runs: (await put()).runs, bytes: 0 }, dependencies);
+  else await countWork(caller, { runs: mostRuns(on.definition), bytes: bytesOf(on.contents) }, dependencies);
   // Before its tests are stored.
   if ((await submissions.depth()) >= dependencies.maxPending) throw queueFull();
   // A problem can have another version when the request is repeated.
@@ -91,7 +92,7 @@ export async function rejudge(
   // The key may have other permissions than that of the first judgement.
   const valid = toSubmitRequest({ ...toFields(program), language, profile }, caller, dependencies);
   const judgement = { id: randomUUID(), stop, versionSeq, tests, problem };
-  await countRuns(caller, runs, dependencies);
+  await countWork(caller, { runs, bytes: 0 }, dependencies);
   try {
     await accept(valid, caller, dependencies, { judgement, ...(revoked && { revoked }) });
   } catch (error) {
@@ -101,10 +102,20 @@ export async function rejudge(
   return judgement.id;
 }
 
-/** Runs count against the rate limit: as many as this like one request, the first of which has been counted. */
+/** What counts against the rate limit like one request, the first of which has been counted. */
 const RUNS_PER_REQUEST = 50;
+const BYTES_PER_REQUEST = 16_777_216;
 
-/** @throws ClientError quotaExceeded. */
-async function countRuns(caller: Caller, runs: number, dependencies: Dependencies): Promise<void> {
-  await countRequests(caller, dependencies, { amount: Math.ceil(runs / RUNS_PER_REQUEST) - 1 });
+/** @param bytes of tests in the request. @throws ClientError quotaExceeded. */
+async function countWork(
+  caller: Caller,
+  { runs, bytes }: { readonly runs: number; readonly bytes: number },
+  dependencies: Dependencies,
+): Promise<void> {
+  const more = (amount: number, each: number) => Math.max(Math.ceil(amount / each) - 1, 0);
+  await countRequests(caller, dependencies, { amount: more(runs, RUNS_PER_REQUEST) + more(bytes, BYTES_PER_REQUEST) });
+}
+
+function bytesOf(contents: readonly (readonly Buffer[])[]): number {
+  return contents.flat().reduce((sum, { length }) => sum + length, 0);
 }

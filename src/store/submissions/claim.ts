@@ -117,7 +117,7 @@ async function choose(trx: Transaction<Schema>, { max, ahead }: Pick<ClaimReques
   return { chosen: chosen.slice(0, fitting), more };
 }
 
-/** Programs and tests that one claim takes ahead, which are in memory until they start. */
+/** Programs, tests and progress that one claim takes ahead, which are in memory until they start. */
 const AHEAD_BYTES = 8 * 1_048_576;
 
 /**
@@ -141,6 +141,9 @@ async function countAhead(trx: Transaction<Schema>, chosen: readonly Chosen[]): 
       join version_contents on version_contents.version_seq = judgements.version_seq
       join contents on contents.seq = version_contents.content_seq
       where judgements.seq = submissions.judgement_seq and version_contents.test = submissions.test
+    ), 0) + coalesce((
+      select octet_length(body) from submission_progress
+      where submission_seq = submissions.seq and submissions.completed_runs is not null
     ), 0) + coalesce((
       select octet_length(expected_output) from judge0_submissions
       where submission_seq = submissions.seq and submissions.judge0 = 2

@@ -27,6 +27,9 @@ export function nextLeaseUntil(table: "submissions" | "workers", untilMs: number
 
 const UNLEASED = { worker_id: null, lease_until: null };
 
+/** A submission that has completed some of its runs has started, and keeps the time of the first one. */
+const STARTED = sql<number | null>`case when completed_runs is null then null else started_at end`;
+
 export async function renew(trx: Transaction<Schema>, lease: Lease, leaseUntilMs: number): Promise<boolean> {
   const result = await held(trx, lease)
     .set({ lease_until: nextLeaseUntil("submissions", leaseUntilMs) })
@@ -122,7 +125,7 @@ export async function release(
   for (const one of releases.filter((each) => !isOver(each))) {
     const { lease, begun } = one;
     const result = await held(trx, lease)
-      .set({ ...UNLEASED, status: "pending", started_at: null, attempts: lease.attempt - 1 })
+      .set({ ...UNLEASED, status: "pending", started_at: STARTED, attempts: lease.attempt - 1 })
       .executeTakeFirst();
     const released = result.numUpdatedRows > 0n;
     valid.set(one, released);
@@ -152,7 +155,7 @@ export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<bo
   if (lease.attempt >= MAX_ATTEMPTS) return false;
   const result = await held(trx, lease)
     .where("profile", "=", "judge")
-    .set({ ...UNLEASED, status: "pending", started_at: null })
+    .set({ ...UNLEASED, status: "pending", started_at: STARTED })
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;
 }
@@ -188,7 +191,7 @@ export async function sweep(
   for (const row of abandoned) {
     const again = row.profile === "judge" && row.attempts < MAX_ATTEMPTS;
     const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
-    const became = again ? { ...UNLEASED, status: "pending", started_at: null } : endedBy(outcome, nowMs);
+    const became = again ? { ...UNLEASED, status: "pending", started_at: STARTED } : endedBy(outcome, nowMs);
     const taken = await trx
       .updateTable("submissions")
       .set(became)

@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import type { Database } from "../../../src/domain/database.ts";
 import type { Judge0Request } from "../../../src/domain/judge0/submission.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
+import type { Progress } from "../../../src/domain/progress.ts";
 import { StoreError } from "../../../src/store/engine/errors.ts";
 import { openSqlite } from "../../../src/store/engine/sqlite.ts";
 import { openEngine, openStore, restoreStore } from "../../../src/store/open.ts";
@@ -86,6 +87,8 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   const running = await submit(store, project);
   await store.submissions.claim("w", 1_000);
   await submit(store, project);
+  const [between] = await store.submissions.claim("w", 1_000);
+  await store.submissions.yieldSlot(between?.lease as Lease, PROGRESS);
   await store.invitations.add(
     { id: "i", hash: "h", lastsMs: 1_000 },
     { kind: "invite", email: "ada@example.com", accountId: project.key.accountId, administrator: false },
@@ -94,6 +97,13 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   await store.invitations.accept("h", { email: "", name: "Ada", password: "hash" });
   return { account: project.key.accountId, running };
 }
+
+/** Of a submission that has given up its slot between two runs. */
+const PROGRESS: Progress = {
+  runs: 1,
+  measured: { runs: 1, cpuUsec: 2, memoryPeakBytes: 3 },
+  nextPass: { input: Buffer.from([0, 255]), feedback: [{ name: "feedback/a", data: Buffer.from("b") }] },
+};
 
 /** All lines except the first, which has the time. */
 const body = (lines: readonly string[]) => lines.slice(1);
@@ -119,7 +129,11 @@ onEachEngine((temporaryStore) => {
         assert.deepEqual(body(await linesOf(restored)), body(lines));
         // The worker that held the lease does not exist here.
         assert.deepEqual((await restored.submissions.sweepAll()).requeued, [running]);
-        assert.equal((await restored.submissions.claim("w", 1_000, 2)).length, 2);
+        const claims = await restored.submissions.claim("w", 1_000, 2);
+        assert.deepEqual(
+          claims.map(({ progress }) => progress),
+          [null, PROGRESS],
+        );
         const later = await addProject(restored, "later");
         await endOne(restored, later);
         assert.equal((await restored.submissions.get(running, account))?.status, "running");

@@ -270,4 +270,37 @@ onEachEngine((temporaryStore) => {
     for (let number = 0; number < 30; number++) await enqueue(store, key, { stdin: "x".repeat(1_048_576) });
     assert.equal((await store.submissions.claim("w", 1000, 0, 30)).length, 7);
   });
+
+  test("the progress of submissions that have given up their slots counts as well", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { concurrency: 50 });
+    for (let number = 0; number < 30; number++) await enqueue(store, key);
+    const nextPass = { input: Buffer.alloc(786_432, "x"), feedback: [] }; // 1 MiB in base64
+    const measured = { runs: 1, cpuUsec: 0, memoryPeakBytes: 0 };
+    for (const { lease } of await store.submissions.claim("w", 1000, 30))
+      await store.submissions.yieldSlot(lease, { runs: 1, measured, nextPass });
+    assert.equal((await store.submissions.claim("w", 1000, 0, 30)).length, 7);
+  });
+
+  test("a submission that has completed runs keeps the time of the first one when its claim is given back", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const key = await addKey(store, "a");
+    await enqueue(store, key);
+    const progress = { runs: 1, measured: { runs: 1, cpuUsec: 0, memoryPeakBytes: 0 }, nextPass: null };
+    const started: unknown[] = [];
+    const claim = async () => {
+      const [one] = await store.submissions.claim("w", 1000);
+      started.push(one?.submission.startedAtMs);
+      return (one as Claim).lease;
+    };
+    await store.submissions.yieldSlot(await claim(), progress);
+    clock.nowMs += 1_000;
+    await store.submissions.release(await claim(), true);
+    clock.nowMs += 1_000;
+    await store.submissions.repeat(await claim());
+    clock.nowMs += 1_000;
+    await store.submissions.sweepAll();
+    await claim();
+    assert.deepEqual(started, Array(4).fill(START_MS));
+  });
 });

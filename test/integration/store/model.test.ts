@@ -343,7 +343,6 @@ class Model {
       expected.completedRuns = completedRuns;
       expected.attempts--;
       this.#end(expected, "pending");
-      expected.started = true;
     } else if (op.kind === "repeat") {
       const again = expected.profile === "judge" && expected.attempts < MAX_ATTEMPTS;
       assert.equal(await this.#store.submissions.repeat(expected.lease), again);
@@ -366,7 +365,7 @@ class Model {
     if (expected.lease) this.stale.push(expected.lease);
     expected.lease = null;
     expected.status = status;
-    if (status === "pending") expected.started = false;
+    if (status === "pending" && expected.completedRuns === null) expected.started = false;
   }
 
   #with(status: Status, key?: string): Expected[] {
