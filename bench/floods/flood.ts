@@ -1,7 +1,7 @@
+import { Agent, request } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
 import type { Flood, FloodPlan } from "../floods.ts";
-import { Connection } from "../load/connection.ts";
 
 const CONNECTIONS = 4;
 const SOCKETS = 8;
@@ -11,6 +11,22 @@ const LIST = "/judge0/submissions?fields=*&per_page=100&base64_encoded=true";
 
 type Begin = (plan: FloodPlan) => Promise<void>;
 
+/** Sends one request and discards the answer, which can have any length. @returns its text if it is wanted. */
+function ask({ port, ca, key }: FloodPlan, agent: Agent, method: "GET" | "POST", path: string, body?: object) {
+  return new Promise<string>((resolve, reject) => {
+    const headers = { "x-api-key": key, accept: "application/json, text/event-stream", ...(body && JSON_TYPE) };
+    const options = { host: "127.0.0.1", servername: "localhost", port, ca, agent, method, path, headers };
+    const sent = request(options, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk)).on("error", reject);
+      response.on("end", () => resolve(Buffer.concat(chunks).toString()));
+    });
+    sent.on("error", reject).end(body && JSON.stringify(body));
+  });
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
+
 async function each(
   plan: FloodPlan,
   method: "GET" | "POST",
@@ -18,26 +34,10 @@ async function each(
   body: () => object | undefined,
 ): Promise<void> {
   for (let at = 0; at < CONNECTIONS; at++) {
-    const connection = await Connection.open(plan.port, plan.ca, plan.key);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     void (async () => {
-      for (;;) {
-        const value = body();
-        await connection
-          .ask(method, path, value && Buffer.from(JSON.stringify(value)))
-          .catch(() => reconnect(connection));
-      }
+      for (;;) await ask(plan, agent, method, path, body()).catch(() => sleep(10));
     })();
-  }
-}
-
-/** A service may close a connection that asks for too much, or after its answer. */
-async function reconnect(connection: Connection): Promise<void> {
-  for (;;) {
-    try {
-      return await connection.again();
-    } catch {
-      await sleep(10);
-    }
   }
 }
 
@@ -55,13 +55,12 @@ const BEGIN: Readonly<Record<Flood, Begin>> = {
       code: `print("hello") # ${Math.random()}`,
     })),
   judge0_list: async (plan) => {
-    const connection = await Connection.open(plan.port, plan.ca, plan.key);
-    const list = async () => JSON.parse((await connection.ask("GET", LIST)).text) as { submissions: unknown[] };
-    for (let at = (await list()).submissions.length; at < LISTED; at++) {
+    const agent = new Agent({ keepAlive: true });
+    const list = JSON.parse(await ask(plan, agent, "GET", LIST)) as { submissions: unknown[] };
+    for (let at = list.submissions.length; at < LISTED; at++) {
       const body = { language_id: 71, source_code: `print("x" * 20000) # ${at}` };
-      await connection.ask("POST", "/judge0/submissions?wait=true", Buffer.from(JSON.stringify(body)));
+      await ask(plan, agent, "POST", "/judge0/submissions?wait=true", body);
     }
-    connection.end();
     await each(plan, "GET", LIST, () => undefined);
   },
   mcp_list: (plan) => each(plan, "POST", "/mcp", () => ({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} })),

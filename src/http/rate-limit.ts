@@ -10,6 +10,8 @@ export const RATE_LIMIT_HEADERS = {
   "RateLimit-Reset": "Seconds until the oldest counted request leaves the minute",
 } as const;
 
+const WINDOW_SECS = 60;
+
 /** The values of the headers, by the caller of a request. */
 const STATES = new WeakMap<Caller, readonly number[]>();
 
@@ -30,7 +32,8 @@ export async function countRequests(
   const all = [first, ...(fits ? await Promise.all(Array.from({ length: amount - 1 }, count)) : [])];
   const used = Math.max(...all.map((one) => one.used));
   STATES.set(caller, [limit, Math.max(0, limit - used), Math.max(...all.map(({ resetSecs }) => resetSecs))]);
-  const waitSecs = Math.max(...all.map((one) => one.waitSecs), fits ? 0 : Math.max(1, first.resetSecs));
+  // By then this attempt has left the minute as well: with the time of the oldest request, each retry would be too early for ever.
+  const waitSecs = Math.max(...all.map((one) => one.waitSecs), fits ? 0 : WINDOW_SECS);
   if (waitSecs > 0) throw clientError("quotaExceeded", [], { headers: { "retry-after": String(waitSecs) } });
 }
 
