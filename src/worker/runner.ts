@@ -156,8 +156,9 @@ export class Runner {
   }
 
   /**
-   * Whether a submission may go on with its next run on the same slot. It gives the slot up if another one is before it in fair
-   * order, or if this worker stops. Short runs go on for a while, because each change of the slot costs two transactions.
+   * Whether a submission may continue with its next run on the same slot. It gives the slot up if another one is before it in
+   * fair order, or if this worker stops. Short runs continue for a while, because each change of the slot costs two transactions,
+   * in which the bytes that the next run needs are stored and read.
    */
   async #mayContinue({ lease }: Claim, startedMs: number, bytes: number): Promise<boolean> {
     const { store, stopping, log } = this.#options;
@@ -222,7 +223,10 @@ export class Runner {
     }
   }
 
-  /** Reports a lost sandbox, unless the worker has closed its slot itself: the outcome is then discarded, and src/worker/leases.ts reports what matters. */
+  /**
+   * Reports a lost sandbox, unless the worker has closed its slot itself: the outcome is then discarded, and
+   * src/worker/leases.ts reports a lost lease.
+   */
   #lost(error: unknown, claim: Claim, { aborted }: AbortSignal, message: string): void {
     if (aborted) return;
     this.#options.meter.count("sandboxesLost", {});
