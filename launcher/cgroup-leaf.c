@@ -135,10 +135,9 @@ int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes,
 	return limit_swap(g, leaf, memory_bytes, f);
 }
 
-int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int most)
+static int read_members(const struct groups *g, const struct leaf *leaf, const char *file, pid_t *pid, int most)
 {
 	int dir = leaf->dir[g->backend->fact[FACT_PIDS_CURRENT].tree], count = 0;
-	const char *file = g->backend->controllers ? "cgroup.threads" : "tasks";
 	char text[65536];
 	if (read_file(dir, file, text, sizeof text) < 0)
 		return 0;
@@ -146,6 +145,16 @@ int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int 
 		if (count < most)
 			pid[count] = (pid_t)strtol(p, NULL, 10);
 	return count;
+}
+
+int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int most)
+{
+	return read_members(g, leaf, g->backend->controllers ? "cgroup.threads" : "tasks", pid, most);
+}
+
+int leaf_processes(const struct groups *g, const struct leaf *leaf, pid_t *pid, int most)
+{
+	return read_members(g, leaf, "cgroup.procs", pid, most);
 }
 
 /*

@@ -95,6 +95,8 @@ const char *fact_name(enum fact fact);
 bool has_word(const char *list, const char *word, const char *separators);
 /* Number of tasks listed in the leaf, including zombies if the kernel lists them. Stores the first `most` in `pid`. */
 int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int most);
+/* Number of processes, each with all its threads. Stores the first `most` in `pid`. */
+int leaf_processes(const struct groups *g, const struct leaf *leaf, pid_t *pid, int most);
 /*
  * Waits until the kernel has uncharged the memory of an empty leaf, and makes it drop negative dentries. Costs one read
  * if little is left. Does not wait while the work directory is kept for another step, because its files stay charged.

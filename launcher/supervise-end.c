@@ -107,6 +107,7 @@ void kill_survivors(struct watch *w)
 			evidence_error(w->o, fact_name(FACT_PIDS_CURRENT), errno);
 		if (!dying && w->o->survivors == 0)
 			return;
+		hold_before_kill(w);
 		box_kill(w->box);
 	}
 	struct pollfd init = {.fd = w->box->init_fd, .events = POLLIN};
@@ -118,7 +119,6 @@ void kill_survivors(struct watch *w)
 		}
 		hurry_end(w);
 	}
-	end_helpers(w);
 	w->o->end_ns = now_ns() - (w->killed_ns ? w->killed_ns : w->o->ended_ns);
 }
 

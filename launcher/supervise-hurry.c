@@ -1,16 +1,37 @@
 /*
  * Ends long system calls of killed processes. One read of 128 MiB, the longest that seccomp.def allows, from
  * /proc/PID/pagemap takes 0.05 to 0.1 s in which the kernel does not look at signals, and on a preemptible kernel 60
- * processes can be in such reads when they are killed. A read takes the lock of the process's address space again for
- * each 2 MiB of addresses, and fails with EINTR if it has to wait then and was killed. It has to wait if another task
- * waits to write, so helpers write to /proc/PID/clear_refs, which takes that lock. "5" resets the peak of resident
- * memory and nothing else. Each helper is a process, because it can wait long and must be killable.
+ * processes can be in such reads when they are killed. A read of /proc/PID/smaps_rollup takes 15 us for each full page
+ * table: 60 of them, of a process with 13,000 page tables, took 6 to 14 s on one CPU.
+ *
+ * Such a read takes the lock of an address space again for each mapping, or for each 2 MiB of addresses, and fails with
+ * EINTR if it has to wait then and was killed. It has to wait if another task waits to write. So after a kill, this file
+ * lets other processes wait to write, for each address space that a killed process can be reading:
+ *
+ * - The reader's own: a helper writes to /proc/PID/clear_refs, which takes that lock. "5" resets the peak of resident
+ *   memory and nothing else.
+ * - That of another process of the box, the victim. It can have ended or executed another program by then, and its
+ *   address space remains until the last reader leaves it, without a process through which it could be found. Hence,
+ *   while the box runs, a holder opens /proc/PID/mem of each process whose page tables are large enough to matter. After
+ *   the kill, it reads address 0 there. Nothing is mapped at it, and before the kernel says so, it takes the lock in
+ *   order to try to extend a stack.
+ *
+ * Helpers and holders are processes, because each can wait long and must be killable. In particular, an open of
+ * /proc/PID/mem waits while that process is between two programs. Nothing here waits in the slot itself.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +40,19 @@
 #include "seccomp.h"
 #include "supervise-parts.h"
 
-enum { RETRY_USEC = 1000 };
+enum {
+	RETRY_USEC = 1000,
+	/* With less in the kernel, a box has not enough page tables. */
+	HOLD_KERNEL_BYTES = 2 << 20,
+	/* 60 reads of so many page tables take 0.1 s. */
+	HOLD_TABLES_KIB = 512,
+	/* How often a holder looks whether its address space still exists. */
+	HOLDER_LOOKS_MS = 200,
+	PROCESSES_MAX = 4096,
+	/* A search may take this fraction of the slot's time. */
+	SEARCH_SHARE = 20,
+};
+#define SEARCH_NS 20000000ull
 
 static void use_all_cpus(void)
 {
@@ -64,12 +97,20 @@ static void start_helper(struct watch *w, pid_t process)
 	}
 }
 
+/* Tells the holders that the box was killed. */
+static void end_begins(struct watch *w)
+{
+	if (w->opened && eventfd_write(w->end_event, 1) < 0)
+		evidence_error(w->o, "holders of address spaces", errno);
+}
+
 void hurry_end(struct watch *w)
 {
 	enum { PF_EXITING = 4, DYING_MAX = 1024 };
 	const struct launcher *l = w->slot->launcher;
 	pid_t task[DYING_MAX];
 	int tasks = leaf_tasks(&l->groups, w->box->leaf, task, DYING_MAX), exiting = 0;
+	end_begins(w); /* the kernel can have killed it as well */
 	for (int i = 0; i < tasks && i < DYING_MAX; i++) {
 		unsigned flags = PF_EXITING;
 		if (task_flags(l->proc, task[i], &flags) < 0)
@@ -86,6 +127,221 @@ void hurry_end(struct watch *w)
 	w->hurried_ns = now_ns();
 }
 
+/* Reads a file of /proc/PID as a string. Returns -1 if the process is gone. */
+static int read_of(int proc, pid_t process, const char *file, char *text, size_t size)
+{
+	char name[48];
+	snprintf(name, sizeof name, "%d/%s", process, file);
+	int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0 ? 0 : -1;
+}
+
+/* Page tables of a task in KiB; -1 if it has no address space, because it has ended. */
+static long tables_kib(int proc, pid_t task)
+{
+	char text[4096];
+	const char *line = read_of(proc, task, "status", text, sizeof text) == 0 ? strstr(text, "\nVmPTE:") : NULL;
+	return line ? strtol(line + 7, NULL, 10) : -1;
+}
+
+/* The first thread of a process that still has its address space: its main thread can end before the others. */
+static pid_t living_thread(int proc, pid_t process)
+{
+	char name[32];
+	snprintf(name, sizeof name, "%d/task", process);
+	int fd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *all = fd < 0 ? NULL : fdopendir(fd);
+	pid_t found = 0;
+	if (!all && fd >= 0)
+		close(fd);
+	for (struct dirent *one; all && !found && (one = readdir(all));) {
+		pid_t task = (pid_t)strtol(one->d_name, NULL, 10);
+		if (task > 0 && task != process && tables_kib(proc, task) >= 0)
+			found = task;
+	}
+	if (all)
+		closedir(all);
+	return found;
+}
+
+/*
+ * What tells an address space from that of another program: when its process started, and where the kernel placed its
+ * stack, which is a random address for each program that is executed (`personality` is refused). Children of a fork have
+ * the same place, but started at another time or have another number. Returns -1 if the task has ended.
+ */
+static int identify(int proc, pid_t task, struct space *space)
+{
+	char text[1024];
+	const char *after = read_of(proc, task, "stat", text, sizeof text) == 0 ? strrchr(text, ')') : NULL;
+	unsigned long long started, stack;
+	/* Fields 22 and 28 of 52; the state, after the name, is the third. */
+	if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu "
+					"%*u %*d %*u %*u %*u %llu", &started, &stack) != 2)
+		return -1;
+	*space = (struct space){task, started, stack};
+	return 0;
+}
+
+static bool same_space(const struct space *a, const struct space *b)
+{
+	return a->task == b->task && a->started == b->started && a->stack == b->stack;
+}
+
+/* Whether another holder has this address space already: that of a process which shares it (CLONE_VM, as in vfork). */
+static bool is_shared(const struct watch *w, int proc, const struct holder *h)
+{
+	for (int i = 0; i < w->holders; i++) {
+		const struct holder *other = &w->holder[i];
+		struct space now;
+		/* Its owner must be in the program in which it was opened, before and after the comparison. */
+		if (other != h && other->process && w->opened[other->opened] && other->space.stack == h->space.stack &&
+		    keyed(kcmp, h->space.task, other->space.task, KCMP_VM, 0, 0) == 0 &&
+		    identify(proc, other->space.task, &now) == 0 && same_space(&now, &other->space))
+			return true;
+	}
+	return false;
+}
+
+/* Exit code: 0, or 1 if the address space exists and cannot be opened. */
+static int hold(const struct watch *w, int proc, const struct holder *h, pid_t slot)
+{
+	char name[32], byte;
+	struct space now;
+	struct pollfd end = {.fd = w->end_event, .events = POLLIN};
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != slot)
+		return 1;
+	if (is_shared(w, proc, h))
+		return 0;
+	snprintf(name, sizeof name, "%d/mem", h->space.task);
+	int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+	bool gone = fd < 0 && (errno == ESRCH || errno == ENOENT);
+	if (gone || identify(proc, h->space.task, &now) < 0 || !same_space(&now, &h->space))
+		return 0;
+	if (fd < 0)
+		return 1;
+	w->opened[h->opened] = true;
+	for (bool ends = false; pread(fd, &byte, 1, 0) != 0; usleep(ends ? RETRY_USEC : 0)) {
+		if (!ends && poll(&end, 1, HOLDER_LOOKS_MS) > 0) {
+			use_all_cpus();
+			ends = true;
+		}
+	}
+	return 0;
+}
+
+static void forget_holder(struct watch *w, int at)
+{
+	w->holder[at] = w->holder[--w->holders];
+}
+
+static void reap_holders(struct watch *w)
+{
+	for (int i = 0, status; i < w->holders; i++)
+		if (w->holder[i].process && waitpid(w->holder[i].process, &status, WNOHANG) > 0) {
+			if (WIFEXITED(status) && WEXITSTATUS(status))
+				evidence_error(w->o, "address space of a process", EPERM);
+			w->opened[w->holder[i].opened] = false;
+			w->holder[i].process = 0;
+		}
+}
+
+/* An index into `opened` that no holder has. */
+static int free_index(const struct watch *w)
+{
+	for (int index = 0; index < HOLDERS_MAX; index++) {
+		bool used = false;
+		for (int i = 0; i < w->holders && !used; i++)
+			used = w->holder[i].process && w->holder[i].opened == index;
+		if (!used)
+			return index;
+	}
+	return -1;
+}
+
+static void start_holder(struct watch *w, const struct space *space)
+{
+	for (int i = 0; i < w->holders; i++)
+		if (same_space(&w->holder[i].space, space)) {
+			w->holder[i].seen = true;
+			return;
+		}
+	int index = free_index(w);
+	if (w->holders == HOLDERS_MAX || index < 0) {
+		/* Processes that share one address space and end one after the other. Without growth, it is not worth it. */
+		stop_growth(w);
+		return;
+	}
+	struct holder *h = &w->holder[w->holders++];
+	*h = (struct holder){.space = *space, .opened = index, .seen = true};
+	int proc = w->slot->launcher->proc;
+	pid_t slot = getpid(), process = fork();
+	if (process == 0) /* without the slot's state: private.h */
+		_exit(hold(w, proc, h, slot));
+	if (process > 0)
+		h->process = process;
+	else
+		forget_holder(w, w->holders - 1); /* tried again by the next search */
+}
+
+/* What holders and the slot share: which of them have opened their address space, and the event that the end begins. */
+static int prepare_holders(struct watch *w)
+{
+	if (w->opened)
+		return 0;
+	void *shared = mmap(NULL, HOLDERS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	w->end_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (shared == MAP_FAILED || w->end_event < 0) {
+		evidence_error(w->o, "holders of address spaces", errno);
+		return -1;
+	}
+	w->opened = shared;
+	return 0;
+}
+
+void hold_memories(struct watch *w, uint64_t kernel_bytes)
+{
+	uint64_t began = now_ns();
+	const struct launcher *l = w->slot->launcher;
+	static pid_t process[PROCESSES_MAX];
+	if (kernel_bytes < HOLD_KERNEL_BYTES || began < w->search_at)
+		return;
+	w->search_at = began + SEARCH_NS;
+	int processes = leaf_processes(&l->groups, w->box->leaf, process, PROCESSES_MAX);
+	if (processes < 2 || prepare_holders(w) < 0)
+		return; /* without another process, nothing outlives the one */
+	reap_holders(w);
+	for (int i = 0; i < w->holders; i++)
+		w->holder[i].seen = false;
+	for (int i = 0; i < processes && i < PROCESSES_MAX; i++) {
+		pid_t task = process[i];
+		struct space space;
+		long kib = tables_kib(l->proc, task);
+		if (kib < 0 && (task = living_thread(l->proc, task)))
+			kib = tables_kib(l->proc, task);
+		if (kib >= HOLD_TABLES_KIB && identify(l->proc, task, &space) == 0)
+			start_holder(w, &space);
+	}
+	for (int i = w->holders - 1; i >= 0; i--)
+		if (!w->holder[i].seen && !w->holder[i].process)
+			forget_holder(w, i);
+	uint64_t spent = now_ns() - began;
+	if (spent * SEARCH_SHARE > SEARCH_NS)
+		w->search_at = began + spent * SEARCH_SHARE;
+}
+
+void hold_before_kill(struct watch *w)
+{
+	uint64_t used = 0;
+	w->search_at = 0;
+	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_KERNEL_NOW, &used) == 0)
+		hold_memories(w, used);
+	end_begins(w);
+}
+
 void end_helpers(struct watch *w)
 {
 	for (int i = 0; i < w->helpers; i++)
@@ -93,4 +349,16 @@ void end_helpers(struct watch *w)
 	for (int i = 0; i < w->helpers; i++)
 		waitpid(w->helper[i], NULL, 0);
 	w->helpers = 0;
+	for (int i = 0; i < w->holders; i++)
+		if (w->holder[i].process)
+			kill(w->holder[i].process, SIGKILL);
+	for (int i = 0; i < w->holders; i++)
+		if (w->holder[i].process)
+			waitpid(w->holder[i].process, NULL, 0);
+	w->holders = 0;
+	if (w->opened) {
+		munmap(w->opened, HOLDERS_MAX);
+		close(w->end_event);
+		w->opened = NULL;
+	}
 }

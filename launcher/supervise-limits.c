@@ -30,6 +30,7 @@ void kill_for(struct watch *w, enum kill_reason reason)
 {
 	if (w->o->reason == KILL_NONE) {
 		w->o->reason = reason;
+		hold_before_kill(w);
 		w->killed_ns = now_ns();
 		box_kill(w->box);
 	}
@@ -69,6 +70,15 @@ static void set_frozen(struct watch *w, bool frozen)
 		evidence_error(w->o, "cgroup.freeze", errno);
 }
 
+void stop_growth(struct watch *w)
+{
+	const struct groups *g = &w->slot->launcher->groups;
+	if (!w->memory_limit && leaf_read(g, w->box->leaf, FACT_MEMORY_LIMIT, &w->memory_limit) < 0)
+		evidence_error(w->o, fact_name(FACT_MEMORY_LIMIT), errno);
+	if (leaf_stop_growth(g, w->box->leaf) < 0)
+		evidence_error(w->o, "lower memory limit", errno);
+}
+
 /*
  * The kernel walks the mappings and page tables of a group in calls that no signal interrupts and, without preemption,
  * no other task. 60 processes with 50,000 mappings of one file each, which all truncate it, held a CPU and the slot on
@@ -88,6 +98,7 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 	if (leaf_read(g, w->box->leaf, FACT_KERNEL_NOW, &used) < 0)
 		evidence_error(w->o, fact_name(FACT_KERNEL_NOW), errno);
 	w->kernel_check = now + KERNEL_CHECK_NS;
+	hold_memories(w, used);
 	if (!w->settled_by && used > bound && !w->memory_limit) {
 		w->settled_by = now + SETTLE_NS;
 		w->settle_end = now + SETTLE_MOST_NS;
@@ -104,12 +115,8 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 	}
 	if (used > w->o->kernel_bytes)
 		w->o->kernel_bytes = used;
-	if (used > bound) {
-		if (!w->memory_limit && leaf_read(g, w->box->leaf, FACT_MEMORY_LIMIT, &w->memory_limit) < 0)
-			evidence_error(w->o, fact_name(FACT_MEMORY_LIMIT), errno);
-		if (leaf_stop_growth(g, w->box->leaf) < 0)
-			evidence_error(w->o, "lower memory limit", errno);
-	}
+	if (used > bound)
+		stop_growth(w);
 	if (w->settled_by) {
 		w->settled_by = 0;
 		set_frozen(w, false);

@@ -12,6 +12,21 @@ enum {
 	END_TIMEOUT_MS = 15000,
 	HURRY_MS = 10, /* after a kill, the processes that are left are looked at so often */
 	HELPERS_MAX = 128,
+	HOLDERS_MAX = 256,
+};
+
+/* The address space of a program that a process executed. */
+struct space {
+	pid_t task; /* the process, or the first of its threads that has not ended */
+	uint64_t started, stack;
+};
+
+/* supervise-hurry.c */
+struct holder {
+	struct space space;
+	pid_t process; /* 0: it has ended, because the address space is gone or another one holds it */
+	int opened;    /* its index in `opened` of the watch */
+	bool seen;     /* by the search that is under way */
 };
 
 struct watch {
@@ -36,6 +51,10 @@ struct watch {
 	uint64_t hurried_ns;
 	int helpers;
 	pid_t helper[HELPERS_MAX], helped[HELPERS_MAX];
+	uint64_t search_at; /* the earliest time of the next search for address spaces to hold */
+	struct holder holder[HOLDERS_MAX];
+	int holders, end_event;
+	bool *opened; /* shared with the holders: which of them have opened their address space; NULL: there is none yet */
 };
 
 void evidence_error(struct outcome *o, const char *what, int err);
@@ -73,7 +92,16 @@ void sample_if_due(struct watch *w, uint64_t now);
  * helpers, which end_helpers ends.
  */
 void hurry_end(struct watch *w);
+/*
+ * Starts holders for the address spaces that others can be reading when the box is killed: while it runs, with its kernel
+ * memory, and directly before each kill.
+ */
+void hold_memories(struct watch *w, uint64_t kernel_bytes);
+void hold_before_kill(struct watch *w);
+/* Ends helpers and holders. */
 void end_helpers(struct watch *w);
+/* Lowers the memory limit of the box to what it has, so that it ends if it needs more. */
+void stop_growth(struct watch *w);
 /* Kills the box and records the reason; the first reason stays. */
 void kill_for(struct watch *w, enum kill_reason reason);
 

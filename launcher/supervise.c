@@ -115,13 +115,12 @@ void end_program(struct watch *w)
 {
 	struct outcome *o = w->o;
 	reap_program(w);
-	if (w->unkillable) {
-		end_helpers(w);
-		return;
+	if (!w->unkillable) {
+		bool clean = o->exited && o->code == 0;
+		w->lost = o->reason == KILL_NONE && !clean && init_is_exiting(w);
+		kill_survivors(w);
 	}
-	bool clean = o->exited && o->code == 0;
-	w->lost = o->reason == KILL_NONE && !clean && init_is_exiting(w);
-	kill_survivors(w);
+	end_helpers(w);
 }
 
 void read_rest(struct watch *w)

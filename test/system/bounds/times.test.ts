@@ -98,6 +98,12 @@ const WHOLE_TIME: readonly (readonly [way: string, cause: string])[] = [
   ["fewer-truncations", "cpu_timeout"],
 ];
 
+/**
+ * All processes read files about the memory of another one, in calls that signals do not interrupt. Without the launcher's
+ * holders, the end took 3 to 24 s. Only `judge` limits the address space of such a program, and with it the time of a read.
+ */
+const READS = ["rollup-of-living", "rollup-of-ended", "rollup-of-executed", "pagemap-of-ended", "memory-of-living"];
+
 for (const profile of TOO_LONG ? PROFILE_NAMES.slice(0, 1) : PROFILE_NAMES) {
   for (const [way, cause] of WHOLE_TIME) {
     test(`${way}, many, with the whole time of ${profile}: ${cause}`, async (t) => {
@@ -113,6 +119,22 @@ for (const profile of TOO_LONG ? PROFILE_NAMES.slice(0, 1) : PROFILE_NAMES) {
       assert.ok(endMs(judged) < END_MS * loadFactor(), `${endMs(judged)} ms from the kill to the end`);
     });
   }
+}
+
+for (const way of READS) {
+  test(`${way}, 60 processes: cpu_timeout`, async (t) => {
+    const code = source("c", "ends/ends-slowly");
+    const limits = { cpuMs: 3000, wallMs: 30_000 };
+    const judged = await boxes().judgedCode("c", code, { profile: "agent", limits, stdin: `${way} 60` });
+    const { facts, outcome } = judged;
+    t.diagnostic(
+      `${Math.round(endMs(judged))} ms; ${facts.cpuUsec / 1e3} ms of CPU; ${Math.round(facts.kernelBytes / 1_048_576)} MiB`,
+    );
+    assert.equal(outcome.judgement.cause, "cpu_timeout", outcome.judgement.errorMessage ?? "");
+    assert.equal(outcome.evidence?.teardown.cleanupVerified, true);
+    const bound = END_MS + (END_MS_PER_MIB * facts.kernelBytes) / 1_048_576;
+    assert.ok(endMs(judged) < bound * loadFactor(), `${endMs(judged)} ms from the deadline to the end`);
+  });
 }
 
 describe("endless output uses little CPU time of the slot", () => {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,6 +216,82 @@ static void pagemaps(void)
 	_exit(1);
 }
 
+// What a victim and its readers share: its process ID once its page tables are full, an address in them, and how many
+// readers have begun.
+struct victim {
+	_Atomic pid_t process;
+	_Atomic unsigned long address;
+	_Atomic int readers;
+};
+
+static struct victim *victim;
+
+enum then { STAYS, ENDS, EXECUTES };
+
+static char *map_file_again(int fd, size_t size)
+{
+	char *pages = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	return pages == MAP_FAILED || madvise(pages, size, 22 /* MADV_POPULATE_READ */) ? NULL : pages;
+}
+
+// Fills its page tables, waits for its readers, then ends or executes another program: its memory lives on with them.
+static void be_read(int tables, enum then then)
+{
+	size_t size = 2ul << 20;
+	int fd = memfd_create("pages", 0);
+	if (ftruncate(fd, (off_t)size) < 0)
+		_exit(1);
+	char *pages = NULL;
+	for (int i = 0; i < tables; i++) {
+		pages = map_file_again(fd, size);
+		if (!pages)
+			break;
+		victim->address = (unsigned long)pages;
+	}
+	victim->process = getpid();
+	while (victim->readers < all_processes)
+		sched_yield();
+	for (int i = 0; i < 100; i++)
+		sched_yield();
+	if (then == ENDS)
+		_exit(0);
+	if (then == EXECUTES)
+		execl("/bin/sleep", "sleep", "60", (char *)NULL);
+	forever();
+}
+
+// Reads a file about the victim's memory, with the longest reads that the filter permits. The buffer is the same 16 MiB
+// again and again.
+static void read_victim(const char *file, int tables, enum then then)
+{
+	enum { PIECE = 16 << 20, PIECES = 8 };
+	pid_t nobody = 0;
+	if (atomic_compare_exchange_strong(&victim->process, &nobody, -1) && fork() == 0)
+		be_read(tables, then);
+	while (victim->process <= 0)
+		usleep(1000);
+	int buffer = memfd_create("buffer", 0);
+	char *text = mmap(NULL, (size_t)PIECE * PIECES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (ftruncate(buffer, PIECE) < 0 || text == MAP_FAILED)
+		_exit(1);
+	for (size_t at = 0; at < (size_t)PIECE * PIECES; at += PIECE)
+		mmap(text + at, PIECE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, buffer, 0);
+	char name[64];
+	snprintf(name, sizeof name, "/proc/%d/%s", victim->process, file);
+	int fd = open(name, O_RDONLY);
+	off_t from = strcmp(file, "mem") ? 0 : (off_t)victim->address;
+	victim->readers++;
+	while (pread(fd, text, (size_t)PIECE * PIECES - 4096, from) > 0)
+		;
+	burn();
+}
+
+static void rollup_of_living(void) { read_victim("smaps_rollup", 12000, STAYS); }
+static void rollup_of_ended(void) { read_victim("smaps_rollup", 12000, ENDS); }
+static void rollup_of_executed(void) { read_victim("smaps_rollup", 12000, EXECUTES); }
+static void pagemap_of_ended(void) { read_victim("pagemap", 12000, ENDS); }
+static void memory_of_living(void) { read_victim("mem", 64, STAYS); }
+
 static const struct {
 	const char *name;
 	void (*way)(void);
@@ -224,6 +301,9 @@ static const struct {
 	{"circles", circles}, {"exits", exits}, {"vforks", vforks}, {"tree", tree}, {"stopped", stopped}, {"flood", flood},
 	{"flood-bytes", flood_bytes}, {"truncations", truncations}, {"fewer-truncations", fewer_truncations}, {"holes", holes},
 	{"pagemaps", pagemaps},
+	{"rollup-of-living", rollup_of_living}, {"rollup-of-ended", rollup_of_ended},
+	{"rollup-of-executed", rollup_of_executed}, {"pagemap-of-ended", pagemap_of_ended},
+	{"memory-of-living", memory_of_living},
 };
 
 int main(void)
@@ -234,6 +314,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		if (strcmp(ways[i].name, name))
 			continue;
+		victim = mmap(NULL, sizeof *victim, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		for (int p = 1; p < all_processes; p++)
 			if (fork() == 0)
 				ways[i].way();
