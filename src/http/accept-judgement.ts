@@ -113,7 +113,10 @@ async function countWork(
   dependencies: Dependencies,
 ): Promise<void> {
   const more = (amount: number, each: number) => Math.max(Math.ceil(amount / each) - 1, 0);
-  await countRequests(caller, dependencies, { amount: more(runs, RUNS_PER_REQUEST) + more(bytes, BYTES_PER_REQUEST) });
+  await countRequests(caller, dependencies, {
+    amount: more(runs, RUNS_PER_REQUEST) + more(bytes, BYTES_PER_REQUEST),
+    counted: 1,
+  });
 }
 
 function bytesOf(contents: readonly (readonly Buffer[])[]): number {

@@ -83,7 +83,7 @@ export class ProblemImports {
       let counted = 1; // the request itself
       const count = async (bytes: number) => {
         const amount = Math.ceil(bytes / BYTES_PER_REQUEST) - counted;
-        await countRequests(caller, this.#dependencies, { amount });
+        await countRequests(caller, this.#dependencies, { amount, counted });
         counted += Math.max(0, amount);
       };
       const importing = { name, ...limited, verify: verify === "true", languages, signal: gone, admit: count };

@@ -69,7 +69,10 @@ export async function sendSeveral(
     throw new BadQueryError(
       `the submissions have more than ${MOST_BYTES} bytes, ask for fewer of them or other fields`,
     );
-  await countRequests(callerOf(request), dependencies, { amount: Math.ceil(bytes / BYTES_PER_REQUEST) - 1 });
+  await countRequests(callerOf(request), dependencies, {
+    amount: Math.ceil(bytes / BYTES_PER_REQUEST) - 1,
+    counted: 1,
+  });
   const answer = async (item: Item | null) => item && judge0Answer(await item.load(), form);
   if (bytes <= FEW_BYTES) {
     await admit(bytes);

@@ -71,7 +71,8 @@ export function judge0SubmissionRoutes(
     const make = async () => {
       await answers.pace.turn(ownerOf(request));
       const { valid, judge0 } = await translate(body, caller, base64, dependencies);
-      await countRequests(caller, dependencies, { amount: judge0.settings.number_of_runs - (counts ? 0 : 1) });
+      const counted = counts ? 0 : 1;
+      await countRequests(caller, dependencies, { amount: judge0.settings.number_of_runs - counted, counted });
       return (await accept(valid, caller, dependencies, { judge0 })).submission.id;
     };
     return hasArchive(body) ? await unpacking.run(ownerOf(request), make) : await make();

@@ -28,18 +28,23 @@ export function quotaStore({ capabilities: abilities }: Engine, transactions: Tr
   const recent = abilities.oneWriter ? new Recent() : null;
   /** Requests that are not yet counted in the database; while there are any, the next one does not wait either. */
   let late = 0;
-  const count = async (keyId: string, limit: number, onlyReads: boolean): Promise<Counted> => {
+  const count = async (
+    keyId: string,
+    limit: number,
+    { onlyReads = false, amount = 1, counted = 0 }: CountOptions = {},
+  ): Promise<Counted> => {
     const inMemory = (waitSecs: number) => ({ waitSecs, ...recent?.window(keyId, now()) }) as Counted;
-    const spent = recent?.waitSecs(keyId, limit, now()) ?? 0;
+    const wait = () => recent?.waitSecs(keyId, { limit, amount, counted }, now()) ?? 0;
+    const spent = wait();
     if (spent > 0) return inMemory(spent);
-    const taken = takes.add({ keyId, limit, from: oldest.get(keyId)?.n ?? 0 });
+    const taken = takes.add({ keyId, limit, amount, counted, from: oldest.get(keyId)?.n ?? 0 });
     const answer = recent && onlyReads ? await inTime(taken, late > 0 ? 0 : READ_PATIENCE_MS) : await taken;
     if (answer === undefined) {
       late++;
       taken.catch(() => {}).finally(() => late--);
     }
-    const waitSecs = answer?.waitSecs ?? recent?.waitSecs(keyId, limit, now()) ?? 0;
-    if (waitSecs === 0) recent?.add(keyId, now());
+    const waitSecs = answer?.waitSecs ?? wait();
+    if (waitSecs === 0) recent?.add(keyId, amount, now());
     if (!answer) return inMemory(waitSecs);
     const { newest, first } = answer;
     if (first) oldest.set(keyId, first);
@@ -51,17 +56,13 @@ export function quotaStore({ capabilities: abilities }: Engine, transactions: Tr
      * Admits one more request of the key, or refuses it. The sliding limit is exact over all processes, and refused
      * requests do not count. A changed limit applies from the next request on, and also to requests before it.
      * @param limit requests in any 60 s; it may differ between calls.
-     * @param onlyReads if a single process serves the database and another one keeps it locked, a request that only reads does
-     * not wait: this process decides by the requests that it admitted itself, and counts the request in the database when the
-     * lock is free. The request may then count longer than a minute, by the duration of the lock, and a restart before that
-     * loses it.
-     * @returns 0 if admitted, otherwise the whole seconds until a request will be.
+     * @returns 0 if admitted, otherwise the whole seconds until it will be.
      */
-    async take(keyId: string, limit: number, onlyReads: boolean = false): Promise<number> {
-      return (await count(keyId, limit, onlyReads)).waitSecs;
+    async take(keyId: string, limit: number, options: CountOptions = {}): Promise<number> {
+      return (await count(keyId, limit, options)).waitSecs;
     },
 
-    /** Like `take`, with the state of the window afterwards. */
+    /** Does what `take` does, and returns the state of the window afterwards as well. */
     count,
 
     /** Removes requests outside of the window. To be called periodically. */
@@ -88,9 +89,25 @@ export function quotaStore({ capabilities: abilities }: Engine, transactions: Tr
   };
 }
 
+export interface CountOptions {
+  /**
+   * If a single process serves the database and another one keeps it locked, a request that only reads does not wait: this
+   * process decides by the requests that it admitted itself, and counts the request in the database when the lock is free. The
+   * request may then count longer than a minute, by the duration of the lock, and a restart before that loses it.
+   */
+  readonly onlyReads?: boolean;
+  /** As how many requests it counts, at least one: all of them are admitted, or none. More than the limit never are. */
+  readonly amount?: number;
+  /**
+   * As how many requests it has counted before, for example when it arrived and its size was unknown. The returned wait is the time
+   * until all of it will be admitted if it is sent again, and what it has counted now does so until then.
+   */
+  readonly counted?: number;
+}
+
 /** The requests of a key in the window. */
 export interface Counted {
-  /** 0 if the request was admitted, otherwise the seconds until one will be. */
+  /** 0 if the request was admitted, otherwise the seconds until it will be. */
   readonly waitSecs: number;
   /** Including this one if it was admitted. */
   readonly used: number;
@@ -101,6 +118,8 @@ export interface Counted {
 export interface Take {
   readonly keyId: string;
   readonly limit: number;
+  readonly amount: number;
+  readonly counted: number;
   /** No request before this number is in the window; 0 if unknown. The search for the oldest begins there. */
   readonly from: number;
 }
@@ -159,30 +178,50 @@ async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: n
   }
   const places = await readPlaces(trx, newest, byKey);
   const answers = new Map<Take, Taken>();
-  const passed: { take: Take; first: Numbered; row: { key_id: string; n: number; at: number } }[] = [];
+  const passed: { take: Take; first: Numbered; rows: { key_id: string; n: number; at: number }[] }[] = [];
   for (const { keyId, n, at, first } of newest) {
     const ownAt = Math.max(nowMs, at ?? 0);
     const oldest = first ?? { n: n + 1, at: ownAt };
     let next = n + 1;
     for (const take of sameLimit(byKey.get(keyId))) {
-      const place = next - take.limit;
-      const placeAt = place > n ? ownAt : places.get(`${keyId} ${place}`);
-      const waitMs = take.limit <= 0 ? WINDOW_MS : placeAt === undefined ? 0 : placeAt + WINDOW_MS - nowMs;
+      /** Until so many more requests are admitted: the one that is `limit` numbers before the last of them must be a minute old. */
+      const waitMs = (more: number): number => {
+        const place = next + more - 1 - take.limit;
+        if (place >= next) return WINDOW_MS;
+        const placeAt = place > n ? ownAt : places.get(`${keyId} ${place}`);
+        return placeAt === undefined ? 0 : Math.max(0, placeAt + WINDOW_MS - nowMs);
+      };
       const state = { newest: next - 1, first: next > oldest.n ? oldest : null };
-      if (waitMs > 0) answers.set(take, { waitSecs: Math.ceil(waitMs / 1000), ...state });
-      else passed.push({ take, first: oldest, row: { key_id: keyId, n: next++, at: ownAt } });
+      if (waitMs(take.amount) > 0) {
+        answers.set(take, { waitSecs: Math.ceil(waitMs(take.amount + take.counted) / 1000), ...state });
+        continue;
+      }
+      const rows = Array.from({ length: take.amount }, (_, index) => ({ key_id: keyId, n: next + index, at: ownAt }));
+      next += take.amount;
+      passed.push({ take, first: oldest, rows });
     }
   }
   if (passed.length === 0) return answers;
   const inserted = await trx
     .insertInto("quota")
-    .values(passed.map(({ row }) => row))
+    .values(passed.flatMap(({ rows }) => rows))
     .onConflict((conflict) => conflict.columns(["key_id", "n"]).doNothing())
     .returning(["key_id", "n"])
     .execute();
   const ours = new Set(inserted.map(({ key_id, n }) => `${key_id} ${n}`));
-  for (const { take, first, row } of passed)
-    if (ours.has(`${row.key_id} ${row.n}`)) answers.set(take, { waitSecs: 0, newest: row.n, first });
+  /** The lowest number that another process took, by key: from there on, the numbers are given back and taken again. */
+  const lost = new Map<string, number>();
+  for (const { take, first, rows } of passed) {
+    const whole = !lost.has(take.keyId) && rows.every(({ key_id, n }) => ours.has(`${key_id} ${n}`));
+    if (whole) answers.set(take, { waitSecs: 0, newest: rows.at(-1)?.n ?? 0, first });
+    else if (!lost.has(take.keyId)) lost.set(take.keyId, rows[0]?.n ?? 0);
+  }
+  const back = inserted.filter(({ key_id, n }) => n >= (lost.get(key_id) ?? Number.POSITIVE_INFINITY));
+  if (back.length > 0)
+    await trx
+      .deleteFrom("quota")
+      .where((eb) => eb.or(back.map(({ key_id, n }) => eb.and([eb("key_id", "=", key_id), eb("n", "=", n)]))))
+      .execute();
   return answers;
 }
 
@@ -227,7 +266,9 @@ async function readPlaces(
   const wanted = newest.flatMap(({ keyId, n }) => {
     const takes = sameLimit(byKey.get(keyId));
     const first = n + 1 - (takes[0]?.limit ?? 0);
-    const last = Math.min(n, first + takes.length - 1);
+    const amount = takes.reduce((sum, take) => sum + take.amount, 0);
+    const counted = Math.max(0, ...takes.map((take) => take.counted));
+    const last = Math.min(n, first + amount + counted - 1);
     return last >= 1 && first <= last ? [{ keyId, first, last }] : [];
   });
   if (wanted.length === 0) return new Map();

@@ -7,8 +7,12 @@ export class Recent {
   /** Times in milliseconds since the epoch, oldest first. */
   readonly #times = new Map<string, number[]>();
 
-  /** @returns 0, or the seconds until one more request is admitted. */
-  waitSecs(keyId: string, limit: number, nowMs: number): number {
+  /** @returns 0 if so many more requests are admitted, otherwise the seconds as `QuotaStore.take` returns them. */
+  waitSecs(
+    keyId: string,
+    { limit, amount, counted }: { readonly limit: number; readonly amount: number; readonly counted: number },
+    nowMs: number,
+  ): number {
     const times = this.#times.get(keyId);
     if (!times || limit <= 0) return 0;
     // The clock was set back: the database moves its times back as well, and decides alone until then.
@@ -16,8 +20,12 @@ export class Recent {
       this.#times.delete(keyId);
       return 0;
     }
-    const oldest = times[times.length - limit];
-    return oldest === undefined ? 0 : Math.max(0, Math.ceil((oldest + WINDOW_MS - nowMs) / 1000));
+    const waitMs = (more: number): number => {
+      const place = times.length + more - 1 - limit;
+      if (place >= times.length) return WINDOW_MS;
+      return Math.max(0, (times[place] ?? Number.NEGATIVE_INFINITY) + WINDOW_MS - nowMs);
+    };
+    return waitMs(amount) > 0 ? Math.ceil(waitMs(amount + counted) / 1000) : 0;
   }
 
   /** The requests in the window, and the seconds until the oldest one leaves it. */
@@ -31,9 +39,10 @@ export class Recent {
     };
   }
 
-  add(keyId: string, nowMs: number): void {
+  add(keyId: string, amount: number, nowMs: number): void {
     const times = this.#times.get(keyId) ?? [];
-    times.push(Math.max(nowMs, times.at(-1) ?? 0));
+    const at = Math.max(nowMs, times.at(-1) ?? 0);
+    for (let one = 0; one < amount; one++) times.push(at);
     this.#times.set(keyId, times);
   }
 

@@ -34,31 +34,40 @@ onEachEngine((temporaryStore) => {
   test("requests never exceed the limit in any minute, and pass after the returned wait", async (t) => {
     const { store, clock } = await temporaryStore(t);
     let keys = 0;
-    const history = fc.array(fc.record({ gapMs: fc.nat(25_000), limit: fc.integer({ min: 1, max: 6 }) }), {
-      minLength: 5,
-      maxLength: 60,
+    const step = fc.record({
+      gapMs: fc.nat(25_000),
+      limit: fc.integer({ min: 1, max: 6 }),
+      amount: fc.integer({ min: 1, max: 4 }),
     });
+    const history = fc.array(step, { minLength: 5, maxLength: 60 });
     await fc.assert(
       fc.asyncProperty(history, async (steps) => {
         const key = `key ${keys++}`;
         await addKey(store, key);
         const passed: number[] = [];
         const recent = () => passed.filter((ms) => ms > clock.nowMs - MINUTE).length;
-        for (const { gapMs, limit } of steps) {
+        for (const { gapMs, limit, amount } of steps) {
           clock.nowMs += gapMs;
-          const { waitSecs: wait, used, resetSecs } = await store.quota.count(key, limit, false);
-          const [counted, ended] = [recent() + (wait === 0 ? 1 : 0), passed.filter((ms) => ms <= clock.nowMs - MINUTE)];
+          const { waitSecs: wait, used, resetSecs } = await store.quota.count(key, limit, { amount });
+          const counted = recent() + (wait === 0 ? amount : 0);
+          const ended = passed.filter((ms) => ms <= clock.nowMs - MINUTE);
           const oldest = passed[ended.length] ?? clock.nowMs;
           assert.equal(Math.min(used, limit), Math.min(counted, limit), "requests in the window");
-          if (counted <= limit) assert.equal(resetSecs, Math.ceil((oldest + MINUTE - clock.nowMs) / SECOND));
-          assert.equal(wait === 0, recent() < limit, `limit ${limit} with ${recent()} in the last minute`);
+          if (counted > 0 && counted <= limit)
+            assert.equal(resetSecs, Math.ceil((oldest + MINUTE - clock.nowMs) / SECOND));
+          const fits = recent() + amount <= limit;
+          assert.equal(wait === 0, fits, `${amount} with limit ${limit} and ${recent()} in the last minute`);
+          if (amount > limit) {
+            assert.equal(wait, 60, "never admitted");
+            continue;
+          }
           if (wait > 0) {
             clock.nowMs += (wait - 1) * SECOND;
-            assert.notEqual(await store.quota.take(key, limit), 0, "a second earlier");
+            assert.notEqual(await store.quota.take(key, limit, { amount }), 0, "a second earlier");
             clock.nowMs += SECOND;
-            assert.equal(await store.quota.take(key, limit), 0, "after the returned wait");
+            assert.equal(await store.quota.take(key, limit, { amount }), 0, "after the returned wait");
           }
-          passed.push(clock.nowMs);
+          for (let one = 0; one < amount; one++) passed.push(clock.nowMs);
           assert.ok(recent() <= limit);
         }
       }),
@@ -89,6 +98,34 @@ onEachEngine((temporaryStore) => {
     assert.ok((await take(50)).every((wait) => wait === 60));
     clock.nowMs += MINUTE;
     assert.equal((await take(100)).filter((wait) => wait === 0).length, 20);
+  });
+
+  test("of two large requests that do not fit together, one is admitted, and the other leaves the rest to others", async (t) => {
+    const { store } = await temporaryStore(t);
+    await addKey(store, "a");
+    const large = () => store.quota.take("a", 50, { amount: 30 });
+    assert.deepEqual((await Promise.all([large(), large()])).sort(), [0, 60]);
+    const small = await Promise.all(Array.from({ length: 21 }, () => store.quota.take("a", 50)));
+    assert.equal(small.filter((wait) => wait === 0).length, 20);
+  });
+
+  test("a large request that was refused is admitted when it is repeated after the returned wait", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    await addKey(store, "a");
+    const attempt = async () => {
+      const wait = await store.quota.take("a", 10); // before its size is known
+      return wait || (await store.quota.take("a", 10, { amount: 5, counted: 1 }));
+    };
+    for (let i = 0; i < 5; i++) {
+      assert.equal(await store.quota.take("a", 10), 0);
+      clock.nowMs += SECOND;
+    }
+    // 5, and 1 of this attempt: with 1 and 5 more, two of the five must be a minute old, the second at 61 s.
+    assert.equal(await attempt(), 56);
+    clock.nowMs += 55 * SECOND;
+    assert.notEqual(await store.quota.take("a", 10, { amount: 6 }), 0, "a second earlier");
+    clock.nowMs += SECOND;
+    assert.equal(await attempt(), 0);
   });
 
   test("an unknown key is rejected by the database without failing concurrent requests", async (t) => {
@@ -145,6 +182,18 @@ onEachEngine((temporaryStore) => {
     assert.equal(await temporary.store.quota.take("a", 51), 0);
   });
 
+  test("several processes share one count of requests that count as several, of which none is admitted in part", async (t) => {
+    const temporary = await temporaryStore(t);
+    await addKey(temporary.store, "a");
+    const passed = await takers(temporary, 3, 40, 7);
+    assert.equal(
+      passed.reduce((sum, count) => sum + count),
+      7,
+    );
+    assert.equal(await temporary.store.quota.take("a", 50), 0);
+    assert.equal(await temporary.store.quota.take("a", 50), 60);
+  });
+
   test("expired counts are deleted, and counting continues", async (t) => {
     const { store, clock } = await temporaryStore(t);
     await addKey(store, "a");
@@ -162,9 +211,9 @@ onEachEngine((temporaryStore) => {
 });
 
 /** Starts processes that make concurrent requests with a limit of 50. @returns the admitted requests of each. */
-async function takers({ database, clock }: Temporary, processes: number, count: number): Promise<number[]> {
+async function takers({ database, clock }: Temporary, processes: number, count: number, amount = 1): Promise<number[]> {
   const script = new URL("./quota-taker.ts", import.meta.url).pathname;
-  const args = [script, JSON.stringify({ database }), "a", "50", String(count), String(clock.nowMs)];
+  const args = [script, JSON.stringify({ database }), "a", "50", String(count), String(clock.nowMs), String(amount)];
   const children = Array.from({ length: processes }, () =>
     spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] }),
   );
