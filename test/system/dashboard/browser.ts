@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { AxeResults } from "axe-core";
 import { chromium, type Page } from "playwright-core";
+import { PATIENCE } from "../../support/engine/timeouts.ts";
 
 const SWITCHES = [
   "--no-sandbox",
@@ -17,6 +18,12 @@ const SWITCHES = [
   "--disable-sync",
 ];
 const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+
+/**
+ * After that, an action hangs. It says nothing about speed: these tests run with a low priority next to others (setup/test-run.sh),
+ * where a second of CPU time can take a minute.
+ */
+export const HANGS_MS = 180_000 * PATIENCE;
 
 export interface Visitor {
   readonly page: Page;
@@ -42,6 +49,7 @@ export async function visit(t: TestContext): Promise<Visitor> {
     await browser.close();
     rmSync(profile, { recursive: true });
   });
+  browser.setDefaultTimeout(HANGS_MS);
   const asked: string[] = [];
   const complaints: string[] = [];
   browser.on("request", (request) => asked.push(request.url()));
@@ -51,6 +59,21 @@ export async function visit(t: TestContext): Promise<Visitor> {
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   return { page, asked, complaints };
+}
+
+/**
+ * Meters the work of the page: the CPU time of its main thread, because wall time would be that of everything on the machine.
+ * @returns a function with the milliseconds so far.
+ */
+export async function pageCpuMs(page: Page): Promise<() => Promise<number>> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  return async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    const seconds = metrics.find(({ name }) => name === "TaskDuration")?.value;
+    if (seconds === undefined) throw new Error("the browser does not meter its tasks");
+    return seconds * 1_000;
+  };
 }
 
 /** Keeps how the page looks, as NAME.png, in the directory of ASSAY_TEST_SCREENSHOTS, if there is one: for people to look at. */

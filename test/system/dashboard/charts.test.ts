@@ -7,7 +7,7 @@ import { createKey } from "../../../src/admin/keys.ts";
 import { type SeededRun, seedHistory } from "../../support/http/dashboard/seeded-history.ts";
 import { runPending } from "../../support/http/running.ts";
 import { addEndpoint } from "../../support/webhooks/project.ts";
-import { screenshot, violations } from "./browser.ts";
+import { HANGS_MS, screenshot, violations } from "./browser.ts";
 import { inside } from "./inside.ts";
 import { DESK, PHONE } from "./page-actions.ts";
 
@@ -46,7 +46,7 @@ test("the charts of the overview, first steps, and the use of keys, projects and
       await button("Copy curl command").click();
       const line = await clipboard();
       assert.match(line, /--cacert/);
-      const ended = execute("sh", ["-c", line.replace("YOUR_API_KEY", key)], { timeout: 30_000 });
+      const ended = execute("sh", ["-c", line.replace("YOUR_API_KEY", key)], { timeout: HANGS_MS });
       while ((await runPending(store)) === 0) await sleep(50);
       assert.equal(JSON.parse((await ended).stdout).result.verdict, "AC");
       await step("Run a first program").getByText("done").waitFor();

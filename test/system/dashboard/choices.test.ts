@@ -4,7 +4,7 @@ import { addKey } from "../../support/store/temporary.ts";
 import { violations } from "./browser.ts";
 import { inside } from "./inside.ts";
 
-test("a choice with more than 500 options shows a note and lists older ones", { timeout: 120_000 }, async (t) => {
+test("a choice with more than 500 options shows a note and lists older ones", async (t) => {
   const { page, club, go } = await inside(t);
   const { store, clock } = club.running;
   clock.nowMs += 1;

@@ -4,13 +4,14 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { runPending } from "../../support/http/running.ts";
+import { HANGS_MS } from "./browser.ts";
 import { inside } from "./inside.ts";
 import { DESK, looksGood, PHONE } from "./page-actions.ts";
 
 const TABLET = { width: 820, height: 1180 };
 const WRITTEN = 'print("not lost")\n';
 
-test("a draft, keys and the audit trail in daily use", { timeout: 180_000 }, async (t) => {
+test("a draft, keys and the audit trail in daily use", async (t) => {
   const { page, club, go, become, clipboard, origin, complaints } = await inside(t, { ownAuthority: true });
   const { running, ada, eve, root, projectId } = club;
   const { store } = running;
@@ -209,7 +210,7 @@ async function isNear(page: Page, text: string, box: { x: number; y: number; wid
 /** As a user pastes it, without settings of the environment. */
 function shell(line: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile("sh", ["-c", line], { env: { PATH: process.env.PATH }, timeout: 30_000 }, (error, stdout, stderr) =>
+    execFile("sh", ["-c", line], { env: { PATH: process.env.PATH }, timeout: HANGS_MS }, (error, stdout, stderr) =>
       error ? reject(new Error(`${error.message}: ${stderr}`)) : resolve(stdout),
     );
   });

@@ -23,9 +23,8 @@ const open = isPostgres ? temporaryPostgres : temporaryStore;
 
 /** The same test on SQLite and on PostgreSQL. */
 export function onEachDatabase(title: string, run: (t: TestContext, open: OpenTemporary) => Promise<void>): void {
-  const timeout = 240_000;
-  if (!isPostgres) test(`${title}, on SQLite`, { timeout }, (t) => run(t, temporaryStore));
-  test(`${title}, on PostgreSQL`, { timeout }, (t) => run(t, temporaryPostgres));
+  if (!isPostgres) test(`${title}, on SQLite`, (t) => run(t, temporaryStore));
+  test(`${title}, on PostgreSQL`, (t) => run(t, temporaryPostgres));
 }
 
 /** Ada, a member of one account, signed in, with the browser at the real service. */

@@ -7,7 +7,7 @@ import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { startProxy } from "../../support/client/cutting-proxy.ts";
 import { runPending } from "../../support/http/running.ts";
 import { report } from "../../support/verdict/reports.ts";
-import { violations } from "./browser.ts";
+import { pageCpuMs, violations } from "./browser.ts";
 import { inside } from "./inside.ts";
 import { looksGood } from "./page-actions.ts";
 
@@ -218,8 +218,13 @@ test("lists: found, followed, and quick to move in", async (t) => {
     await page.keyboard.press("Escape");
   });
 
-  await t.test("without a connection, every live page shows it with the time, and recovers by itself", async () => {
+  await t.test("without a connection, every live page shows it with the time, and recovers by itself", async (part) => {
     assert.deepEqual(complaints, []);
+    part.after(async () => {
+      // Complaints about the connection are no fault of the next tests.
+      await page.goto("about:blank");
+      complaints.splice(0);
+    });
     const proxy = await startProxy(t, club.running.port);
     const context = page.context();
     const [cookie] = await context.cookies(origin);
@@ -227,9 +232,11 @@ test("lists: found, followed, and quick to move in", async (t) => {
     const here = `https://127.0.0.1:${proxy.port}`;
     for (const path of [SUBMISSIONS, "/"]) {
       proxy.restore();
+      const streaming = page.waitForResponse((answer) => answer.url().endsWith("/dashboard/api/changes"));
       await page.goto(`${here}/dashboard${path}`);
       await page.getByRole("heading", { level: 1 }).waitFor();
-      await page.waitForTimeout(500);
+      await page.locator('[aria-busy="true"]').first().waitFor({ state: "detached" });
+      await streaming;
       proxy.refuse();
       const notice = page.getByRole("alert").filter({ hasText: "No answer from the service since" });
       await notice.waitFor();
@@ -239,24 +246,24 @@ test("lists: found, followed, and quick to move in", async (t) => {
       await notice.waitFor({ state: "detached" });
       if (late) await row(late).waitFor();
     }
-    complaints.splice(0);
   });
 
   await t.test("50,000 rows scroll like 50", async () => {
     assert.equal(await seed({ kind: database.kind as "sqlite", database }, LONG), LONG);
     await go(SUBMISSIONS);
     await page.getByText("10,000+ submissions, newest first").waitFor();
+    const cpuMs = await pageCpuMs(page);
     const times: number[] = [];
     let nodes = 0;
     for (;;) {
-      const began = performance.now();
+      const before = await cpuMs();
       const loaded = await page.evaluate<number>(`new Promise((resolve) => {
         const rows = () => Number(document.querySelector("tbody tr:nth-last-child(1)").previousElementSibling?.ariaRowIndex ?? 0);
         scrollTo(0, document.documentElement.scrollHeight);
         setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => resolve(
           Math.max(...[...document.querySelectorAll("tr[aria-rowindex]")].map((row) => row.ariaRowIndex))))), 0);
       })`);
-      times.push(performance.now() - began);
+      times.push((await cpuMs()) - before);
       nodes = Math.max(nodes, await page.evaluate<number>("document.querySelectorAll('*').length"));
       if (loaded >= LONG) break;
       assert.ok(times.length < 5_000, `${loaded} rows after ${times.length} steps`);
@@ -264,7 +271,7 @@ test("lists: found, followed, and quick to move in", async (t) => {
     assert.ok(nodes < MOST_NODES, `${nodes} elements`);
     const median = (some: readonly number[]) => some.toSorted((a, b) => a - b)[some.length >> 1] ?? 0;
     const [first, last] = [median(times.slice(0, 40)), median(times.slice(-40))];
-    assert.ok(last < 3 * first + 50, `${first} ms for a step at the start, ${last} ms at the end`);
+    assert.ok(first > 0 && last < 3 * first + 50, `${first} ms of CPU time for a step at the start, ${last} ms at the end`);
   });
 
   await t.test("both themes, a desk, a tablet and a phone", async () => {

@@ -15,7 +15,6 @@ import { verifyPackage } from "./verify-package.ts";
 /** So slow that half of its output is visible before the rest exists. */
 const SLOW = 'import time\nprint("one", flush=True)\ntime.sleep(3)\nprint("two")\n';
 /** Two slots run the self-test and all programs in this time. */
-const LIMIT = { timeout: 240_000 };
 
 /** Actions of a new user with a one-time link, who keeps secrets that are displayed once. */
 function newcomersHands({ page }: Visitor) {
@@ -56,7 +55,7 @@ async function looksGood(page: Page, what: string): Promise<void> {
 
 describe("a service of `assay serve`, from its first link, in a browser", { concurrency: 2 }, () => {
   for (const kind of ["SQLite", "PostgreSQL"] as const)
-    test(`on ${kind}`, { ...LIMIT, skip: kind === "PostgreSQL" && TOO_LONG }, (t) => newcomer(t, kind));
+    test(`on ${kind}`, { skip: kind === "PostgreSQL" && TOO_LONG }, (t) => newcomer(t, kind));
 });
 
 async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof place>[1]): Promise<void> {

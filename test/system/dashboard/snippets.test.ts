@@ -9,6 +9,7 @@ import { KEY_PLACE, snippets } from "../../../dashboard/src/playground/snippets.
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 import { report } from "../../support/verdict/reports.ts";
+import { HANGS_MS } from "./browser.ts";
 
 /** Characters that each language or the shell would interpret without escapes. */
 const NASTY = `print('it''s "so" \\n \\\\') # $HOME \`id\` $(id) \${x} %s !! \tEND\nEND\n'END'\r\n\\u0041 </script> é 漢 😀 \u2028 \u0001\n`;
@@ -91,7 +92,7 @@ function run(program: string, file: string, caPath: string): Promise<string> {
   const { PATH } = process.env;
   const env = { PATH, CURL_CA_BUNDLE: caPath, NODE_EXTRA_CA_CERTS: caPath, SSL_CERT_FILE: caPath, LC_ALL: "C.UTF-8" };
   return new Promise((resolve, reject) => {
-    execFile(program, [file], { env, timeout: 30_000 }, (error, stdout, stderr) =>
+    execFile(program, [file], { env, timeout: HANGS_MS }, (error, stdout, stderr) =>
       error ? reject(new Error(`${error.message}: ${stderr}`)) : resolve(stdout),
     );
   });

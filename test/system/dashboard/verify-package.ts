@@ -18,7 +18,7 @@ export async function verifyPackage(page: Page): Promise<void> {
   await page.getByRole("heading", { level: 1, name: "Sum of two" }).or(fault).waitFor();
   assert.equal(await fault.count(), 0, (await fault.allTextContents()).join());
   const ended = page.getByRole("status").getByText(/^(\d+) of \1 submissions ended, \1 as expected$/);
-  await ended.waitFor({ timeout: 90_000 });
+  await ended.waitFor();
   const row = async (path: string) => {
     const table = page.getByRole("table", { name: "Submissions of the package" });
     const cells = table.getByRole("row").filter({ hasText: path }).getByRole("cell");

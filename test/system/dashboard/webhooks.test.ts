@@ -12,7 +12,7 @@ import { looksGood } from "./page-actions.ts";
 /** Escapes, HTML and a change of direction, which pages must show as text. */
 const HOSTILE = "\u001b[31m<img src=x onerror=alert(1)>\u202e";
 
-test("an endpoint, from its first failure to the replay of what failed", { timeout: 120_000 }, async (t) => {
+test("an endpoint, from its first failure to the replay of what failed", async (t) => {
   const certificates = makeCertificates();
   let status = 200;
   const receiver = await startReceiver(t, certificates, (response) => {
