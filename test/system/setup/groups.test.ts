@@ -44,6 +44,15 @@ test("the groups of a dead instance are removed with their members and subgroups
   assert.deepEqual([existsSync(path), member.signalCode, below.process.signalCode], [false, "SIGKILL", "SIGKILL"]);
 });
 
+test("the group of the second launcher of a dead bench is removed with its instance", async (t) => {
+  const instance = `bench-${process.pid}`;
+  const { path, process: member } = inhabited(t, `assay-${instance}-bench`);
+  const ended = new Promise((gone) => member.once("exit", gone));
+  removeGroups(instance);
+  await ended;
+  assert.deepEqual([existsSync(path), member.signalCode], [false, "SIGKILL"]);
+});
+
 test("groups of other instances, and of other users under our name, are not touched", (t) => {
   const instance = `other-${process.pid}`;
   const longer = inhabited(t, `assay-${instance}-2`);
