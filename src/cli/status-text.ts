@@ -46,7 +46,7 @@ function queue({ database }: StatusPage): string {
   if (!database) return "unknown";
   const { pending, oldestPendingMs, held } = database.backlog;
   if (pending === 0) return "empty";
-  return `${pending} pending, the oldest for ${span(oldestPendingMs)}; ${held} wait because of their key's concurrency or a suspension`;
+  return `${pending} pending, the longest wait for a start ${span(oldestPendingMs)}; ${held} wait because of their key's concurrency or a suspension`;
 }
 
 function running({ database }: StatusPage): string {

@@ -165,7 +165,7 @@ export const METRICS = {
   pending: gauge("assay_submissions_pending", "Pending submissions in the database, of all services"),
   oldestPending: gauge(
     "assay_submissions_oldest_pending_age_seconds",
-    "Age of the oldest pending submission, without suspended accounts; 0 if none",
+    "Age of the oldest pending submission that has never started, without suspended accounts; 0 if none",
   ),
   held: gauge(
     "assay_submissions_held",

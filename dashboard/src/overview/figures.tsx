@@ -22,7 +22,7 @@ export function Figures({ now, history, during }: Props) {
   return (
     <dl className={css.figures}>
       <Figure name="Waiting" value={count(now.pending)}>
-        {now.pending === 0 ? "queue empty" : `oldest for ${duration(now.oldestPendingMs)}`}
+        {now.pending === 0 ? "queue empty" : `longest wait ${duration(now.oldestPendingMs)}`}
       </Figure>
       <Figure name="Running" value={count(now.running)}>
         {now.slots === 0 ? "no worker" : `${counted(free, "slot")} of ${count(now.slots)} free`}

@@ -12,7 +12,7 @@ export async function backlog(db: Kysely<Schema>, nowMs: number, accountIds?: re
   const { rows: due } = await dueNow(accountIds).execute(db);
   const pending = sum(keys.map((key) => Number(key.pending)));
   const oldest = keys.reduce(
-    (least, key) => (key.suspended_at === null ? Math.min(least, key.oldest_at) : least),
+    (least, { suspended_at, oldest_at }) => (suspended_at === null ? Math.min(least, oldest_at ?? nowMs) : least),
     nowMs,
   );
   return {
@@ -42,7 +42,8 @@ interface WaitingKey {
   readonly account_id: string;
   readonly suspended_at: number | null;
   readonly pending: number | string;
-  readonly oldest_at: number;
+  /** Of those that have never started; null if all have. */
+  readonly oldest_at: number | null;
   readonly running: number | string;
   readonly concurrency: number;
 }
@@ -60,13 +61,15 @@ function among(column: RawBuilder<unknown>, accountIds: readonly string[] | unde
   return accountIds.length === 0 ? sql`and false` : sql`and ${column} in (${sql.join(accountIds)})`;
 }
 
+/** One that has given up its slot between two runs is pending, but its age is the time of its runs, not that of a wait. */
 export const waiting = (accountIds?: readonly string[]) => sql<WaitingKey>`
   select waiting.pending, oldest.created_at as oldest_at, coalesce(running.amount, 0) as running,
     coalesce(api_keys.concurrency, tiers.concurrency) as concurrency, accounts.id as account_id, accounts.suspended_at
   from (
-    select key_id, count(*) as pending, min(seq) as first from submissions where status = 'pending' group by key_id
+    select key_id, count(*) as pending, min(case when started_at is null then seq end) as first
+    from submissions where status = 'pending' group by key_id
   ) as waiting
-  join submissions as oldest on oldest.seq = waiting.first
+  left join submissions as oldest on oldest.seq = waiting.first
   join api_keys on api_keys.id = waiting.key_id
   join accounts on accounts.id = api_keys.account_id
   join tiers on tiers.name = accounts.tier

@@ -64,7 +64,7 @@ test("prints the age of pending and running submissions", () => {
   const busy = { ...WELL, database: { latencyMs: 1, backlog } };
   assert.equal(
     line(busy, "queue"),
-    "12 pending, the oldest for 2 min; 4 wait because of their key's concurrency or a suspension",
+    "12 pending, the longest wait for a start 2 min; 4 wait because of their key's concurrency or a suspension",
   );
   assert.equal(line(busy, "running"), "go 3, c 1");
   assert.equal(line(busy, "webhooks"), "2 to deliver, due for 0.7 s");

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type RawBuilder, sql } from "kysely";
+import { NOTHING_MEASURED } from "../../../src/domain/progress.ts";
 import type { Engine } from "../../../src/store/engine/engine.ts";
 import { openEngine } from "../../../src/store/open.ts";
 import { dueNow, ended, runningNow, waiting } from "../../../src/store/sharing/backlog.ts";
@@ -64,6 +65,27 @@ onEachEngine((temporary) => {
     await store.accounts.setSuspended(accountId, true, "x");
     const { pending, held, oldestPendingMs } = await store.backlog();
     assert.deepEqual([pending, held, oldestPendingMs], [2, 1, 500]);
+  });
+
+  test("a submission that gave up its slot between two runs is pending, but does not age the queue", async (t) => {
+    const { store, clock } = await temporary(t);
+    const [one, other] = [await addKey(store, "one"), await addKey(store, "other")];
+    await enqueue(store, one);
+    const [claim] = await store.submissions.claim("w", 60_000, 1);
+    assert.ok(claim);
+    clock.nowMs += 400_000;
+    await store.submissions.yieldSlot(claim.lease, { runs: 1, measured: NOTHING_MEASURED, nextPass: null });
+    const seen = async () => {
+      const { pending, held, oldestPendingMs } = await store.backlog();
+      return [pending, held, oldestPendingMs];
+    };
+    assert.deepEqual(await seen(), [1, 0, 0]);
+    // Of the same key behind it, and of another one.
+    await enqueue(store, one, { nowMs: clock.nowMs });
+    clock.nowMs += 1_000;
+    await enqueue(store, other, { nowMs: clock.nowMs });
+    clock.nowMs += 500;
+    assert.deepEqual(await seen(), [3, 0, 1_500]);
   });
 
   test("shares are by account, with all its keys together, most pending first", async (t) => {
