@@ -25,6 +25,8 @@ export interface Group {
   readonly depends: readonly string[];
   /** Of a package: tests after its first failure are left out in any case, and earn nothing. */
   readonly breaks?: true;
+  /** Of a package: its tests can only pass or fail, so a checker that gives one of them points has failed. */
+  readonly passFail?: true;
 }
 
 /** Bounds of one judgement. */
@@ -200,7 +202,9 @@ export function mostPoints(
 ): number | null {
   if (passFail) return null;
   const { group, points = 0 } = tests[test] ?? {};
-  if (groups.find(({ name }) => name === group)?.rule !== "min") return points;
+  const found = groups.find(({ name }) => name === group);
+  if (found?.passFail) return null;
+  if (found?.rule !== "min") return points;
   return tests.reduce((sum, other) => sum + (other.group === group ? other.points : 0), 0);
 }
 

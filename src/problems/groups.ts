@@ -154,7 +154,9 @@ function scoredGroups(
     }
     const all = isGrouped ? [...new Set([...secret.depends, ...depends])] : depends;
     const atScore = (message: string) => fault(name, "max_score", message);
-    return { name, rule: aggregation === "sum" ? "sum" : "min", depends: all, maxScore, fault: atScore };
+    const rule = aggregation === "sum" ? "sum" : "min";
+    const passFail = aggregation === "pass-fail" && ({ passFail: true } as const);
+    return { name, rule, depends: all, ...passFail, maxScore, fault: atScore };
   });
   if (isGrouped)
     for (const other of secret.depends)

@@ -22,7 +22,7 @@ export interface Interface {
   readonly args: readonly string[];
   readonly readsOutput: "stdin" | "file";
   /**
-   * @param points the most that the checker can give; null in a judgement without points, in which it can only accept or reject.
+   * @param points the most that the checker can give; null if it can only accept or reject.
    * @returns null for an end that the interface does not have, such as a crash.
    */
   readonly result: (ended: Ended, points: number | null) => Checked | null;
@@ -111,7 +111,7 @@ function testlibResult({ code, stderr, hasLine }: Ended, points: number | null):
   return verdict[2] ? accepted(message) : rejected(message);
 }
 
-const NO_POINTS = "the checker gives points, but the tests have none";
+const NO_POINTS = "the checker gives points, but the test can only be accepted or rejected";
 
 /** A test without points, such as a sample, has nothing to share. */
 function partOf(score: number, points: number): number {

@@ -25,7 +25,7 @@ export interface CheckedTest {
   readonly answer: Buffer;
   /** Null for an interactor, which reads it from the program. */
   readonly output: Buffer | null;
-  /** The most that its checker can give; null in a judgement without points. */
+  /** The most that its checker can give; null if it can only accept or reject. */
   readonly points: number | null;
   /** Files that the checker left in the pass before. */
   readonly feedback: readonly WorkFile[];

@@ -57,12 +57,13 @@ const VALIDATOR_CPP = `#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include "feedback.h"
-// Accepts two factors of the number of the input; half of the points if one of them is 1.
+// Accepts two factors of the number of the input; with the argument "parts" half of the points if one of them is 1.
 int main(int count, char **words) {
   long long number, a, b;
   std::ifstream(words[1]) >> number;
   if (!(std::cin >> a >> b) || a * b != number) reject(words[3], "not its factors");
-  if (a == 1 || b == 1) std::ofstream(std::string(words[3]) + "score_multiplier.txt") << "0.5";
+  bool parts = count > 4 && std::string(words[4]) == "parts";
+  if (parts && (a == 1 || b == 1)) std::ofstream(std::string(words[3]) + "score_multiplier.txt") << "0.5";
   std::exit(42);
 }
 `;
@@ -86,13 +87,14 @@ inline void reject(std::string directory, std::string message) {
   "data/secret/1-small/test_group.yaml": "max_score: 30\n",
   "data/secret/1-small/1.in": "15\n",
   "data/secret/1-small/1.ans": "",
-  "data/secret/2-sum/test_group.yaml": "max_score: 30\nscore_aggregation: sum\nrequire_pass: secret/1-small\n",
+  "data/secret/2-sum/test_group.yaml":
+    "max_score: 30\nscore_aggregation: sum\nrequire_pass: secret/1-small\noutput_validator_args: [parts]\n",
   "data/secret/2-sum/1.in": "77\n",
   "data/secret/2-sum/1.ans": "",
   "data/secret/2-sum/2.in": "143\n",
   "data/secret/2-sum/2.ans": "",
   "data/secret/3-large/test_group.yaml":
-    "max_score: 40\nscore_aggregation: min\nrequire_pass: [sample, secret/1-small]\n",
+    "max_score: 40\nscore_aggregation: min\nrequire_pass: [sample, secret/1-small]\noutput_validator_args: [parts]\n",
   "data/secret/3-large/1.in": "1000000016000000063\n",
   "data/secret/3-large/1.ans": "",
   "submissions/accepted/search.cpp": `#include <iostream>
@@ -104,7 +106,7 @@ int main() { long long n; std::cin >> n; long long d = n > 1e15 ? 1000000007 : 2
   score: 100
 half/{one,two}.py:
   permitted: [AC]
-  score: [49.9, 50.1]
+  score: [64.9, 65.1]
 wrong_answer/*.py:
   message: not its factors
   secret/1-small:

@@ -121,7 +121,7 @@ describe("points of a checker with the texts of testlib", { concurrency: 2 }, ()
     test(`${JSON.stringify(stdin)} is a failure of the checker where tests have no points`, LIMIT, async () => {
       const judged = await judge(engine(), { ...program, tests: [{ stdin }], checker });
       assert.deepEqual([judged.verdict, judged.score], ["IE", 0], JSON.stringify(judged));
-      assert.equal(judged.runs[0]?.message, "the checker gives points, but the tests have none");
+      assert.equal(judged.runs[0]?.message, "the checker gives points, but the test can only be accepted or rejected");
     });
 
   test("a test in a group has points", LIMIT, async () => {

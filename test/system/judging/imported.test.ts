@@ -37,12 +37,25 @@ test("submissions on an imported problem have the verdicts and points of its pac
   const right = await on("cpp", "submissions/accepted/search.cpp");
   assert.deepEqual([right.verdict, right.score], ["AC", 100]);
   const half = await on("python", "submissions/half/one.py");
-  assert.deepEqual([half.verdict, half.score], ["AC", 50]);
+  assert.deepEqual([half.verdict, half.score], ["AC", 65]);
   const wrong = await on("python", "submissions/wrong_answer/zero.py");
   assert.deepEqual([wrong.verdict, wrong.score, wrong.runs[0]?.message], ["WA", 0, "not its factors"]);
   const locally = await judgedLocally(t, factors, "submissions/half/one.py");
-  assert.deepEqual(locally.score, 50);
+  assert.deepEqual(locally.score, 65);
   assert.equal(locally.code, 0);
+});
+
+test("a part of the points in a group that can only pass or fail is an error of the judge", LIMIT, async () => {
+  const group = "data/secret/1-small/test_group.yaml";
+  const texts: PackageTexts = {
+    ...PACKAGES.factors,
+    [group]: `${PACKAGES.factors[group]}output_validator_args: [parts]\n`,
+  };
+  const problem = await imported(texts, "name=parts");
+  const code = texts["submissions/half/one.py"];
+  const judged = await judge(engine(), { language: "python", code, problem, stop: "never" });
+  assert.deepEqual(verdicts(judged).slice(0, 2), ["AC", "IE"]);
+  assert.match(judged.runs[1]?.message ?? "", /can only be accepted or rejected$/);
 });
 
 test("the time limit of the import holds", LIMIT, async () => {

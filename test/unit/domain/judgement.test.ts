@@ -103,14 +103,15 @@ test("a group of a package can end at its first failure, and later tests that ha
 });
 
 test("a checker can give the points of the test, or of its group if the smallest ones count", () => {
-  const tests = testsIn(["a", "b", "b", "c"]);
+  const tests = testsIn(["a", "b", "b", "c", "d"]);
   const groups: Group[] = [
     { name: "a", rule: "sum", depends: [] },
     { name: "b", rule: "min", depends: [] },
+    { name: "d", rule: "min", depends: [], passFail: true },
   ];
   assert.deepEqual(
-    [0, 1, 2, 3, 4].map((test) => mostPoints({ tests, groups }, test)),
-    [1, 2, 2, 1, 0],
+    [0, 1, 2, 3, 4, 5].map((test) => mostPoints({ tests, groups }, test)),
+    [1, 2, 2, 1, null, 0],
   );
 });
 

@@ -21,7 +21,8 @@ function compared(path: string, verdicts: readonly JudgementVerdict[], share = 1
   const { problem, submissions } = read(PACKAGES.factors);
   const { about } = submissions.find((one) => one.path === path) ?? assert.fail(path);
   const runs = verdicts.map((verdict, at) => ({
-    ...{ test: at, verdict, share: verdict === "AC" ? share : 0, message },
+    // The second test is in a group without parts of points.
+    ...{ test: at, verdict, share: verdict !== "AC" ? 0 : at === 1 ? 1 : share, message },
     ...{ cpuUsec: at * 1_000, wallNs: 0, memoryBytes: 0 },
   }));
   return compare(path, about.expectations, runs, problem.definition, null);
@@ -31,7 +32,7 @@ test("a submission is compared with the verdicts, the score and the message that
   const all = ["AC", "AC", "AC", "AC", "AC"] as const;
   const search = "submissions/accepted/search.cpp";
   assert.deepEqual(compared(search, all), { verdict: "AC", score: 100, slowestSecs: 0.004, faults: [] });
-  assert.deepEqual(compared(search, all, 0.5).faults, ["the score 50 is not 100 to 100"]);
+  assert.deepEqual(compared(search, all, 0.5).faults, ["the score 65 is not 100 to 100"]);
   assert.deepEqual(compared(search, ["AC", "AC", "TLE", "AC", "AC"]).faults, [
     "TLE on secret/2-sum/1: not its factors",
     "the score 85 is not 100 to 100",
@@ -49,7 +50,7 @@ test("expectations are said in words", () => {
   const words = read(PACKAGES.factors).submissions.map(({ path, about }) => [path, about.expectations.map(expected)]);
   assert.deepEqual(words, [
     ["submissions/accepted/search.cpp", ["AC, score 100"]],
-    ["submissions/half/one.py", ["AC, score 49.9 to 50.1"]],
+    ["submissions/half/one.py", ["AC, score 64.9 to 65.1"]],
     [
       "submissions/wrong_answer/zero.py",
       ["AC or WA, WA at least once", 'message "not its factors"', "secret/1-small: WA"],

@@ -37,6 +37,11 @@ test("tests are in the order of their names, with the points and the checker of 
       ["secret/3-large", "min", ["sample", "secret/1-small"]],
     ],
   );
+  // A score in a group with pass-fail aggregation is an error of the judge, and one of a sample is ignored.
+  assert.deepEqual(
+    definition.tests.map((_, test) => mostPoints(definition, test)),
+    [0, null, 15, 15, 40],
+  );
   assert.deepEqual(definition.tests[0]?.limits, { memory_bytes: 134_217_728 });
   assert.equal(String(tests[1]?.parts[0].read()), "15\n");
 });

@@ -150,7 +150,7 @@ describe("a judgement without points", () => {
       assert.deepEqual(end(called, code, given, null), {
         verdict: "IE",
         share: 0,
-        message: "the checker gives points, but the tests have none",
+        message: "the checker gives points, but the test can only be accepted or rejected",
       });
     });
   test("takes a rejection with a score", () => {
