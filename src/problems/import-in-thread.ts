@@ -27,7 +27,10 @@ export interface ThreadOptions extends ReadOptions {
   readonly languages: Languages;
   /** Ends the work with its reason. */
   readonly signal: AbortSignal;
-  /** Awaited before a file is unpacked. @param bytes of all files by the archive's list of them. */
+  /**
+   * Awaited before a file is unpacked, and if one of them is an archive, again before its files are.
+   * @param bytes of all files by the lists of the archives.
+   */
   readonly admit: (bytes: number) => Promise<void>;
   /** CPU time of a step. */
   readonly mostCpuMs?: number;
@@ -80,11 +83,14 @@ export async function importInThread<T>(
     return bufferOf(((await answer) as { readonly content: Uint8Array }).content);
   };
   try {
-    const { unpacked } = (await next()) as { readonly unpacked: number };
-    await admit(unpacked);
-    const answer = next();
-    thread.postMessage("open");
-    const { opened } = (await answer) as { readonly opened: Importable };
+    let answer = await next();
+    while ("unpacked" in answer) {
+      await admit(answer.unpacked);
+      const following = next();
+      thread.postMessage("admitted");
+      answer = await following;
+    }
+    const { opened } = answer as { readonly opened: Importable };
     const checker = opened.checker && withBuffers(opened.checker);
     const submissions =
       opened.submissions?.map((one) => ({ ...one, program: one.program && withBuffers(one.program) })) ?? null;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
 import { fromPlain, type PlainLanguages } from "../languages/plain.ts";
-import { PackageError, sizeOf } from "./files.ts";
+import { PackageError } from "./files.ts";
 import { type Importable, openImport, type ReadOptions } from "./import.ts";
 import { packageFromZip } from "./zip.ts";
 
@@ -19,7 +19,10 @@ export interface Wanted {
   readonly place: number;
 }
 
-/** Messages of the thread: first the bytes of all files, before it unpacks any; after a reply, the package; then a content for each request. */
+/**
+ * Messages of the thread: first the bytes of all files, before it unpacks any, and again with those of an archive among them, each
+ * of which awaits a reply; then the package; then a content for each request.
+ */
 export type Answer =
   | { readonly unpacked: number }
   | { readonly opened: Importable }
@@ -46,9 +49,10 @@ async function unmeasured(): Promise<never> {
 const { archive, mostBytes, languages, options } = workerData as Opening;
 try {
   const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
-  const files = await packageFromZip(bytes, mostBytes);
-  say({ unpacked: [...files.keys()].reduce((sum, path) => sum + (sizeOf(files, path) ?? 0), 0) });
-  if (parentPort) await once(parentPort, "message");
+  const files = await packageFromZip(bytes, mostBytes, async (unpacked) => {
+    say({ unpacked });
+    if (parentPort) await once(parentPort, "message");
+  });
   const { importable, read } = await openImport(files, fromPlain(languages), options, unmeasured);
   say({ opened: importable });
   parentPort?.on("message", ({ test, place }: Wanted) => {

@@ -20,15 +20,29 @@ const MAX_INNER_BYTES = 67_108_864;
 
 /**
  * Opens a package in a ZIP archive. Its files can be in one directory. The stated sizes are bounded here; a file that has another
- * size is a fault when it is read. @param mostBytes of all files. @throws PackageError
+ * size is a fault when it is read.
+ * @param mostBytes of all files. @param admit awaited with the stated bytes of all files before one is unpacked, and with those
+ * of an archive in the package again once they are known. @throws PackageError
  */
-export async function packageFromZip(archive: Archive, mostBytes?: number): Promise<PackageFiles> {
+export async function packageFromZip(
+  archive: Archive,
+  mostBytes?: number,
+  admit: (bytes: number) => Promise<void> = async () => {},
+): Promise<PackageFiles> {
   const collected = new Collected(mostBytes);
   await collect(archive, "archive", "", collected);
   const directory = onlyDirectory(collected.files);
   const from = directory === null ? 0 : directory.length + 1;
   const files = new Map([...collected.files].map(([path, file]) => [path.slice(from), file]));
-  return await withArchive(new LazyFiles(files, directory), mostBytes);
+  const packed = new LazyFiles(files, directory);
+  await admit(bytesOf(packed));
+  const unpacked = await withArchive(packed, mostBytes);
+  if (unpacked !== packed) await admit(bytesOf(unpacked));
+  return unpacked;
+}
+
+function bytesOf(files: PackageFiles): number {
+  return [...files.keys()].reduce((sum, path) => sum + (sizeOf(files, path) ?? 0), 0);
 }
 
 /**

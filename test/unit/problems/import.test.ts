@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
+import { deflateRawSync } from "node:zlib";
 import { readImport, writeImport } from "../../../src/cli/import-stream.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { type LazyFile, LazyFiles } from "../../../src/problems/files.ts";
@@ -8,7 +9,7 @@ import { openImport } from "../../../src/problems/import.ts";
 import { importInThread } from "../../../src/problems/import-in-thread.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
-import { zipOf } from "../../support/problems/zip.ts";
+import { type Member, zipOf } from "../../support/problems/zip.ts";
 
 const languages = loadLanguages(LANGUAGES);
 const LIMIT = { timeout: 120_000 };
@@ -91,9 +92,13 @@ const SMALL_ARCHIVE = zipOf([
   { name: "init.yml", data: `test_cases:\n${"- {in: large}\n".repeat(500)}` },
   { name: "large", data: "\r".repeat(LARGE) },
 ]);
-const inThread = (admit: (bytes: number) => Promise<void>, work: () => void = () => {}) =>
+const inThread = (
+  admit: (bytes: number) => Promise<void>,
+  work: () => void = () => {},
+  archive: Buffer = SMALL_ARCHIVE,
+) =>
   importInThread(
-    Buffer.from(SMALL_ARCHIVE),
+    Buffer.from(archive),
     268_435_456,
     { name: "x", timeLimitSecs: 1, languages, signal: new AbortController().signal, admit },
     async ({ importable, read }) => {
@@ -124,6 +129,41 @@ test("the cost of an import is known before its files are unpacked, and can be r
       () => Promise.reject(refused),
       () => assert.fail("opened"),
     ),
+    refused,
+  );
+});
+
+test("an archive in a package is admitted before it is unpacked, and then its files", LIMIT, async () => {
+  const init = `archive: data.zip\ntest_cases:\n${"- {in: large}\n".repeat(500)}`;
+  const packageOf = (data: Member) => zipOf([{ name: "init.yml", data: init }, data]);
+  const large = zipOf([{ name: "large", data: "\r".repeat(LARGE) }]);
+  const admitted: number[] = [];
+  await inThread(
+    async (bytes) => void admitted.push(bytes),
+    () => admitted.push(0),
+    packageOf({ name: "data.zip", data: large }),
+  );
+  assert.deepEqual(admitted, [init.length + large.length, init.length + LARGE, 0]);
+  // Its checksum is wrong, which is a fault where it is read.
+  const broken = { name: "data.zip", data: "", packed: deflateRawSync(Buffer.alloc(LARGE)), stated: LARGE };
+  const refused = new Error("beyond the rate limit");
+  const refuse = () => Promise.reject(refused);
+  await assert.rejects(
+    inThread(refuse, () => assert.fail("opened"), packageOf(broken)),
+    refused,
+  );
+  await assert.rejects(
+    inThread(
+      async () => {},
+      () => assert.fail("opened"),
+      packageOf(broken),
+    ),
+    /checksum is wrong/,
+  );
+  // The files of the archive are refused, though the package with it is not.
+  const second = async (bytes: number) => (bytes > LARGE ? await refuse() : undefined);
+  await assert.rejects(
+    inThread(second, () => assert.fail("opened"), packageOf({ name: "data.zip", data: large })),
     refused,
   );
 });
