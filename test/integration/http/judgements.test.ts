@@ -264,3 +264,21 @@ test("fifty tests count like one request", LIMIT, async (t) => {
   assert.deepEqual([refused.status, refused.headers["retry-after"]], [429, "60"]);
   assert.equal((await judge(tests(150), "", { key: more })).status, 202);
 });
+
+test("16 MiB of tests count like one request, in their decoded form", { timeout: 60_000 }, async (t) => {
+  const { judge, key, store } = await judging(t, temporaryStore, { idle: true });
+  const full = { stdin: "x".repeat(4_194_303), expected: "y" };
+  const encoded = { stdin: { base64: Buffer.from(full.stdin).toString("base64") }, expected: "y" };
+  const exactly = { ...PROGRAM, tests: [full, full, full, encoded] };
+  const more = { ...PROGRAM, tests: [...exactly.tests, { stdin: "", expected: "y" }] };
+  const few = await key({ requestsPerMinute: 4 });
+  const left = async (body: object) => {
+    const { status, headers } = await judge(body, "", { key: few });
+    return [status, headers["ratelimit-remaining"]];
+  };
+  assert.deepEqual(await left(exactly), [202, "3"]);
+  assert.deepEqual(await left(more), [202, "1"]);
+  // The request itself counts when it arrives; the rest does not fit, and nothing is stored.
+  assert.deepEqual(await left(more), [429, "0"]);
+  assert.equal(await store.submissions.depth(), 2);
+});

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MAX_CHECKED_BYTES, type ProgramChecker } from "../../../src/domain/check.ts";
+import type { Language } from "../../../src/domain/language.ts";
+import { loadLanguages } from "../../../src/languages/load.ts";
+import { MAX_STEP_BYTES, type Step } from "../../../src/sandbox/step.ts";
+import { prepareInteraction, runChecker } from "../../../src/worker/program-checker.ts";
+import { LANGUAGES } from "../../support/languages/directory.ts";
+import { report } from "../../support/verdict/reports.ts";
+
+const languages = loadLanguages(LANGUAGES);
+const python = languages.resolve("python") as Language;
+const limits = languages.limitsFor(python, "judge");
+const { stdoutBytes } = limits.execute;
+const NOTHING = Buffer.alloc(0);
+const KEPT = { owner: "a", get: () => undefined, put: () => {} };
+
+/** A checker in Python, whose code fills its box up to `freeBytes` besides the files of the largest test. */
+function checkerWith(freeBytes: number, spec: Partial<ProgramChecker> = {}) {
+  const names = ["main.py", "judge/input", "judge/answer", "feedback/placeholder"];
+  if (spec.interface === "testlib" && !spec.interactive) names.push("judge/output");
+  const others = names.join("").length + MAX_CHECKED_BYTES;
+  return {
+    spec: { type: "program", interface: "kattis", language: "python", args: [], ...spec } as const,
+    language: python,
+    limits,
+    program: { code: Buffer.alloc(MAX_STEP_BYTES - others - freeBytes, " "), stdin: NOTHING },
+  };
+}
+
+const testWith = (output: Buffer | null) => ({
+  ...{ input: Buffer.alloc(MAX_CHECKED_BYTES / 2), answer: Buffer.alloc(MAX_CHECKED_BYTES / 2) },
+  ...{ output, points: null, feedback: [] },
+});
+
+/** @returns the verdict of a checker that accepts, and how often it ran. */
+async function checked(freeBytes: number, outputBytes: number, called: ProgramChecker["interface"]) {
+  const steps: Step[] = [];
+  const slot = {
+    run: async (step: Step) => {
+      steps.push(step);
+      const files = [{ name: "feedback/placeholder", data: NOTHING }];
+      return called === "kattis" ? report({ exitCode: 42, files }) : report({ stderr: Buffer.from("ok\n") });
+    },
+  };
+  const program = checkerWith(freeBytes, { interface: called });
+  const { verdict } = await runChecker(slot, program, testWith(Buffer.alloc(outputBytes)), KEPT);
+  return [verdict, steps.length];
+}
+
+for (const called of ["kattis", "testlib"] as const)
+  test(`the length of an output does not decide whether a ${called} checker can run`, async () => {
+    for (const outputBytes of [0, 1, stdoutBytes - 1, stdoutBytes]) {
+      assert.deepEqual(await checked(stdoutBytes, outputBytes, called), ["AC", 1], `${outputBytes} bytes that fit`);
+      assert.deepEqual(await checked(stdoutBytes - 1, outputBytes, called), ["IE", 0], `${outputBytes} bytes`);
+    }
+  });
+
+test("an interactor needs no space for an output, which it reads from the program", async () => {
+  const slot = { run: () => assert.fail("no step of its own"), runPair: () => assert.fail("not yet") };
+  const prepared = async (freeBytes: number) => {
+    const program = checkerWith(freeBytes, { interface: "testlib", interactive: true });
+    const interaction = await prepareInteraction(slot, program, testWith(null), KEPT);
+    return "verdict" in interaction ? interaction.verdict : "can run";
+  };
+  assert.deepEqual([await prepared(0), await prepared(-1)], ["can run", "IE"]);
+});
