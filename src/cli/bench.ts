@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { endTogether } from "../../bench/end-together.ts";
 import { floodTable, measureFloods } from "../../bench/floods.ts";
 import { judgementRow } from "../../bench/judgement.ts";
 import { languageRows } from "../../bench/languages.ts";
@@ -36,6 +37,7 @@ export function benchCommand(): Command {
     .addOption(new Option("--instance <name>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--uid-base <number>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--launcher-socket <path>").hideHelp().makeOptionMandatory())
+    .hook("preAction", endTogether)
     .action(bench)
     .addCommand(serviceCommand())
     .addCommand(peersCommand())
