@@ -54,7 +54,7 @@ function groupsOf(names: ReadonlySet<string>): string[] {
     ["/sys/fs/cgroup", "-ignore_readdir_race", "-maxdepth", "12", "-type", "d", "-name", "assay-*"],
     { encoding: "utf8" },
   );
-  const pattern = new RegExp(`/assay-(${[...names].join("|") || "none"})(-service.*)?$`);
+  const pattern = new RegExp(`/assay-(${[...names].join("|") || "none"})(-service.*|-bench)?$`);
   return found.split("\n").filter((path) => pattern.test(path));
 }
 
@@ -99,6 +99,44 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"] as const)
         assert.ok(names.size > 0, what);
         assert.deepEqual(leftBy(fake, names), [], what);
       }
+  });
+
+/** A test that runs until a signal, with a process of its own. */
+const LONG_TEST = `
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { test } from "node:test";
+test("long", async () => {
+  spawn("sleep", ["300"], { argv0: process.env.ASSAY_TEST_DATA + "/survivor", stdio: "ignore" });
+  writeFileSync(process.env.ASSAY_TEST_DATA + "/started", "");
+  await new Promise((resolve) => setInterval(() => {}, 1_000));
+});
+`;
+
+for (const signal of ["SIGTERM", "SIGINT", "SIGKILL"] as const)
+  test(`assay test that ends by ${signal} leaves nothing behind, or nothing after the next command`, {
+    timeout: 300_000,
+  }, async () => {
+    using fake = new FakeCheckout();
+    fake.write("test/check.ts", "");
+    fake.write("test/long.test.ts", LONG_TEST);
+    assert.equal((await fake.run("run", "a.py")).code, 7); // sets up
+    const started = (one: string) => existsSync(join(fake.data, "run", one, "data/started"));
+    for (const [name, moment] of [
+      ["when its instance is opened", () => instancesOf(fake).length > 0],
+      ["when a test runs", () => instancesOf(fake).some(started)],
+    ] as const) {
+      const command = fake.start("test", "long");
+      await until(moment);
+      const names = new Set(instancesOf(fake).map((one) => one.replace(/\.tmp\..*/, "")));
+      process.kill(-(command.child.pid ?? assert.fail()), signal);
+      const ended = await command.end();
+      const what = `${name}: ${ended.stdout}${ended.stderr}`;
+      if (signal === "SIGKILL") await removeByNext(fake);
+      else assert.notEqual(ended.code, null, what);
+      assert.ok(names.size > 0, what);
+      assert.deepEqual(leftBy(fake, names), [], what);
+    }
   });
 
 /** The next command, which ends at once. Processes of a killed command may still end meanwhile. */
