@@ -22,6 +22,8 @@ export interface ClaimLoopOptions {
 
 /** A notification is not repeated, so a failed claim needs a retry of its own. */
 const RETRY_MS = 1_000;
+/** Accounts whose turns are known: more than can have claimed submissions at once. */
+const MOST_TURNS = 4_096;
 
 /** Claims submissions for free slots, and some ahead. The store and free slots wake it; it never polls. */
 export class ClaimLoop {
@@ -29,6 +31,9 @@ export class ClaimLoop {
   readonly #unsubscribe: () => void;
   /** Claimed and not started, in the order of service. */
   #held: ActiveRun[] = [];
+  /** When each account was last served, of the recent ones. */
+  readonly #turns = new Map<string, number>();
+  #turn = 0;
   #claiming: Promise<void> | null = null;
   #again = false;
   #retry: NodeJS.Timeout | undefined;
@@ -53,17 +58,46 @@ export class ClaimLoop {
   startHeld(): void {
     if (this.#stopping) return;
     const { slots, leases, choose, serve } = this.#options;
-    for (let [next] = this.#held; next; [next] = this.#held) {
+    for (let next = this.#next(); next; next = this.#next()) {
       const { claim, abandoned } = next;
       const isFree = slots.capacity > 0 && slots.free > 0;
       const slot = isFree && !abandoned ? slots.take((free) => choose(claim, free)) : undefined;
       if (!slot && !abandoned) return;
-      this.#held.shift();
-      if (slot) serve(next, slot);
-      else leases.drop(next);
+      this.#held.splice(this.#held.indexOf(next), 1);
+      if (slot) {
+        serve(next, slot);
+        this.#served(claim.submission.accountId);
+      } else leases.drop(next);
     }
     clearTimeout(this.#late);
     this.#late = undefined;
+  }
+
+  /**
+   * The next to start, or to drop: of the account with the fewest that run here, then of the one that was served least recently, in the
+   * order of their claims. Runs that were claimed ahead for one account therefore delay no other account that comes after them.
+   */
+  #next(): ActiveRun | undefined {
+    const running = this.#options.leases.runningByAccount();
+    const rank = ({ claim: { submission } }: ActiveRun) =>
+      [running.get(submission.accountId) ?? 0, this.#turns.get(submission.accountId) ?? 0] as const;
+    let first: ActiveRun | undefined;
+    let [least, earliest] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    for (const run of this.#held) {
+      if (run.abandoned) return run;
+      const [amount, turn] = rank(run);
+      if (amount > least || (amount === least && turn >= earliest)) continue;
+      [first, least, earliest] = [run, amount, turn];
+    }
+    return first;
+  }
+
+  #served(accountId: string): void {
+    this.#turns.delete(accountId); // the map keeps the order of its entries
+    this.#turns.set(accountId, ++this.#turn);
+    if (this.#turns.size <= MOST_TURNS) return;
+    const [oldest] = this.#turns.keys();
+    if (oldest !== undefined) this.#turns.delete(oldest);
   }
 
   /** Claimed submissions that wait for a slot. */

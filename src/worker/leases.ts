@@ -40,6 +40,8 @@ export interface ActiveRun {
  */
 const RENEWALS_PER_LEASE = 3;
 
+const isRunning = ({ slot, still, ended }: ActiveRun) => slot !== null && !still && !ended;
+
 /** Holds the leases of active runs, and ends expired leases of other workers. */
 export class Leases {
   readonly #options: LeasesOptions;
@@ -57,7 +59,17 @@ export class Leases {
 
   /** Number of runs whose programs have started and not ended. */
   get running(): number {
-    return [...this.#active].filter(({ slot, still, ended }) => slot && !still && !ended).length;
+    return [...this.#active].filter(isRunning).length;
+  }
+
+  /** The same of each account that has any. */
+  runningByAccount(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const run of this.#active) {
+      const { accountId } = run.claim.submission;
+      if (isRunning(run)) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
+    }
+    return counts;
   }
 
   /** Number of ended runs whose outcomes are not stored yet. */

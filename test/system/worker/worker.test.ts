@@ -480,6 +480,25 @@ async function twoAndThree({ submit, now }: Working, seconds: number) {
   return { running, held, states };
 }
 
+test("runs that are claimed ahead for one account delay no other account that comes later", LIMIT, async (t) => {
+  const there = await working(t, { ahead: claimsAhead(8, 20_000), workers: 1 });
+  const { store, key, submit, now } = there;
+  const isClaimed = async (id: string, accountId: string) =>
+    (await store.submissions.get(id, accountId))?.status === "running";
+  const running = await submit(SLEEP);
+  await programRuns();
+  // None of them ends by itself.
+  const held = [await submit(SLEEP), await submit(SLEEP), await submit(SLEEP)];
+  for (const id of held) while (!(await isClaimed(id, key.accountId))) await sleep(5);
+  const other = await addKey(store, "other");
+  const late = await submit("print('served')", { of: other });
+  while (!(await isClaimed(late, other.accountId))) await sleep(5);
+  assert.equal(await store.submissions.cancel(running, key.accountId), true);
+  const ended = await store.submissions.whenTerminal(late, other.accountId, AbortSignal.timeout(20_000));
+  assert.equal(ended && stdoutOf(ended), "served\n");
+  assert.deepEqual(await Promise.all(held.map(async (id) => (await now(id)).status)), Array(3).fill("running"));
+});
+
 test("submissions that are claimed ahead and cannot start soon are pending again", LIMIT, async (t) => {
   const there = await working(t, { ahead: claimsAhead(4, 300) });
   const { running, held, states } = await twoAndThree(there, 2);
