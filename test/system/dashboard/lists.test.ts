@@ -271,7 +271,10 @@ test("lists: found, followed, and quick to move in", async (t) => {
     assert.ok(nodes < MOST_NODES, `${nodes} elements`);
     const median = (some: readonly number[]) => some.toSorted((a, b) => a - b)[some.length >> 1] ?? 0;
     const [first, last] = [median(times.slice(0, 40)), median(times.slice(-40))];
-    assert.ok(first > 0 && last < 3 * first + 50, `${first} ms of CPU time for a step at the start, ${last} ms at the end`);
+    assert.ok(
+      first > 0 && last < 3 * first + 50,
+      `${first} ms of CPU time for a step at the start, ${last} ms at the end`,
+    );
   });
 
   await t.test("both themes, a desk, a tablet and a phone", async () => {
