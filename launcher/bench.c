@@ -23,6 +23,7 @@
 #include "clock.h"
 #include "prepare.h"
 #include "supervise.h"
+#include "wire.h"
 
 enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MAX = 64, FIRST_WORKER = 8, SAMPLE_MS = 10, RUNS_PER_SECOND_RUN = 30,
 	/*
@@ -69,7 +70,7 @@ static void prepare_bare(struct slot *s)
 	if (!f.step && mount("tmpfs", "/box", "tmpfs", WORK_FLAGS, "mode=0777") < 0)
 		fail(&f, "mount", "/box");
 	s->work = open("/box", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (f.step || work_write(s, "hello", program, program_size, &f) < 0)
+	if (f.step || work_write(s, "hello", program, program_size, MODE_DEFAULT, &f) < 0)
 		bench_failed(&f);
 }
 
@@ -162,7 +163,7 @@ static struct request request(void)
 static void park(struct slot *s, struct box *b)
 {
 	struct failure f = {0};
-	if (box_build(s, b, &shape, false, &f) < 0 || work_write(s, "hello", program, program_size, &f) < 0)
+	if (box_build(s, b, &shape, false, &f) < 0 || work_write(s, "hello", program, program_size, MODE_DEFAULT, &f) < 0)
 		bench_failed(&f);
 }
 

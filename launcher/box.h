@@ -110,7 +110,7 @@ int64_t work_bytes(const struct slot *s, struct failure *f);
  * kernel cannot.
  */
 int work_store_large(const struct slot *s, const struct box *b, bool large);
-int work_write(struct slot *s, const char *name, const void *data, size_t size, struct failure *f);
+int work_write(struct slot *s, const char *name, const void *data, size_t size, unsigned mode, struct failure *f);
 
 /*
  * Builds a box up to a program that waits to exec: in its cgroups, unprivileged, without capabilities, with

@@ -1,7 +1,9 @@
 /*
- * Files that a step left in /box, for a later step on the same source. A payload has written them, so their names, types
- * and sizes are hostile. All its processes have ended, so nothing changes meanwhile. Only regular files and their directories
- * are read, without following links. If /box has anything else, or too much, none is sent: a later step would miss it.
+ * Files and directories that a step left in /box, for a later step on the same source. A payload has written them, so their
+ * names, types, modes and sizes are hostile. All its processes have ended, so nothing changes meanwhile. Links are not followed.
+ * If /box has anything but regular files and directories with plain permissions, or too much, none is sent: a later step
+ * would miss it. They are sent with their modes, because the later step runs as another user than the one that wrote
+ * them, and may do with them what a step in the same /box may.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -20,6 +22,7 @@ struct collected {
 	size_t used;
 	char name[FILES_MAX][FILE_PATH_MAX + 1];
 	size_t size[FILES_MAX];
+	unsigned mode[FILES_MAX];
 	uint8_t data[COLLECT_BYTES];
 };
 
@@ -35,7 +38,8 @@ static int read_file(int fd, struct collected *c)
 			return -1;
 		done += (size_t)n;
 	}
-	c->size[c->count++] = size;
+	c->size[c->count] = size;
+	c->mode[c->count++] = st.st_mode & 0777;
 	c->used += size;
 	return 0;
 }
@@ -52,21 +56,24 @@ static int collect_entry(int dir, const char *name, const char *path, struct col
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
-		return collect_directory(fd, path, c);
-	int done = -1;
-	if (c->count < FILES_MAX) {
-		strcpy(c->name[c->count], path);
-		done = read_file(fd, c);
+	if (fstat(fd, &st) < 0 || (st.st_mode & 07000) || c->count == FILES_MAX) {
+		close(fd);
+		return -1;
 	}
+	strcpy(c->name[c->count], path);
+	if (S_ISDIR(st.st_mode)) {
+		c->size[c->count] = 0;
+		c->mode[c->count++] = MODE_DIRECTORY | (st.st_mode & 0777);
+		return collect_directory(fd, path, c);
+	}
+	int done = read_file(fd, c);
 	close(fd);
 	return done;
 }
 
-/* Closes the directory. An empty one cannot be sent. The depth of a valid path bounds the recursion. */
+/* Closes the directory. The depth of a valid path bounds the recursion. */
 static int collect_directory(int fd, const char *path, struct collected *c)
 {
-	unsigned before = c->count;
 	DIR *list = fdopendir(fd);
 	if (!list) {
 		close(fd);
@@ -81,7 +88,7 @@ static int collect_directory(int fd, const char *path, struct collected *c)
 		done = size < (int)sizeof below ? collect_entry(dirfd(list), entry->d_name, below, c) : -1;
 	}
 	closedir(list);
-	return *path && c->count == before ? -1 : done;
+	return done;
 }
 
 static int collect_below(int work, const char *path, struct collected *c)
@@ -106,6 +113,7 @@ void send_files(struct queue *out, int work, const char *path)
 			queue_frame(out, FRAME_FILE);
 			queue_text(out, KEY_LEFT_NAME, c->name[i]);
 			queue_bytes(out, KEY_LEFT_DATA, c->data + at, c->size[i]);
+			queue_int(out, KEY_LEFT_MODE, c->mode[i]);
 			queue_frame_end(out);
 			at += c->size[i];
 		}

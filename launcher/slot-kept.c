@@ -6,7 +6,7 @@
 
 static size_t total(const struct request *r)
 {
-	size_t bytes = 0;
+	size_t bytes = r->file_modes.size;
 	for (unsigned i = 0; i < r->files; i++)
 		bytes += r->file_name[i].size + r->file_data[i].size;
 	return bytes;
@@ -28,6 +28,7 @@ static int keep(struct kept *k, const struct request *r)
 	if (area_grow(&k->area, total(r)) < 0)
 		return -1;
 	uint8_t *to = k->area.data;
+	k->modes = copy(&to, r->file_modes);
 	for (; k->files < r->files; k->files++) {
 		k->name[k->files] = copy(&to, r->file_name[k->files]);
 		k->data[k->files] = copy(&to, r->file_data[k->files]);
@@ -48,5 +49,6 @@ const char *kept_files(struct service *v, struct request *r)
 	r->files = k->files;
 	memcpy(r->file_name, k->name, sizeof k->name);
 	memcpy(r->file_data, k->data, sizeof k->data);
+	r->file_modes = k->modes;
 	return NULL;
 }

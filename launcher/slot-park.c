@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "slot-parts.h"
 
 /*
  * Each step that leaves a page in a kept work directory leaves a cgroup that the kernel cannot free before the
  * directory goes: about 20 KiB, charged to no cgroup. The service needs two steps.
  */
-enum { PREBUILD_TIMEOUT_MS = 50, STEPS_ON_WORK_MAX = 16, LARGE_BYTES = 128 * 1024 };
+enum { PREBUILD_TIMEOUT_MS = 50, STEPS_ON_WORK_MAX = 16, LARGE_BYTES = 128 * 1024, IDLE_SHARE = 100 };
 
 static struct shape request_shape(const struct request *r)
 {
@@ -105,6 +106,15 @@ static bool fits(const struct service *v, const struct parked *p, const struct s
 	return p->box.built && same_tmp(&p->box.shape, want) && (p == &v->following || same_work(&v->work, want));
 }
 
+/* Counts a step, or a runtime that starts before one. */
+static int count_step_on_work(struct service *v, struct failure *f)
+{
+	if (v->steps_on_work >= STEPS_ON_WORK_MAX)
+		return fail_with(f, EMLINK, "request", "too many steps on one work directory");
+	v->steps_on_work++;
+	return 0;
+}
+
 struct parked *fit_box(struct service *v, const struct request *r, struct failure *f)
 {
 	struct shape want = request_shape(r);
@@ -114,10 +124,8 @@ struct parked *fit_box(struct service *v, const struct request *r, struct failur
 		fail_with(f, ENOENT, "request", "no work directory to keep");
 		return NULL;
 	}
-	if (keep && v->steps_on_work++ == STEPS_ON_WORK_MAX) {
-		fail_with(f, EMLINK, "request", "too many steps on one work directory");
+	if (keep && count_step_on_work(v, f) < 0)
 		return NULL;
-	}
 	*(keep ? &v->last_following : &v->last_fresh) = want;
 	bool waits = !p->request || (same_step(p->request, r) && runtime_waits(&v->slot, &p->box));
 	/* Boxes are parked for input that is known at the start. */
@@ -139,7 +147,7 @@ int write_files(struct service *v, const struct request *r, const struct box *b,
 	for (unsigned i = 0; i < r->files; i++) {
 		char name[FILE_PATH_MAX + 1];
 		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
-		if (work_write(&v->slot, name, r->file_data[i].data, r->file_data[i].size, f) < 0)
+		if (work_write(&v->slot, name, r->file_data[i].data, r->file_data[i].size, file_mode(r->file_modes, i), f) < 0)
 			return -1;
 	}
 	if (large && work_store_large(&v->slot, b, false) < 0)
@@ -177,7 +185,10 @@ struct parked *park_for(struct service *v, const struct request *r, struct failu
 	*(keep ? &v->last_following : &v->last_fresh) = want;
 	if (r->park_args == 0)
 		return p;
+	if (keep && count_step_on_work(v, f) < 0)
+		return NULL;
 	p->request = malloc(sizeof *p->request);
+	p->since_ns = now_ns();
 	if (!p->request || start_runtime(&v->slot, &p->box, r, f) < 0) {
 		discard(v, p);
 		return NULL;
@@ -186,6 +197,32 @@ struct parked *park_for(struct service *v, const struct request *r, struct failu
 	p->body = v->body;
 	v->body = (struct area){0};
 	return p;
+}
+
+/*
+ * A runtime waits for as long as it takes, but has no more CPU time and kernel memory than a step: a compromised service
+ * can have started any program. Idle runtimes use less than a hundredth of the time.
+ */
+static bool exceeds(const struct service *v, const struct parked *p)
+{
+	const struct groups *g = &v->slot.launcher->groups;
+	uint64_t used, kernel, waited_usec = (now_ns() - p->since_ns) / 1000;
+	if (leaf_read(g, p->box.leaf, FACT_CPU_USEC, &used) < 0 || leaf_read(g, p->box.leaf, FACT_KERNEL_NOW, &kernel) < 0)
+		return true;
+	return used - p->box.base_cpu_usec > p->request->number[KEY_CPU_MS] * 1000 + waited_usec / IDLE_SHARE ||
+	       kernel > p->request->number[KEY_KERNEL_BYTES];
+}
+
+bool check_parked(struct service *v)
+{
+	struct parked *all[] = {&v->fresh, &v->following};
+	bool waits = false;
+	for (int i = 0; i < 2; i++) {
+		if (all[i]->request && exceeds(v, all[i]))
+			discard(v, all[i]);
+		waits = waits || all[i]->request;
+	}
+	return waits;
 }
 
 void park_next_step(void *context)

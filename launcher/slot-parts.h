@@ -13,6 +13,7 @@ struct parked {
 	/* The request for which its runtime has started, and the frame that it points into; NULL: there is no runtime. */
 	struct request *request;
 	struct area body;
+	uint64_t since_ns; /* start of its runtime */
 };
 
 /* A larger body is freed after its step. */
@@ -22,7 +23,7 @@ enum { BODY_KEPT = 64 * 1024 };
 struct kept {
 	struct area area;
 	unsigned files;
-	struct bytes name[FILES_MAX], data[FILES_MAX];
+	struct bytes name[FILES_MAX], data[FILES_MAX], modes;
 };
 
 struct service {
@@ -86,6 +87,8 @@ struct parked *park_for(struct service *v, const struct request *r, struct failu
  * reported when that box is requested.
  */
 void park_next_step(void *context);
+/* Removes runtimes that use more than a step may. Returns whether any waits. */
+bool check_parked(struct service *v);
 /* Removes the work directory and the boxes that are parked on it. */
 void discard_work(struct service *v);
 

@@ -19,6 +19,7 @@
 #include "box.h"
 #include "root.h"
 #include "seccomp.h"
+#include "wire.h"
 
 int open_proc(const struct launcher *l, const char *path)
 {
@@ -217,15 +218,28 @@ static int open_parent(const struct slot *s, const char *path, const char **last
 	return dir;
 }
 
+/* Creates a file or directory that does not exist, and opens it. */
+static int create(int dir, const char *name, unsigned mode)
+{
+	mode_t permissions = mode & 0777;
+	if (mode & MODE_DIRECTORY) {
+		bool made = mkdirat(dir, name, 0) == 0 && fchmodat(dir, name, permissions, 0) == 0;
+		return made ? openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	}
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0);
+	if (fd >= 0 && fchmod(fd, permissions) < 0)
+		close_fd(&fd);
+	return fd;
+}
+
 /* The caller ensures that no payload has used this work directory. */
-int work_write(struct slot *s, const char *name, const void *data, size_t size, struct failure *f)
+int work_write(struct slot *s, const char *name, const void *data, size_t size, unsigned mode, struct failure *f)
 {
 	const char *last;
+	if (mode == MODE_DEFAULT) /* a checker continues its files of an earlier pass */
+		mode = strncmp(name, "feedback/", 9) ? 0755 : 0777;
 	int dir = open_parent(s, name, &last);
-	int fd = dir < 0 ? -1 : openat(dir, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
-	/* A checker continues its files of an earlier pass. */
-	if (fd >= 0 && !strncmp(name, "feedback/", 9) && fchmod(fd, 0777) < 0)
-		close_fd(&fd);
+	int fd = dir < 0 ? -1 : create(dir, last, mode);
 	int err = errno;
 	if (dir >= 0 && dir != s->work)
 		close(dir);

@@ -9,11 +9,11 @@
 #include "seccomp.h"
 #include "slot-parts.h"
 
-enum { FRAME_TIMEOUT_MS = 10000, FLUSH_TIMEOUT_MS = 30000 };
+enum { FRAME_TIMEOUT_MS = 10000, FLUSH_TIMEOUT_MS = 30000, CHECK_PARKED_MS = 1000 };
 
 volatile int slot_stopping;
 
-/* Waits for `events`. -1 on timeout, SIGTERM or a closed connection. */
+/* Waits for `events`. -1 on timeout (ETIMEDOUT), SIGTERM or a closed connection. */
 static int await(int fd, short events, int timeout_ms)
 {
 	struct pollfd on = {.fd = fd, .events = events};
@@ -21,10 +21,12 @@ static int await(int fd, short events, int timeout_ms)
 	sigset_t none;
 	sigemptyset(&none);
 	int n;
+	errno = ECANCELED;
 	if (slot_stopping) /* SIGTERM arrived while a program was watched; no second signal will interrupt this wait */
 		return -1;
 	while ((n = ppoll(&on, 1, timeout_ms < 0 ? NULL : &wait, &none)) < 0 && errno == EINTR && !slot_stopping)
 		continue;
+	errno = n == 0 ? ETIMEDOUT : ECANCELED;
 	return n > 0 && !slot_stopping && (on.revents & events) ? 0 : -1;
 }
 
@@ -112,8 +114,24 @@ void forget_peer(struct service *v)
 	area_free(&v->peer_body);
 }
 
+/* Waits for the next request, and looks after the runtimes that wait for one. */
+static int await_request(struct service *v)
+{
+	for (;;) {
+		bool waits = check_parked(v);
+		if (v->dirty)
+			return -1;
+		if (await(v->connection, POLLIN, waits ? CHECK_PARKED_MS : -1) == 0)
+			return 0;
+		if (errno != ETIMEDOUT)
+			return -1;
+	}
+}
+
 int next_request(struct service *v, enum frame *frame, struct request *r)
 {
+	if (await_request(v) < 0)
+		return -1;
 	if (read_request(v, frame, r) < 0)
 		return -1;
 	if (*frame != FRAME_PEER)

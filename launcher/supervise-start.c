@@ -97,9 +97,16 @@ static int signal_go(struct box *b, struct failure *f)
 	return write(b->go, &one, sizeof one) == sizeof one ? 0 : fail(f, "go", "write");
 }
 
+/* As each step, a runtime has one CPU; its step may get another one. */
 int start_runtime(const struct slot *s, struct box *b, const struct request *r, struct failure *f)
 {
-	if (pass_request(s, b, r, true, f) < 0 || signal_go(b, f) < 0 || await_ready(s, b, b->program_fd, "runtime", f) < 0)
+	unsigned given;
+	struct cpus *cpus = s->launcher->cpus;
+	if (pass_request(s, b, r, true, f) < 0 || cpus_acquire(cpus, s->number, &b->program, 1, r->number[KEY_CPUS], &given, f) < 0)
+		return -1;
+	int done = signal_go(b, f) < 0 ? -1 : await_ready(s, b, b->program_fd, "runtime", f);
+	cpus_release(cpus, s->number);
+	if (done < 0)
 		return -1;
 	/* Again, because the first time was before its exec. */
 	controls_read(s, b);

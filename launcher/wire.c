@@ -95,10 +95,32 @@ static int store_bytes(struct request *r, enum key key, struct bytes value, unsi
 		return r->files == *datas ? append(r->file_name, &r->files, FILES_MAX, value) : -1;
 	case KEY_FILE_DATA:
 		return *datas + 1 == r->files ? append(r->file_data, datas, FILES_MAX, value) : -1;
+	case KEY_FILE_MODES:
+		r->file_modes = value;
+		return 0;
 	default:
 		r->stdin_data = value;
 		return 0;
 	}
+}
+
+unsigned file_mode(struct bytes modes, unsigned file)
+{
+	return modes.size ? (unsigned)modes.data[2 * file] | (unsigned)modes.data[2 * file + 1] << 8 : MODE_DEFAULT;
+}
+
+static int validate_modes(const struct request *r, struct refusal *why)
+{
+	if (r->file_modes.size && r->file_modes.size != 2 * (size_t)r->files)
+		return refuse(why, "one for each file", "FILE_MODES");
+	for (unsigned i = 0; i < r->files; i++) {
+		unsigned mode = file_mode(r->file_modes, i);
+		if (mode != MODE_DEFAULT && (mode & ~(MODE_DIRECTORY | 0777u)))
+			return refuse(why, "is no mode of a file", "FILE_MODES");
+		if (mode != MODE_DEFAULT && (mode & MODE_DIRECTORY) && r->file_data[i].size)
+			return refuse(why, "directory with data", "FILE_DATA");
+	}
+	return 0;
 }
 
 static int validate_arguments(const struct bytes *arg, unsigned args, const char *name, struct refusal *why)
@@ -131,6 +153,8 @@ static int validate_request(enum frame frame, const struct request *r, const boo
 			    !memcmp(r->file_name[i].data, r->file_name[j].data, r->file_name[i].size))
 				return refuse(why, "twice the same name", "FILE_NAME");
 	}
+	if (validate_modes(r, why) < 0)
+		return -1;
 	/* Root never writes into a directory that a payload has used. */
 	if (r->number[KEY_KEEP_WORK] && (r->files || r->number[KEY_KEEP_FILES]))
 		return refuse(why, "files only into a fresh work directory", "FILE_NAME");

@@ -56,6 +56,7 @@ struct request {
 	struct bytes arg[ARGS_MAX], park_arg[ARGS_MAX];
 	struct bytes env[ENV_MAX];
 	struct bytes file_name[FILES_MAX], file_data[FILES_MAX];
+	struct bytes file_modes; /* empty: none */
 	struct bytes stdin_data;
 	unsigned args, park_args, envs, files;
 };
@@ -67,6 +68,10 @@ struct refusal {
 
 /* Parses the body of a STEP, PARK or PEER. Returns 0, or -1 with the refusal. */
 int request_parse(enum frame frame, const uint8_t *body, size_t size, struct request *out, struct refusal *why);
+
+/* Values of FILE_MODES. */
+enum { MODE_DEFAULT = 0xffff, MODE_DIRECTORY = 040000 };
+unsigned file_mode(struct bytes modes, unsigned file);
 
 /* Whether it is a relative path of plain components, which can only name a place below the work directory. */
 bool file_path_valid(struct bytes path);

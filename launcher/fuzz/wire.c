@@ -56,8 +56,18 @@ static void check_request(const struct request *r, const uint8_t *data, size_t s
 		check_inside(r->file_name[i], KEY_FILE_NAME, data, size);
 		check_inside(r->file_data[i], KEY_FILE_DATA, data, size);
 		EXPECT(r->file_name[i].data[0] != '.');
-		EXPECT(!memchr(r->file_name[i].data, '/', r->file_name[i].size));
+		/* Each component is a plain name. */
+		const uint8_t *name = r->file_name[i].data;
+		for (size_t at = 0; at < r->file_name[i].size; at++)
+			EXPECT(name[at] != '/' || (at > 0 && at + 1 < r->file_name[i].size && name[at + 1] != '/' && name[at + 1] != '.'));
 		EXPECT(!memchr(r->file_name[i].data, 0, r->file_name[i].size));
+	}
+	if (r->file_modes.size)
+		check_inside(r->file_modes, KEY_FILE_MODES, data, size);
+	for (unsigned i = 0; i < r->files; i++) {
+		unsigned mode = file_mode(r->file_modes, i);
+		EXPECT(mode == MODE_DEFAULT || (mode & ~(unsigned)MODE_DIRECTORY) <= 0777);
+		EXPECT(mode == MODE_DEFAULT || !(mode & MODE_DIRECTORY) || r->file_data[i].size == 0);
 	}
 	check_inside(r->stdin_data, KEY_STDIN, data, size);
 	EXPECT(!(r->number[KEY_KEEP_WORK] && (r->files || r->number[KEY_KEEP_FILES])));
@@ -105,6 +115,8 @@ static void check_again(enum frame frame, const struct request *r)
 		queue_bytes(&q, KEY_FILE_NAME, r->file_name[i].data, r->file_name[i].size);
 		queue_bytes(&q, KEY_FILE_DATA, r->file_data[i].data, r->file_data[i].size);
 	}
+	if (r->file_modes.size)
+		queue_bytes(&q, KEY_FILE_MODES, r->file_modes.data, r->file_modes.size);
 	queue_bytes(&q, KEY_STDIN, r->stdin_data.data, r->stdin_data.size);
 	for (int k = 0; k < KEY_COUNT; k++)
 		if (rows[k].known && rows[k].number && rows[k].frame == FRAME_STEP)
@@ -121,6 +133,8 @@ static void check_again(enum frame frame, const struct request *r)
 		EXPECT(same(again.env[i], r->env[i]));
 	for (unsigned i = 0; i < r->files; i++)
 		EXPECT(same(again.file_name[i], r->file_name[i]) && same(again.file_data[i], r->file_data[i]));
+	for (unsigned i = 0; i < r->files; i++)
+		EXPECT(file_mode(again.file_modes, i) == file_mode(r->file_modes, i));
 	EXPECT(same(again.stdin_data, r->stdin_data));
 	queue_free(&q);
 }

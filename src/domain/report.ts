@@ -102,11 +102,16 @@ export interface StepReport {
   readonly spentMs: { readonly run: number; readonly teardown: number };
 }
 
-/** A file directly in the work directory. */
+/** A file in the work directory, or a directory there. */
 export interface WorkFile {
+  /** Its path below the work directory. */
   readonly name: string;
   readonly data: Buffer;
+  /** Permissions, with MODE_DIRECTORY for a directory; that of new files if it is absent. */
+  readonly mode?: number;
 }
+
+export const MODE_DIRECTORY = 0o040000;
 
 /** The failed step of the set-up, its object and the error. For the log; never shown to clients. */
 export interface SetupFailure {

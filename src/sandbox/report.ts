@@ -107,7 +107,8 @@ export function decodeEnd(ended: Entries): ProgramEnd {
 
 /** Copies the bytes: those of a frame are valid only until the next one. */
 export function decodeFile(entries: Entries): WorkFile {
-  return { name: entries.text("LEFT_NAME"), data: Buffer.from(entries.bytes("LEFT_DATA")) };
+  const [name, mode] = [entries.text("LEFT_NAME"), entries.int("LEFT_MODE")];
+  return { name, data: Buffer.from(entries.bytes("LEFT_DATA")), mode };
 }
 
 function decodeFailure(ended: Entries): SetupFailure | undefined {

@@ -89,6 +89,15 @@ export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">, reserv
 /** The first interval between samples, which the launcher doubles in long runs. */
 const SAMPLE_MS = 10;
 
+/** In FILE_MODES: the mode of new files. */
+const MODE_DEFAULT = 0xffff;
+
+function modesOf(files: readonly WorkFile[]): Buffer {
+  const modes = Buffer.alloc(2 * files.length);
+  for (const [at, { mode }] of files.entries()) modes.writeUInt16LE(mode ?? MODE_DEFAULT, 2 * at);
+  return modes;
+}
+
 const COLLECT = { work: 1, feedback: 2 } as const;
 
 /** A place of a slot for files, from 1, and whether it has those of the step already. */
@@ -121,6 +130,7 @@ function encoded(frame: FrameWriter, step: Step, { place = 0, sampleMs = SAMPLE_
   for (const arg of command.command) frame.bytes("ARG", arg);
   for (const [name, value] of Object.entries(command.env)) frame.bytes("ENV", `${name}=${value}`);
   for (const { name, data } of files) frame.bytes("FILE_NAME", name).bytes("FILE_DATA", data);
+  if (files.some(({ mode }) => mode !== undefined)) frame.bytes("FILE_MODES", modesOf(files));
   return frame
     .bytes("STDIN", stdin)
     .int("KEEP_WORK", work === "keep" ? 1 : 0)

@@ -143,7 +143,7 @@ export function artifactKey(language: string, { command, limits, files }: Step):
 
 function digestOf({ files }: Artifact): string {
   const hash = createHash("sha256");
-  for (const { name, data } of files) hash.update(`${name}\0${data.length}\0`).update(data);
+  for (const { name, data, mode } of files) hash.update(`${name}\0${mode}\0${data.length}\0`).update(data);
   return hash.digest("base64");
 }
 

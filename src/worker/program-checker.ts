@@ -4,7 +4,7 @@ import type { Language } from "../domain/language.ts";
 import type { StepLimits } from "../domain/limits.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import type { NextPass } from "../domain/progress.ts";
-import type { StepReport, WorkFile } from "../domain/report.ts";
+import { MODE_DIRECTORY, type StepReport, type WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import { SandboxError } from "../sandbox/refusal.ts";
 import type { Slot } from "../sandbox/slot.ts";
@@ -162,7 +162,11 @@ function resultOf(spec: ProgramChecker, report: StepReport, points: number | nul
   const next = spec.passes === undefined ? undefined : report.files?.find(({ name }) => name === NEXT_PASS);
   if (!next) return checked;
   if (checked.verdict !== "AC") return failed("the checker rejects a program and asks for another pass");
-  return { ...checked, next: { input: next.data, feedback: (report.files ?? []).filter((file) => file !== next) } };
+  // The next pass may change them: with the mode of new files below feedback. Their directories are created with them.
+  const feedback = (report.files ?? [])
+    .filter(({ name, mode = 0 }) => name !== NEXT_PASS && !(mode & MODE_DIRECTORY))
+    .map(({ name, data }) => ({ name, data }));
+  return { ...checked, next: { input: next.data, feedback } };
 }
 
 function nameOf({ interactive }: ProgramChecker): string {

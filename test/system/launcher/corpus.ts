@@ -41,6 +41,11 @@ const BODIES: Readonly<Record<string, readonly Entry[]>> = {
   "24-kept-with-work": step(["./main"], { KEEP_WORK: 1, KEEP_FILES: 1 }),
   "25-live": step(["./main"], { LIVE_STDIN: 1 }),
   "26-live-with-input": step(["./main"], { LIVE_STDIN: 1, STDIN: "a" }),
+  "50-modes": [...PLAIN, ...files("a", "b"), ["FILE_MODES", Buffer.from([0xed, 0x01, 0xff, 0xff])]],
+  "51-directory": [...PLAIN, ["FILE_NAME", "a"], ["FILE_DATA", ""], ["FILE_MODES", Buffer.from([0xed, 0x41])]],
+  "52-too-few-modes": [...PLAIN, ...files("a", "b"), ["FILE_MODES", Buffer.from([0xed, 0x01])]],
+  "53-no-mode": [...PLAIN, ...files("a"), ["FILE_MODES", Buffer.from([0xed, 0x0f])]],
+  "54-directory-with-data": [...PLAIN, ...files("a"), ["FILE_MODES", Buffer.from([0xed, 0x41])]],
 };
 
 function wire(): Map<string, Buffer> {

@@ -87,6 +87,24 @@ const CASES: readonly [promise: string, bytes: Buffer, reason: string, object: s
     "files and input only in a STEP",
     "PARK",
   ],
+  [
+    "a mode that is none",
+    also(["FILE_NAME", "a"], ["FILE_DATA", ""], ["FILE_MODES", Buffer.from([0, 0o10])]),
+    "is no mode of a file",
+    "FILE_MODES",
+  ],
+  [
+    "fewer modes than files",
+    also(["FILE_NAME", "a"], ["FILE_DATA", ""], ["FILE_NAME", "b"], ["FILE_DATA", ""], ["FILE_MODES", Buffer.alloc(2)]),
+    "one for each file",
+    "FILE_MODES",
+  ],
+  [
+    "a directory with data",
+    also(["FILE_NAME", "a"], ["FILE_DATA", "x"], ["FILE_MODES", Buffer.from([0, 0x40])]),
+    "directory with data",
+    "FILE_DATA",
+  ],
   ["a NUL in an argument of a runtime", parkFrame([...TRUE, ["PARK_ARG", "a\0b"]]), "contains NUL", "PARK_ARG"],
   [
     "129 arguments of a runtime",

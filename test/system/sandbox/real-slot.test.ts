@@ -73,15 +73,18 @@ test("files in /box are kept only for a step that keeps the work directory", LIM
   slot.close();
 });
 
-test("a step that asks for it returns the files that it leaves", LIMIT, async () => {
+test("a step that asks for it returns the files and directories that it leaves, with their modes", LIMIT, async () => {
   const slot = await open();
   const files = [{ name: "main.c", data: Buffer.from("source") }];
-  const left = await slot.run(shell("echo x > 'A$B.class'; : > empty; chmod 0 empty", { files, collect: "work" }));
-  const found = left.files?.map(({ name, data }) => [name, String(data)]).sort();
+  const script = "echo x > 'A$B.class'; : > empty; chmod 0 empty; umask 077; mkdir -p a/b";
+  const left = await slot.run(shell(script, { files, collect: "work" }));
+  const found = left.files?.map(({ name, data, mode }) => [name, String(data), mode?.toString(8)]).sort();
   assert.deepEqual(found, [
-    ["A$B.class", "x\n"],
-    ["empty", ""],
-    ["main.c", "source"],
+    ["A$B.class", "x\n", "644"],
+    ["a", "", "40700"],
+    ["a/b", "", "40700"],
+    ["empty", "", "0"],
+    ["main.c", "source", "755"],
   ]);
   const others = left.files?.map(({ data }) => Buffer.from(data));
   await slot.run(shell("head -c 60000 /dev/zero"));
@@ -101,7 +104,8 @@ for (const [what, script] of [
   ["leaves a process behind", "echo x > a; sleep 60 &"],
   ["leaves a symbolic link", "echo x > a; ln -s /etc/passwd b"],
   ["leaves a FIFO", "mkfifo a"],
-  ["leaves a directory", "echo x > a; mkdir b"],
+  ["leaves a sticky directory", "echo x > a; mkdir b; chmod +t b"],
+  ["leaves a file with another user's rights", "echo x > a; chmod u+s a"],
   ["leaves a hidden file", "echo x > .a"],
   ["leaves a file with an unusual name", "echo x > 'a b'"],
   ["leaves a file with a long name", `mkdir ${"a".repeat(100)}; echo x > ${"a".repeat(100)}/${"b".repeat(100)}`],

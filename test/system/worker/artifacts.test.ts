@@ -6,7 +6,7 @@ import { loadLanguages } from "../../../src/languages/load.ts";
 import type { Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
-import { Artifacts, artifactKey } from "../../../src/worker/artifacts.ts";
+import { type Artifact, Artifacts, artifactKey } from "../../../src/worker/artifacts.ts";
 import { plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
@@ -120,6 +120,51 @@ test("the program finds the same files of the same size as after its compilation
   assert.match(String(first.execute?.stdout), /main\.c/);
   assert.equal(String(second.execute?.stdout), String(first.execute?.stdout));
 });
+
+/** What a compile step can leave, and whether it is kept. */
+const LEFT: readonly (readonly [script: string, kept: boolean])[] = [
+  ["cp /bin/true run", true],
+  ["umask 077; cp /bin/true run; echo text > data", true],
+  ["cp /bin/true run; chmod 4755 run", false],
+  ["cp /bin/true run; chmod 0 run", true],
+  [
+    "cp /bin/true run; mkdir closed open empty deep; mkdir deep/er; echo a > closed/file; echo b > deep/er/file; chmod 700 closed; chmod 777 open",
+    true,
+  ],
+  ["cp /bin/true run; mkdir sticky; chmod 1777 sticky", false],
+  ["cp /bin/true run; ln -s run link", false],
+  ["cp /bin/true run; mkfifo pipe", false],
+];
+
+for (const [script, kept] of LEFT) {
+  test(`the program may do with the files the same as after its compilation: ${script}`, LIMIT, async () => {
+    const language = languages.resolve("c");
+    assert.ok(language);
+    const program = { code: Buffer.from("int main(void) {}"), stdin: Buffer.alloc(0) };
+    const planned = plan(language, languages.limitsFor(language, "judge"), program);
+    assert.ok(planned.compile);
+    const command = (step: Step, text: string): Step => ({
+      ...step,
+      command: { env: step.command.env, command: ["/bin/sh", "-c", text] },
+    });
+    const sees = `find . -mindepth 1 -printf '%M %s %p\\n' 2>&1 | sort
+      for file in run data closed/file deep/er/file; do cat $file > /dev/null 2>&1; echo "read $file: $?"; done
+      for one in open closed empty deep deep/er; do : > $one/new && echo "new in $one"; done 2> /dev/null
+      ./run 2> /dev/null; echo "run: $?"`;
+    const steps = { compile: command(planned.compile, script), execute: command(planned.execute, sees) };
+    const artifacts = new Artifacts(64 * 1_048_576);
+    const owner = {
+      owner: "one",
+      get: (step: Step) => artifacts.get("one", artifactKey("c", step)),
+      put: (step: Step, artifact: Artifact) => artifacts.put("one", artifactKey("c", step), artifact),
+    };
+    const first = await run(slot, steps, { kept: owner });
+    const second = await run(slot, steps, { kept: owner });
+    assert.match(String(first.execute?.stdout), /run: \d/);
+    assert.equal(second.compileKept === true, kept);
+    assert.equal(String(second.execute?.stdout), String(first.execute?.stdout));
+  });
+}
 
 test("classes with inner classes are kept; a program that is too large is compiled each time", LIMIT, async () => {
   const artifacts = new Artifacts(64 * 1_048_576);
