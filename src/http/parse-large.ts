@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { ClientError, clientError } from "../domain/error.ts";
-import type { Parsed } from "./parse-thread.ts";
+import { Joined } from "./json-pieces.ts";
+import type { Following, Parsed } from "./parse-thread.ts";
 
 const MOST_MS = 10_000;
 const MEMORY_MIB = 512;
@@ -14,13 +15,29 @@ export async function parseInThread(bytes: Buffer, maxValues: number | undefined
     transferList: [own.buffer as ArrayBuffer],
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },
   });
-  const parsed = await new Promise<Parsed>((resolve, reject) => {
+  // A body that does not fit into the memory of the thread, or takes too long.
+  const failed = new Promise<never>((_, reject) => {
     const fail = () => reject(clientError("malformedJson", []));
     const timer = setTimeout(fail, MOST_MS);
     thread.once("exit", () => clearTimeout(timer));
-    // A body that does not fit into the memory of the thread.
-    thread.on("error", fail).once("exit", fail).once("message", resolve);
-  }).finally(() => thread.terminate());
-  if ("value" in parsed) return parsed.value;
-  throw new ClientError(parsed.code, parsed.error, {}, {});
+    thread.on("error", fail).once("exit", fail);
+  });
+  failed.catch(() => {}); // at the end of the thread
+  const next = async <T>(): Promise<T> =>
+    await Promise.race([new Promise<T>((resolve) => thread.once("message", resolve)), failed]);
+  try {
+    const parsed = await next<Parsed>();
+    if (!("rest" in parsed)) throw new ClientError(parsed.code, parsed.error, {}, {});
+    const joined = new Joined(parsed.rest);
+    // One at a time: to receive a message takes as long as it is, and the event loop would not turn between two that wait.
+    const ask = async () => {
+      const following = next<Following>();
+      thread.postMessage(null);
+      return await following;
+    };
+    for (let piece = await ask(); piece; piece = await ask()) joined.add(piece);
+    return joined.value;
+  } finally {
+    await thread.terminate();
+  }
 }
