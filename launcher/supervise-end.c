@@ -107,8 +107,7 @@ void kill_survivors(struct watch *w)
 			evidence_error(w->o, fact_name(FACT_PIDS_CURRENT), errno);
 		if (!dying && w->o->survivors == 0)
 			return;
-		hold_before_kill(w);
-		box_kill(w->box);
+		kill_box(w);
 	}
 	struct pollfd init = {.fd = w->box->init_fd, .events = POLLIN};
 	uint64_t deadline = now_ns() + END_TIMEOUT_MS * 1000000ull;

@@ -16,7 +16,10 @@
  *   the kill, it reads address 0 there. Nothing is mapped at it, and before the kernel says so, it takes the lock in
  *   order to try to extend a stack.
  *
- * Helpers and holders are processes, because each can wait long and must be killable. In particular, an open of
+ * Calls that walk their own address space without such a pause, as madvise() does, become short when a process that is not
+ * killed frees its private pages: the releaser, before the others.
+ *
+ * Helpers, holders and the releaser are processes, because each can wait long and must be killable. In particular, an open of
  * /proc/PID/mem waits while that process is between two programs. Nothing here waits in the slot itself.
  */
 #define _GNU_SOURCE
@@ -53,6 +56,7 @@ enum {
 	SEARCH_SHARE = 20,
 };
 #define SEARCH_NS 20000000ull
+#define RELEASE_NS 200000000ull
 
 static void use_all_cpus(void)
 {
@@ -97,11 +101,31 @@ static void start_helper(struct watch *w, pid_t process)
 	}
 }
 
+static void end_releaser(struct watch *w)
+{
+	if (w->releaser > 0) {
+		kill(w->releaser, SIGKILL);
+		waitpid(w->releaser, NULL, 0);
+	}
+	w->releaser = 0;
+}
+
 /* Tells the holders that the box was killed. */
 static void end_begins(struct watch *w)
 {
 	if (w->opened && eventfd_write(w->end_event, 1) < 0)
 		evidence_error(w->o, "holders of address spaces", errno);
+}
+
+/* Those that wait to write would stop it. */
+static bool still_releases(struct watch *w)
+{
+	if (w->releaser > 0 && waitpid(w->releaser, NULL, WNOHANG) != 0)
+		w->releaser = 0;
+	if (w->releaser > 0 && now_ns() - w->release_ns < RELEASE_NS)
+		return true;
+	end_releaser(w);
+	return false;
 }
 
 void hurry_end(struct watch *w)
@@ -110,7 +134,9 @@ void hurry_end(struct watch *w)
 	const struct launcher *l = w->slot->launcher;
 	pid_t task[DYING_MAX];
 	int tasks = leaf_tasks(&l->groups, w->box->leaf, task, DYING_MAX), exiting = 0;
-	end_begins(w); /* the kernel can have killed it as well */
+	bool releases = still_releases(w);
+	if (!releases)
+		end_begins(w);
 	for (int i = 0; i < tasks && i < DYING_MAX; i++) {
 		unsigned flags = PF_EXITING;
 		if (task_flags(l->proc, task[i], &flags) < 0)
@@ -119,6 +145,8 @@ void hurry_end(struct watch *w)
 			task[exiting++] = task[i];
 			continue;
 		}
+		if (releases)
+			continue;
 		use_all_cpus(); /* otherwise the helpers begin behind the calls that they are to end */
 		start_helper(w, task[i]);
 	}
@@ -333,13 +361,44 @@ void hold_memories(struct watch *w, uint64_t kernel_bytes)
 		w->search_at = began + spent * SEARCH_SHARE;
 }
 
-void hold_before_kill(struct watch *w)
+/*
+ * Frees the private memory of killed processes while their threads may still be in calls that walk it: without pages, such a
+ * call ends soon. It takes the lock as a reader, so it comes before those that wait to write.
+ */
+static void release_memories(const struct groups *g, const struct leaf *leaf)
+{
+	static pid_t process[PROCESSES_MAX];
+	int processes = leaf_processes(g, leaf, process, PROCESSES_MAX);
+	for (int i = 0; i < processes && i < PROCESSES_MAX; i++) {
+		int fd = (int)syscall(__NR_pidfd_open, process[i], 0);
+		if (fd < 0)
+			continue;
+		keyed(process_mrelease, fd, 0); /* fails for one that has ended, and before Linux 5.15 */
+		close(fd);
+	}
+}
+
+void kill_box(struct watch *w)
 {
 	uint64_t used = 0;
 	w->search_at = 0;
-	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_KERNEL_NOW, &used) == 0)
+	bool large = leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_KERNEL_NOW, &used) == 0 && used >= HOLD_KERNEL_BYTES;
+	if (large)
 		hold_memories(w, used);
-	end_begins(w);
+	box_kill(w->box);
+	if (!large)
+		return;
+	struct groups g = w->slot->launcher->groups;
+	struct leaf leaf = *w->box->leaf;
+	w->release_ns = now_ns();
+	w->releaser = fork();
+	if (w->releaser == 0) { /* without the slot's state: private.h */
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
+			use_all_cpus();
+			release_memories(&g, &leaf);
+		}
+		_exit(0);
+	}
 }
 
 void end_helpers(struct watch *w)
@@ -349,6 +408,7 @@ void end_helpers(struct watch *w)
 	for (int i = 0; i < w->helpers; i++)
 		waitpid(w->helper[i], NULL, 0);
 	w->helpers = 0;
+	end_releaser(w);
 	for (int i = 0; i < w->holders; i++)
 		if (w->holder[i].process)
 			kill(w->holder[i].process, SIGKILL);

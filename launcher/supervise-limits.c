@@ -30,9 +30,8 @@ void kill_for(struct watch *w, enum kill_reason reason)
 {
 	if (w->o->reason == KILL_NONE) {
 		w->o->reason = reason;
-		hold_before_kill(w);
 		w->killed_ns = now_ns();
-		box_kill(w->box);
+		kill_box(w);
 	}
 }
 

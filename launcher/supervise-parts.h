@@ -9,7 +9,7 @@ enum {
 	READ_AT_ONCE = 64 * 1024,
 	READS_PER_ROUND = 8, /* then the deadlines are checked again */
 	/* The end can take 2 s of CPU time; on a busy CPU that must not count as a failure of the platform. */
-	END_TIMEOUT_MS = 15000,
+	END_TIMEOUT_MS = 60000,
 	HURRY_MS = 10, /* after a kill, the processes that are left are looked at so often */
 	HELPERS_MAX = 128,
 	HOLDERS_MAX = 256,
@@ -50,6 +50,8 @@ struct watch {
 	bool lost;       /* its init was ended from outside */
 	uint64_t hurried_ns;
 	int helpers;
+	pid_t releaser; /* 0: none */
+	uint64_t release_ns; /* when it began */
 	pid_t helper[HELPERS_MAX], helped[HELPERS_MAX];
 	uint64_t search_at; /* the earliest time of the next search for address spaces to hold */
 	struct holder holder[HOLDERS_MAX];
@@ -97,7 +99,8 @@ void hurry_end(struct watch *w);
  * memory, and directly before each kill.
  */
 void hold_memories(struct watch *w, uint64_t kernel_bytes);
-void hold_before_kill(struct watch *w);
+/* Kills the box, after a last search for such address spaces. */
+void kill_box(struct watch *w);
 /* Ends helpers and holders. */
 void end_helpers(struct watch *w);
 /* Lowers the memory limit of the box to what it has, so that it ends if it needs more. */

@@ -1,6 +1,7 @@
 // Ends slowly, or costs others time while it runs. Standard input selects how: MODE PROCESSES.
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -292,6 +293,30 @@ static void rollup_of_executed(void) { read_victim("smaps_rollup", 12000, EXECUT
 static void pagemap_of_ended(void) { read_victim("pagemap", 12000, ENDS); }
 static void memory_of_living(void) { read_victim("mem", 64, STAYS); }
 
+static char *zeros;
+static const size_t ZERO_BYTES = 22ul << 30;
+
+static void *free_forever(void *unused)
+{
+	for (;;)
+		madvise(zeros, ZERO_BYTES, MADV_FREE);
+	return unused;
+}
+
+// Threads that let the kernel walk one mapping full of zero pages, in calls that do not look at signals.
+static void frees(void)
+{
+	zeros = mmap(NULL, ZERO_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	madvise(zeros, ZERO_BYTES, MADV_NOHUGEPAGE);
+	madvise(zeros, ZERO_BYTES, 22 /* MADV_POPULATE_READ */);
+	for (int i = 1; i < all_processes; i++) {
+		pthread_t thread;
+		if (pthread_create(&thread, NULL, free_forever, NULL))
+			_exit(1);
+	}
+	free_forever(NULL);
+}
+
 static const struct {
 	const char *name;
 	void (*way)(void);
@@ -303,7 +328,7 @@ static const struct {
 	{"pagemaps", pagemaps},
 	{"rollup-of-living", rollup_of_living}, {"rollup-of-ended", rollup_of_ended},
 	{"rollup-of-executed", rollup_of_executed}, {"pagemap-of-ended", pagemap_of_ended},
-	{"memory-of-living", memory_of_living},
+	{"memory-of-living", memory_of_living}, {"frees", frees},
 };
 
 int main(void)
@@ -315,7 +340,7 @@ int main(void)
 		if (strcmp(ways[i].name, name))
 			continue;
 		victim = mmap(NULL, sizeof *victim, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		for (int p = 1; p < all_processes; p++)
+		for (int p = 1; p < all_processes && ways[i].way != frees; p++)
 			if (fork() == 0)
 				ways[i].way();
 		ways[i].way();
