@@ -9,6 +9,7 @@ import { run } from "../../../src/worker/run.ts";
 import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { seedOf } from "../../support/sandbox/math-random.ts";
 import { park } from "../../support/sandbox/parked.ts";
 
 /**
@@ -37,11 +38,13 @@ const anew = (step: Step): Step => ({
   limits: { ...step.limits, stackBytes: step.limits.stackBytes + 65_536 },
 });
 
+const LONG = { timeout: 400_000 * PATIENCE };
+
 /** The others run no program of their own, or one in another language. */
 const OTHERS = ["executable", "multifile", "plaintext"];
 
 for (const language of languages.list().filter(({ name }) => !OTHERS.includes(name))) {
-  test(`${language.name}: every random number is a new one`, { timeout: 400_000 * PATIENCE }, async () => {
+  test(`${language.name}: every random number is a new one`, LONG, async () => {
     const code = readFileSync(new URL(language.source, PROGRAMS));
     const stdin = Buffer.from("program");
     const { compile, execute } = plan(language, languages.limitsFor(language, "judge"), { code, stdin });
@@ -72,5 +75,50 @@ for (const language of languages.list().filter(({ name }) => !OTHERS.includes(na
     }
     assert.deepEqual(repeated, []);
     assert.equal(counts.size, 1, "every start draws as many");
+  });
+}
+
+/** Two to the power of 40: one of 16 million seeds of 64 bits is smaller, and each of a generator that has 31 bits. */
+const LARGE = 2n ** 40n;
+const RUNS = 200;
+
+for (const language of ["javascript", "typescript"]) {
+  const drawn = async (code: string, isParked = false) => {
+    const resolved = languages.resolve(language);
+    assert.ok(resolved);
+    const limits = languages.limitsFor(resolved, "judge");
+    const planned = plan(resolved, limits, { code: Buffer.from(`// @ts-nocheck\n${code}`), stdin: Buffer.alloc(0) });
+    const steps = { ...planned, execute: patient(planned.execute) };
+    if (isParked) await park(slot, steps);
+    const { execute } = await run(slot, steps);
+    assert.equal(execute?.exitCode, 0, String(execute?.stderr));
+    const lines = String(execute.stdout).trimEnd().split("\n");
+    return lines.map((line) => seedOf(JSON.parse(line)));
+  };
+
+  test(`${language}: Math.random() of each context has a seed of 64 bits that no other run has`, LONG, async () => {
+    const code = `const draw = "JSON.stringify(Array.from({ length: 64 }, Math.random))";
+      console.log(eval(draw));
+      console.log(require("node:vm").runInNewContext(draw));`;
+    const seeds: bigint[] = [];
+    for (let i = 0; i < RUNS; i++) seeds.push(...(await drawn(code, i < 5)));
+    assert.equal(seeds.length, 2 * RUNS);
+    assert.equal(new Set(seeds).size, seeds.length, "a seed is repeated");
+    assert.deepEqual(seeds.filter((seed) => seed < LARGE).length, 0, "seeds have less than 40 bits");
+  });
+
+  test(`${language}: so have the contexts of its worker threads and children`, LONG, async () => {
+    const code = `const draw = "JSON.stringify(Array.from({ length: 64 }, Math.random))";
+      const all = \`
+        console.log(\${draw});
+        console.log(require("node:vm").runInNewContext(\${JSON.stringify(draw)}));\`;
+      const { spawnSync } = require("node:child_process");
+      const { Worker } = require("node:worker_threads");
+      for (let i = 0; i < 2; i++) spawnSync("node", ["-e", all], { stdio: "inherit" });
+      for (let i = 0; i < 2; i++) new Worker(all, { eval: true });`;
+    const seeds = [...(await drawn(code)), ...(await drawn(code)), ...(await drawn(code, true))];
+    assert.equal(seeds.length, 3 * 4 * 2);
+    assert.equal(new Set(seeds).size, seeds.length, "a seed is repeated");
+    assert.deepEqual(seeds.filter((seed) => seed < LARGE).length, 0, "seeds have less than 40 bits");
   });
 }

@@ -22,30 +22,20 @@ delete globalThis[PARKED];
  */
 function wait() {
   const fs = require("node:fs");
-  const v8 = require("node:v8");
   // What programs use first.
   for (const name of ["buffer", "events", "module", "path", "readline", "stream", "timers", "url", "util", "vm"])
     require(`node:${name}`);
   void fs.ReadStream;
   void process.stdout;
   void process.stderr;
-  const random = new Uint16Array(3);
+  dlopen(); // finds V8's generator of random numbers
   fs.writeSync(4, Buffer.from([1, 0, 0, 0, 0, 0, 0, 0]));
   fs.readSync(3, Buffer.alloc(8));
   fs.closeSync(3);
   fs.closeSync(4);
   const pid = Number(fs.readlinkSync("/proc/self"));
-  // The process that has waited has used the pipes of the step. Another one gets new pipes, on which writes block.
-  if (pid === process.pid) dlopen();
   Object.defineProperty(process, "pid", { ...Object.getOwnPropertyDescriptor(process, "pid"), value: pid });
-  const source = fs.openSync("/dev/urandom");
-  fs.readSync(source, random);
-  fs.closeSync(source);
-  // The sequence of Math.random() begins here. Other contexts take their seeds from a generator that exists already: each
-  // identity hash takes a number from it. Worker threads have generators of their own, with seeds from OpenSSL, which notices a
-  // new process.
-  v8.setFlagsFromString(`--random-seed=${(random[0] % 32768) * 65536 + random[1] + 1}`);
-  Math.random();
-  v8.setFlagsFromString("--random-seed=0");
-  for (let left = random[2] % 1024, keys = new WeakSet(); left > 0; left--) keys.add({});
+  // All contexts of this thread take the seeds of Math.random() from the generator, which gets a new one, the context of the
+  // program as well: its first number is drawn later.
+  dlopen();
 }

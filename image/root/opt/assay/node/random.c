@@ -1,0 +1,110 @@
+/*
+ * Gives V8's generator of random numbers a new seed, without which each run of a frozen Node would continue the same sequence.
+ * The contexts of the main thread take the seeds of Math.random() from it. V8 has no interface for that: the
+ * generator is found before the wait for a step, and its seed is set after it. Part of stack.node: a library of its own would be
+ * in the list of a process that has waited only.
+ *
+ * Worker threads have generators of their own, with seeds from OpenSSL, which notices a new process.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { ISOLATE_BYTES = 256 << 10, RANGES = 4096, DRAWN = 100000 };
+
+/* v8::base::RandomNumberGenerator: an xorshift128+, whose state follows from the seed. */
+struct generator {
+	uint64_t seed, state[2];
+};
+
+/* v8::Isolate::GetCurrent(), v8::base::RandomNumberGenerator::SetSeed(int64_t) and NextInt64(). */
+void *current_isolate(void) __asm__("_ZN2v87Isolate10GetCurrentEv");
+void set_seed(struct generator *generator, int64_t seed) __asm__("_ZN2v84base21RandomNumberGenerator7SetSeedEl");
+int64_t draw(struct generator *generator) __asm__("_ZN2v84base21RandomNumberGenerator9NextInt64Ev");
+
+int napi_throw_error(void *env, const char *code, const char *message);
+void find_generator(void *env);
+void renew_seed(void *env);
+
+static struct range {
+	uintptr_t start, end;
+} range[RANGES];
+static size_t ranges;
+
+static bool read_ranges(void)
+{
+	char line[512], modes[8];
+	FILE *maps = fopen("/proc/self/maps", "re");
+	if (!maps)
+		return false;
+	while (ranges < RANGES && fgets(line, sizeof line, maps)) {
+		struct range *r = &range[ranges];
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s", &r->start, &r->end, modes) == 3 && !strncmp(modes, "rw", 2))
+			ranges++;
+	}
+	fclose(maps);
+	return true;
+}
+
+/* How much writable memory begins there. */
+static size_t writable(uintptr_t address)
+{
+	for (size_t i = 0; i < ranges; i++)
+		if (address >= range[i].start && address < range[i].end)
+			return range[i].end - address;
+	return 0;
+}
+
+/* Whether this is the state after some draws since the seed, which other memory is not by chance. */
+static bool is_generator(const struct generator *words)
+{
+	struct generator copy;
+	/* Pointers, sizes and texts in tables are excluded at once: most of them have zeroes in front. */
+	if ((words->seed >> 48 == 0) + (words->state[0] >> 48 == 0) + (words->state[1] >> 48 == 0) > 1)
+		return false;
+	set_seed(&copy, (int64_t)words->seed);
+	for (int drawn = 0; drawn < DRAWN; drawn++) {
+		if (!memcmp(copy.state, words->state, sizeof copy.state))
+			return true;
+		draw(&copy);
+	}
+	return false;
+}
+
+/* The isolate has a pointer to it, at a place that depends on the version of V8. */
+static struct generator *find(void)
+{
+	const uintptr_t *isolate = current_isolate();
+	if (!read_ranges())
+		return NULL;
+	size_t size = writable((uintptr_t)isolate);
+	for (size_t i = 0; i < (size < ISOLATE_BYTES ? size : ISOLATE_BYTES) / sizeof *isolate; i++)
+		if (isolate[i] % sizeof(uint64_t) == 0 && writable(isolate[i]) >= sizeof(struct generator) &&
+		    is_generator((const struct generator *)isolate[i]))
+			return (struct generator *)isolate[i];
+	return NULL;
+}
+
+static struct generator *generator;
+
+void find_generator(void *env)
+{
+	generator = find();
+	if (!generator)
+		napi_throw_error(env, NULL, "V8's generator of random numbers is not where it is expected");
+}
+
+void renew_seed(void *env)
+{
+	int64_t seed;
+	/* Not by the C library, which would keep a state in a mapping of its own that a new Node does not have. */
+	if (syscall(SYS_getrandom, &seed, sizeof seed, 0) == sizeof seed)
+		set_seed(generator, seed);
+	else
+		napi_throw_error(env, NULL, "there is no seed for V8's generator of random numbers");
+}
