@@ -198,6 +198,16 @@ int leaf_stop_growth(const struct groups *g, const struct leaf *leaf)
 	return write_number(leaf->fact[FACT_MEMORY_LIMIT], held) < 0 && errno != EBUSY ? -1 : 0;
 }
 
+int leaf_exhaust(const struct groups *g, const struct leaf *leaf)
+{
+	return g->backend->controllers ? write_number(leaf->fact[FACT_MEMORY_LIMIT], 0) : -1;
+}
+
+int leaf_open_tasks(const struct leaf *leaf)
+{
+	return openat(leaf->dir[TREE_MEMORY], "tasks", O_WRONLY | O_CLOEXEC);
+}
+
 int leaf_freeze(struct leaf *leaf, bool frozen)
 {
 	int done = write_file(leaf->dir[TREE_UNIFIED], "cgroup.freeze", frozen ? "1" : "0");

@@ -52,6 +52,9 @@ enum {
 	/* How often a holder looks whether its address space still exists. */
 	HOLDER_LOOKS_MS = 200,
 	PROCESSES_MAX = 4096,
+	/* The bound of check_walkable() as a part of the memory limit: three fifths. */
+	WALKABLE_PART = 5,
+	TASKS_LEAST = 8,
 	/* A search may take this fraction of the slot's time. */
 	SEARCH_SHARE = 20,
 };
@@ -330,6 +333,26 @@ static int prepare_holders(struct watch *w)
 	return 0;
 }
 
+/*
+ * All that ends calls which walk page tables comes too late for some: one mapping can be as large as all page tables, and the
+ * address space of a process that lived for a few milliseconds is not held. At 4 ms for each MiB, 60 tasks that walk 48 MiB
+ * need 12 s. So the product is bounded, in proportion to the memory limit: tasks of a box with 1 GiB can walk its page tables
+ * in 2.5 s, those of one with 256 MiB in 0.6 s. Memory that is used densely needs less with 300 tasks. The heap of Node,
+ * which is the least dense of all runtimes, needs less than half of it with 8 workers.
+ */
+static void check_walkable(struct watch *w, uint64_t table_bytes)
+{
+	uint64_t tasks = 0, bound = w->request->number[KEY_MEMORY_BYTES] / WALKABLE_PART * 3;
+	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_PIDS_CURRENT, &tasks) < 0)
+		return;
+	/* More tasks can begin before the next search. */
+	uint64_t walkable = table_bytes * (tasks > TASKS_LEAST ? tasks : TASKS_LEAST);
+	if (walkable > w->o->walkable_bytes)
+		w->o->walkable_bytes = walkable;
+	if (walkable > bound && w->o->reason == KILL_NONE)
+		exhaust_memory(w);
+}
+
 void hold_memories(struct watch *w, uint64_t kernel_bytes)
 {
 	uint64_t began = now_ns();
@@ -339,9 +362,11 @@ void hold_memories(struct watch *w, uint64_t kernel_bytes)
 		return;
 	w->search_at = began + SEARCH_NS;
 	int processes = leaf_processes(&l->groups, w->box->leaf, process, PROCESSES_MAX);
-	if (processes < 2 || prepare_holders(w) < 0)
-		return; /* without another process, nothing outlives the one */
+	bool holds = processes > 1; /* without another process, nothing outlives the one */
+	if (holds && prepare_holders(w) < 0)
+		return;
 	reap_holders(w);
+	long largest_kib = 0;
 	for (int i = 0; i < w->holders; i++)
 		w->holder[i].seen = false;
 	for (int i = 0; i < processes && i < PROCESSES_MAX; i++) {
@@ -350,9 +375,12 @@ void hold_memories(struct watch *w, uint64_t kernel_bytes)
 		long kib = tables_kib(l->proc, task);
 		if (kib < 0 && (task = living_thread(l->proc, task)))
 			kib = tables_kib(l->proc, task);
-		if (kib >= HOLD_TABLES_KIB && identify(l->proc, task, &space) == 0)
+		if (kib > largest_kib)
+			largest_kib = kib;
+		if (holds && kib >= HOLD_TABLES_KIB && identify(l->proc, task, &space) == 0)
 			start_holder(w, &space);
 	}
+	check_walkable(w, (uint64_t)largest_kib * 1024);
 	for (int i = w->holders - 1; i >= 0; i--)
 		if (!w->holder[i].seen && !w->holder[i].process)
 			forget_holder(w, i);

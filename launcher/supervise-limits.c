@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -76,6 +79,35 @@ void stop_growth(struct watch *w)
 		evidence_error(w->o, fact_name(FACT_MEMORY_LIMIT), errno);
 	if (leaf_stop_growth(g, w->box->leaf) < 0)
 		evidence_error(w->o, "lower memory limit", errno);
+}
+
+/*
+ * On v2, a limit below the use ends the group at once. v1 refuses such a limit, so a child of the slot joins the group and takes
+ * what is left, and one page more.
+ */
+void exhaust_memory(struct watch *w)
+{
+	enum { STEP = 1 << 20, MOST = 64 };
+	const struct groups *g = &w->slot->launcher->groups;
+	stop_growth(w);
+	if (leaf_exhaust(g, w->box->leaf) == 0)
+		return;
+	int tasks = leaf_open_tasks(w->box->leaf);
+	pid_t child = tasks < 0 ? -1 : fork();
+	if (child == 0) { /* without the slot's state: private.h */
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || write(tasks, "0", 1) < 0)
+			_exit(1);
+		for (int i = 0; i < MOST; i++)
+			if (mmap(NULL, STEP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
+				break;
+		_exit(0);
+	}
+	if (child < 0)
+		evidence_error(w->o, "end by memory", errno);
+	else
+		waitpid(child, NULL, 0);
+	if (tasks >= 0)
+		close(tasks);
 }
 
 /*

@@ -105,6 +105,8 @@ void kill_box(struct watch *w);
 void end_helpers(struct watch *w);
 /* Lowers the memory limit of the box to what it has, so that it ends if it needs more. */
 void stop_growth(struct watch *w);
+/* Lets the kernel end the box as out of memory now. */
+void exhaust_memory(struct watch *w);
 /* Kills the box and records the reason; the first reason stays. */
 void kill_for(struct watch *w, enum kill_reason reason);
 

@@ -52,6 +52,7 @@ void outcome_report(const struct outcome *o, const struct box *b, struct queue *
 	queue_int(out, KEY_SURVIVORS, o->survivors);
 	queue_int(out, KEY_KEPT_BYTES, o->kept_bytes);
 	queue_int(out, KEY_KERNEL_MEMORY, o->kernel_bytes);
+	queue_int(out, KEY_WALKABLE, o->walkable_bytes);
 	queue_int(out, KEY_PARKED_RUNTIME, b->runtime);
 	queue_int(out, KEY_END_USEC, o->end_ns / 1000);
 	queue_int(out, KEY_FSIZE_SIGNALS, o->file_size_signals);

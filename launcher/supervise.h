@@ -41,6 +41,7 @@ struct outcome {
 	bool write_error;
 	uint64_t survivors;
 	uint64_t kernel_bytes;   /* largest reading of the run */
+	uint64_t walkable_bytes; /* largest reading: supervise-hurry.c */
 	uint64_t kept_bytes;     /* in /box, left by the previous step */
 	uint64_t end_ns;         /* from the kill, or the end of the program, to the end of the last process */
 	uint64_t fact[FACT_COUNT];

@@ -37,6 +37,8 @@ export interface StepReport {
   /** The highest sample of the cgroup's kernel memory, sampled every 20 ms; 0 for shorter runs. */
   readonly kernelBytes: number;
   readonly kernelLimitBytes: number;
+  /** The highest sample of the page tables of one process, times the tasks of the box. */
+  readonly walkableBytes: number;
   /** Times the memory limit was about to be exceeded and reclaim had failed (memory.events oom). */
   readonly oomEvents: number;
   /** Processes of the leaf killed by the OOM killer (memory.events oom_kill). */

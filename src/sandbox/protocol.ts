@@ -126,6 +126,7 @@ export const KEYS = {
   KEPT_BYTES: int(102, "ENDED"),
   END_USEC: int(103, "ENDED"),
   KERNEL_MEMORY: int(104, "ENDED"),
+  WALKABLE: int(111, "ENDED"),
   PARKED_RUNTIME: int(105, "ENDED"),
   WAITED_NS: int(106, "ENDED", "optional"),
   ENDED_FIRST: int(107, "ENDED", "optional"),

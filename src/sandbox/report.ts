@@ -58,6 +58,7 @@ export function decodeReport(
     memoryPeakBytes: ended.int("MEMORY_PEAK"),
     keptBytes: ended.int("KEPT_BYTES"),
     kernelBytes: ended.int("KERNEL_MEMORY"),
+    walkableBytes: ended.int("WALKABLE"),
     memoryLimitBytes: ended.int("MEMORY_LIMIT"),
     oomEvents: ended.int("OOM_EVENTS"),
     oomKills: ended.int("OOM_KILLS"),

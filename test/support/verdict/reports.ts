@@ -14,6 +14,7 @@ export function report(changes: Partial<StepReport> = {}): StepReport {
     cpuLimitUsec: 10_000_000,
     kernelLimitBytes: 50_331_648,
     kernelBytes: 1_000_000,
+    walkableBytes: 0,
     memoryPeakBytes: 9_000_000,
     keptBytes: 0,
     memoryLimitBytes: 268_435_456,

@@ -54,6 +54,7 @@ test("decodes every fact of a run, and repeats the facts of the hello in every r
     survivors: ["SURVIVORS", 29],
     keptBytes: ["KEPT_BYTES", 30],
     kernelBytes: ["KERNEL_MEMORY", 32],
+    walkableBytes: ["WALKABLE", 33],
     endUsec: ["END_USEC", 31],
   } as const satisfies Record<string, readonly [KeyName, number]>;
   const output = { stdout: Buffer.from("abc"), stderr: Buffer.from("de") };

@@ -1,10 +1,11 @@
-// Ends slowly, or costs others time while it runs. Standard input selects how: MODE PROCESSES.
+// Ends slowly, or costs others time while it runs. Standard input selects how: MODE PROCESSES [PAGE TABLES].
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int all_processes;
+static int all_processes, tables = 12000;
 
 static void forever(void)
 {
@@ -228,6 +229,7 @@ struct victim {
 static struct victim *victim;
 
 enum then { STAYS, ENDS, EXECUTES };
+static const off_t AFAR = 1l << 40;
 
 static char *map_file_again(int fd, size_t size)
 {
@@ -235,20 +237,33 @@ static char *map_file_again(int fd, size_t size)
 	return pages == MAP_FAILED || madvise(pages, size, 22 /* MADV_POPULATE_READ */) ? NULL : pages;
 }
 
-// Fills its page tables, waits for its readers, then ends or executes another program: its memory lives on with them.
-static void be_read(int tables, enum then then)
+// Full page tables: by mappings of the same 2 MiB of a file, or in one mapping of zero pages.
+static unsigned long fill_tables(bool in_one_mapping)
 {
 	size_t size = 2ul << 20;
+	if (in_one_mapping) {
+		char *all = mmap(NULL, tables * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		madvise(all, tables * size, MADV_NOHUGEPAGE);
+		madvise(all, tables * size, 22 /* MADV_POPULATE_READ */);
+		return (unsigned long)all;
+	}
 	int fd = memfd_create("pages", 0);
 	if (ftruncate(fd, (off_t)size) < 0)
 		_exit(1);
 	char *pages = NULL;
 	for (int i = 0; i < tables; i++) {
-		pages = map_file_again(fd, size);
-		if (!pages)
+		char *next = map_file_again(fd, size);
+		if (!next)
 			break;
-		victim->address = (unsigned long)pages;
+		pages = next;
 	}
+	return (unsigned long)pages;
+}
+
+// Fills its page tables, waits for its readers, then ends or executes another program: its memory lives on with them.
+static void be_read(bool in_one_mapping, enum then then)
+{
+	victim->address = fill_tables(in_one_mapping);
 	victim->process = getpid();
 	while (victim->readers < all_processes)
 		sched_yield();
@@ -263,12 +278,12 @@ static void be_read(int tables, enum then then)
 
 // Reads a file about the victim's memory, with the longest reads that the filter permits. The buffer is the same 16 MiB
 // again and again.
-static void read_victim(const char *file, int tables, enum then then)
+static void read_victim(const char *file, off_t from, bool in_one_mapping, enum then then)
 {
 	enum { PIECE = 16 << 20, PIECES = 8 };
 	pid_t nobody = 0;
 	if (atomic_compare_exchange_strong(&victim->process, &nobody, -1) && fork() == 0)
-		be_read(tables, then);
+		be_read(in_one_mapping, then);
 	while (victim->process <= 0)
 		usleep(1000);
 	int buffer = memfd_create("buffer", 0);
@@ -280,35 +295,39 @@ static void read_victim(const char *file, int tables, enum then then)
 	char name[64];
 	snprintf(name, sizeof name, "/proc/%d/%s", victim->process, file);
 	int fd = open(name, O_RDONLY);
-	off_t from = strcmp(file, "mem") ? 0 : (off_t)victim->address;
+	if (!strcmp(file, "mem"))
+		from = (off_t)victim->address;
 	victim->readers++;
-	while (pread(fd, text, (size_t)PIECE * PIECES - 4096, from) > 0)
+	while (pread(fd, text, (size_t)PIECE * PIECES - 4096, from) > 0 || from == AFAR)
 		;
 	burn();
 }
 
-static void rollup_of_living(void) { read_victim("smaps_rollup", 12000, STAYS); }
-static void rollup_of_ended(void) { read_victim("smaps_rollup", 12000, ENDS); }
-static void rollup_of_executed(void) { read_victim("smaps_rollup", 12000, EXECUTES); }
-static void pagemap_of_ended(void) { read_victim("pagemap", 12000, ENDS); }
-static void memory_of_living(void) { read_victim("mem", 64, STAYS); }
+static void rollup_of_living(void) { read_victim("smaps_rollup", 0, false, STAYS); }
+static void rollup_of_ended(void) { read_victim("smaps_rollup", 0, false, ENDS); }
+static void rollup_of_executed(void) { read_victim("smaps_rollup", 0, false, EXECUTES); }
+static void rollup_of_one_mapping(void) { read_victim("smaps_rollup", 0, true, ENDS); }
+static void smaps_from_afar(void) { read_victim("smaps", AFAR, false, ENDS); }
+static void pagemap_of_ended(void) { read_victim("pagemap", 0, false, ENDS); }
+static void memory_of_living(void)
+{
+	tables = 64;
+	read_victim("mem", 0, true, STAYS);
+}
 
 static char *zeros;
-static const size_t ZERO_BYTES = 22ul << 30;
 
 static void *free_forever(void *unused)
 {
 	for (;;)
-		madvise(zeros, ZERO_BYTES, MADV_FREE);
+		madvise(zeros, (size_t)tables << 21, MADV_FREE);
 	return unused;
 }
 
 // Threads that let the kernel walk one mapping full of zero pages, in calls that do not look at signals.
 static void frees(void)
 {
-	zeros = mmap(NULL, ZERO_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	madvise(zeros, ZERO_BYTES, MADV_NOHUGEPAGE);
-	madvise(zeros, ZERO_BYTES, 22 /* MADV_POPULATE_READ */);
+	zeros = (char *)fill_tables(true);
 	for (int i = 1; i < all_processes; i++) {
 		pthread_t thread;
 		if (pthread_create(&thread, NULL, free_forever, NULL))
@@ -328,13 +347,14 @@ static const struct {
 	{"pagemaps", pagemaps},
 	{"rollup-of-living", rollup_of_living}, {"rollup-of-ended", rollup_of_ended},
 	{"rollup-of-executed", rollup_of_executed}, {"pagemap-of-ended", pagemap_of_ended},
+	{"rollup-of-one-mapping", rollup_of_one_mapping}, {"smaps-from-afar", smaps_from_afar},
 	{"memory-of-living", memory_of_living}, {"frees", frees},
 };
 
 int main(void)
 {
 	char name[32];
-	if (scanf("%31s %d", name, &all_processes) != 2)
+	if (scanf("%31s %d %d", name, &all_processes, &tables) < 2)
 		return 2;
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		if (strcmp(ways[i].name, name))
