@@ -37,7 +37,7 @@ onEachDatabase("pages follow the service without asking", async (t, open) => {
     await go("/");
     await text("Run a first program");
     await accept();
-    await page.locator("dl > div").filter({ hasText: "Waiting1oldest for" }).waitFor();
+    await page.locator("dl > div").filter({ hasText: "Waiting1longest wait" }).waitFor();
     await runPending(store);
   });
 
