@@ -118,6 +118,7 @@ void kill_survivors(struct watch *w)
 		}
 		hurry_end(w);
 	}
+	end_helpers(w); /* one of them can be the last to leave an address space, and then removes it */
 	w->o->end_ns = now_ns() - (w->killed_ns ? w->killed_ns : w->o->ended_ns);
 }
 

@@ -223,14 +223,15 @@ static bool same_space(const struct space *a, const struct space *b)
 }
 
 /* Whether another holder has this address space already: that of a process which shares it (CLONE_VM, as in vfork). */
-static bool is_shared(const struct watch *w, int proc, const struct holder *h)
+static bool is_shared(const struct watch *w, int proc, int at)
 {
-	for (int i = 0; i < w->holders; i++) {
+	const struct space *own = &w->holder[at].space;
+	for (int i = 0; i < HOLDERS_MAX; i++) {
 		const struct holder *other = &w->holder[i];
 		struct space now;
 		/* Its owner must be in the program in which it was opened, before and after the comparison. */
-		if (other != h && other->process && w->opened[other->opened] && other->space.stack == h->space.stack &&
-		    keyed(kcmp, h->space.task, other->space.task, KCMP_VM, 0, 0) == 0 &&
+		if (i != at && other->process && w->opened[i] && other->space.stack == own->stack &&
+		    keyed(kcmp, own->task, other->space.task, KCMP_VM, 0, 0) == 0 &&
 		    identify(proc, other->space.task, &now) == 0 && same_space(&now, &other->space))
 			return true;
 	}
@@ -238,23 +239,24 @@ static bool is_shared(const struct watch *w, int proc, const struct holder *h)
 }
 
 /* Exit code: 0, or 1 if the address space exists and cannot be opened. */
-static int hold(const struct watch *w, int proc, const struct holder *h, pid_t slot)
+static int hold(const struct watch *w, int proc, int at, pid_t slot)
 {
+	const struct space *space = &w->holder[at].space;
 	char name[32], byte;
 	struct space now;
 	struct pollfd end = {.fd = w->end_event, .events = POLLIN};
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != slot)
 		return 1;
-	if (is_shared(w, proc, h))
+	if (is_shared(w, proc, at))
 		return 0;
-	snprintf(name, sizeof name, "%d/mem", h->space.task);
+	snprintf(name, sizeof name, "%d/mem", space->task);
 	int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
 	bool gone = fd < 0 && (errno == ESRCH || errno == ENOENT);
-	if (gone || identify(proc, h->space.task, &now) < 0 || !same_space(&now, &h->space))
+	if (gone || identify(proc, space->task, &now) < 0 || !same_space(&now, space))
 		return 0;
 	if (fd < 0)
 		return 1;
-	w->opened[h->opened] = true;
+	w->opened[at] = true;
 	for (bool ends = false; pread(fd, &byte, 1, 0) != 0; usleep(ends ? RETRY_USEC : 0)) {
 		if (!ends && poll(&end, 1, HOLDER_LOOKS_MS) > 0) {
 			use_all_cpus();
@@ -264,58 +266,39 @@ static int hold(const struct watch *w, int proc, const struct holder *h, pid_t s
 	return 0;
 }
 
-static void forget_holder(struct watch *w, int at)
-{
-	w->holder[at] = w->holder[--w->holders];
-}
-
 static void reap_holders(struct watch *w)
 {
-	for (int i = 0, status; i < w->holders; i++)
+	for (int i = 0, status; i < HOLDERS_MAX; i++)
 		if (w->holder[i].process && waitpid(w->holder[i].process, &status, WNOHANG) > 0) {
 			if (WIFEXITED(status) && WEXITSTATUS(status))
 				evidence_error(w->o, "address space of a process", EPERM);
-			w->opened[w->holder[i].opened] = false;
+			w->opened[i] = false;
 			w->holder[i].process = 0;
 		}
 }
 
-/* An index into `opened` that no holder has. */
-static int free_index(const struct watch *w)
-{
-	for (int index = 0; index < HOLDERS_MAX; index++) {
-		bool used = false;
-		for (int i = 0; i < w->holders && !used; i++)
-			used = w->holder[i].process && w->holder[i].opened == index;
-		if (!used)
-			return index;
-	}
-	return -1;
-}
-
 static void start_holder(struct watch *w, const struct space *space)
 {
-	for (int i = 0; i < w->holders; i++)
-		if (same_space(&w->holder[i].space, space)) {
-			w->holder[i].seen = true;
+	int at = -1;
+	for (int i = 0; i < HOLDERS_MAX; i++) {
+		struct holder *h = &w->holder[i];
+		if (h->used && same_space(&h->space, space)) {
+			h->seen = true;
 			return;
 		}
-	int index = free_index(w);
-	if (w->holders == HOLDERS_MAX || index < 0) {
-		/* Processes that share one address space and end one after the other. Without growth, it is not worth it. */
-		stop_growth(w);
-		return;
+		if (!h->used && at < 0)
+			at = i;
 	}
-	struct holder *h = &w->holder[w->holders++];
-	*h = (struct holder){.space = *space, .opened = index, .seen = true};
+	/* Without a place, its readers end later, but not without a bound: check_walkable(). */
+	if (at < 0)
+		return;
+	w->holder[at] = (struct holder){.space = *space, .used = true, .seen = true};
 	int proc = w->slot->launcher->proc;
 	pid_t slot = getpid(), process = fork();
 	if (process == 0) /* without the slot's state: private.h */
-		_exit(hold(w, proc, h, slot));
-	if (process > 0)
-		h->process = process;
-	else
-		forget_holder(w, w->holders - 1); /* tried again by the next search */
+		_exit(hold(w, proc, at, slot));
+	w->holder[at].process = process > 0 ? process : 0;
+	w->holder[at].used = process > 0; /* otherwise, the next search tries again */
 }
 
 /* What holders and the slot share: which of them have opened their address space, and the event that the end begins. */
@@ -353,21 +336,21 @@ static void check_walkable(struct watch *w, uint64_t table_bytes)
 		exhaust_memory(w);
 }
 
-void hold_memories(struct watch *w, uint64_t kernel_bytes)
+/*
+ * Searches for address spaces to hold: those of processes whose page tables are large enough to matter. Reads of `status` and
+ * `stat` wait for no lock of an address space. Returns the page tables of the largest process in bytes.
+ */
+static uint64_t search(struct watch *w)
 {
 	uint64_t began = now_ns();
 	const struct launcher *l = w->slot->launcher;
 	static pid_t process[PROCESSES_MAX];
-	if (kernel_bytes < HOLD_KERNEL_BYTES || began < w->search_at)
-		return;
-	w->search_at = began + SEARCH_NS;
 	int processes = leaf_processes(&l->groups, w->box->leaf, process, PROCESSES_MAX);
-	bool holds = processes > 1; /* without another process, nothing outlives the one */
-	if (holds && prepare_holders(w) < 0)
-		return;
-	reap_holders(w);
+	/* Without another process, nothing outlives the one. */
+	bool holds = processes > 1 && prepare_holders(w) == 0;
 	long largest_kib = 0;
-	for (int i = 0; i < w->holders; i++)
+	reap_holders(w);
+	for (int i = 0; i < HOLDERS_MAX; i++)
 		w->holder[i].seen = false;
 	for (int i = 0; i < processes && i < PROCESSES_MAX; i++) {
 		pid_t task = process[i];
@@ -380,13 +363,17 @@ void hold_memories(struct watch *w, uint64_t kernel_bytes)
 		if (holds && kib >= HOLD_TABLES_KIB && identify(l->proc, task, &space) == 0)
 			start_holder(w, &space);
 	}
-	check_walkable(w, (uint64_t)largest_kib * 1024);
-	for (int i = w->holders - 1; i >= 0; i--)
-		if (!w->holder[i].seen && !w->holder[i].process)
-			forget_holder(w, i);
-	uint64_t spent = now_ns() - began;
-	if (spent * SEARCH_SHARE > SEARCH_NS)
-		w->search_at = began + spent * SEARCH_SHARE;
+	for (int i = 0; i < HOLDERS_MAX; i++)
+		w->holder[i].used = w->holder[i].used && (w->holder[i].seen || w->holder[i].process);
+	uint64_t now = now_ns(), pause = (now - began) * SEARCH_SHARE;
+	w->search_at = now + (pause > SEARCH_NS ? pause : SEARCH_NS);
+	return (uint64_t)largest_kib * 1024;
+}
+
+void check_page_tables(struct watch *w, uint64_t kernel_bytes)
+{
+	if (kernel_bytes >= HOLD_KERNEL_BYTES && now_ns() >= w->search_at)
+		check_walkable(w, search(w));
 }
 
 /*
@@ -409,10 +396,9 @@ static void release_memories(const struct groups *g, const struct leaf *leaf)
 void kill_box(struct watch *w)
 {
 	uint64_t used = 0;
-	w->search_at = 0;
 	bool large = leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_KERNEL_NOW, &used) == 0 && used >= HOLD_KERNEL_BYTES;
 	if (large)
-		hold_memories(w, used);
+		search(w); /* no check: a program that has ended keeps its verdict */
 	box_kill(w->box);
 	if (!large)
 		return;
@@ -437,13 +423,19 @@ void end_helpers(struct watch *w)
 		waitpid(w->helper[i], NULL, 0);
 	w->helpers = 0;
 	end_releaser(w);
-	for (int i = 0; i < w->holders; i++)
+	if (w->exhauster > 0) {
+		kill(w->exhauster, SIGKILL);
+		waitpid(w->exhauster, NULL, 0);
+	}
+	w->exhauster = 0;
+	for (int i = 0; i < HOLDERS_MAX; i++)
 		if (w->holder[i].process)
 			kill(w->holder[i].process, SIGKILL);
-	for (int i = 0; i < w->holders; i++)
+	for (int i = 0; i < HOLDERS_MAX; i++) {
 		if (w->holder[i].process)
 			waitpid(w->holder[i].process, NULL, 0);
-	w->holders = 0;
+		w->holder[i] = (struct holder){0};
+	}
 	if (w->opened) {
 		munmap(w->opened, HOLDERS_MAX);
 		close(w->end_event);

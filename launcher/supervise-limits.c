@@ -83,18 +83,20 @@ void stop_growth(struct watch *w)
 
 /*
  * On v2, a limit below the use ends the group at once. v1 refuses such a limit, so a child of the slot joins the group and takes
- * what is left, and one page more.
+ * what is left, and more. It may have to wait until a killed process has left a long call, hence nobody waits for it.
  */
 void exhaust_memory(struct watch *w)
 {
 	enum { STEP = 1 << 20, MOST = 64 };
 	const struct groups *g = &w->slot->launcher->groups;
+	if (w->exhauster > 0 && waitpid(w->exhauster, NULL, WNOHANG) == 0)
+		return;
 	stop_growth(w);
 	if (leaf_exhaust(g, w->box->leaf) == 0)
 		return;
 	int tasks = leaf_open_tasks(w->box->leaf);
-	pid_t child = tasks < 0 ? -1 : fork();
-	if (child == 0) { /* without the slot's state: private.h */
+	w->exhauster = tasks < 0 ? -1 : fork();
+	if (w->exhauster == 0) { /* without the slot's state: private.h */
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || write(tasks, "0", 1) < 0)
 			_exit(1);
 		for (int i = 0; i < MOST; i++)
@@ -102,10 +104,8 @@ void exhaust_memory(struct watch *w)
 				break;
 		_exit(0);
 	}
-	if (child < 0)
+	if (w->exhauster < 0)
 		evidence_error(w->o, "end by memory", errno);
-	else
-		waitpid(child, NULL, 0);
 	if (tasks >= 0)
 		close(tasks);
 }
@@ -129,7 +129,7 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 	if (leaf_read(g, w->box->leaf, FACT_KERNEL_NOW, &used) < 0)
 		evidence_error(w->o, fact_name(FACT_KERNEL_NOW), errno);
 	w->kernel_check = now + KERNEL_CHECK_NS;
-	hold_memories(w, used);
+	check_page_tables(w, used);
 	if (!w->settled_by && used > bound && !w->memory_limit) {
 		w->settled_by = now + SETTLE_NS;
 		w->settle_end = now + SETTLE_MOST_NS;

@@ -12,7 +12,7 @@ enum {
 	END_TIMEOUT_MS = 30000,
 	HURRY_MS = 10, /* after a kill, the processes that are left are looked at so often */
 	HELPERS_MAX = 128,
-	HOLDERS_MAX = 256,
+	HOLDERS_MAX = 128,
 };
 
 /* The address space of a program that a process executed. */
@@ -25,8 +25,8 @@ struct space {
 struct holder {
 	struct space space;
 	pid_t process; /* 0: it has ended, because the address space is gone or another one holds it */
-	int opened;    /* its index in `opened` of the watch */
-	bool seen;     /* by the search that is under way */
+	bool used;
+	bool seen; /* by the search that is under way */
 };
 
 struct watch {
@@ -55,8 +55,9 @@ struct watch {
 	pid_t helper[HELPERS_MAX], helped[HELPERS_MAX];
 	uint64_t search_at; /* the earliest time of the next search for address spaces to hold */
 	struct holder holder[HOLDERS_MAX];
-	int holders, end_event;
 	bool *opened; /* shared with the holders: which of them have opened their address space; NULL: there is none yet */
+	int end_event;
+	pid_t exhauster; /* v1: takes the rest of the memory of the box; 0: none */
 };
 
 void evidence_error(struct outcome *o, const char *what, int err);
@@ -95,17 +96,17 @@ void sample_if_due(struct watch *w, uint64_t now);
  */
 void hurry_end(struct watch *w);
 /*
- * Starts holders for the address spaces that others can be reading when the box is killed: while it runs, with its kernel
- * memory, and directly before each kill.
+ * Called while the box runs, with its kernel memory: starts holders for the address spaces that others can be reading when
+ * it is killed, and bounds the page tables that its tasks can walk.
  */
-void hold_memories(struct watch *w, uint64_t kernel_bytes);
-/* Kills the box, after a last search for such address spaces. */
+void check_page_tables(struct watch *w, uint64_t kernel_bytes);
+/* Kills the box, after a last search for address spaces to hold. */
 void kill_box(struct watch *w);
 /* Ends helpers and holders. */
 void end_helpers(struct watch *w);
 /* Lowers the memory limit of the box to what it has, so that it ends if it needs more. */
 void stop_growth(struct watch *w);
-/* Lets the kernel end the box as out of memory now. */
+/* Lets the kernel end the box as out of memory. Does not wait for it. */
 void exhaust_memory(struct watch *w);
 /* Kills the box and records the reason; the first reason stays. */
 void kill_for(struct watch *w, enum kill_reason reason);
