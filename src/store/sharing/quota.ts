@@ -202,12 +202,16 @@ async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: n
     }
   }
   if (passed.length === 0) return answers;
-  const inserted = await trx
-    .insertInto("quota")
-    .values(passed.flatMap(({ rows }) => rows))
-    .onConflict((conflict) => conflict.columns(["key_id", "n"]).doNothing())
-    .returning(["key_id", "n"])
-    .execute();
+  const inserted: { key_id: string; n: number }[] = [];
+  for (const rows of inGroups(passed.flatMap((one) => one.rows)))
+    inserted.push(
+      ...(await trx
+        .insertInto("quota")
+        .values(rows)
+        .onConflict((conflict) => conflict.columns(["key_id", "n"]).doNothing())
+        .returning(["key_id", "n"])
+        .execute()),
+    );
   const ours = new Set(inserted.map(({ key_id, n }) => `${key_id} ${n}`));
   /** The lowest number that another process took, by key: from there on, the numbers are given back and taken again. */
   const lost = new Map<string, number>();
@@ -217,12 +221,19 @@ async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: n
     else if (!lost.has(take.keyId)) lost.set(take.keyId, rows[0]?.n ?? 0);
   }
   const back = inserted.filter(({ key_id, n }) => n >= (lost.get(key_id) ?? Number.POSITIVE_INFINITY));
-  if (back.length > 0)
+  for (const rows of inGroups(back))
     await trx
       .deleteFrom("quota")
-      .where((eb) => eb.or(back.map(({ key_id, n }) => eb.and([eb("key_id", "=", key_id), eb("n", "=", n)]))))
+      .where((eb) => eb.or(rows.map(({ key_id, n }) => eb.and([eb("key_id", "=", key_id), eb("n", "=", n)]))))
       .execute();
   return answers;
+}
+
+/** Rows of one statement: both databases bound its parameters, SQLite to 32,766, and the depth of its conditions to 1,000. */
+const MOST_ROWS = 900;
+
+function* inGroups<T>(rows: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < rows.length; at += MOST_ROWS) yield rows.slice(at, at + MOST_ROWS);
 }
 
 /** In a fixed order, to avoid deadlocks between processes that insert numbers of the same keys. */

@@ -109,6 +109,15 @@ onEachEngine((temporaryStore) => {
     assert.equal(small.filter((wait) => wait === 0).length, 20);
   });
 
+  test("many concurrent requests that count as hundreds are counted, however many rows that takes", async (t) => {
+    const { store } = await temporaryStore(t);
+    const keys = Array.from({ length: 80 }, (_, at) => `key ${at}`);
+    for (const key of keys) await addKey(store, key);
+    const waits = await Promise.all(keys.map((key) => store.quota.take(key, 1_000, { amount: 400 })));
+    assert.ok(waits.every((wait) => wait === 0));
+    for (const key of keys) assert.equal((await store.quota.count(key, 1_000, { amount: 600 })).used, 1_000);
+  });
+
   test("a large request that was refused is admitted when it is repeated after the returned wait", async (t) => {
     const { store, clock } = await temporaryStore(t);
     await addKey(store, "a");
