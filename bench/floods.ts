@@ -31,7 +31,7 @@ export interface FloodRow {
 
 const ROUNDS = 5;
 const HELLOS = 60;
-/** After this time, a round has fewer hellos: all floods together take four minutes at most. */
+/** After this time, a round has fewer hellos, so that all floods together take five minutes. */
 const ROUND_MS = 4_000;
 
 /**

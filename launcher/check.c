@@ -92,6 +92,17 @@ static void check_namespaces(void)
 	}
 }
 
+/* Whether a slot can hold the address space of a program (supervise-hurry.c). */
+static void check_address_spaces(const struct launcher *l, const struct box *b)
+{
+	char name[32];
+	snprintf(name, sizeof name, "%d/mem", (int)b->program);
+	int fd = openat(l->proc, name, O_RDONLY | O_CLOEXEC);
+	print("address_spaces", fd >= 0, fd >= 0 ? "those of programs can be held" : strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Builds a box and reports each control that the kernel confirms for its parked program. */
 static bool check_box(const struct launcher *l)
 {
@@ -128,6 +139,7 @@ static bool check_box(const struct launcher *l)
 	snprintf(text, sizeof text, "%u controls confirmed by the kernel", applied);
 	if (good)
 		print("box", true, text);
+	check_address_spaces(l, &b);
 	box_destroy(&s, &b, &t);
 	bool clean = t.reaped && t.populated <= 0 && !t.pids_left && !t.left_count && !t.errors;
 	print("teardown", clean, clean ? "no process, group or mount left" : t.left_count ? t.left[0] : "see the launcher's log");

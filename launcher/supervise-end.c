@@ -53,17 +53,25 @@ void reap_program(struct watch *w)
 	read_exec_args(w);
 }
 
-int task_flags(int proc, pid_t task, unsigned *flags)
+int read_process(int proc, pid_t process, const char *file, char *text, size_t size)
 {
-	char name[32], text[512];
-	snprintf(name, sizeof name, "%d/stat", task);
+	char name[48];
+	snprintf(name, sizeof name, "%d/%s", process, file);
 	int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+	int err = errno;
 	if (fd >= 0)
 		close(fd);
-	if (n <= 0)
+	errno = err;
+	text[n > 0 ? n : 0] = 0;
+	return n > 0 ? 0 : -1;
+}
+
+int task_flags(int proc, pid_t task, unsigned *flags)
+{
+	char text[512];
+	if (read_process(proc, task, "stat", text, sizeof text) < 0)
 		return -1;
-	text[n] = 0;
 	const char *after = strrchr(text, ')');
 	/* State, parent, group, session, terminal, its group, flags. */
 	if (after && sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %u", flags) == 1)

@@ -133,6 +133,8 @@ int input_read(struct watch *w);
 
 /* Reaps the program, and records how it ended and its progress before the exec. */
 void reap_program(struct watch *w);
+/* Reads a file of /proc/PID as a string. -1 if there is nothing to read, as of a process that has ended. */
+int read_process(int proc, pid_t process, const char *file, char *text, size_t size);
 /* Reads the flags of /proc/PID/stat. */
 int task_flags(int proc, pid_t task, unsigned *flags);
 /* Whether the init of the box was killed from outside. */

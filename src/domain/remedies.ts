@@ -71,6 +71,12 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     means: "a submission with many processes takes CPU time from a concurrent submission with few",
     remedy: "mount the cpu controller, or start assay in a cgroup where it is delegated",
   },
+  address_spaces: {
+    needed: false,
+    means:
+      "the launcher cannot end long reads about the memory of a program that has ended: a run with many of them can end up to 2.5 s late",
+    remedy: "set kernel.yama.ptrace_scope to 2 or less, or allow the launcher to trace programs",
+  },
   core_handler: {
     needed: false,
     means:

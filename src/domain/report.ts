@@ -26,7 +26,7 @@ export interface StepReport {
   readonly exceededFirst?: boolean;
   /** CPU time of the whole cgroup, to the end of its last process; microseconds. */
   readonly cpuUsec: number;
-  /** From the request, as is `kernelLimitBytes`; all other numbers come from the launcher's report. */
+  /** From the request, as are `kernelLimitBytes` and `walkableLimitBytes`; all other numbers come from the launcher's report. */
   readonly cpuLimitUsec: number;
 
   /** Peak of the cgroup. Files that the previous step left in the work directory are not charged to it. */
@@ -39,6 +39,7 @@ export interface StepReport {
   readonly kernelLimitBytes: number;
   /** The highest sample of the page tables of one process, times the tasks of the box. */
   readonly walkableBytes: number;
+  readonly walkableLimitBytes: number;
   /** Times the memory limit was about to be exceeded and reclaim had failed (memory.events oom). */
   readonly oomEvents: number;
   /** Processes of the leaf killed by the OOM killer (memory.events oom_kill). */

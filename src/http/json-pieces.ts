@@ -34,16 +34,16 @@ export function inPieces(value: unknown): { readonly rest: unknown; readonly pie
 
 function* piecesOf(long: Piece): Generator<Piece> {
   let piece: { path: readonly string[]; text: string }[] = [];
-  let room = PIECE;
+  let left = PIECE;
   for (const { path, text } of long)
     for (let at = 0; at < text.length; ) {
-      const part = text.slice(at, at + room);
+      const part = text.slice(at, at + left);
       piece.push({ path, text: part });
       at += part.length;
-      room -= part.length;
-      if (room > 0) continue;
+      left -= part.length;
+      if (left > 0) continue;
       yield piece;
-      [piece, room] = [[], PIECE];
+      [piece, left] = [[], PIECE];
     }
   if (piece.length > 0) yield piece;
 }

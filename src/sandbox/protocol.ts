@@ -68,6 +68,7 @@ export const KEYS = {
   STDERR_BYTES: int(23, "STEP"),
   CPUS: int(24, "STEP"),
   KERNEL_BYTES: int(25, "STEP"),
+  WALKABLE_BYTES: int(32, "STEP"),
   COLLECT: int(26, "STEP"),
   KEEP_FILES: int(29, "STEP"),
   PARK_ARG: bytes(27, "STEP", "many"),

@@ -42,7 +42,7 @@ export function decodeReport(
   ended: Entries,
   torn: Entries,
   output: { readonly stdout: Buffer; readonly stderr: Buffer },
-): Omit<StepReport, "spentMs" | "cpuLimitUsec" | "kernelLimitBytes"> {
+): Omit<StepReport, "spentMs" | "cpuLimitUsec" | "kernelLimitBytes" | "walkableLimitBytes"> {
   const failure = decodeFailure(ended);
   const [samples, elapsedNs] = [decodeSamples(ended.bytes("SAMPLES")), ended.int("WALL_NS")];
   return {

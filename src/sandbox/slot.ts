@@ -5,7 +5,16 @@ import { Captured } from "./captured.ts";
 import { KeptPlaces } from "./kept-places.ts";
 import { greet, refusal, SandboxError, StepSizeError } from "./refusal.ts";
 import { decodeEnd, decodeFile, decodeReport, type Hello, type ProgramEnd } from "./report.ts";
-import { encodeInput, encodePark, encodePeer, encodeSignal, fitsStep, kernelBytes, type Step } from "./step.ts";
+import {
+  encodeInput,
+  encodePark,
+  encodePeer,
+  encodeSignal,
+  fitsStep,
+  kernelBytes,
+  type Step,
+  walkableBytes,
+} from "./step.ts";
 import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
 
 const [OPEN_MS, PARK_MS] = [30_000, 30_000];
@@ -38,7 +47,7 @@ interface Answer {
   readonly stdout: Captured;
   readonly stderr: Captured;
   readonly files: WorkFile[];
-  readonly limitsOfStep: Pick<StepReport, "cpuLimitUsec" | "kernelLimitBytes">;
+  readonly limitsOfStep: Pick<StepReport, "cpuLimitUsec" | "kernelLimitBytes" | "walkableLimitBytes">;
   ended: { readonly entries: Entries; readonly atMs: number } | null;
 }
 
@@ -150,7 +159,11 @@ export class Slot {
         stdout: new Captured(),
         stderr: new Captured(),
         files: [],
-        limitsOfStep: { cpuLimitUsec: limits.cpuMs * 1e3, kernelLimitBytes: kernelBytes(limits) },
+        limitsOfStep: {
+          cpuLimitUsec: limits.cpuMs * 1e3,
+          kernelLimitBytes: kernelBytes(limits),
+          walkableLimitBytes: walkableBytes(limits),
+        },
         ended: null,
       }));
       const last = steps.every(({ more }) => !more);

@@ -59,6 +59,16 @@ export function kernelBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): numbe
   return Math.max(LEAST_KERNEL_BYTES, Math.floor(memoryBytes / 8));
 }
 
+/**
+ * Page tables of one process times the tasks of a run: three fifths of the memory limit. Each task can be in a call that walks page
+ * tables, which the kernel does not interrupt, at 4 ms for each MiB. Thus such calls end in 2.5 s with a limit of 1 GiB, and in
+ * 0.6 s with 256 MiB. Memory that is used densely has as many page tables with 300 tasks. The heap of Node, which is the least
+ * dense of all runtimes, needs half of it with 8 workers.
+ */
+export function walkableBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): number {
+  return Math.floor((memoryBytes * 3) / 5);
+}
+
 /** Bounds of the launcher for one step: files, and bytes of files and input with space for the rest of the frame. */
 export const MAX_STEP_FILES = 64;
 export const MAX_STEP_BYTES = 9 * 1_048_576 - 131_072;
@@ -153,6 +163,7 @@ function encoded(frame: FrameWriter, step: Step, { place = 0, sampleMs = SAMPLE_
     .int("STDERR_BYTES", limits.stderrBytes)
     .int("CPUS", limits.cpus)
     .int("KERNEL_BYTES", kernelBytes(limits))
+    .int("WALKABLE_BYTES", walkableBytes(limits))
     .int("COLLECT", collect ? COLLECT[collect] : 0)
     .int("KEEP_FILES", place)
     .int("SAMPLE_MS", sampleMs)

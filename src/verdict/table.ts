@@ -23,16 +23,8 @@ export interface Row {
 const exitedZero = (report: StepReport): boolean => report.exitCode === 0;
 
 /**
- * Page tables of one process times the tasks of the box: the part of the memory limit above which the launcher lets the kernel end
- * the box (launcher/supervise-hurry.c).
- */
-export function walkableLimit({ memoryLimitBytes }: Pick<StepReport, "memoryLimitBytes">): number {
-  return Math.floor(memoryLimitBytes / 5) * 3;
-}
-
-/**
  * The judgement of one step: the first matching row decides. These are rows 2 to 8 of the
- * decision table; row 1, a failure of the platform, is in distrust.ts and precedes them.
+ * decision table; row 1, a failure of the platform, is in validate-report.ts and precedes them.
  * The upper rows use only counters of the kernel and the supervisor. Above `SIG`, values that
  * a program controls (exit code, signals to itself, output) can prevent a verdict, but never
  * cause one.
@@ -45,8 +37,8 @@ export const TABLE: readonly Row[] = [
     why: "The OOM killer counted a kill in this leaf. First, because a later event (a full fork table, a timeout, the exit code of a surviving parent) is a consequence of the kill.",
     when: (report) => report.oomKills > 0,
     message: (report) =>
-      report.walkableBytes > walkableLimit(report)
-        ? `memory limit exceeded: killed by the kernel's OOM killer, because the page tables of one process times the number of processes and threads were ${bytes(report.walkableBytes)}, of which a run may have ${bytes(walkableLimit(report))}`
+      report.walkableBytes > report.walkableLimitBytes
+        ? `memory limit exceeded: killed by the kernel's OOM killer, because the page tables of one process times the number of processes and threads were ${bytes(report.walkableBytes)}, of which a run may have ${bytes(report.walkableLimitBytes)}`
         : report.kernelBytes > report.kernelLimitBytes
           ? `memory limit exceeded: killed by the kernel's OOM killer, with ${bytes(report.kernelBytes)} in the kernel (mappings, page tables, files, queued data), of which a run may have ${bytes(report.kernelLimitBytes)}`
           : `memory limit of ${bytes(report.memoryLimitBytes)} exceeded: killed by the kernel's OOM killer`,

@@ -1,6 +1,5 @@
 import type { StepReport } from "../domain/report.ts";
 import { missingControls } from "./controls.ts";
-import { walkableLimit } from "./table.ts";
 
 /**
  * Row 1 of the decision table: reasons to reject a report, which make the run an internal error
@@ -54,7 +53,7 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
       report.memoryLimitHits === 0 &&
       report.memoryPeakBytes < report.memoryLimitBytes * 0.9 &&
       report.kernelBytes <= report.kernelLimitBytes &&
-      report.walkableBytes <= walkableLimit(report),
+      report.walkableBytes <= report.walkableLimitBytes,
   },
   {
     // A cgroup at its limit counts an oom event before a kill; a host out of memory does not. An earlier encounter with the

@@ -62,7 +62,7 @@ export class Leases {
     return [...this.#active].filter(isRunning).length;
   }
 
-  /** The same of each account that has any. */
+  /** Number of such runs of each account that has one. */
   runningByAccount(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
     for (const run of this.#active) {

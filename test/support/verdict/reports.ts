@@ -15,6 +15,7 @@ export function report(changes: Partial<StepReport> = {}): StepReport {
     kernelLimitBytes: 50_331_648,
     kernelBytes: 1_000_000,
     walkableBytes: 0,
+    walkableLimitBytes: 161_061_273,
     memoryPeakBytes: 9_000_000,
     keptBytes: 0,
     memoryLimitBytes: 268_435_456,

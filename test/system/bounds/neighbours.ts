@@ -75,6 +75,7 @@ export function modeFrame(program: Buffer, mode: string, { memoryBytes, processe
     CPU_RLIMIT_SECS: 120,
     CPUS: 1,
     KERNEL_BYTES: 128 * MIB,
+    WALKABLE_BYTES: 1024 * MIB,
     TMP_BYTES: 64 * MIB,
     TMP_INODES: 4096,
   });

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { describe, test } from "node:test";
 import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
-import { CPU_LATE_RATIO, CPU_LATE_USEC, walkableLimit } from "../../../src/verdict/table.ts";
+import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
 import { source } from "../../support/engine/engine.ts";
 import { TOO_LONG } from "../../support/engine/long.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
@@ -152,7 +152,7 @@ for (const way of WALKS) {
       if (cause === "oom_kill") assert.match(outcome.judgement.errorMessage ?? "", /page tables of one process/);
       assert.equal(outcome.evidence?.teardown.cleanupVerified, true);
       // What exceeds the bound is ended before all tasks are in a call.
-      const bound = END_MS + END_MS_PER_MIB * Math.min(walkableMib, walkableLimit(facts) / 1_048_576);
+      const bound = END_MS + END_MS_PER_MIB * Math.min(walkableMib, facts.walkableLimitBytes / 1_048_576);
       assert.ok(endMs(judged) < bound * loadFactor(), `${endMs(judged)} ms from the kill to the end`);
     });
   }
@@ -203,10 +203,10 @@ for (const [language, what, code] of HONEST) {
   test(`an honest program has room: ${language}, ${what}`, async (t) => {
     const { facts, outcome } = await boxes().judgedCode(language, code, { profile: "agent" });
     t.diagnostic(
-      `${Math.round(facts.walkableBytes / 1_048_576)} of ${Math.round(walkableLimit(facts) / 1_048_576)} MiB, ${Math.round(facts.memoryPeakBytes / 1_048_576)} MiB of memory`,
+      `${Math.round(facts.walkableBytes / 1_048_576)} of ${Math.round(facts.walkableLimitBytes / 1_048_576)} MiB, ${Math.round(facts.memoryPeakBytes / 1_048_576)} MiB of memory`,
     );
     assert.equal(outcome.judgement.verdict, "AC", outcome.judgement.errorMessage ?? "");
-    assert.ok(facts.walkableBytes < walkableLimit(facts) / 1.5);
+    assert.ok(facts.walkableBytes < facts.walkableLimitBytes / 1.5);
   });
 }
 

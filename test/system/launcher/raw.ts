@@ -156,6 +156,7 @@ export function step(
     STDERR_BYTES: 64 * 1024,
     CPUS: UNLIMITED,
     KERNEL_BYTES: 64 * 1_048_576,
+    WALKABLE_BYTES: 64 * 1_048_576,
     COLLECT: 0,
     KEEP_FILES: 0,
     SAMPLE_MS: 10,

@@ -4,13 +4,14 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ourLanguages } from "../../../src/cli/engine.ts";
 import { type Limits, PROFILE_NAMES } from "../../../src/domain/limits.ts";
-import { cpuRlimit, kernelBytes, tmpInodes } from "../../../src/sandbox/step.ts";
+import { cpuRlimit, kernelBytes, tmpInodes, walkableBytes } from "../../../src/sandbox/step.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 
 /** For each ceiling of the launcher, the limit of a language, or a value derived from limits, that it must cover. */
 const LIMIT_OF: Readonly<Record<string, keyof Limits | ((limits: Limits) => number)>> = {
   MEMORY_BYTES: "memoryBytes",
   KERNEL_BYTES: kernelBytes,
+  WALKABLE_BYTES: walkableBytes,
   PROCESSES: "processes",
   WALL_MS: "wallMs",
   CPU_MS: "cpuMs",
