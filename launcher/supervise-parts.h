@@ -9,7 +9,7 @@ enum {
 	READ_AT_ONCE = 64 * 1024,
 	READS_PER_ROUND = 8, /* then the deadlines are checked again */
 	/* The end can take 2 s of CPU time; on a busy CPU that must not count as a failure of the platform. */
-	END_TIMEOUT_MS = 30000,
+	END_TIMEOUT_MS = 15000,
 	HURRY_MS = 10, /* after a kill, the processes that are left are looked at so often */
 	HELPERS_MAX = 128,
 	HOLDERS_MAX = 128,

@@ -10,9 +10,9 @@ test_seconds=900
 #   3. Tests with whole services and their boxes, alongside a variant. One adds a network interface to the machine, which
 #      aborts requests of a browser, so it must not run in the second phase.
 # The files of a list run in their place below; all others in the second phase.
-exclusive='system/bounds/event-loop.test.ts'
+exclusive='system/bounds/event-loop.test.ts system/bounds/neighbours'
 measuring='system/bounds/answers system/bounds/compile-steps system/bounds/connections system/bounds/event-loop-disk system/bounds/judge0-batch system/bounds/keys
-  system/bounds/left-behind system/bounds/neighbours system/bounds/objects system/bounds/queue system/bounds/refused
+  system/bounds/left-behind system/bounds/objects system/bounds/queue system/bounds/refused
   system/bounds/times system/bounds/webhooks'
 services='integration/cli/bench integration/cli/doctor integration/cli/logs integration/cli/run integration/metrics/
   integration/tracing/ system/deploy/ system/faults/away system/faults/hanging system/faults/live-backup

@@ -21,9 +21,9 @@ const [OPEN_MS, PARK_MS] = [30_000, 30_000];
 
 /**
  * A slot may take this longer for a step than its wall limit. Set-up, evidence and teardown have their own deadlines; their sum
- * is smaller even for a program that cannot be killed (30 s, and then 15 s for the teardown).
+ * is smaller even for a program that cannot be killed (15 s, then the same for the teardown).
  */
-const SILENCE_MS = 60_000;
+const SILENCE_MS = 45_000;
 
 /** Receives output while the program runs. The bytes are valid only until it returns. */
 export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void;

@@ -11,10 +11,9 @@ import { BUSY_PACK_SOURCES, BUSY_SOURCES, compileStep, multiFile } from "./compi
 import { AGENT, beside, buildNeighbours, compileFrame, JUDGE, type Limits, modeFrame } from "./neighbours.ts";
 
 /**
- * Allowed ratio of a program's time alongside a hostile neighbour to its time alongside a neighbour that only computes. The
- * table is measured on a quiet machine, with the first bound. Where other tests run as well, their work alone can be worth a half.
+ * Allowed ratio of a program's time alongside a hostile neighbour to its time alongside a neighbour that only computes.
  */
-const MOST = TOO_LONG ? 2 : 1.25; // TOO_LONG: a short run, among other tests
+const MOST = 1.25;
 /** A kernel thread collects circles of sockets in flight on any CPU, and no group is charged for its time. */
 const mostFor = (hostile: string): number => (hostile === "circles" ? 3 : MOST);
 
