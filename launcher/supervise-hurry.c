@@ -291,6 +291,10 @@ static int prepare_holders(struct watch *w)
 	w->end_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (shared == MAP_FAILED || w->end_event < 0) {
 		evidence_error(w->o, "holders of address spaces", errno);
+		if (shared != MAP_FAILED)
+			munmap(shared, HOLDERS_MAX);
+		if (w->end_event >= 0)
+			close(w->end_event);
 		return -1;
 	}
 	w->opened = shared;
