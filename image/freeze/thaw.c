@@ -292,16 +292,25 @@ __attribute__((used)) static _Noreturn void become(const struct frozen_thread *t
 	CALL(rseq, t->rseq, t->rseq_size, 0, t->rseq_signature);
 	if (t->signal_stack[2])
 		CALL(sigaltstack, t->signal_stack, NULL);
-	CALL(prctl, PR_SET_NAME, t->name);
-	CALL(rt_sigprocmask, SIG_SETMASK, &t->signal_mask, NULL, sizeof t->signal_mask);
 	resume(t);
 }
 
-/* The kernel writes the number of the new thread where the C library keeps it. */
+/* Of this thread, and of those that it starts. */
+static void take_name_and_mask(const struct frozen_thread *t)
+{
+	CALL(prctl, PR_SET_NAME, t->name);
+	CALL(rt_sigprocmask, SIG_SETMASK, &t->signal_mask, NULL, sizeof t->signal_mask);
+}
+
+/*
+ * The kernel writes the number of the new thread where the C library keeps it. The thread inherits what others can see of it:
+ * on a busy machine, it begins after the program has looked, and a signal would come to a thread that does not expect it.
+ */
 static bool start_thread(struct frozen_thread *t)
 {
 	const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
 			   CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+	take_name_and_mask(t);
 	/* Until it resumes, the thread uses the unused part of its stack. */
 	long stack = ((long)t->rsp - RED_ZONE) & -16;
 	register long tid_address __asm__("r10") = (long)t->tid_address, tls __asm__("r8") = (long)t->fs_base;
@@ -376,12 +385,14 @@ static void thaw(char **argv, char **envp)
 	for (uint32_t i = 1; i < frozen.threads; i++)
 		if (i != frozen.last && !start_thread(&frozen.thread[i]))
 			CALL(exit_group, 125);
+	take_name_and_mask(&frozen.thread[0]);
 	if (waits && !wait_for_step())
 		CALL(exit_group, 125);
 	move_times();
 	if (frozen.last > 0 && !start_thread(&frozen.thread[frozen.last]))
 		CALL(exit_group, 125);
 	struct frozen_thread *first = &frozen.thread[0];
+	take_name_and_mask(first);
 	*(int *)first->tid_address = (int)CALL(set_tid_address, first->tid_address);
 	CALL(arch_prctl, ARCH_SET_FS, first->fs_base);
 	become(first);
