@@ -66,8 +66,11 @@ export async function measureFloods(
         for (let round = 0; round < ROUNDS; round++) {
           times.alone.push(...(await hellos()));
           const child = await start({ flood, port: serving.port, ca: place.ca, key: busy });
-          times.beside.push(...(await hellos()));
-          await stop(child);
+          try {
+            times.beside.push(...(await hellos()));
+          } finally {
+            await stop(child);
+          }
           await sleep(1_000); // its runs end
         }
         const of = (some: readonly number[]) => ({ p50: quantile(some, 0.5), p99: quantile(some, 0.99) });

@@ -8,8 +8,10 @@ import { childrenOf, read } from "../../support/launcher/machine.ts";
 import { connected, type Entry, type Raw, run, step } from "./raw.ts";
 
 const MiB = 1 << 20;
-/** The share of the run time that a slot may spend. */
-const SLOT_SHARE = 0.03;
+/** The share of the run time that a slot may spend for samples. */
+const SAMPLES_SHARE = 0.03;
+/** And for searches of a box whose kernel memory is large enough for page tables that matter (launcher/supervise-hurry.c). */
+const SEARCH_SHARE = 0.05;
 
 /** Takes a MiB every 4 ms. */
 const EATS = `
@@ -99,9 +101,9 @@ describe("samples are bounded", () => {
     assert.ok((samples.at(-1)?.atUsec ?? 0) > wallUsec * 0.9);
   });
 
-  for (const [what, entries] of [
-    ["that waits", step(["/bin/sleep", "2"])],
-    ["with many processes and threads", python(MANY, { WALL_MS: 2_000, CPU_MS: 60_000 })],
+  for (const [what, most, entries] of [
+    ["that waits", SAMPLES_SHARE, step(["/bin/sleep", "2"])],
+    ["with many processes and threads", SAMPLES_SHARE + SEARCH_SHARE, python(MANY, { WALL_MS: 2_000, CPU_MS: 60_000 })],
   ] as const)
     test(`those of a program ${what} use little CPU time of the slot`, async (t) => {
       const slots = childrenOf(launcher.pid);
@@ -110,8 +112,8 @@ describe("samples are bounded", () => {
       const spentNs = slots.reduce((sum, pid, i) => sum + cpuNs(pid) - (before[i] ?? 0), 0);
       const share = spentNs / ended.int("WALL_NS");
       t.diagnostic(`${samples.length} samples, ${(share * 100).toFixed(2)} % of the time of the run`);
-      assert.ok(samples.length > 50);
-      assert.ok(share < SLOT_SHARE, `${share} of a CPU`);
+      assert.ok(samples.length > 10); // about 80 on a machine that does nothing else
+      assert.ok(share < most, `${share} of a CPU`);
     });
 });
 
