@@ -37,7 +37,7 @@ const tries = [
   "find /proc -maxdepth 1 -name '[0-9]*' ! -uid $(id -u) | grep . && echo 'saw a process of another user'",
   "find /proc/[0-9]*/fd \\( -lname '/var/*' -o -lname '/root/*' -o -lname '/home/*' \\) 2>/dev/null | grep . && echo 'got a descriptor of the host'",
   // A runtime adds variables of its own. None is of the service, and those of every box stay.
-  "cat /proc/[0-9]*/environ | tr '\\000' '\\n' | grep -E '^(ASSAY|SUDO|SSH|XDG|USER|LOGNAME)' && echo 'saw variables of the service'",
+  "cat /proc/[0-9]*/environ | tr '\\000' '\\n' | grep -vx 'USER=user' | grep -E '^(ASSAY|SUDO|SSH|XDG|USER|LOGNAME)' && echo 'saw variables of the service'",
   "cat /proc/[0-9]*/environ | tr '\\000' '\\n' | grep -qx HOME=/box || echo 'has another home directory'",
   'for limit in c n p v; do (ulimit -H -$limit unlimited) 2>/dev/null && [ $(ulimit -H -$limit) != unlimited ] && echo "raised limit $limit"; done',
   "(sh -c 'kill -ABRT $$'; true) 2>/dev/null; find /box /tmp -name 'core*' | grep . && echo 'left a core file'",
