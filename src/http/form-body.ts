@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { clientError } from "../domain/error.ts";
-import { MAX_VALUES } from "./json-shape.ts";
+import { checkName, MAX_VALUES } from "./json-shape.ts";
 
 const AND = "&".charCodeAt(0);
 const EQUALS = "=".charCodeAt(0);
@@ -23,6 +23,7 @@ export function parseForm(bytes: Buffer): Readonly<Record<string, string>> {
     if (pair.length === 0) continue;
     const equals = pair.indexOf(EQUALS);
     const [name, value] = equals < 0 ? [pair, ""] : [pair.subarray(0, equals), decoded(pair.subarray(equals + 1))];
+    checkName(name.length);
     const field = decoded(name);
     if (fields.has(field)) throw clientError("duplicateField", []);
     fields.set(field, value);

@@ -11,12 +11,13 @@ export function parseJson(bytes: Buffer, members: number): unknown {
   } catch {
     throw clientError("malformedJson", []);
   }
-  const objects = (Array.isArray(value) ? value : [value]).filter(isObject);
-  const names = objects.reduce((sum, object) => sum + Object.keys(object).length, 0);
-  if (objects.length > 0 && members !== names) throw clientError("duplicateField", []);
+  if (members !== membersOf(value)) throw clientError("duplicateField", []);
   return value;
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** The members of all objects in it. */
+function membersOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const parts = Object.values(value);
+  return parts.reduce((sum: number, part) => sum + membersOf(part), Array.isArray(value) ? 0 : parts.length);
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { network } from "./network.ts";
 
-/** Statuses that an attacker receives: invalid key, no session, cross-origin request, rate limit. */
+/** Statuses that an attacker receives with a key or session as well: invalid, cross-origin request, rate limit. */
 const STATUSES: readonly number[] = [401, 403, 429];
 
 /** Limits on log lines: one per second and rejected client, and this number per second in total. */
@@ -9,6 +9,9 @@ const LINE_MS = 1_000;
 const LINES_PER_SECOND = 50;
 /** Networks kept in memory; beyond this, the one with the oldest line is dropped. */
 const MOST_NETWORKS = 10_000;
+
+/** Without a caller or a person, the request had no valid key and no session, or was refused before they were read. */
+type Visitor = Pick<FastifyRequest, "ip"> & Partial<Pick<FastifyRequest, "caller" | "person">>;
 
 /**
  * Decides which rejected requests are logged. Each line has the address of the client, so that an attacker can be
@@ -28,8 +31,9 @@ export class Refusals {
   }
 
   /** @returns additional fields of the log line; null if the response is not logged. */
-  noted(request: Pick<FastifyRequest, "ip">, { statusCode }: Pick<FastifyReply, "statusCode">): object | null {
-    if (!STATUSES.includes(statusCode)) return {};
+  noted(request: Visitor, { statusCode }: Pick<FastifyReply, "statusCode">): object | null {
+    const isUnknown = !request.caller && !request.person;
+    if (!STATUSES.includes(statusCode) && !(isUnknown && statusCode >= 400)) return {};
     const nowMs = this.#now();
     const from = network(request.ip);
     const last = this.#networks.get(from);

@@ -83,7 +83,7 @@ export async function translate(body: unknown, caller: Caller, base64: boolean, 
   }
 }
 
-/** Null for an absent text. Ruby's decoder ignores white space, and its encoder writes some. */
+/** Null for an absent text. */
 function bytesOf(fields: Fields, name: string, base64: boolean, faults: Faults): Buffer | null {
   const value = fields[name] ?? null;
   if (value === null) return null;
@@ -91,12 +91,35 @@ function bytesOf(fields: Fields, name: string, base64: boolean, faults: Faults):
   else if (!base64 && !value.isWellFormed()) faults.add(name, "has half of a surrogate pair");
   else if (!base64) return Buffer.from(value, "utf8");
   else {
-    const text = value.replaceAll(/\s/g, "").replace(/={1,2}$/, "");
-    const bytes = Buffer.from(text, "base64");
-    if (bytes.toString("base64").replace(/=+$/, "") === text) return bytes;
+    const bytes = decodeBase64(value);
+    if (bytes) return bytes;
     faults.add(name, "is not base64");
   }
   return null;
+}
+
+/**
+ * Ruby's decoder ignores white space, and its encoder writes some. It is left out byte by byte: to replace every other character of a
+ * text of 4 MiB would hold the event loop for 0.2 s. Node's decoder ignores what is not base64, so the result is encoded again.
+ * @returns null for a text that is not base64.
+ */
+export function decodeBase64(value: string): Buffer | null {
+  const text = withoutSpace(value).replace(/={1,2}$/, "");
+  const bytes = Buffer.from(text, "base64");
+  return bytes.toString("base64").replace(/={1,2}$/, "") === text ? bytes : null;
+}
+
+const SPACES = [" ", "\n", "\r", "\t", "\v", "\f"];
+
+function withoutSpace(value: string): string {
+  if (!SPACES.some((space) => value.includes(space))) return value;
+  const text = Buffer.from(value, "utf8");
+  let length = 0;
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at] as number;
+    if (byte !== 0x20 && (byte < 0x09 || byte > 0x0d)) text[length++] = byte;
+  }
+  return text.toString("latin1", 0, length); // bytes of other characters are not base64 either
 }
 
 function lineOf(fields: Fields, name: string, faults: Faults): { text: string; words: string[] } | null {

@@ -36,6 +36,11 @@ const CHECK_MS = 1_000;
 /** For the answer of a client to the close of its connection. */
 const CLOSE_MS = 2_000;
 
+/** Messages of a client: its program, all pieces of input, and some signals. Empty ones count as well: to read one takes as long as to read others. */
+const MAX_MESSAGES = MAX_LIVE_INPUT.pieces + 100;
+/** Messages that a client sends before it knows of the end. */
+const MAX_LATE_MESSAGES = 256;
+
 /** A client that talks with its program. */
 export class Session {
   readonly #socket: WebSocket;
@@ -49,6 +54,8 @@ export class Session {
   #isAlive = true;
   #begun = false;
   readonly #messages: Buffer[] = [];
+  #received = 0;
+  #receivedLate = 0;
   #isTaking = false;
   #isOver = false;
   #checkedAtMs = performance.now();
@@ -79,7 +86,11 @@ export class Session {
   begin(): void {
     const socket = this.#socket;
     socket.on("message", (data, isBinary) => {
-      if (this.#isOver) return;
+      if (++this.#received > MAX_MESSAGES) return socket.terminate();
+      if (this.#isOver) {
+        if (++this.#receivedLate > MAX_LATE_MESSAGES) socket.terminate();
+        return;
+      }
       this.#messages.push(isBinary ? Buffer.alloc(0) : (data as Buffer));
       // A client that sends faster than the database stores has to wait. What has arrived by now still comes.
       socket.pause();

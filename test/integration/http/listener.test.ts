@@ -256,6 +256,8 @@ test("rejects duplicate fields in any form", LIMIT, async (t) => {
     '{"language":"python","code":"a","code":"b"}',
     '{"language":"c","code":"a", "stdin":"{\\"code\\":1}", "lang\\u0075age" : "python"}',
     '{"__proto__":1,"__proto__":2}',
+    '{"language":"python","code":"a","limits":{"cpu_time_secs":1,"cpu_time_secs":0.5}}',
+    '{"language":"python","files":{"main.py":"a","main.py":"b"}}',
   ];
   for (const body of twice) {
     const { status, json } = await submit(body);

@@ -128,7 +128,7 @@ test("owners take turns, with one piece of work per turn of the event loop", asy
 
 test("checks JSON before it is parsed", () => {
   const refused = (text: string, error: RegExp) => assert.throws(() => checkShape(Buffer.from(text)), error);
-  assert.equal(checkShape(Buffer.from('{"a":"[[[\\"{,:","b":{"c":1}}')), 2);
+  assert.equal(checkShape(Buffer.from('{"a":"[[[\\"{,:","b":{"c":1}}')), 3);
   assert.equal(checkShape(Buffer.from(`${"[".repeat(MAX_DEPTH)}${"]".repeat(MAX_DEPTH)}`)), 0);
   refused("[".repeat(MAX_DEPTH + 1), /nested more than 8 levels/);
   refused(`[${"0,".repeat(MAX_VALUES)}0]`, new RegExp(`more than ${MAX_VALUES} values`));

@@ -43,7 +43,8 @@ for (const [what, make] of Object.entries(BODIES))
 
 test("a large body with long names is refused in the thread", LIMIT, async (t) => {
   const sizes = messages(t);
-  const body = Buffer.from(JSON.stringify({ ["x".repeat(20_000_000)]: 1 }));
+  const names = Array.from({ length: 5_000 }, (_, at) => [`${at}`.padEnd(4_000, "x"), 1]);
+  const body = Buffer.from(JSON.stringify(Object.fromEntries(names)));
   await assert.rejects(parseInThread(body, 8_192), { code: "invalidRequest", message: /names of its fields/ });
   assert.ok(Math.max(...sizes) < MOST_BYTES);
 });

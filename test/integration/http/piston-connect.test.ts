@@ -200,6 +200,42 @@ test("floods of frames end a connection, and what it keeps is bounded", LIMIT, a
   assert.equal(logs.filter((line) => JSON.parse(line).level >= 50).length, 0);
 });
 
+test("messages come one a turn, few after the end of a session, and empty ones are counted", LIMIT, async (t) => {
+  const { port, caPath, own } = await talks(t);
+  const { emit } = WebSocket.prototype;
+  t.after(() => Object.assign(WebSocket.prototype, { emit }));
+  let [all, inTurn, most] = [0, 0, 0];
+  WebSocket.prototype.emit = function (this: WebSocket, name: string, ...args: unknown[]) {
+    if (name === "message") {
+      all++;
+      most = Math.max(most, ++inTurn);
+      setImmediate(() => {
+        inTurn = 0;
+      });
+    }
+    return emit.call(this, name, ...args);
+  } as typeof emit;
+  const send = async (frames: string) => {
+    [all, most] = [0, 0];
+    const raw = Raw.secure(port, caPath);
+    raw.write(handshake(own) + frames);
+    await raw.ended;
+    // The library still reads what has arrived, which is a few pieces of 64 KiB.
+    for (let before = -1; all !== before; await sleep(100)) before = all;
+    assert.equal(most, 1);
+    return all;
+  };
+  // The first one ends the session. The client does not answer its close, and goes on.
+  const late = await send(frame(TEXT, "").repeat(100_000));
+  assert.ok(late < 50_000, `${late} messages`);
+  const init = frame(
+    TEXT,
+    JSON.stringify({ type: "init", language: "python", version: "*", files: [{ content: "1" }] }),
+  );
+  const empty = await send(init + frame(TEXT, '{"type":"data","stream":"stdin","data":""}').repeat(30_000));
+  assert.ok(empty > 10_000 && empty < 20_000, `${empty} messages`);
+});
+
 test("a page of another origin cannot connect, even if its browser sends a key", LIMIT, async (t) => {
   const { client, port } = await talks(t);
   for (const origin of ["https://evil.example", "null", `http://127.0.0.1:${port}`])

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { FastifyRequest } from "fastify";
 import { Refusals } from "../../../src/http/refusals.ts";
 import { startHttp } from "../../support/http/running.ts";
 
@@ -28,6 +29,18 @@ test("many addresses cannot fill the log, and unlogged requests are counted", ()
   now = 1_000;
   const [first] = lines();
   assert.equal((first as { unloggedElsewhere?: number }).unloggedElsewhere, 40_000 - 50);
+});
+
+test("every refused request of a client without a key or session is limited, and those of others are not", () => {
+  const refusals = new Refusals(() => 0);
+  const ip = "192.0.2.1";
+  const of = (statusCode: number, known = {}) => refusals.noted({ ip, ...known }, { statusCode });
+  assert.deepEqual(of(400), { address: ip });
+  for (const statusCode of [400, 404, 408, 413, 431, 500, 503]) assert.equal(of(statusCode), null);
+  const caller = {} as FastifyRequest["caller"];
+  const person = {} as FastifyRequest["person"];
+  for (const known of [{ caller }, { person }]) assert.deepEqual(of(400, known), {});
+  assert.equal(of(429, { caller }), null);
 });
 
 test("an invalid key and a rejected sign-in can be traced to the client behind a trusted proxy", async (t) => {
