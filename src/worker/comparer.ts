@@ -8,8 +8,10 @@ import type { BadAnswer, CompareMessage, CompareWork } from "./compare-process.t
 const SHORT_BYTES = 8_192;
 /** CPU time to parse the answers, and to match an output with expressions. */
 const EXPRESSION_CPU_MS = 1_000;
-/** CPU time of other comparisons for each byte: twenty times what the slowest text that is known takes. */
-const CPU_MS_PER_BYTE = 0.001;
+/** CPU time of other comparisons for each byte: six times what the slowest text that is known takes (numbers of very different size). */
+const CPU_MS_PER_BYTE = 0.004;
+/** CPU time of a comparison that others wait for. One that takes longer begins again in the second process. */
+const QUICK_CPU_MS = 100;
 /** The interval between two looks at the CPU time of the process. */
 const [LEAST_WATCH_MS, MOST_WATCH_MS] = [20, 1_000];
 /** Processes that a comparison gets before the platform gives up. */
@@ -24,7 +26,8 @@ export class ComparerLost extends Error {}
 
 interface Waiting extends CompareWork {
   readonly owner: string;
-  readonly resolve: (compared: Compared) => void;
+  /** With null, it takes longer than the lane permits. */
+  readonly resolve: (compared: Compared | null) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -41,27 +44,33 @@ export interface CompareOptions {
 }
 
 /** How the work of a process ends. `lost` proves nothing, so that another process gets the work. */
-type End = { readonly compared: Compared } | { readonly error: Error } | { readonly lost: string };
+type End =
+  | { readonly compared: Compared }
+  | { readonly tooLong: true }
+  | { readonly error: Error }
+  | { readonly lost: string };
 
 /**
- * Runs built-in checkers. Longer texts and regular expressions are compared in a process that can be killed, one after the other,
- * so that no output and no expression delays the service. An expression is not even parsed outside of it: V8 cannot be
- * interrupted while it builds a large one, so that a thread would not end.
+ * Runs built-in checkers. Longer texts and regular expressions are compared in processes that can be killed, so that no output and no
+ * expression delays the service. An expression is not even parsed outside of them: V8 cannot be interrupted while it builds a large
+ * one, so that a thread would not end.
+ *
+ * There are two lanes. All comparisons begin in the quick one, which ends each of them after a tenth of a second of CPU time. Those
+ * that take longer begin again in the slow one, where they wait for each other: otherwise, a comparison of one account that takes
+ * half a minute would delay all others by as much.
  *
  * The budget is CPU time of that process. A busy machine takes none of it, and only a process that makes no progress at all is
  * replaced. Only an expression can exceed the budget: by its answer, which is the judge's error, or by the text of the output, which
  * then does not match. Otherwise an output could be written for this purpose.
  */
 export class Comparer {
-  /** By account, until none has a comparison. The account with the least time is next. */
-  readonly #accounts = new Map<string, Account>();
-  readonly #stalledMs: number;
-  #process: ChildProcess | null = null;
-  #current: { readonly waiting: Waiting; readonly end: (end: End) => void } | null = null;
+  readonly #quick: Lane;
+  readonly #slow: Lane;
 
   /** @param stalledMs after which a process that has used no CPU time meanwhile is replaced. */
   constructor(stalledMs = 30_000) {
-    this.#stalledMs = stalledMs;
+    this.#quick = new Lane(stalledMs, QUICK_CPU_MS);
+    this.#slow = new Lane(stalledMs, Number.POSITIVE_INFINITY);
   }
 
   /** @throws ComparisonError, ComparerLost */
@@ -69,18 +78,40 @@ export class Comparer {
     checker: Checker,
     output: Buffer,
     answers: readonly Buffer[],
-    { owner, signal }: CompareOptions,
+    options: CompareOptions,
   ): Promise<Compared> {
-    if (checker.type !== "regex" && bytesOf({ output, answers }) <= SHORT_BYTES) return check(checker, output, answers);
+    const work = { checker, output, answers };
+    if (checker.type !== "regex" && bytesOf(work) <= SHORT_BYTES) return check(checker, output, answers);
+    const compared = (await this.#quick.compare(work, options)) ?? (await this.#slow.compare(work, options));
+    if (!compared) throw new ComparerLost("the comparison has no result");
+    return compared;
+  }
+}
+
+/** A process that compares one text after the other. */
+class Lane {
+  /** By account, until none has a comparison. The account with the least time is next. */
+  readonly #accounts = new Map<string, Account>();
+  readonly #stalledMs: number;
+  readonly #mostCpuMs: number;
+  #process: ChildProcess | null = null;
+  #current: { readonly waiting: Waiting; readonly end: (end: End) => void } | null = null;
+
+  constructor(stalledMs: number, mostCpuMs: number) {
+    this.#stalledMs = stalledMs;
+    this.#mostCpuMs = mostCpuMs;
+  }
+
+  /** @returns null if it takes more CPU time than this lane permits. @throws ComparisonError, ComparerLost */
+  async compare(work: CompareWork, { owner, signal }: CompareOptions): Promise<Compared | null> {
     if (signal.aborted) throw new ComparisonError("it is not needed any more");
-    return await new Promise<Compared>((resolve, reject) => {
+    return await new Promise<Compared | null>((resolve, reject) => {
       const settled =
         <T>(settle: (value: T) => void) =>
         (value: T) => {
           signal.removeEventListener("abort", abandon);
           settle(value);
         };
-      const work = { checker, output, answers };
       const waiting: Waiting = { ...work, owner, resolve: settled(resolve), reject: settled(reject) };
       const abandon = () => this.#abandon(waiting);
       signal.addEventListener("abort", abandon, { once: true });
@@ -139,6 +170,7 @@ export class Comparer {
         return;
       }
       if ("compared" in end) waiting.resolve(end.compared);
+      else if ("tooLong" in end) waiting.resolve(null);
       else waiting.reject("error" in end ? end.error : new ComparerLost(`the comparison could not run: ${end.lost}`));
       this.#next();
     };
@@ -146,7 +178,12 @@ export class Comparer {
       if (this.#process === child) this.#process = null;
       child.kill("SIGKILL");
     };
-    const end = work(child, STARTED.has(child), waiting, { stalledMs: this.#stalledMs, settle, discard });
+    const end = work(child, STARTED.has(child), waiting, {
+      stalledMs: this.#stalledMs,
+      mostCpuMs: this.#mostCpuMs,
+      settle,
+      discard,
+    });
     this.#current = { waiting, end };
   }
 
@@ -170,6 +207,8 @@ const STARTED = new WeakSet<ChildProcess>();
 
 interface Attempt {
   readonly stalledMs: number;
+  /** After its process is ready. */
+  readonly mostCpuMs: number;
   /** Called once. @param cpuMs that the process used for it. */
   readonly settle: (end: End, cpuMs: number) => void;
   /** Called before, if the process must not be used again. */
@@ -181,7 +220,7 @@ function work(
   child: ChildProcess,
   isReady: boolean,
   { checker, output, answers }: Waiting,
-  { stalledMs, settle, discard }: Attempt,
+  { stalledMs, mostCpuMs, settle, discard }: Attempt,
 ): (end: End) => void {
   const isExpression = checker.type === "regex";
   const over: Record<"start" | "prepare" | "run", End> = {
@@ -200,6 +239,7 @@ function work(
   };
   const startedMs = cpuMsOf(child) ?? 0;
   let phase: keyof typeof over = "start";
+  let begunMs = startedMs;
   let [phaseMs, seenMs, progressed] = [startedMs, startedMs, performance.now()];
   let timer: NodeJS.Timeout | undefined;
   let ended = false;
@@ -222,14 +262,18 @@ function work(
   };
   const begin = () => {
     enter("prepare");
+    begunMs = phaseMs;
     child.send({ checker, output, answers } satisfies CompareWork);
   };
   const watch = () => {
     const now = performance.now();
     const cpuMs = cpuMsOf(child) ?? seenMs;
     if (cpuMs > seenMs) [seenMs, progressed] = [cpuMs, now];
-    const leftMs = budgetMs[phase] - (cpuMs - phaseMs);
-    if (leftMs < 0) stop(over[phase]);
+    const ofLaneMs = phase === "start" ? Number.POSITIVE_INFINITY : mostCpuMs - (cpuMs - begunMs);
+    const ofPhaseMs = budgetMs[phase] - (cpuMs - phaseMs);
+    const leftMs = Math.min(ofLaneMs, ofPhaseMs);
+    if (ofPhaseMs < 0) stop(over[phase]);
+    else if (ofLaneMs < 0) stop({ tooLong: true });
     else if (now - progressed > stalledMs) stop({ lost: "its process made no progress" });
     else timer = setTimeout(watch, Math.max(LEAST_WATCH_MS, Math.min(leftMs / 2, stalledMs / 2, MOST_WATCH_MS)));
   };

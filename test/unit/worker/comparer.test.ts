@@ -134,7 +134,7 @@ test("no output of the allowed size exceeds the budget of a comparison, with eig
     }
 });
 
-test("accounts take turns", LIMIT, async () => {
+test("a comparison that takes long delays no other account", LIMIT, async () => {
   const comparer = new Comparer();
   const ended: string[] = [];
   const slow = Array.from({ length: 3 }, () =>
@@ -142,7 +142,7 @@ test("accounts take turns", LIMIT, async () => {
   );
   const other = regex(comparer, text("1"), "1", "other").then(() => void ended.push("other"));
   await Promise.all([...slow, other]);
-  assert.ok(ended.indexOf("other") <= 2, String(ended)); // one of the account was under way, and one was next
+  assert.equal(ended[0], "other", String(ended));
 });
 
 test("accounts share the time, not the number of comparisons", LIMIT, async () => {
@@ -157,7 +157,7 @@ test("accounts share the time, not the number of comparisons", LIMIT, async () =
     for (let i = 0; i < 3; i++) await compare("busy", AS, String(SLOW[0]));
   };
   await Promise.all([slow(), ...Array.from({ length: 20 }, () => compare("other", text("1"), "1"))]);
-  assert.deepEqual(ended.slice(0, 21), ["busy", ...Array(20).fill("other")]);
+  assert.deepEqual(ended.slice(0, 20), Array(20).fill("other"));
 });
 
 test("an account that begins while the last comparison of another is under way owes it nothing", LIMIT, async () => {
