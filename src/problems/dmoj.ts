@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CheckerSpec } from "../domain/check.ts";
-import { type Group, MAX_POINTS } from "../domain/judgement.ts";
+import { type Group, MAX_POINTS, MAX_TESTS } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { checkTogether, contentOf, type LazyFile, type PackageFiles, renamed } from "./files.ts";
@@ -93,6 +93,8 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
         throw init.fault([...path, "dependencies"], `dependencies: ${other} is no earlier batch`);
     const group = batched ? groups.batch(batches, points, dependencies) : groups.plain(points);
     for (const [place, one] of (batched ?? [{}]).entries()) {
+      // Before they are read: aliases let a short file have many.
+      if (tests.length === MAX_TESTS) throw init.fault(["test_cases"], `test_cases: has more than ${MAX_TESTS} tests`);
       const where = batched ? [...path, "batched", place] : path;
       if ("points" in one) throw init.fault([...where, "points"], "points: only of a batch");
       const part = { path: where, values: { ...values, ...one } };

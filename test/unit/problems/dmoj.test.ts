@@ -120,6 +120,10 @@ const WRONG: Readonly<Record<string, readonly [init: string, message: RegExp]>> 
     `${ONE}checker: {name: floats, args: {precision: .nan}}\n`,
     /^init\.yml:\d: checker: wrong arguments of floats$/,
   ],
+  "more tests than a problem can have, by aliases": [
+    `test_cases:\n- &batch\n  batched: [${"{in: a, out: a},".repeat(26)}]\n${"- *batch\n".repeat(20)}`,
+    /test_cases: has more than 500 tests$/,
+  ],
   "more output than a program can write": [
     `${ONE}output_limit_length: 25165824\n`,
     /output_limit_length: at most 1048576 bytes$/,
