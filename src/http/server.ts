@@ -138,7 +138,7 @@ export class HttpServer {
     // Otherwise a client that keeps its connection open would delay the shutdown.
     this.#server.addHook("onSend", async (request, reply) => {
       addRateLimit(request, reply);
-      if (this.#closing) reply.header("connection", "close");
+      if (this.#closing || (reply.statusCode >= 400 && hasLongRest(request))) reply.header("connection", "close");
     });
     this.#server.addHook("onResponse", async (request, reply) => {
       measure(meter, request, reply);
@@ -231,6 +231,12 @@ function takePlace(clients: Clients, request: FastifyRequest): void {
 /** Also closes the connection. */
 function tooManyConnections(): Error {
   return clientError("tooManyConnections", [], { headers: { "retry-after": "1", connection: "close" } });
+}
+
+/** Node discards it after the response, however long it is. Only that of a connection which is closed is bounded, by linger(). */
+function hasLongRest({ raw: { complete, headers } }: FastifyRequest): boolean {
+  const most = 65_536;
+  return !complete && (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > most);
 }
 
 /** HTTP/1.1 requires one Host. A proxy and this server could interpret two of them differently. */

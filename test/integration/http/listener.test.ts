@@ -250,6 +250,34 @@ test("responds to unusual HTTP/1.1 in JSON, and never treats data as a second re
   assert.deepEqual(warnings, []);
 });
 
+test("the body of a refused request is not read for ever, and a short one keeps its connection", LIMIT, async (t) => {
+  const { port, caPath } = await startHttp(t);
+  const head = (length: number) =>
+    `POST /api/submit HTTP/1.1\r\nHost: localhost\r\nX-API-Key: none\r\nContent-Length: ${length}\r\n\r\n`;
+  const short = Raw.secure(port, caPath);
+  t.after(() => short.socket.destroy());
+  for (let at = 1; at < 3; at++) {
+    short.write(`${head(2)}{}`);
+    while (short.received.split("HTTP/1.1 401").length <= at) await sleep(5);
+  }
+  assert.doesNotMatch(short.received, /connection: close/i);
+  const long = Raw.secure(port, caPath);
+  const most = 1_000_000_000;
+  long.write(head(most));
+  const chunk = Buffer.alloc(1_048_576);
+  let sent = 0;
+  const flood = () => {
+    while (!long.socket.destroyed && sent < most) {
+      sent += chunk.length;
+      if (!long.socket.write(chunk)) break;
+    }
+  };
+  long.socket.on("drain", flood);
+  flood();
+  assert.match(await long.ended, /^HTTP\/1.1 401 .*connection: close/is);
+  assert.ok(sent < 200_000_000, `${sent} bytes`); // 32 MiB, those of some looks, and those on their way
+});
+
 test("rejects duplicate fields in any form", LIMIT, async (t) => {
   const { submit, store } = await startHttp(t);
   const twice = [
