@@ -60,13 +60,14 @@ export function kernelBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): numbe
 }
 
 /**
- * Page tables of one process times the tasks of a run: as many bytes as its memory limit. Each task can be in a call that walks page
- * tables, which the kernel does not interrupt, at 4 ms for each MiB at most. Thus such calls end in 4 s with a limit of 1 GiB, and in
- * 1 s with 256 MiB. Memory that is used densely has as many page tables with 500 tasks. The heap of Node, which is the least
- * dense of all runtimes, needs a third of it with 8 workers, and up to nine tenths with 46 idle ones.
+ * Page tables of one process times the tasks of a run: three fifths of the memory limit. Each task can be in a call that walks page
+ * tables, which the kernel does not interrupt, at 4 ms for each MiB. Thus such calls end in 2.5 s with a limit of 1 GiB, and in
+ * 0.6 s with 256 MiB. Memory that is used densely has as many page tables with 300 tasks. The heap of Node, which is the least
+ * dense of all runtimes, reaches it with 45 idle workers. With the whole memory limit they would fit, but the slowest of these
+ * calls then ended 3.4 s late instead of 1.1 s.
  */
 export function walkableBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): number {
-  return memoryBytes;
+  return Math.floor((memoryBytes * 3) / 5);
 }
 
 /** Bounds of the launcher for one step: files, and bytes of files and input with space for the rest of the frame. */
