@@ -193,10 +193,20 @@ stop_launcher() {
   return $stop_status
 }
 
+# remove_all_groups DIR: removes the control groups of the instance in DIR, and of the commands that it started if it was a test run:
+# their data directories are in its own, and an interrupted test cannot end them.
+remove_all_groups() {
+  groups_left=0
+  for named in "${1##*/}" $(find "$1/data" -regextype posix-extended -type d -regex '.*/data/run/[a-z0-9-]+' -printf '%f\n' 2>/dev/null); do
+    remove_groups "$named" || groups_left=1
+  done
+  return $groups_left
+}
+
 close_instance() {
   [ -n "$instance" ] || return 0
   # The directory is the only trace of the groups: while one of them is left, it stays, for the next command.
-  if remove_groups "$instance"; then remove_instance_dir "$instance_dir"; fi
+  if remove_all_groups "$instance_dir"; then remove_instance_dir "$instance_dir"; fi
   exec 7>&- 8>&-
   instance=
 }
@@ -221,7 +231,7 @@ sweep_instances() {
       # A sweep by another command may just have removed it.
       [ -e "$dir/lock" ] || only_ours "$dir/lock" 2>/dev/null || exit 0
       { exec 7>>"$dir/lock"; } 2>/dev/null && flock -n 7 || exit 0
-      if remove_groups "${dir##*/}"; then
+      if remove_all_groups "$dir"; then
         unmount_below "$dir"
         remove_instance_dir "$dir"
       fi

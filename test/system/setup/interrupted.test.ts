@@ -101,13 +101,19 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"] as const)
       }
   });
 
-/** A test that runs until a signal, with a process of its own. */
+/** A test that runs until a signal, with a process of its own, and what a command leaves that it started and that was killed with it. */
 const LONG_TEST = `
 import { spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 test("long", async () => {
   spawn("sleep", ["300"], { argv0: process.env.ASSAY_TEST_DATA + "/survivor", stdio: "ignore" });
+  const nested = "worker-" + process.env.ASSAY_TEST_INSTANCE;
+  mkdirSync(process.env.ASSAY_TEST_DATA + "/setup-x/data/run/" + nested, { recursive: true });
+  const groups = readFileSync("/proc/self/cgroup", "utf8");
+  const pids = /^\\d+:pids:(.*)$/m.exec(groups)?.[1];
+  const own = pids === undefined ? "/sys/fs/cgroup" + /^0::(.*)$/m.exec(groups)[1] : "/sys/fs/cgroup/pids" + pids;
+  mkdirSync(own + "/assay-" + nested + "-service");
   writeFileSync(process.env.ASSAY_TEST_DATA + "/started", "");
   await new Promise((resolve) => setInterval(() => {}, 1_000));
 });
@@ -129,6 +135,7 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGKILL"] as const)
       const command = fake.start("test", "long");
       await until(moment);
       const names = new Set(instancesOf(fake).map((one) => one.replace(/\.tmp\..*/, "")));
+      for (const one of [...names]) names.add(`worker-${one}`);
       process.kill(-(command.child.pid ?? assert.fail()), signal);
       const ended = await command.end();
       const what = `${name}: ${ended.stdout}${ended.stderr}`;
