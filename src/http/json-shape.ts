@@ -10,7 +10,7 @@ export const MAX_VALUES = 512;
 const MAX_SCALAR_BYTES = 32;
 
 /**
- * No valid name of a field, of a file or of a label is longer. V8 derives the hash of a string with more than 16,383 characters from its
+ * No valid name of a field or path of a file is longer. V8 derives the hash of a string with more than 16,383 characters from its
  * length alone, so JSON.parse would compare all such names with each other: 15 s for 32 MiB.
  */
 export const MAX_NAME_BYTES = 4_096;

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { network } from "./network.ts";
 
-/** Statuses that an attacker receives with a key or session as well: invalid, cross-origin request, rate limit. */
+/** Statuses of refusals whose lines are limited also for a client with a key or a session. */
 const STATUSES: readonly number[] = [401, 403, 429];
 
 /** Limits on log lines: one per second and rejected client, and this number per second in total. */

@@ -138,7 +138,7 @@ export class HttpServer {
     // Otherwise a client that keeps its connection open would delay the shutdown.
     this.#server.addHook("onSend", async (request, reply) => {
       addRateLimit(request, reply);
-      if (this.#closing || (reply.statusCode >= 400 && hasLongRest(request))) reply.header("connection", "close");
+      if (this.#closing || hasLongRest(request)) reply.header("connection", "close");
     });
     this.#server.addHook("onResponse", async (request, reply) => {
       measure(meter, request, reply);
@@ -233,10 +233,16 @@ function tooManyConnections(): Error {
   return clientError("tooManyConnections", [], { headers: { "retry-after": "1", connection: "close" } });
 }
 
-/** Node discards it after the response, however long it is. Only that of a connection which is closed is bounded, by linger(). */
+/** A body up to this size that nobody reads costs less than another handshake. */
+const SHORT_BODY_BYTES = 65_536;
+
+/**
+ * Whether the response comes before the end of a body that can be long: of a refused request, or of a GET. On a connection that stays
+ * open, Node would read and discard all of it. On one that is closed, linger() bounds it.
+ */
 function hasLongRest({ raw: { complete, headers } }: FastifyRequest): boolean {
-  const most = 65_536;
-  return !complete && (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > most);
+  if (complete) return false;
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > SHORT_BODY_BYTES;
 }
 
 /** HTTP/1.1 requires one Host. A proxy and this server could interpret two of them differently. */

@@ -36,9 +36,9 @@ const CHECK_MS = 1_000;
 /** For the answer of a client to the close of its connection. */
 const CLOSE_MS = 2_000;
 
-/** Messages of a client: its program, all pieces of input, and some signals. Empty ones count as well: to read one takes as long as to read others. */
+/** All messages of a client: its program, its input and some signals. Messages without text count as well, because each is read. */
 const MAX_MESSAGES = MAX_LIVE_INPUT.pieces + 100;
-/** Messages that a client sends before it knows of the end. */
+/** A client can have sent as many messages before it learns that the session is over. */
 const MAX_LATE_MESSAGES = 256;
 
 /** A client that talks with its program. */
