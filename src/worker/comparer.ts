@@ -9,8 +9,8 @@ const SHORT_BYTES = 8_192;
 /** CPU time to parse the answers, and to match an output with expressions. */
 const EXPRESSION_CPU_MS = 1_000;
 /** CPU time of other comparisons for each byte: six times what the slowest text that is known takes (numbers of very different size). */
-const CPU_MS_PER_BYTE = 0.004;
-/** CPU time of a comparison that others wait for. One that takes longer begins again in the second process. */
+export const CPU_MS_PER_BYTE = 0.004;
+/** CPU time of a comparison in the quick lane. One that takes longer begins again in the slow lane. */
 const QUICK_CPU_MS = 100;
 /** The interval between two looks at the CPU time of the process. */
 const [LEAST_WATCH_MS, MOST_WATCH_MS] = [20, 1_000];
@@ -26,7 +26,7 @@ export class ComparerLost extends Error {}
 
 interface Waiting extends CompareWork {
   readonly owner: string;
-  /** With null, it takes longer than the lane permits. */
+  /** Null for a comparison that takes longer than the lane permits. */
   readonly resolve: (compared: Compared | null) => void;
   readonly reject: (error: Error) => void;
 }
@@ -59,7 +59,7 @@ type End =
  * that take longer begin again in the slow one, where they wait for each other: otherwise, a comparison of one account that takes
  * half a minute would delay all others by as much.
  *
- * The budget is CPU time of that process. A busy machine takes none of it, and only a process that makes no progress at all is
+ * The budget is CPU time of the process. A busy machine takes none of it, and only a process that makes no progress at all is
  * replaced. Only an expression can exceed the budget: by its answer, which is the judge's error, or by the text of the output, which
  * then does not match. Otherwise an output could be written for this purpose.
  */
@@ -88,7 +88,7 @@ export class Comparer {
   }
 }
 
-/** A process that compares one text after the other. */
+/** A queue of comparisons, of which a process makes one after the other. */
 class Lane {
   /** By account, until none has a comparison. The account with the least time is next. */
   readonly #accounts = new Map<string, Account>();
@@ -207,7 +207,7 @@ const STARTED = new WeakSet<ChildProcess>();
 
 interface Attempt {
   readonly stalledMs: number;
-  /** After its process is ready. */
+  /** CPU time of the comparison, without the start of its process. */
   readonly mostCpuMs: number;
   /** Called once. @param cpuMs that the process used for it. */
   readonly settle: (end: End, cpuMs: number) => void;

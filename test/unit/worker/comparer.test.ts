@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Comparer, ComparerLost, ComparisonError } from "../../../src/worker/comparer.ts";
+import { check } from "../../../src/domain/check.ts";
+import { Comparer, ComparerLost, ComparisonError, CPU_MS_PER_BYTE } from "../../../src/worker/comparer.ts";
 
 const LIMIT = { timeout: 300_000 };
 const never = new AbortController().signal;
@@ -132,6 +133,28 @@ test("no output of the allowed size exceeds the budget of a comparison, with eig
       const options = { owner: "a", signal: never };
       assert.equal((await comparer.compare({ type, relative: 1e-17 }, output, answers, options)).passed, false);
     }
+});
+
+test("the slowest texts that are known take a third of the budget at most", (t) => {
+  const size = 262_144;
+  const fill = (part: string) => text(part.repeat(size / part.length));
+  // With these tolerances all numbers pass, so that none ends the comparison.
+  const tolerances = { absolute: 1.234567890123456, relative: 1.234567890123456 };
+  for (const [ours, theirs] of [
+    ["1e9 ", "9e999 "],
+    ["1e-6 ", "0 "],
+  ] as const) {
+    const [output, answer] = [fill(ours), text(theirs.repeat(size / ours.length))];
+    const compare = () => check({ type: "floats", ...tolerances }, output, [answer]);
+    assert.equal(compare().passed, true, ours);
+    const began = process.cpuUsage();
+    compare();
+    const { user, system } = process.cpuUsage(began);
+    const ms = (user + system) / 1e3;
+    const most = (CPU_MS_PER_BYTE * (output.length + answer.length)) / 3;
+    t.diagnostic(`${Math.round(ms)} of ${Math.round(most)} ms for ${ours}`);
+    assert.ok(ms < most, `${ms} of ${most} ms for ${ours}`);
+  }
 });
 
 test("a comparison that takes long delays no other account", LIMIT, async () => {
