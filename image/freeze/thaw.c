@@ -295,7 +295,7 @@ __attribute__((used)) static _Noreturn void become(const struct frozen_thread *t
 	resume(t);
 }
 
-/* Of this thread, and of those that it starts. */
+/* Sets what a thread shows to others: its name and its signal mask. Threads that it starts inherit both. */
 static void take_name_and_mask(const struct frozen_thread *t)
 {
 	CALL(prctl, PR_SET_NAME, t->name);
@@ -303,8 +303,8 @@ static void take_name_and_mask(const struct frozen_thread *t)
 }
 
 /*
- * The kernel writes the number of the new thread where the C library keeps it. The thread inherits what others can see of it:
- * on a busy machine, it begins after the program has looked, and a signal would come to a thread that does not expect it.
+ * The kernel writes the number of the new thread where the C library keeps it. The thread has its name and mask from the start: on a
+ * busy machine, it first runs after the program has looked at it, or after a signal that it would block.
  */
 static bool start_thread(struct frozen_thread *t)
 {
