@@ -19,11 +19,15 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "waits of a request of Piston for its run": ["test/integration/http/piston.test.ts"],
   "slow and silent clients": ["test/integration/http/listener.test.ts"],
-  "data after the response": ["test/integration/http/closing.test.ts"],
+  "data after the response": ["test/integration/http/closing.test.ts", "test/integration/http/listener.test.ts"],
   "memory for responses": ["test/system/bounds/answers.test.ts"],
   "streams of a person on the dashboard": ["test/integration/http/dashboard/changes.test.ts"],
   "memory for request bodies": ["test/system/bounds/answers.test.ts", "test/integration/http/large-bodies.test.ts"],
-  "event loop": ["test/system/bounds/event-loop.test.ts", "test/integration/webhooks/body.test.ts"],
+  "event loop": [
+    "test/system/bounds/event-loop.test.ts",
+    "test/integration/webhooks/body.test.ts",
+    "test/unit/http/json-shape.test.ts",
+  ],
   "problem packages of requests": [
     "test/integration/http/problems.test.ts",
     "test/unit/problems/import.test.ts",
