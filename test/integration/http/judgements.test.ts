@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { Raw } from "../../support/http/raw.ts";
 import { type Options, runPending, startHttp } from "../../support/http/running.ts";
 import { type OpenTemporary, onEachEngine, temporaryStore } from "../../support/store/temporary.ts";
 import { report, signalled } from "../../support/verdict/reports.ts";
@@ -89,7 +91,7 @@ onEachEngine((open) => {
     "a judgement can be read, listed, followed, cancelled and repeated, but only by its account",
     LIMIT,
     async (t) => {
-      const { judge, ask, key, store } = await judging(t, open, { idle: true });
+      const { judge, ask, key, defaultKey, store, port, caPath } = await judging(t, open, { idle: true });
       const { status, json, headers } = await judge(HELLO, "");
       assert.deepEqual([status, json.status, headers.location], [202, "pending", `/api/judgements/${json.id}`]);
       const path = `/api/judgements/${json.id}`;
@@ -104,11 +106,14 @@ onEachEngine((open) => {
         assert.deepEqual([refused.status, refused.json.error], [404, "judgement not found"], end);
       }
       assert.deepEqual((await ask({ path: "/api/judgements", key: other })).json, { judgements: [], next: null });
-      const events = ask({ path: `${path}/events` });
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      const events = Raw.secure(port, caPath);
+      events.write(
+        `GET ${path}/events HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${defaultKey}\r\nConnection: close\r\n\r\n`,
+      );
+      while (!events.received.includes("event: state")) await sleep(5);
       await runPending(store, outcomeOf);
-      const { text } = await events;
-      assert.match(text, /^event: state\ndata: \{.*"status":"pending".*\n\nevent: ended\ndata: .*"verdict":"AC"/);
+      const text = (await events.ended).replaceAll(/\r\n[0-9a-f]+\r\n/g, ""); // without the sizes of chunks
+      assert.match(text, /event: state\ndata: \{.*"status":"pending".*\n\nevent: ended\ndata: .*"verdict":"AC"/);
       const { json: again } = await ask({ method: "POST", path: `${path}/rejudge` });
       assert.notEqual(again.id, json.id);
       const cancelled = await ask({ method: "POST", path: `/api/judgements/${again.id}/cancel` });

@@ -70,6 +70,8 @@ export interface Running {
   /** Number of events counted by the meter. */
   readonly times: Noting["times"];
   readonly engine: { ready: Readiness; workers: number; languages: readonly string[] };
+  /** The key of requests that name none. */
+  readonly defaultKey: string;
   readonly key: (request?: Partial<NewKey>) => Promise<string>;
   readonly ask: (ask: Ask) => Promise<Reply>;
   readonly submit: (body?: unknown, ask?: Partial<Ask>) => Promise<Reply>;
@@ -163,7 +165,22 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
     });
   const submit = (body: unknown = { language: "python", code: "print(1)" }, asked: Partial<Ask> = {}) =>
     ask({ method: "POST", path: "/api/submit", body, ...asked });
-  return { store, clock, another, database, server, port, caPath: certPath, logs, times, engine, key, ask, submit };
+  return {
+    store,
+    clock,
+    another,
+    database,
+    server,
+    port,
+    caPath: certPath,
+    logs,
+    times,
+    engine,
+    key,
+    defaultKey,
+    ask,
+    submit,
+  };
 }
 
 function send(
