@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "image-memory.h"
 #include "prepare.h"
 #include "root.h"
 #include "seccomp.h"
@@ -190,7 +191,20 @@ static void check_descriptors(void)
 		close(fd);
 }
 
-int check_print(struct launcher *l, const char *image)
+static void check_image_memory(const char *image, uint64_t most)
+{
+	struct failure f = {0};
+	uint64_t bytes = 0;
+	char text[64];
+	if (image_lock(image, most, &bytes, &f) < 0) {
+		print_failure("image_in_memory", &f);
+		return;
+	}
+	snprintf(text, sizeof text, "%llu MiB stay while the service runs", (unsigned long long)bytes >> 20);
+	print("image_in_memory", true, text);
+}
+
+int check_print(struct launcher *l, const char *image, uint64_t image_bytes)
 {
 	struct failure f = {0}, no_bpf = {0};
 	bool good = true;
@@ -219,6 +233,7 @@ int check_print(struct launcher *l, const char *image)
 	print("oom_score", spared, spared ? "-900 for the launcher, 1000 for programs" : "1000 for programs; the host does not permit -900 for the launcher");
 	check_formats(l);
 	print("swap", !host_swaps(), host_swaps() ? "the host has swap: limited together with memory" : "none");
+	check_image_memory(image, image_bytes);
 	l->signal_map = signals_open(&no_bpf);
 	if (l->signal_map >= 0)
 		print("bpf", true, "signal tracepoint attached");

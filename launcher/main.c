@@ -23,13 +23,14 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "image-memory.h"
 #include "prepare.h"
 #include "serve.h"
 #include "wire.h"
 
 struct options {
 	const char *socket, *image, *instance;
-	long client_uid, uid_base, slots;
+	long client_uid, uid_base, slots, image_bytes;
 	bool describe, check;
 };
 
@@ -47,11 +48,12 @@ static void set_ceiling(char *text)
 
 static struct options read_options(int argc, char **argv)
 {
-	enum { SOCKET = 1, CLIENT, IMAGE, INSTANCE, UIDS, SLOTS, DESCRIBE, CHECK, CEILING };
+	enum { SOCKET = 1, CLIENT, IMAGE, INSTANCE, UIDS, SLOTS, DESCRIBE, CHECK, CEILING, IMAGE_BYTES };
 	static const struct option known[] = {
 		{"socket", 1, NULL, SOCKET}, {"client-uid", 1, NULL, CLIENT}, {"image", 1, NULL, IMAGE},
 		{"instance", 1, NULL, INSTANCE}, {"uid-base", 1, NULL, UIDS}, {"slots", 1, NULL, SLOTS},
-		{"describe", 0, NULL, DESCRIBE}, {"check", 0, NULL, CHECK}, {"ceiling", 1, NULL, CEILING}, {0},
+		{"describe", 0, NULL, DESCRIBE}, {"check", 0, NULL, CHECK}, {"ceiling", 1, NULL, CEILING},
+		{"lock-image", 1, NULL, IMAGE_BYTES}, {0},
 	};
 	struct options o = {.client_uid = -1, .uid_base = -1, .slots = -1};
 	int option;
@@ -66,6 +68,7 @@ static struct options read_options(int argc, char **argv)
 		case DESCRIBE: o.describe = true; break;
 		case CHECK: o.check = true; break;
 		case CEILING: set_ceiling(optarg); break;
+		case IMAGE_BYTES: o.image_bytes = parse_number(optarg, 0, LONG_MAX, "lock-image"); break;
 		default: exit(2);
 		}
 	}
@@ -76,10 +79,21 @@ static struct options read_options(int argc, char **argv)
 		fputs("usage: assay-launcher --image ROOTFS --instance NAME --uid-base N\n"
 		      "         --socket PATH --client-uid N --slots N   serve\n"
 		      "       | --check                                  try every control, print JSON\n"
+		      "         --lock-image BYTES                       with both: keep the image in memory if it is not larger\n"
 		      "       assay-launcher --describe                  print the protocol as JSON\n", stderr);
 		exit(2);
 	}
 	return o;
+}
+
+/* Without it, everything works, with the differences that image-memory.h names: docs/security.md has the consequences. */
+static void keep_image_in_memory(const struct options *o)
+{
+	struct failure f = {0};
+	uint64_t bytes = 0;
+	if (o->image_bytes > 0 && image_lock(o->image, (uint64_t)o->image_bytes, &bytes, &f) < 0)
+		fprintf(stderr, "assay-launcher: the image does not stay in memory, so programs are charged for parts of it: %s%s%s\n",
+			f.object, f.err ? ": " : "", f.err ? strerror(f.err) : "");
 }
 
 int main(int argc, char **argv)
@@ -101,12 +115,14 @@ int main(int argc, char **argv)
 		fail_with(&f, EPERM, "start", "needs root");
 		die(&f);
 	}
+	if (!o.check)
+		keep_image_in_memory(&o); /* before clients can connect */
 	if (o.socket && (listener = listen_at(o.socket, (uid_t)o.client_uid, &directory, &f)) < 0)
 		die(&f);
 	init_launcher(&launcher, o.instance, (uid_t)o.uid_base, (unsigned)o.slots);
 	clear_bounding_set();
 	if (o.check)
-		return check_print(&launcher, o.image);
+		return check_print(&launcher, o.image, (uint64_t)o.image_bytes);
 	prepare(&launcher, o.image, launcher.slots);
 	serve(&launcher, listener, (uid_t)o.client_uid);
 	if (directory >= 0)

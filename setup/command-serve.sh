@@ -29,6 +29,7 @@ if [ -n "$webhook_ca" ]; then
 fi
 if [ $own_worker = yes ]; then
   asked=/ready
+  image_in_memory=$(image_bytes)
   start_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
   set -- serve --launcher-socket "$socket" "$@"
 else

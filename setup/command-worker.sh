@@ -14,6 +14,7 @@ prepare_engine
 prepared worker
 trap 'stop 0 "stopping: running programs may finish"' INT TERM HUP
 asked=/ready
+image_in_memory=$(image_bytes)
 start_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
 set -- worker --launcher-socket "$socket" "$@"
 start_service "$@"

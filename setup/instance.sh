@@ -6,6 +6,7 @@
 
 instance= opened=
 launcher_pid=
+image_in_memory=
 uid_base=
 uid_locks=/run/assay
 
@@ -76,6 +77,22 @@ slots_for() {
   echo $(($1 + 1 + waiting_slots))
 }
 
+# image_bytes: prints how many bytes of memory may hold the files of the image while programs of others run: the setting, or a quarter
+# of the memory of this machine or container.
+image_bytes() {
+  if [ -n "${ASSAY_IMAGE_BYTES-}" ]; then
+    echo "$ASSAY_IMAGE_BYTES"
+    return
+  fi
+  memory_bytes=$(awk '/^MemTotal:/ { printf "%.0f", $2 * 1024 }' /proc/meminfo)
+  # In a container these are its own limits: "max", or more than the machine has, without a limit.
+  for limit in $(cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null); do
+    case $limit in max | ???????????????????*) continue ;; esac
+    [ "$limit" -ge "$memory_bytes" ] || memory_bytes=$limit
+  done
+  echo $((memory_bytes / 4))
+}
+
 # start_launcher CLIENT_UID SLOTS: returns when it listens on $socket.
 start_launcher() {
   [ -n "$uid_base" ] || take_uid_range
@@ -88,12 +105,14 @@ start_launcher() {
   fi
 }
 
-# with_launcher PROGRAM RUNNER...: calls RUNNER with the launcher PROGRAM and all the arguments that root sets for it.
+# with_launcher PROGRAM RUNNER...: calls RUNNER with the launcher PROGRAM and all the arguments that root sets for it. With
+# $image_in_memory, the image stays in memory: for commands that run programs of several users for a long time.
 with_launcher() {
   launcher_program=$1
   shift
   set -- "$@" env -i PATH="$PATH" "$launcher_program" --socket "$socket" --client-uid "$launcher_client" \
     --image "$image/rootfs" --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
+  [ -z "$image_in_memory" ] || set -- "$@" --lock-image "$image_in_memory"
   while read -r ceiling most; do
     case $ceiling in '' | '#'*) ;; *) set -- "$@" --ceiling "$ceiling=$most" ;; esac
   done <"$app/setup/ceilings"
@@ -112,8 +131,8 @@ launch() {
   waited=0
   until [ -S "$socket" ]; do
     alive "$launcher_pid" || return 1
-    if [ $waited -ge 500 ]; then
-      say "the launcher did not listen within 10 s"
+    if [ $waited -ge 6000 ]; then # it may read the whole image from a slow disk first
+      say "the launcher did not listen within 2 minutes"
       kill -KILL "$launcher_pid"
       return 1
     fi

@@ -40,10 +40,17 @@ export function doctorCommand(): Command {
     .addOption(new Option("--image <directory>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--instance <name>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--uid-base <number>").hideHelp().makeOptionMandatory())
+    .addOption(new Option("--image-bytes <number>").hideHelp().makeOptionMandatory())
     .action(doctor);
 }
 
-async function doctor(flags: EngineFlags & { json?: boolean }): Promise<void> {
+interface DoctorFlags extends EngineFlags {
+  readonly json?: boolean;
+  /** Memory that may hold the files of the image. */
+  readonly imageBytes: string;
+}
+
+async function doctor(flags: DoctorFlags): Promise<void> {
   const findings: Finding[] = [];
   const note = (finding: Finding) => {
     findings.push(finding);
@@ -65,10 +72,13 @@ function endingWithUs(command: string, args: readonly string[]): [string, string
 }
 
 /** Prints the launcher's checks as they run. @returns whether all required controls work. */
-async function checkControls(flags: EngineFlags, note: (finding: Finding) => void): Promise<boolean> {
-  const child = spawn(...endingWithUs(flags.launcher, ["--check", ...engineArguments(flags)]), {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+async function checkControls(flags: DoctorFlags, note: (finding: Finding) => void): Promise<boolean> {
+  const child = spawn(
+    ...endingWithUs(flags.launcher, ["--check", "--lock-image", flags.imageBytes, ...engineArguments(flags)]),
+    {
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   const ended = endOf(child);
   const words: string[] = [];
   child.stderr.setEncoding("utf8").on("data", (text: string) => words.push(text));

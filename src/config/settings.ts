@@ -101,6 +101,11 @@ export const settingsSchema = z.object({
     description:
       "Memory of a worker for compiled programs, of which an account has at most a quarter: a source that an account submits again is not compiled again. `0`: none.",
   }),
+  ASSAY_IMAGE_BYTES: setting(wholeNumber(0, 1_099_511_627_776).prefault(String(Math.floor(totalmem() / 4))), {
+    description:
+      "Memory in which the launcher of a service or worker keeps the files of the image (about 1.7 GiB, and those of language packs), so that [no program is charged for them](security.md#what-is-not-promised). If they are larger, none of them is kept, and the log and `assay doctor` say so. `0`: none.",
+    defaultText: "a quarter of the memory",
+  }),
   ASSAY_PARK_BYTES: setting(wholeNumber(0, 1_099_511_627_776).prefault(String(PARK_BYTES)), {
     description:
       "Memory of a worker for language runtimes that wait for a submission, by the recent mix of languages. `0`: none.",

@@ -119,6 +119,13 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     means: "the root file system for boxes is missing, or users other than root may change it",
     remedy: "remove the directory image/ in the data directory and start assay again, which builds a new image",
   },
+  image_in_memory: {
+    needed: false,
+    means:
+      "the first program that reads a page of the image is charged for it: memory figures depend on earlier runs, and a program with tens of thousands of mappings of such files can end some seconds late",
+    remedy:
+      "use a machine with four times as much memory as the detail names, or set ASSAY_IMAGE_BYTES (0 accepts this); in a container or unit, permit CAP_IPC_LOCK",
+  },
   own_image: {
     needed: true,
     means:

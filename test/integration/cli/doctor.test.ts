@@ -31,6 +31,7 @@ const LAUNCHER = () => `${environment("ASSAY_TEST_LAUNCHER")}.delegated`;
 
 async function doctor({ instance, uidBase }: Launcher, launcher: string, image: string, ...more: string[]) {
   const engine = ["--launcher", launcher, "--image", image, "--instance", instance, "--uid-base", String(uidBase)];
+  engine.push("--image-bytes", "4294967296");
   return assay("doctor", ...engine, ...more);
 }
 

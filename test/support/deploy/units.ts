@@ -16,7 +16,12 @@ export function unit(name: Unit): Map<string, string[]> {
   return directives;
 }
 
-/** The capabilities in the launcher's own list. */
+/** The capabilities that a launcher needs when it starts: those that it keeps, and one to keep the image in memory. */
+export function startCapabilities(): string[] {
+  return [...launcherCapabilities(), "CAP_IPC_LOCK"].sort();
+}
+
+/** The capabilities in the launcher's own list, which it keeps. */
 export function launcherCapabilities(): string[] {
   const source = readFileSync(join(ROOT, "launcher/prepare.c"), "utf8");
   const list = /static const int kept\[\] = \{([\s\S]*?)\};/.exec(source)?.[1] ?? "";

@@ -21,6 +21,8 @@ export interface LauncherOptions {
   readonly clientUid?: number;
   /** Default: 2. */
   readonly slots?: number;
+  /** Keeps the files of the image in memory, as the launcher of a service does. */
+  readonly lockImage?: boolean;
   /** Command prefix that prepares a machine and then executes the launcher; see test/system/hosts/. */
   readonly within?: readonly string[];
   /** A program instead of the built one. */
@@ -76,6 +78,7 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
     ],
     ...["--uid-base", String(place.uidBase), "--slots", String(options.slots ?? 2)],
     ...["--client-uid", String(options.clientUid ?? 0)],
+    ...(options.lockImage ? ["--lock-image", String(Number.MAX_SAFE_INTEGER)] : []),
   ];
   rmSync(place.socket, { force: true });
   const env = { ...process.env, ...(options.fault && { ASSAY_FAULT: options.fault }) };

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { loadConfig } from "../../../src/config.ts";
-import { boundingSet, launcherCapabilities, UNITS, unit } from "../../support/deploy/units.ts";
+import { boundingSet, launcherCapabilities, startCapabilities, UNITS, unit } from "../../support/deploy/units.ts";
 import { ROOT } from "../../support/repo/documents.ts";
 import { directory, Machine, readiness } from "../hosts/host.ts";
 
@@ -87,7 +87,7 @@ test("the launcher's unit has the launcher's capabilities, and the other units h
     .get("CapabilityBoundingSet")
     ?.flatMap((line) => line.split(" "));
   assert.equal(launcherCapabilities().length, 12);
-  assert.deepEqual(listed?.sort(), launcherCapabilities());
+  assert.deepEqual(listed?.sort(), startCapabilities());
   for (const name of ["assay.service", "assay-worker.service"] as const) {
     for (const directive of ["CapabilityBoundingSet", "AmbientCapabilities"])
       assert.deepEqual(unit(name).get(directive), []);

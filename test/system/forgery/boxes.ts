@@ -9,7 +9,7 @@ import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
 import { source } from "../../support/engine/engine.ts";
-import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { type Launcher, type LauncherOptions, startLauncher } from "../../support/launcher/launcher.ts";
 import { park } from "../../support/sandbox/parked.ts";
 
 export interface Judged {
@@ -37,11 +37,11 @@ export interface Boxes {
 const languages = ourLanguages();
 
 /** One real launcher, and one slot at a time, for all tests of a file. */
-export function useBoxes(): () => Boxes {
+export function useBoxes(options: LauncherOptions = { slots: 2 }): () => Boxes {
   let boxes: Boxes;
   let slot: Slot | undefined;
   before(async () => {
-    const launcher = await startLauncher({ slots: 2 });
+    const launcher = await startLauncher(options);
     const judgedCode = async (name: string, code: string, { stdin = "", profile = "judge", limits }: Trial = {}) => {
       const language = languages.resolve(name);
       assert.ok(language, `${name} is a language`);

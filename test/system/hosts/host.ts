@@ -89,7 +89,7 @@ export class Machine {
     const { instance, uidBase } = this.#place;
     const launcher = program ?? `${environment("ASSAY_TEST_LAUNCHER")}.delegated`;
     const where = ["--launcher", launcher, "--image", image ?? environment("ASSAY_TEST_IMAGE")];
-    const options = ["--instance", instance, "--uid-base", String(uidBase), "--json"];
+    const options = ["--instance", instance, "--uid-base", String(uidBase), "--image-bytes", "4294967296", "--json"];
     const { code, stdout, stderr } = await assayWithin(this.#within(this.#host), "", "doctor", ...where, ...options);
     assert.notEqual(stdout, "", stderr);
     const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Finding[] };

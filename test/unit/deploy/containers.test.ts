@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { loadConfig } from "../../../src/config.ts";
 import { CONTAINERFILE, composeServices } from "../../support/deploy/manifests.ts";
-import { launcherCapabilities } from "../../support/deploy/units.ts";
+import { startCapabilities } from "../../support/deploy/units.ts";
 import { ROOT } from "../../support/repo/documents.ts";
 
 const SERVICES = composeServices();
@@ -34,7 +34,7 @@ test("our image is never pulled", () => {
 test("containers that run programs have the launcher's capabilities and are not privileged", () => {
   for (const one of [assay, worker]) {
     assert.deepEqual(one?.cap_drop, ["ALL"]);
-    assert.deepEqual(one?.cap_add?.map((name) => `CAP_${name}`).sort(), launcherCapabilities());
+    assert.deepEqual(one?.cap_add?.map((name) => `CAP_${name}`).sort(), startCapabilities());
     assert.deepEqual(one?.security_opt, ["seccomp=unconfined", "apparmor=unconfined", "no-new-privileges"]);
     assert.deepEqual([one?.cgroup, one?.pids_limit, one?.read_only, one?.user], ["private", -1, true, undefined]);
     assert.ok(one?.volumes?.includes("uids:/run/assay"));

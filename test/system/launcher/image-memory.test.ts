@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { cpus, loadavg } from "node:os";
+import { join, relative } from "node:path";
+import { test } from "node:test";
+import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
+import { source } from "../../support/engine/engine.ts";
+import { environment } from "../../support/launcher/launcher.ts";
+import { useBoxes } from "../forgery/boxes.ts";
+
+const MIB = 1_048_576;
+const boxes = useBoxes({ slots: 2, lockImage: true });
+const code = source("c", "ends/maps-image");
+
+/** Delay factor from other load. */
+const loadFactor = () => Math.max(1, (loadavg()[0] ?? 0) / cpus().length);
+
+/** The path in the image of its largest library, without what the kernel holds of it: as after a boot. */
+function largestLibrary(): { path: string; bytes: number } {
+  const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
+  const files = readdirSync(join(rootfs, "usr/lib"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .map((path) => ({ path, bytes: statSync(path).size }));
+  const { path, bytes } = files.reduce((most, file) => (file.bytes > most.bytes ? file : most));
+  execFileSync("dd", [`if=${path}`, "iflag=nocache", "count=0", "status=none"]);
+  return { path: `/${relative(rootfs, path)}`, bytes };
+}
+
+test("the launcher keeps all files of the image in memory", () => {
+  const { launcher } = boxes();
+  const locked = Number(/^VmLck:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${launcher.pid}/status`, "utf8"))?.[1]) * 1024;
+  const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
+  const size = execFileSync("find", [rootfs, "-type", "f", "-printf", "%s\n"], {
+    encoding: "utf8",
+    maxBuffer: 64 * MIB,
+  });
+  const bytes = size
+    .trim()
+    .split("\n")
+    .reduce((sum, line) => sum + Math.ceil(Number(line) / 4096) * 4096, 0);
+  assert.equal(locked, bytes);
+  assert.equal(launcher.stderr(), "");
+});
+
+test("a program is charged for no page of the image", async (t) => {
+  const { path, bytes } = largestLibrary();
+  const { facts, stdout } = await boxes().judgedCode("c", code, { profile: "agent", stdin: `${path} read 0 0` });
+  t.diagnostic(`${Math.round(bytes / MIB)} MiB read, peak ${facts.memoryPeakBytes / MIB} MiB`);
+  assert.equal(Number(stdout), bytes);
+  assert.ok(bytes > 64 * MIB, path);
+  assert.ok(facts.memoryPeakBytes < 8 * MIB, `${facts.memoryPeakBytes} bytes`);
+});
+
+for (const [way, cpuMs, what] of [
+  ["reclaim 65000 130", 5000, "at its memory limit, with 65,000 mappings of a file of the image"],
+  ["keep-using 60 2900", 300, "beyond the bound of page tables, while it uses a file of the image"],
+] as const) {
+  test(`${what}, a program is MLE and ends in time`, async (t) => {
+    const { path } = largestLibrary();
+    const limits = { cpuMs, wallMs: 12_000 };
+    const { facts, outcome } = await boxes().judgedCode("c", code, {
+      profile: "agent",
+      limits,
+      stdin: `${path} ${way}`,
+    });
+    const endMs = facts.endUsec / 1e3 + facts.spentMs.teardown;
+    t.diagnostic(`${Math.round(endMs)} ms; ${facts.cpuUsec / 1e3} ms of CPU; ${facts.memoryPeakBytes / MIB} MiB`);
+    const { verdict, cause } = outcome.judgement;
+    assert.deepEqual([verdict, cause], ["MLE", "oom_kill"], outcome.judgement.errorMessage ?? "");
+    assert.ok(facts.cpuUsec <= limits.cpuMs * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC, `${facts.cpuUsec} us`);
+    assert.ok(endMs < (250 + (4 * facts.kernelBytes) / MIB) * loadFactor(), `${endMs} ms to the end`);
+  });
+}
