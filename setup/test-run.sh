@@ -271,13 +271,30 @@ total() {
     END { sum["duration_ms"] = ms; for (i = 1; i <= count; i++) print "\342\204\271 " names[i] " " sum[names[i]] }'
 }
 
-# failed_tests TAP...: prints the place and title of each test that failed by itself, not by a subtest, once.
+# failed_tests TAP...: prints the place and title of each test that failed by itself, not by a subtest, once, and below it the first
+# lines of its error: of an output that was cut, the end remains.
 failed_tests() {
   awk '
-    function tell() { if (title != "" && !parent) print "    " (place != "" ? place ": " : "") title; title = "" }
-    /^ *not ok [0-9]+ - / { tell(); title = $0; sub(/^ *not ok [0-9]+ - /, "", title); place = ""; parent = 0; next }
-    /^ *ok [0-9]+ - / { tell() }
-    title != "" && /^ *location: / { place = $0; sub(/^[^\047]*\047/, "", place); sub(/:[0-9]+\047$/, "", place); sub(/^.*\/test\//, "test/", place) }
-    title != "" && /^ *failureType: .subtestsFailed./ { parent = 1 }
-    END { tell() }' "$@" 2>/dev/null | awk '!printed[$0]++' # an interrupted run has none
+    function tell() {
+      title = (place != "" ? place ": " : "") title
+      if (failed && !parent && !told[title]++) print "    " title message
+      failed = in_error = 0
+    }
+    /^ *(not )?ok [0-9]+ - / {
+      if (failed) tell()
+      failed = $1 == "not"
+      title = $0; sub(/^ *not ok [0-9]+ - /, "", title)
+      place = message = ""; parent = lines = 0
+      next
+    }
+    !failed { next }
+    /^ *location: / { place = $0; sub(/^[^\047]*\047/, "", place); sub(/:[0-9]+\047$/, "", place); sub(/^.*\/test\//, "test/", place) }
+    /^ *failureType: .subtestsFailed./ { parent = 1 }
+    /^ *error: / { in_error = 1; match($0, /^ */); depth = RLENGTH; sub(/error: (\|-$)?/, "") }
+    in_error {
+      match($0, /^ */)
+      if (/[^ ]/ && RLENGTH <= depth && lines > 0) in_error = 0
+      else if (/[^ ]/ && lines++ < 20) message = message "\n        " substr($0, depth + 1, 160)
+    }
+    END { if (failed) tell() }' "$@" 2>/dev/null || true # an interrupted run has none
 }

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -59,6 +60,12 @@ export async function visit(t: TestContext): Promise<Visitor> {
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   return { page, asked, complaints };
+}
+
+/** Asserts that a browser complained only about responses whose status begins with these digits, and forgets the complaints. */
+export function assertOnlyStatus(complaints: string[], status: string): void {
+  const others = complaints.splice(0).filter((text) => !text.includes(`status of ${status}`));
+  assert.deepEqual(others, []);
 }
 
 /**

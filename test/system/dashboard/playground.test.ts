@@ -4,7 +4,7 @@ import { snippets } from "../../../dashboard/src/playground/snippets.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { runPending } from "../../support/http/running.ts";
 import { report } from "../../support/verdict/reports.ts";
-import { violations } from "./browser.ts";
+import { assertOnlyStatus, violations } from "./browser.ts";
 import { inside } from "./inside.ts";
 import { DESK, linesOf, PHONE } from "./page-actions.ts";
 
@@ -150,7 +150,7 @@ test("the playground, from an example to a link that others open", async (t) => 
       /^Not run: .*rust/,
     );
     assert.equal(await source(), "print(3)\n");
-    assert.ok(complaints.splice(0).every((text: string) => text.includes("status of 4")));
+    assertOnlyStatus(complaints, "4");
   });
 
   await t.test("sends no request to another host, and runs only requested programs", async () => {

@@ -6,7 +6,7 @@ import { Webhook } from "standardwebhooks";
 import { TOO_LONG } from "../../support/engine/long.ts";
 import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
 import { place, receiverSettings } from "../faults/places.ts";
-import { screenshot, type Visitor, violations, visit } from "./browser.ts";
+import { assertOnlyStatus, screenshot, type Visitor, violations, visit } from "./browser.ts";
 
 import { DESK, filter, linesOf, PASSWORD, PHONE, pageActions } from "./page-actions.ts";
 
@@ -271,7 +271,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     await looksGood(member.page, "member");
     await member.page.goto(`${origin}/dashboard/settings`);
     await member.page.getByRole("alert").waitFor();
-    assert.ok(member.complaints.splice(0).every((text) => text.includes("status of 403")));
+    assertOnlyStatus(member.complaints, "403");
     await theirs.go("Playground");
     await member.page.getByRole("textbox", { name: "Program" }).waitFor();
     await theirs.button("Run").click();

@@ -29,19 +29,19 @@ test("assay test ends with the summary of the tests and their exit code", async 
   assert.equal((await fake.run("test")).code, 1);
 });
 
-test("the names of failed tests are printed last, without their suites", async () => {
+test("the names and errors of failed tests are printed last, without their suites", async () => {
   using fake = checkoutWith({
     ...TWO_FILES,
     "integration/bad": `
       import { suite } from "node:test";
       suite("outer", () => {
         test("good", () => {});
-        suite("inner", () => test("rotten # 1", () => { throw new Error("no"); }));
+        suite("inner", () => test("rotten # 1", () => { throw new Error("no\\nmore"); }));
       });`,
   });
   const { code, stderr } = await fake.run("test");
   assert.equal(code, 1);
-  assert.match(stderr, /these tests failed:\n {4}test\/integration\/bad\.test\.ts:\d+: rotten .*1\n$/);
+  assert.match(stderr, /these tests failed:\n {4}test\/integration\/bad\.test\.ts:\d+: rotten .*1\n +no\n +more\n$/);
 });
 
 test("a word selects files by path, or else tests by name, and fails without matches", async () => {
