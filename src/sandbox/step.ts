@@ -59,15 +59,18 @@ export function kernelBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): numbe
   return Math.max(LEAST_KERNEL_BYTES, Math.floor(memoryBytes / 8));
 }
 
+/** The memory limit whose page tables the tasks of any run can walk in a bearable time. */
+const WALKABLE_MEMORY_BYTES = 1024 * 1_048_576;
+
 /**
- * Page tables of one process times the tasks of a run: three fifths of the memory limit. Each task can be in a call that walks page
+ * Page tables of one process times the tasks of a run: three fifths of the memory limit, and of at most 1 GiB of it. Each task can be in a call that walks page
  * tables, which the kernel does not interrupt, at 4 ms for each MiB. Thus such calls end in 2.5 s with a limit of 1 GiB, and in
  * 0.6 s with 256 MiB. Memory that is used densely has as many page tables with 300 tasks. The heap of Node, which is the least
  * dense of all runtimes, reaches it with 45 idle workers. With the whole memory limit they would fit, but the slowest of these
  * calls then ended 3.4 s late instead of 1.1 s.
  */
 export function walkableBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): number {
-  return Math.floor((memoryBytes * 3) / 5);
+  return Math.floor((Math.min(memoryBytes, WALKABLE_MEMORY_BYTES) * 3) / 5);
 }
 
 /** Bounds of the launcher for one step: files, and bytes of files and input with space for the rest of the frame. */

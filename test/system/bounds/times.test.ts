@@ -158,6 +158,16 @@ for (const way of WALKS) {
   }
 }
 
+test("a larger memory limit, as in compile steps, permits no more page tables", async (t) => {
+  const limits = { cpuMs: 3000, wallMs: 30_000, memoryBytes: 2048 * 1_048_576 };
+  const code = source("c", "ends/ends-slowly");
+  const stdin = "rollup-of-one-mapping 60 4600";
+  const { facts, outcome } = await boxes().judgedCode("c", code, { profile: "agent", limits, stdin });
+  t.diagnostic(`${facts.cpuUsec / 1e3} ms of CPU; ${Math.round(facts.walkableBytes / 1_048_576)} MiB with all tasks`);
+  assert.equal(outcome.judgement.cause, "oom_kill", outcome.judgement.errorMessage ?? "");
+  assert.ok(facts.cpuUsec < limits.cpuMs * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC, `${facts.cpuUsec} us`);
+});
+
 /** Heaps of runtimes are less dense than other memory, and runtimes have many threads. */
 const HONEST: readonly (readonly [language: string, what: string, code: string])[] = [
   [
