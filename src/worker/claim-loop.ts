@@ -25,6 +25,12 @@ const RETRY_MS = 1_000;
 /** Accounts whose turns are known: more than can have claimed submissions at once. */
 const MOST_TURNS = 4_096;
 
+/**
+ * Outputs of one account that may wait for their comparison without a slot. With more of them, its submissions wait in the queue:
+ * otherwise their outputs would fill the memory of the worker, because comparisons can take much longer than runs.
+ */
+const MOST_COMPARING = 4;
+
 /** Claims submissions for free slots, and some ahead. The store and free slots wake it; it never polls. */
 export class ClaimLoop {
   readonly #options: ClaimLoopOptions;
@@ -75,21 +81,27 @@ export class ClaimLoop {
 
   /**
    * The next to start, or to drop: of the account with the fewest that run here, then of the one that was served least recently, in the
-   * order of their claims. Runs that were claimed ahead for one account therefore delay no other account that comes after them.
+   * order of their claims; not of one that has enough outputs to compare. Runs that were claimed ahead for one account therefore delay no other account that comes after them.
    */
   #next(): ActiveRun | undefined {
-    const running = this.#options.leases.runningByAccount();
+    const running = this.#options.leases.byAccount();
+    const barred = this.#barred();
     const rank = ({ claim: { submission } }: ActiveRun) =>
       [running.get(submission.accountId) ?? 0, this.#turns.get(submission.accountId) ?? 0] as const;
     let first: ActiveRun | undefined;
     let [least, earliest] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     for (const run of this.#held) {
       if (run.abandoned) return run;
+      if (barred.includes(run.claim.submission.accountId)) continue;
       const [amount, turn] = rank(run);
       if (amount > least || (amount === least && turn >= earliest)) continue;
       [first, least, earliest] = [run, amount, turn];
     }
     return first;
+  }
+
+  #barred(): readonly string[] {
+    return this.#options.leases.comparing(MOST_COMPARING);
   }
 
   #served(accountId: string): void {
@@ -123,7 +135,7 @@ export class ClaimLoop {
       if (startable + more === 0) return;
       let claims: Claim[] = [];
       try {
-        claims = await store.submissions.claim(workerId, leaseMs, startable, more);
+        claims = await store.submissions.claim(workerId, leaseMs, startable, more, this.#barred());
       } catch (error) {
         log.error({ err: error }, "claim failed");
         clearTimeout(this.#retry);

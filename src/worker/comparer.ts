@@ -41,6 +41,8 @@ export interface CompareOptions {
   readonly owner: string;
   /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal;
+  /** Called if it is not made at once. */
+  readonly onQueued?: () => void;
 }
 
 /** How the work of a process ends. `lost` proves nothing, so that another process gets the work. */
@@ -82,6 +84,7 @@ export class Comparer {
   ): Promise<Compared> {
     const work = { checker, output, answers };
     if (checker.type !== "regex" && bytesOf(work) <= SHORT_BYTES) return check(checker, output, answers);
+    options.onQueued?.();
     const compared = (await this.#quick.compare(work, options)) ?? (await this.#slow.compare(work, options));
     if (!compared) throw new ComparerLost("the comparison has no result");
     return compared;

@@ -26,6 +26,8 @@ export interface ActiveRun {
   abandoned: boolean;
   /** Set when only its box is left to remove, so that another program can start. */
   still: boolean;
+  /** Set when only a comparison of its output is left: the slot may then run another submission. */
+  comparing: boolean;
   /** Set at the end of the run: the slot may then run another submission, and a missing lease is finished, not lost. */
   ended: boolean;
   /** Aborted with it. */
@@ -40,7 +42,8 @@ export interface ActiveRun {
  */
 const RENEWALS_PER_LEASE = 3;
 
-const isRunning = ({ slot, still, ended }: ActiveRun) => slot !== null && !still && !ended;
+const isRunning = ({ slot, still, comparing, ended }: ActiveRun) => slot !== null && !still && !comparing && !ended;
+const isComparing = ({ comparing, ended }: ActiveRun) => comparing && !ended;
 
 /** Holds the leases of active runs, and ends expired leases of other workers. */
 export class Leases {
@@ -62,14 +65,23 @@ export class Leases {
     return [...this.#active].filter(isRunning).length;
   }
 
-  /** Number of such runs of each account that has one. */
-  runningByAccount(): ReadonlyMap<string, number> {
-    const counts = new Map<string, number>();
+  /** Number of runs of each account that has one whose program runs, or whose output is compared. */
+  byAccount(): ReadonlyMap<string, number> {
+    return this.#count((run) => isRunning(run) || isComparing(run));
+  }
+
+  /** The accounts of which at least so many outputs are compared, or wait for that. */
+  comparing(least: number): readonly string[] {
+    return [...this.#count(isComparing)].flatMap(([accountId, amount]) => (amount >= least ? accountId : []));
+  }
+
+  #count(counts: (run: ActiveRun) => boolean): ReadonlyMap<string, number> {
+    const amounts = new Map<string, number>();
     for (const run of this.#active) {
       const { accountId } = run.claim.submission;
-      if (isRunning(run)) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
+      if (counts(run)) amounts.set(accountId, (amounts.get(accountId) ?? 0) + 1);
     }
-    return counts;
+    return amounts;
   }
 
   /** Number of ended runs whose outcomes are not stored yet. */
@@ -86,6 +98,7 @@ export class Leases {
       unanswered: 0,
       abandoned: false,
       still: false,
+      comparing: false,
       ended: false,
       abandoning: new AbortController(),
       forget: () => {},
@@ -208,5 +221,5 @@ function isUnwanted(found: Submission | undefined): boolean {
 function abandon(run: ActiveRun): void {
   run.abandoned = true;
   run.abandoning.abort();
-  if (!run.ended) run.slot?.close(); // else it may serve another run
+  if (!run.comparing && !run.ended) run.slot?.close(); // else it may serve another run
 }

@@ -46,6 +46,13 @@ export interface RunnerOptions {
 /** The end of a run, whose `checked` is null for a single submission; or the progress of one that gives up its slot. */
 export type Result = Tested | Yielded;
 
+/** Where a claim runs. */
+interface OnSlot {
+  readonly slot: Slot;
+  readonly freeSlot: () => void;
+  readonly signal: AbortSignal;
+}
+
 const STORE_RETRY_MS = 250;
 
 /** Time on a slot after which a submission of several runs asks before each of them whether others wait. */
@@ -81,15 +88,19 @@ export class Runner {
     return `${kindOf(language.name, submission.profile, kept)}${own ? " own" : ""}`;
   }
 
-  /** Never rejects. Afterwards, the slot can run another submission. */
-  async run(active: ActiveRun, slot: Slot): Promise<Result> {
+  /**
+   * Never rejects. Afterwards, the slot can run another submission.
+   * @param freeSlot called if it can do so before: only a comparison is left.
+   */
+  async run(active: ActiveRun, slot: Slot, freeSlot: () => void): Promise<Result> {
     const { workerId, meter, tracer } = this.#options;
     const { claim } = active;
     const { language, profile, createdAtMs, startedAtMs } = claim.submission;
     const [started, startMs] = [performance.now(), Date.now()];
     if (!claim.progress)
       meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
-    const result = await this.#result(claim, slot, active.abandoning.signal, started);
+    const where = { slot, freeSlot, signal: active.abandoning.signal };
+    const result = await this.#result(claim, where, started);
     const { outcome } = result;
     active.ended = true;
     meter.time("ran", { language, profile }, secondsSince(started));
@@ -172,7 +183,8 @@ export class Runner {
     }
   }
 
-  async #result(claim: Claim, slot: Slot, signal: AbortSignal, startedMs: number): Promise<Result> {
+  async #result(claim: Claim, on: OnSlot, startedMs: number): Promise<Result> {
+    const { slot, signal } = on;
     const { program, submission, test, repeats, progress } = claim;
     const kept = this.#keptFor(submission);
     const mayContinue = (bytes: number) => this.#mayContinue(claim, startedMs, bytes);
@@ -183,7 +195,7 @@ export class Runner {
       return "progress" in repeated ? repeated : { ...repeated, checked: null };
     }
     try {
-      const where = { slot, accountId: submission.accountId, signal, progress, mayContinue };
+      const where = { ...on, accountId: submission.accountId, progress, mayContinue };
       return await this.#checker.judge(test, program.stdin, where, (stdin, interact) =>
         this.#outcome({ ...claim, program: { ...program, stdin } }, slot, kept, signal, interact),
       );

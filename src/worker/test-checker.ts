@@ -18,6 +18,8 @@ import type { Execute, Kept } from "./run.ts";
 
 interface Where<Does extends keyof Slot> {
   readonly slot: Pick<Slot, Does>;
+  /** Called when the slot is not needed any more, although the check goes on. */
+  readonly freeSlot?: () => void;
   readonly accountId: string;
   /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal;
@@ -115,14 +117,14 @@ export class TestChecker {
     test: ClaimedTest,
     pass: NextPass,
     { judgement, output }: Outcome,
-    { slot, accountId, signal }: Where<"run">,
+    { slot, accountId, signal, freeSlot }: Where<"run">,
   ): Promise<CheckedPass | null> {
     if (judgement.verdict !== "AC" || !output) return null;
     if (output.integrity === "truncated_by_judge_limit") return OUTPUT_EXCEEDED;
     const { checker: spec, answers } = test;
     if (spec.type !== "program") {
       try {
-        const options = { owner: accountId, signal };
+        const options = { owner: accountId, signal, ...(freeSlot && { onQueued: freeSlot }) };
         const { passed, message } = await this.#comparer.compare(spec, output.stdout, answers, options);
         return { verdict: passed ? "AC" : "WA", share: passed ? 1 : 0, message };
       } catch (error) {

@@ -180,10 +180,16 @@ export class Worker implements Engine {
       this.#claims.startHeld();
     });
     const startedMs = performance.now();
-    const result = await this.#runner.run(run, slot);
-    this.#ahead.ran(performance.now() - startedMs);
-    this.#slots.give(slot, false);
-    this.#claims.startHeld();
+    const free = () => {
+      this.#ahead.ran(performance.now() - startedMs);
+      this.#slots.give(slot, run.comparing);
+      this.#claims.startHeld();
+    };
+    const result = await this.#runner.run(run, slot, () => {
+      run.comparing = true;
+      free();
+    });
+    if (!run.comparing) free();
     // The end of one of many runs can wait for others, but the next claim must come before the last held runs start.
     if (!("progress" in result) && run.claim.test && this.#claims.held > LEAST_HELD * this.#options.workers)
       await this.#gather.join();

@@ -16,6 +16,8 @@ export interface ClaimRequest {
   readonly max: number;
   /** Most to claim in addition, which start later. */
   readonly ahead: number;
+  /** Accounts of which it claims none. */
+  readonly barred: readonly string[];
 }
 
 export interface Claimed {
@@ -94,8 +96,13 @@ interface Chosen extends Owner {
 }
 
 /** The next submissions in fair order (share.ts), with one look-up per waiting key, regardless of the queue's length. */
-async function choose(trx: Transaction<Schema>, { max, ahead }: Pick<ClaimRequest, "max" | "ahead">) {
-  const { queues, suspended } = await readQueues(trx);
+async function choose(
+  trx: Transaction<Schema>,
+  { max, ahead, barred }: Pick<ClaimRequest, "max" | "ahead" | "barred">,
+) {
+  const { queues: all, suspended } = await readQueues(trx);
+  const queues = all.filter(({ account }) => !barred.includes(account.id));
+  const others = suspended || queues.length < all.length;
   const chosen: Chosen[] = [];
   /** Following submissions of each key, read at once. */
   const read = new Map<Queue, number[]>();
@@ -113,7 +120,7 @@ async function choose(trx: Transaction<Schema>, { max, ahead }: Pick<ClaimReques
     else next.seq = nextSeq;
   }
   const fitting = chosen.length > max ? max + (await countAhead(trx, chosen.slice(max))) : chosen.length;
-  const more = queues.length > 0 || suspended || fitting < chosen.length;
+  const more = queues.length > 0 || others || fitting < chosen.length;
   return { chosen: chosen.slice(0, fitting), more };
 }
 

@@ -98,14 +98,21 @@ export function submissionStore(
      * The order is fair between accounts (fewest running first, then least recently served), by the same rules between the
      * keys of an account, and oldest first within a key. It respects the concurrency of keys and skips suspended accounts.
      * @param leaseMs duration of the lease unless renewed. @param ahead most to claim in addition, which start later.
+     * @param barred accounts of which it claims none.
      * @returns [] if no submission may run now.
      */
-    async claim(workerId: string, leaseMs: number, max = 1, ahead = 0): Promise<Claim[]> {
+    async claim(
+      workerId: string,
+      leaseMs: number,
+      max = 1,
+      ahead = 0,
+      barred: readonly string[] = [],
+    ): Promise<Claim[]> {
       const nowMs = now();
       const { added } = queue;
       const { claims, more } = await transactions.call(
         "claim",
-        { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max, ahead },
+        { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max, ahead, barred },
         {
           words: ({ claims }) =>
             claims.filter(({ live }) => live).map(({ lease }) => ({ kind: "live", id: lease.submissionId })),

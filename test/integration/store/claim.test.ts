@@ -56,6 +56,23 @@ async function serve(store: Store, count: number): Promise<string[]> {
 }
 
 onEachEngine((temporaryStore) => {
+  test("nothing of a barred account is claimed, and the end of another submission announces it", async (t) => {
+    const { store } = await temporaryStore(t);
+    const [barred, other] = [await addKey(store, "barred"), await addKey(store, "other")];
+    await enqueue(store, barred);
+    await enqueue(store, other);
+    const claimed = await store.submissions.claim("w", 1000, 5, 5, [barred.accountId]);
+    assert.deepEqual(
+      claimed.map(({ submission }) => submission.accountId),
+      [other.accountId],
+    );
+    let woken = 0;
+    t.after(store.onWork(() => woken++));
+    for (const { lease } of claimed) await store.submissions.finish(lease, OUTCOME);
+    assert.equal(woken, 1);
+    assert.equal((await store.submissions.claim("w", 1000, 5)).length, 1);
+  });
+
   test("a claimed submission is running, started and leased", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const key = await addKey(store, "a");
