@@ -219,11 +219,16 @@ export function checkPath(path: string): void {
   const parts = path.split("/");
   const plain = parts.every((part) => part !== "" && part !== "." && part !== ".." && isPrintable(part));
   if (!plain || path.length > MAX_PATH || parts.length > MAX_DEPTH)
-    throw new PackageError(JSON.stringify(path.slice(0, MAX_PATH)), "is not a plain path");
+    throw new PackageError(quoted(path.slice(0, MAX_PATH)), "is not a plain path");
+}
+
+/** As JSON, in which line separators of Unicode are escaped as well. */
+function quoted(path: string): string {
+  return JSON.stringify(path).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 }
 
 function isPrintable(part: string): boolean {
-  return part.isWellFormed() && !/[\\\p{Cc}]/u.test(part);
+  return part.isWellFormed() && !/[\\\p{Cc}\p{Zl}\p{Zp}]/u.test(part);
 }
 
 /** @throws PackageError for an input and an answer of these sizes that are too large for a checker that is a program. */

@@ -66,7 +66,7 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     const named = new RegExp(`^data/((?:${directories})/.+)\\.${ending}$`);
     return [...files.keys()].flatMap((path) => named.exec(path)?.[1] ?? []).sort((a, b) => (a < b ? -1 : 1));
   };
-  const names = namesIn("sample|secret", "in");
+  const names = namesIn("sample|secret", "(?:in|ans)").filter((name, at, all) => name !== all[at - 1]);
   if (!names.some((name) => name.startsWith("secret/"))) throw new PackageError("data/secret", "has no tests");
   const { scoring, writesScores } = options;
   const { settingsOf, groupOf, groupsOf } =

@@ -10,6 +10,8 @@ export interface Ended {
   /** The first text of its streams, for users. */
   readonly stdout: string;
   readonly stderr: string;
+  /** Bytes of standard error that were kept, if it wrote more; null otherwise. */
+  readonly stderrCutAt: number | null;
   /** Whether a line of standard error matches, for an expression with the flag `m`. */
   readonly hasLine: (line: RegExp) => boolean;
   /** The text of a file of the feedback directory. */
@@ -90,7 +92,7 @@ const MOST_PARTS = 200;
 /** `_pc(n)` exits with n, or with 50 + n if the checker is compiled with TESTSYS. */
 const PARTIAL_BASES = [0, 50];
 
-function testlibResult({ code, stderr, hasLine }: Ended, points: number | null): Checked | null {
+function testlibResult({ code, stderr, stderrCutAt, hasLine }: Ended, points: number | null): Checked | null {
   const message = stderr || null;
   // Only at the start: a checker that repeats output of the program there would let it write this text.
   const partial = /^partially correct \((\d{1,3})\)/.exec(stderr)?.[1];
@@ -107,8 +109,13 @@ function testlibResult({ code, stderr, hasLine }: Ended, points: number | null):
     return earned(partOf(given, points), message) ?? failed(`the points are not 0 to ${points}: ${stderr}`);
   }
   const verdict = TESTLIB_VERDICTS.find(([codes, text]) => codes.includes(code) && hasLine(text));
-  if (!verdict) return null;
-  return verdict[2] ? accepted(message) : rejected(message);
+  if (verdict) return verdict[2] ? accepted(message) : rejected(message);
+  const ofCode = TESTLIB_VERDICTS.find(([codes]) => codes.includes(code));
+  if (stderrCutAt === null || !ofCode) return null;
+  // The text can be in what was cut, which a program must not be able to cause by its output: it would turn WA into IE.
+  return ofCode[2]
+    ? failed(`the checker wrote more than ${stderrCutAt} bytes to standard error, where its result is missing`)
+    : rejected(message);
 }
 
 const NO_POINTS = "the checker gives points, but the test can only be accepted or rejected";

@@ -159,7 +159,10 @@ function resultOf(spec: ProgramChecker, report: StepReport, points: number | nul
   const by = exitCode === null ? `signal ${signal}` : `exit code ${exitCode}`;
   const checked = exitCode === null ? null : INTERFACES[spec.interface].result(endedOf(exitCode, report), points);
   if (!checked) return failed(`the ${who} ended as ${verdict} with ${by}${without(spec, exitCode)}${tail(report)}`);
-  const next = spec.passes === undefined ? undefined : report.files?.find(({ name }) => name === NEXT_PASS);
+  const next =
+    spec.passes === undefined
+      ? undefined
+      : report.files?.find(({ name, mode = 0 }) => name === NEXT_PASS && !(mode & MODE_DIRECTORY));
   if (!next) return checked;
   if (checked.verdict !== "AC") return failed("the checker rejects a program and asks for another pass");
   // The next pass may change them: with the mode of new files below feedback. Their directories are created with them.
@@ -205,7 +208,7 @@ async function compiled(
   return artifact;
 }
 
-function endedOf(code: number, { stdout, stderr, files = [] }: StepReport): Ended {
+function endedOf(code: number, { stdout, stderr, stderrSeen, stderrKept, files = [] }: StepReport): Ended {
   const feedback = (name: string) => {
     const file = files.find((one) => one.name === `${FEEDBACK}/${name}`);
     return file ? textOf(file.data) : null;
@@ -214,6 +217,7 @@ function endedOf(code: number, { stdout, stderr, files = [] }: StepReport): Ende
     code,
     stdout: textOf(stdout),
     stderr: textOf(stderr),
+    stderrCutAt: stderrSeen > stderrKept ? stderrKept : null,
     hasLine: (line) => line.test(stderr.toString("latin1")),
     feedback,
     hasFeedback: files.some(({ name }) => name === PLACEHOLDER),

@@ -173,7 +173,7 @@ test("a file that is replaced or changed after the package was opened is a fault
 
 /** What is replaced by a link to a directory or a file outside, again and again. */
 test("rejects names in a directory that would change a terminal, and too many levels", async (t) => {
-  for (const name of ["\u001b]0;x", "a\nb", "a\\b", `${"a/".repeat(30)}x`]) {
+  for (const name of ["\u001b]0;x", "a\nb", "a\u2028b", "a\u2029b", "a\\b", `${"a/".repeat(30)}x`]) {
     const at = directory(t);
     mkdirSync(join(at, name), { recursive: true });
     await assert.rejects(packageFromDirectory(at), ({ name, message }: Error) => {

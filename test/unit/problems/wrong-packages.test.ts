@@ -99,6 +99,7 @@ test("a wrong package is rejected with its file and line", () => {
       { "problem.yaml": "problem_format_version: 2025-09\nname: a\n" },
       /^data\/secret.*test_group\.yaml:1: (max_score|score|require)/,
     ],
+    [{ "data/secret/1-small/1.in": undefined }, /^data\/secret\/1-small\/1\.in: is missing/],
     [{ "data/secret/1-small/1.ans": undefined }, /^data\/secret\/1-small\/1\.ans: is missing/],
     [
       { "data/secret/test_group.yaml": "# points\nmax_score: 99\n" },

@@ -8,6 +8,7 @@ type Called = ProgramChecker["interface"];
 interface Given {
   readonly stderr?: string;
   readonly stdout?: string;
+  readonly stderrCutAt?: number;
   readonly files?: Readonly<Record<string, string>>;
 }
 
@@ -16,13 +17,14 @@ const CODES = Array.from({ length: 256 }, (_, code) => code);
 function end(
   called: Called,
   code: number,
-  { stderr = "", stdout = "", files = {} }: Given,
+  { stderr = "", stdout = "", stderrCutAt, files = {} }: Given,
   points: number | null = 10,
 ) {
   const ended: Ended = {
     code,
     stdout,
     stderr: stderr.trim(),
+    stderrCutAt: stderrCutAt ?? null,
     hasLine: (line) => line.test(stderr),
     feedback: (name) => files[name] ?? null,
     hasFeedback: true,
@@ -165,4 +167,19 @@ test("a score that is no number is none in a test without points either", () => 
 test("the message of DMOJ's checkers is on their standard output", () => {
   assert.equal(end("dmoj", 1, { stdout: "line 3", stderr: "debug" })?.message, "line 3");
   assert.equal(end("dmoj", 0, { stderr: "debug" })?.message, "debug");
+});
+
+test("testlib rejects by its exit code if the text can be in a part of standard error that was cut", () => {
+  assert.deepEqual(decided("testlib", { stderr: "a word\n", stderrCutAt: 1000 }), {
+    0: "IE",
+    1: "WA",
+    2: "WA",
+    4: "WA",
+    8: "WA",
+  });
+  assert.deepEqual(decided("testlib", { stderr: "ok a word\n", stderrCutAt: 1000 })[0], "AC");
+  assert.match(
+    end("testlib", 0, { stderr: "a", stderrCutAt: 1000 })?.message ?? "",
+    /more than 1000 bytes to standard error/,
+  );
 });

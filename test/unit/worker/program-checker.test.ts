@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MAX_CHECKED_BYTES, type ProgramChecker } from "../../../src/domain/check.ts";
 import type { Language } from "../../../src/domain/language.ts";
+import { MODE_DIRECTORY } from "../../../src/domain/report.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { MAX_STEP_BYTES, type Step } from "../../../src/sandbox/step.ts";
 import { prepareInteraction, runChecker } from "../../../src/worker/program-checker.ts";
@@ -64,4 +65,17 @@ test("an interactor needs no space for an output, which it reads from the progra
     return "verdict" in interaction ? interaction.verdict : "can run";
   };
   assert.deepEqual([await prepared(0), await prepared(-1)], ["can run", "IE"]);
+});
+
+test("only a file asks for another pass", async () => {
+  const program = checkerWith(stdoutBytes, { passes: 2 });
+  const asks = async (mode: number) => {
+    const files = [
+      { name: "feedback/placeholder", data: NOTHING },
+      { name: "feedback/nextpass.in", data: NOTHING, mode },
+    ];
+    const slot = { run: async () => report({ exitCode: 42, files }) };
+    return (await runChecker(slot, program, testWith(NOTHING), KEPT)).next !== undefined;
+  };
+  assert.deepEqual([await asks(0o644), await asks(MODE_DIRECTORY | 0o755)], [true, false]);
 });
