@@ -53,10 +53,11 @@ enum {
 	HOLDER_LOOKS_MS = 200,
 	PROCESSES_MAX = 4096,
 	TASKS_LEAST = 8,
-	/* A search may take this fraction of the slot's time. */
-	SEARCH_SHARE = 20,
+	/* A search may take this fraction of the slot's time; the larger one while page tables grow beyond the bound. */
+	SEARCH_SHARE = 20, HURRIED_SEARCH_SHARE = 4,
 };
 #define SEARCH_NS 20000000ull
+#define HURRIED_SEARCH_NS 2000000ull
 #define RELEASE_NS 200000000ull
 
 static void use_all_cpus(void)
@@ -306,17 +307,27 @@ static int prepare_holders(struct watch *w)
  * address space of a process that lived for a few milliseconds is not held. At 4 ms for each MiB, 60 tasks that walk 48 MiB
  * need 12 s. So the product is bounded (walkableBytes() in src/sandbox/step.ts).
  */
-static void check_walkable(struct watch *w, uint64_t table_bytes)
+static bool exceeds_walkable(struct watch *w, uint64_t table_bytes, uint64_t *walkable)
 {
 	uint64_t tasks = 0;
 	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_PIDS_CURRENT, &tasks) < 0)
-		return;
-	/* More tasks can begin before the next search. */
-	uint64_t walkable = table_bytes * (tasks > TASKS_LEAST ? tasks : TASKS_LEAST);
+		return false;
+	/* More tasks can begin before the next check. */
+	*walkable = table_bytes * (tasks > TASKS_LEAST ? tasks : TASKS_LEAST);
+	return *walkable > w->request->number[KEY_WALKABLE_BYTES];
+}
+
+/* Frozen, the tasks that are not in such a call yet begin none before the kernel ends the box. */
+static void check_walkable(struct watch *w, uint64_t table_bytes)
+{
+	uint64_t walkable = 0;
+	bool exceeds = exceeds_walkable(w, table_bytes, &walkable);
 	if (walkable > w->o->walkable_bytes)
 		w->o->walkable_bytes = walkable;
-	if (walkable > w->request->number[KEY_WALKABLE_BYTES] && w->o->reason == KILL_NONE)
+	if (exceeds && w->o->reason == KILL_NONE) {
+		set_frozen(w, true);
 		exhaust_memory(w);
+	}
 }
 
 /*
@@ -350,13 +361,26 @@ static uint64_t search(struct watch *w)
 		w->holder[i].used = w->holder[i].used && (w->holder[i].seen || w->holder[i].process);
 	uint64_t now = now_ns(), pause = (now - began) * SEARCH_SHARE;
 	w->search_at = now + (pause > SEARCH_NS ? pause : SEARCH_NS);
+	pause = (now - began) * HURRIED_SEARCH_SHARE;
+	w->hurried_search_at = now + (pause > HURRIED_SEARCH_NS ? pause : HURRIED_SEARCH_NS);
 	return (uint64_t)largest_kib * 1024;
 }
 
+/*
+ * What a box has used more in the kernel since the last search can be page tables. It can make 20 MiB of them, and let 60 tasks walk
+ * them, in the time between two regular searches.
+ */
 void check_page_tables(struct watch *w, uint64_t kernel_bytes)
 {
-	if (kernel_bytes >= HOLD_KERNEL_BYTES && now_ns() >= w->search_at)
-		check_walkable(w, search(w));
+	uint64_t now = now_ns(), walkable;
+	if (kernel_bytes < HOLD_KERNEL_BYTES)
+		return;
+	uint64_t most = w->table_bytes + (kernel_bytes > w->searched_bytes ? kernel_bytes - w->searched_bytes : 0);
+	if (now < w->search_at && (now < w->hurried_search_at || !exceeds_walkable(w, most, &walkable)))
+		return;
+	w->table_bytes = search(w);
+	w->searched_bytes = kernel_bytes;
+	check_walkable(w, w->table_bytes);
 }
 
 /*

@@ -18,9 +18,12 @@
 enum {
 	OOM_RECHECK_NS = 5000000,
 	KERNEL_CHECK_NS = 20000000,
+	/* For more than FEW_PROCESSES, which can all begin calls that walk page tables; and if those in use are too many for all. */
+	FREQUENT_CHECK_NS = 5000000, URGENT_CHECK_NS = 1000000, FEW_PROCESSES = 16,
 	SETTLE_NS = 1000000000, /* without progress */
 	SETTLE_CHECK_NS = 2000000,
 	SETTLE_BYTES = 1 << 20, /* less is no progress */
+	RECLAIM_BYTES = 2 << 20, /* at a time: some milliseconds */
 };
 
 void evidence_error(struct outcome *o, const char *what, int err)
@@ -35,6 +38,9 @@ void kill_for(struct watch *w, enum kill_reason reason)
 		w->o->reason = reason;
 		w->killed_ns = now_ns();
 		kill_box(w);
+		/* It would look for memory to reclaim, with all of a CPU, until the program that the kernel chose has ended. */
+		if (w->exhauster > 0)
+			kill(w->exhauster, SIGKILL);
 	}
 }
 
@@ -66,7 +72,7 @@ uint64_t count_oom_events(struct watch *w)
 	return w->oom_events;
 }
 
-static void set_frozen(struct watch *w, bool frozen)
+void set_frozen(struct watch *w, bool frozen)
 {
 	if (leaf_freeze(w->box->leaf, frozen) < 0)
 		evidence_error(w->o, "cgroup.freeze", errno);
@@ -79,6 +85,14 @@ void stop_growth(struct watch *w)
 		evidence_error(w->o, fact_name(FACT_MEMORY_LIMIT), errno);
 	if (leaf_stop_growth(g, w->box->leaf) < 0)
 		evidence_error(w->o, "lower memory limit", errno);
+}
+
+static void reclaim(struct watch *w)
+{
+	int freed = leaf_reclaim(&w->slot->launcher->groups, w->box->leaf, RECLAIM_BYTES);
+	if (freed < 0)
+		evidence_error(w->o, "reclaim memory", errno);
+	w->unreclaimable = freed <= 0;
 }
 
 /*
@@ -120,7 +134,8 @@ void exhaust_memory(struct watch *w)
  * them: on an idle machine, ten processes that only fork reached 54 MiB in 0.1 s. The box is frozen until they are
  * freed; what then remains above the bound belongs to the program. On an idle machine that takes 20 ms. On a busy one, the
  * kernel's threads wait for CPU time as well: with 40 ms, a third of the programs that only fork ended as out of memory next
- * to each other. Hence the time is long, and begins again while memory is being freed.
+ * to each other. Hence the time is long, and begins again while memory is being freed. The kernel also keeps names that were looked
+ * up, and frees them only when memory is short, so they are reclaimed meanwhile: they are no reason to end a program.
  */
 static void check_kernel_memory(struct watch *w, uint64_t now)
 {
@@ -128,12 +143,15 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 	uint64_t used = 0, bound = w->request->number[KEY_KERNEL_BYTES];
 	if (leaf_read(g, w->box->leaf, FACT_KERNEL_NOW, &used) < 0)
 		evidence_error(w->o, fact_name(FACT_KERNEL_NOW), errno);
-	w->kernel_check = now + KERNEL_CHECK_NS;
 	check_page_tables(w, used);
+	uint64_t processes = w->request->number[KEY_PROCESSES];
+	bool urgent = w->table_bytes * processes > w->request->number[KEY_WALKABLE_BYTES];
+	w->kernel_check = now + (urgent ? URGENT_CHECK_NS : processes > FEW_PROCESSES ? FREQUENT_CHECK_NS : KERNEL_CHECK_NS);
 	if (!w->settled_by && used > bound && !w->memory_limit) {
 		w->settled_by = now + SETTLE_NS;
 		w->settle_end = now + SETTLE_MOST_NS;
 		w->settle_bytes = used;
+		w->unreclaimable = false;
 		set_frozen(w, true);
 	}
 	if (w->settled_by && used + SETTLE_BYTES <= w->settle_bytes) {
@@ -141,6 +159,8 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 		w->settled_by = now + SETTLE_NS < w->settle_end ? now + SETTLE_NS : w->settle_end;
 	}
 	if (w->settled_by && now < w->settled_by && used > bound / 2) {
+		if (!w->unreclaimable)
+			reclaim(w);
 		w->kernel_check = now + SETTLE_CHECK_NS;
 		return;
 	}

@@ -40,6 +40,7 @@ struct watch {
 	uint64_t start_ns, quiet_until, wall_deadline, cpu_check, kernel_check, cpu_budget_usec, killed_ns;
 	unsigned cpus; /* CPUs that can work for the box at the same time */
 	uint64_t settled_by;   /* end of the time for which the box is frozen to free kernel memory; 0: not frozen */
+	bool unreclaimable;    /* nothing more can be freed by reclaim meanwhile */
 	uint64_t settle_end, settle_bytes; /* the latest such end; use when it was last extended */
 	uint64_t memory_limit; /* limit before kernel memory caused it to be lowered; 0: not lowered */
 	uint64_t oom_events; /* v1: count of OOM events */
@@ -54,11 +55,16 @@ struct watch {
 	uint64_t release_ns; /* when it began */
 	pid_t helper[HELPERS_MAX], helped[HELPERS_MAX];
 	uint64_t search_at; /* the earliest time of the next search for address spaces to hold */
+	uint64_t hurried_search_at; /* that of one for page tables that may exceed the bound */
+	uint64_t table_bytes, searched_bytes; /* page tables of the largest process, and all kernel memory, at the last search */
 	struct holder holder[HOLDERS_MAX];
 	bool *opened; /* shared with the holders: which of them have opened their address space; NULL: there is none yet */
 	int end_event;
 	pid_t exhauster; /* v1: takes the rest of the memory of the box; 0: none */
 };
+
+/* Stops or continues all programs of the box. */
+void set_frozen(struct watch *w, bool frozen);
 
 void evidence_error(struct outcome *o, const char *what, int err);
 

@@ -94,13 +94,16 @@ describe("boxes that run at the same time", () => {
   test("no file can be locked: the image, devices and event files have inodes that others use", async () => {
     const { output } = await python(`
 import errno, fcntl, os, select
-for file in (open("/etc/passwd"), open("/dev/null"), open("/proc/self/ns/user"), open("/box/own", "w"), select.epoll(), os.eventfd(0)):
+for file in (open("/etc/passwd"), open("/dev/null"), open("/proc/self/ns/user"), open("/box/own", "w+"), select.epoll(), os.eventfd(0)):
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB); print("locked", file)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB); print("answered")
     except OSError as error:
         print(errno.errorcode[error.errno])
+with open("/box/own") as again:
+    fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    print("answered again: no lock")
 `);
-    assert.equal(output.stdout, "ENOTSUP\n".repeat(6), output.stderr);
+    assert.equal(output.stdout, `${"answered\n".repeat(6)}answered again: no lock\n`, output.stderr);
   });
 
   test("abstract sockets of another box or of the host cannot be reached", async () => {

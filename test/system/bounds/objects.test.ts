@@ -60,10 +60,10 @@ const KINDS: Readonly<Record<string, string>> = {
   processes: "processes in sessions of their own",
   large_arguments: "large arguments and environments",
   byte_locks: "byte-range locks, answered without a lock",
+  locks: "locks of whole files, answered without a lock",
 };
 /** Objects that cannot be created. */
 const REFUSED: Readonly<Record<string, string>> = {
-  locks: "locks of whole files",
   open_file_locks: "byte-range locks of open files",
   access_lists: "access control lists",
   attributes: "extended attributes",

@@ -3,12 +3,13 @@ import { readFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { describe, test } from "node:test";
 import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
+import { Slot } from "../../../src/sandbox/slot.ts";
 import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
 import { source } from "../../support/engine/engine.ts";
 import { TOO_LONG } from "../../support/engine/long.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf } from "../../support/launcher/machine.ts";
-import { type Judged, useBoxes } from "../forgery/boxes.ts";
+import { type Judged, judgedOn, useBoxes } from "../forgery/boxes.ts";
 import { connected, run, step } from "../launcher/raw.ts";
 
 const boxes = useBoxes();
@@ -126,6 +127,7 @@ const WALKS = [
   "rollup-of-ended",
   "rollup-of-executed",
   "rollup-of-one-mapping",
+  "rollup-of-brief",
   "smaps-from-afar",
   "pagemap-of-ended",
   "frees",
@@ -137,8 +139,11 @@ const TABLES: readonly (readonly [tables: number, cause: string])[] = [
   [2_300, "cpu_timeout"],
 ];
 
+/** Two tasks with so many page tables become 60 that walk them between two checks. */
+const AT_ONCE = [5_000, "oom_kill"] as const;
+
 for (const way of WALKS) {
-  for (const [tables, cause] of TABLES) {
+  for (const [tables, cause] of way === "rollup-of-brief" ? [...TABLES, AT_ONCE] : TABLES) {
     test(`${way}, 60 tasks and ${tables} page tables: ${cause}`, async (t) => {
       const code = source("c", "ends/ends-slowly");
       const limits = { cpuMs: 3000, wallMs: 30_000 };
@@ -157,6 +162,25 @@ for (const way of WALKS) {
     });
   }
 }
+
+test("two boxes that become too large at once end without an error of the judge", async (t) => {
+  const launcher = await startLauncher({ slots: 2 });
+  t.after(() => launcher.stop());
+  const slots = await Promise.all([Slot.open(launcher.socket), Slot.open(launcher.socket)]);
+  const limits = { cpuMs: 5000, wallMs: 30_000 };
+  const trial = { profile: "agent", limits, stdin: `rollup-of-brief 60 ${AT_ONCE[0]}` } as const;
+  const others = loadFactor();
+  const both = await Promise.all(slots.map((slot) => judgedOn(slot, "c", source("c", "ends/ends-slowly"), trial)));
+  for (const slot of slots) slot.close();
+  for (const judged of both) {
+    t.diagnostic(`${Math.round(endMs(judged))} ms, ${Math.round(judged.facts.walkableBytes / 1_048_576)} MiB`);
+    assert.equal(judged.outcome.judgement.verdict, "MLE", judged.outcome.judgement.errorMessage ?? "");
+    assert.equal(judged.outcome.evidence?.teardown.cleanupVerified, true);
+    // They need all CPUs of a small machine.
+    const bound = 2 * (END_MS + (END_MS_PER_MIB * judged.facts.walkableLimitBytes) / 1_048_576);
+    assert.ok(endMs(judged) < bound * others, `${endMs(judged)} ms from the kill to the end`);
+  }
+});
 
 test("a larger memory limit, as in compile steps, permits no more page tables", async (t) => {
   const limits = { cpuMs: 3000, wallMs: 30_000, memoryBytes: 2048 * 1_048_576 };
@@ -227,6 +251,24 @@ for (const [language, what, code] of HONEST) {
     assert.ok(facts.walkableBytes < facts.walkableLimitBytes / 1.5);
   });
 }
+
+test("names that were looked up, which the kernel can forget, are no reason to end a program", async (t) => {
+  const code = `#include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <unistd.h>
+    int main() {
+      char name[64];
+      for (int i = 0; i < 500000; i++) { snprintf(name, sizeof name, "/usr/lib/%dx", i); access(name, F_OK); }
+      size_t size = 150 << 20;
+      char *data = malloc(size);
+      memset(data, 1, size);
+      printf("%d", data[size / 2]);
+    }`;
+  const { facts, outcome, stdout } = await boxes().judgedCode("c", code);
+  t.diagnostic(`${Math.round(facts.wallNs / 1e6)} ms, of which ${facts.cpuUsec / 1e3} ms of CPU`);
+  assert.deepEqual([outcome.judgement.verdict, stdout], ["AC", "1"], outcome.judgement.errorMessage ?? "");
+});
 
 describe("endless output uses little CPU time of the slot", () => {
   for (const flood of FLOODS) {

@@ -36,25 +36,34 @@ export interface Boxes {
 
 const languages = ourLanguages();
 
+/** Runs a program on a slot with the plan and the judge of normal submissions. */
+export async function judgedOn(
+  slot: Slot,
+  name: string,
+  code: string,
+  { stdin = "", profile = "judge", limits }: Trial = {},
+): Promise<Judged> {
+  const language = languages.resolve(name);
+  assert.ok(language, `${name} is a language`);
+  const given = languages.limitsFor(language, profile);
+  const changed = { ...given, execute: { ...given.execute, ...limits } };
+  const planned = plan(language, changed, { code: Buffer.from(code), stdin: Buffer.from(stdin) });
+  await park(slot, planned);
+  const steps = await run(slot, planned);
+  const facts = steps.execute ?? steps.compile;
+  assert.ok(facts);
+  return { facts, outcome: buildOutcome(steps), stdout: facts.stdout.toString(), stderr: facts.stderr.toString() };
+}
+
 /** One real launcher, and one slot at a time, for all tests of a file. */
 export function useBoxes(options: LauncherOptions = { slots: 2 }): () => Boxes {
   let boxes: Boxes;
   let slot: Slot | undefined;
   before(async () => {
     const launcher = await startLauncher(options);
-    const judgedCode = async (name: string, code: string, { stdin = "", profile = "judge", limits }: Trial = {}) => {
-      const language = languages.resolve(name);
-      assert.ok(language, `${name} is a language`);
-      const given = languages.limitsFor(language, profile);
-      const changed = { ...given, execute: { ...given.execute, ...limits } };
-      const program = { code: Buffer.from(code), stdin: Buffer.from(stdin) };
+    const judgedCode = async (name: string, code: string, trial: Trial = {}) => {
       if (!slot?.alive) slot = await Slot.open(launcher.socket);
-      const planned = plan(language, changed, program);
-      await park(slot, planned);
-      const steps = await run(slot, planned);
-      const facts = steps.execute ?? steps.compile;
-      assert.ok(facts);
-      return { facts, outcome: buildOutcome(steps), stdout: facts.stdout.toString(), stderr: facts.stderr.toString() };
+      return await judgedOn(slot, name, code, trial);
     };
     boxes = {
       launcher,

@@ -254,6 +254,13 @@ static void byte_locks(void)
 	}
 }
 
+static void locks(void)
+{
+	int fd = open("/box/lock", O_CREAT | O_RDWR, 0600);
+	while (made(flock(fd, LOCK_SH)))
+		continue;
+}
+
 static void timers(void)
 {
 	timer_t timer;
@@ -339,12 +346,6 @@ static void large_arguments(void)
 }
 
 /* Kinds that are refused. */
-static void locks(void)
-{
-	for (int fd; (fd = open("/box/lock", O_CREAT | O_RDWR, 0600)) >= 0 && made(flock(fd, LOCK_SH));)
-		continue;
-}
-
 static void open_file_locks(void)
 {
 	int fd = open("/box/lock", O_CREAT | O_RDWR, 0600);
@@ -409,10 +410,10 @@ static const struct kind { const char *name; void (*make)(void); int by_all; } k
 	KIND(pipes, 1) KIND(streams, 1) KIND(datagrams, 1) KIND(packets, 1) KIND(named_sockets, 1)
 	KIND(waiting_connections, 1) KIND(descriptors_in_flight, 1) KIND(memory_files, 1) KIND(descriptors, 1)
 	KIND(events, 1) KIND(timer_files, 1) KIND(process_files, 1) KIND(signal_files, 1) KIND(proc_files, 1)
-	KIND(byte_locks, 1) KIND(timers, 1) KIND(queued_signals, 1) KIND(page_tables, 1) KIND(mappings, 1)
+	KIND(byte_locks, 1) KIND(locks, 1) KIND(timers, 1) KIND(queued_signals, 1) KIND(page_tables, 1) KIND(mappings, 1)
 	KIND(file_mappings, 1) KIND(epoll_watches, 1) KIND(threads, 0)
 	KIND(processes, 1) KIND(large_arguments, 1)
-	KIND(locks, 1) KIND(open_file_locks, 1) KIND(access_lists, 0) KIND(attributes, 0) KIND(segments, 0) KIND(semaphores, 0)
+	KIND(open_file_locks, 1) KIND(access_lists, 0) KIND(attributes, 0) KIND(segments, 0) KIND(semaphores, 0)
 	KIND(queues, 0) KIND(posix_queues, 0) KIND(keys, 0) KIND(rings, 1) KIND(requests, 1) KIND(rulesets, 1)
 	KIND(watches, 1) KIND(watch_queues, 1) KIND(leases, 1) KIND(fanotify, 1) KIND(programs, 1) KIND(userfaultfds, 1) KIND(secrets, 1)
 };

@@ -309,6 +309,56 @@ static void rollup_of_executed(void) { read_victim("smaps_rollup", 0, false, EXE
 static void rollup_of_one_mapping(void) { read_victim("smaps_rollup", 0, true, ENDS); }
 static void smaps_from_afar(void) { read_victim("smaps", AFAR, false, ENDS); }
 static void pagemap_of_ended(void) { read_victim("pagemap", 0, false, ENDS); }
+// The same with a victim that lives for a few milliseconds, in which one process opens the file for all readers. Two tasks become
+// 60 so fast that the launcher may see it only when all of them read.
+static void rollup_of_brief(void)
+{
+	int ready[2];
+	struct { _Atomic pid_t victim; atomic_int readers; } *shared =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (pipe(ready))
+		_exit(1);
+	if (fork() == 0) {
+		char name[64], bytes[4096];
+		int fd[128], readers = all_processes - 4;
+		if (read(ready[0], bytes, 1) != 1)
+			_exit(1);
+		snprintf(name, sizeof name, "/proc/%d/smaps_rollup", shared->victim);
+		for (int i = 0; i < readers; i++)
+			fd[i] = open(name, O_RDONLY);
+		for (int i = 0; i < readers; i++)
+			if (fork() == 0) {
+				shared->readers++;
+				while (pread(fd[i], bytes, sizeof bytes, 0) > 0)
+					;
+				burn();
+			} else if (i < 3) {
+				sched_yield(); // the first ones begin while the victim lives
+			}
+		forever();
+	}
+	// Private mappings with a page of their own, so that the child gets page tables as well.
+	int pages = memfd_create("pages", 0);
+	if (ftruncate(pages, 2 << 20) < 0)
+		_exit(1);
+	for (int i = 0; i < tables; i++) {
+		char *at = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE, pages, 0);
+		if (at == MAP_FAILED || madvise(at, 2 << 20, 22 /* MADV_POPULATE_READ */))
+			break;
+		at[0] = 1;
+	}
+	usleep(30000);
+	if (fork() == 0) {
+		shared->victim = getpid();
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		while (shared->readers < 1)
+			sched_yield();
+		_exit(0);
+	}
+	forever();
+}
+
 static void memory_of_living(void)
 {
 	tables = 64;
@@ -339,6 +389,7 @@ static void frees(void)
 static const struct {
 	const char *name;
 	void (*way)(void);
+	bool is_alone; // it starts the other processes or threads itself
 } ways[] = {
 	{"burn", burn}, {"mappings", mappings}, {"page-tables", page_tables}, {"file-mappings", file_mappings},
 	{"full-tables", full_tables}, {"descriptors", descriptors},
@@ -348,7 +399,8 @@ static const struct {
 	{"rollup-of-living", rollup_of_living}, {"rollup-of-ended", rollup_of_ended},
 	{"rollup-of-executed", rollup_of_executed}, {"pagemap-of-ended", pagemap_of_ended},
 	{"rollup-of-one-mapping", rollup_of_one_mapping}, {"smaps-from-afar", smaps_from_afar},
-	{"memory-of-living", memory_of_living}, {"frees", frees},
+	{"memory-of-living", memory_of_living},
+	{"rollup-of-brief", rollup_of_brief, true}, {"frees", frees, true},
 };
 
 int main(void)
@@ -360,7 +412,7 @@ int main(void)
 		if (strcmp(ways[i].name, name))
 			continue;
 		victim = mmap(NULL, sizeof *victim, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		for (int p = 1; p < all_processes && ways[i].way != frees; p++)
+		for (int p = 1; p < all_processes && !ways[i].is_alone; p++)
 			if (fork() == 0)
 				ways[i].way();
 		ways[i].way();
