@@ -118,6 +118,46 @@ test("a program of each language has several sources and a data file", LIMIT, as
     assert.equal(await prints(name, code, { files: { ...files, "data/a.txt": "data" } }), "3 data", name);
 });
 
+/** What a script compiles and runs with the tools of the image; each prints only `ok`. */
+const SCRIPTS: Readonly<Record<string, { readonly compile?: string; readonly run: string; readonly files: Files }>> = {
+  gcc: {
+    compile: "gcc main.c -o main",
+    run: "./main",
+    files: { "main.c": '#include <stdio.h>\nint main(void) { puts("ok"); }' },
+  },
+  "g++": {
+    compile: "g++ main.cpp -o main",
+    run: "./main",
+    files: { "main.cpp": '#include <iostream>\nint main() { std::cout << "ok\\n"; }' },
+  },
+  rustc: { compile: "rustc main.rs", run: "./main", files: { "main.rs": 'fn main() { println!("ok"); }' } },
+  python3: { run: "python3 main.py", files: { "main.py": "print('ok')" } },
+  node: { run: "node main.js", files: { "main.js": "console.log('ok')" } },
+  "javac and java": {
+    compile: "javac Main.java",
+    run: "java Main",
+    files: { "Main.java": 'class Main { public static void main(String[] a) { System.out.println("ok"); } }' },
+  },
+  "java with a source": {
+    run: "java Main.java",
+    files: { "Main.java": 'class Main { public static void main(String[] a) { System.out.println("ok"); } }' },
+  },
+};
+
+for (const [tool, { compile, run: script, files }] of Object.entries(SCRIPTS))
+  test(`a script uses ${tool}, which prints nothing of its own`, LIMIT, async () => {
+    const scripts = compile === undefined ? files : { ...files, "compile.sh": compile };
+    const { judgement, output } = await outcomeOf("multifile", script, { files: scripts });
+    assert.deepEqual([judgement.verdict, String(output?.stdout), String(output?.stderr)], ["AC", "ok\n", ""]);
+  });
+
+test("the heap of a JVM that a program starts does not depend on the memory of the host", LIMIT, async () => {
+  const code = `class Main { public static void main(String[] a) { System.out.println(Runtime.getRuntime().maxMemory() >> 20); } }`;
+  const mebibytes = Number(await prints("multifile", "java Main.java", { files: { "Main.java": code } }));
+  assert.ok(mebibytes > 200 && mebibytes <= 256, `${mebibytes} MiB`);
+  assert.equal(await prints("multifile", "java -Xmx64m -Xms64m Main.java", { files: { "Main.java": code } }), "62\n");
+});
+
 test("the same programs run from an entry in another directory", LIMIT, async () => {
   for (const [name, code] of [
     ["c", "#include <stdio.h>\nint main(void) { puts(__FILE__); }"],
