@@ -130,7 +130,11 @@ const SCRIPTS: Readonly<Record<string, { readonly compile?: string; readonly run
     run: "./main",
     files: { "main.cpp": '#include <iostream>\nint main() { std::cout << "ok\\n"; }' },
   },
-  rustc: { compile: "rustc main.rs", run: "./main", files: { "main.rs": 'fn main() { println!("ok"); }' } },
+  rustc: {
+    compile: "rustc -C strip=symbols main.rs",
+    run: "./main",
+    files: { "main.rs": 'fn main() { println!("ok"); }' },
+  },
   python3: { run: "python3 main.py", files: { "main.py": "print('ok')" } },
   node: { run: "node main.js", files: { "main.js": "console.log('ok')" } },
   "javac and java": {
@@ -155,7 +159,8 @@ test("the heap of a JVM that a program starts does not depend on the memory of t
   const code = `class Main { public static void main(String[] a) { System.out.println(Runtime.getRuntime().maxMemory() >> 20); } }`;
   const mebibytes = Number(await prints("multifile", "java Main.java", { files: { "Main.java": code } }));
   assert.ok(mebibytes > 200 && mebibytes <= 256, `${mebibytes} MiB`);
-  assert.equal(await prints("multifile", "java -Xmx64m -Xms64m Main.java", { files: { "Main.java": code } }), "62\n");
+  const chosen = Number(await prints("multifile", "java -Xmx64m -Xms64m Main.java", { files: { "Main.java": code } }));
+  assert.ok(chosen > 48 && chosen <= 64, `${chosen} MiB`);
 });
 
 test("the same programs run from an entry in another directory", LIMIT, async () => {

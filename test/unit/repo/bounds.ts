@@ -81,7 +81,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "socket and seccomp filters, extended attributes and ACLs, System V IPC, leases, inotify, directory notices, watch queues, Landlock rules, names of mappings, `O_DIRECT`, changes of CPU affinity":
     ["test/system/attacks/kernel.ts"],
-  "byte-range locks": ["test/system/attacks/kernel.ts"],
+  "locks of files": ["test/system/attacks/kernel.ts"],
   "keys, POSIX queues, asynchronous requests, BPF programs, fanotify, userfaultfds, secret memory": [
     "test/system/bounds/objects.test.ts",
   ],
@@ -103,6 +103,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "time of all runs of a submission": ["test/unit/worker/repeat.test.ts", "test/system/judging/passes.test.ts"],
   "wait of an account next to a busy one": [
+    "test/system/bounds/comparisons.test.ts",
     "test/system/bounds/queue.test.ts",
     "test/system/bounds/queue-boxes.test.ts",
   ],
