@@ -17,7 +17,7 @@
  * Below LEFTOVER_MAX nothing is done: a compiler leaves up to 3 MiB, which the next box needs again. A negative dentry
  * takes about 400 bytes, so the next program can time at most 10,000 of them.
  */
-enum { GROWTH_LEFT = 1 << 20, LEFTOVER_MAX = 4 << 20, IMAGE_PAGES_MOST = 4 << 20, UNCHARGE_TIMEOUT_MS = 2000, RECLAIM_EVERY_MS = 8 };
+enum { GROWTH_LEFT = 1 << 20, LEFTOVER_MAX = 4 << 20, IMAGE_PAGES_MOST = 256 << 10, UNCHARGE_TIMEOUT_MS = 2000, RECLAIM_EVERY_MS = 8 };
 
 bool host_swaps(void)
 {

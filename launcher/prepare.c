@@ -161,6 +161,21 @@ static void forget_login(const struct launcher *l)
 	close(fd);
 }
 
+/*
+ * Where the host gives huge pages to all anonymous memory, programs would get them without a call that the filter could refuse
+ * (seccomp.def has the reason). The setting is inherited. Elsewhere it is not needed, and files of the image keep theirs.
+ */
+static int refuse_huge_pages(struct failure *f)
+{
+	char text[64] = "";
+	int fd = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0; /* the kernel has none */
+	bool always = read(fd, text, sizeof text - 1) > 0 && strstr(text, "[always]");
+	close(fd);
+	return always && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0 ? fail(f, "start", "huge pages cannot be disabled") : 0;
+}
+
 void prepare(struct launcher *l, const char *image, unsigned slots)
 {
 	struct failure f = {0}, no_bpf = {0};
@@ -170,7 +185,7 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (l->proc < 0)
 		fail(&f, "start", "/proc");
-	if (f.step || require_private_executable(&f) < 0 || seccomp_prepare(&f) < 0)
+	if (f.step || require_private_executable(&f) < 0 || refuse_huge_pages(&f) < 0 || seccomp_prepare(&f) < 0)
 		die(&f);
 	forget_login(l);
 	protect_from_oom(l); /* refused: see `assay doctor`; programs have 1000 and go first in any case */

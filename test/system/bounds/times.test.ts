@@ -50,10 +50,11 @@ const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
   ["pagemaps", "one"],
   ["pagemaps", "many"],
   ["memory-of-living", "many"],
+  ["copies", "many"],
 ];
 
 /** Modes whose end takes time in proportion to their memory. */
-const PROPORTIONAL = ["mappings", "file-mappings", "full-tables"];
+const PROPORTIONAL = ["mappings", "file-mappings", "full-tables", "copies"];
 
 const FLOODS = ["flood", "flood-bytes"];
 
@@ -180,6 +181,27 @@ test("two boxes that become too large at once end without an error of the judge"
     const bound = 2 * (END_MS + (END_MS_PER_MIB * judged.facts.walkableLimitBytes) / 1_048_576);
     assert.ok(endMs(judged) < bound * others, `${endMs(judged)} ms from the kill to the end`);
   }
+});
+
+test("60,000 mappings of the same memory make no call long", async (t) => {
+  const limits = { cpuMs: 2000, wallMs: 30_000 };
+  const judged = await boxes().judgedCode("c", source("c", "ends/ends-slowly"), {
+    profile: "agent",
+    limits,
+    stdin: "copies 24",
+  });
+  const { facts, outcome } = judged;
+  t.diagnostic(`${Math.round(endMs(judged))} ms; ${facts.cpuUsec / 1e3} ms of CPU; ${facts.kernelBytes >> 20} MiB`);
+  assert.equal(outcome.judgement.cause, "cpu_timeout", outcome.judgement.errorMessage ?? "");
+  assert.equal(outcome.evidence?.teardown.cleanupVerified, true);
+  assert.ok(
+    facts.cpuUsec < limits.cpuMs * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC + 4e3 * (facts.kernelBytes >> 20),
+    `${facts.cpuUsec} us`,
+  );
+  assert.ok(
+    endMs(judged) < (END_MS + END_MS_PER_MIB * (facts.kernelBytes >> 20)) * loadFactor(),
+    `${endMs(judged)} ms`,
+  );
 });
 
 test("a larger memory limit, as in compile steps, permits no more page tables", async (t) => {

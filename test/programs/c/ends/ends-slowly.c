@@ -370,7 +370,7 @@ static char *zeros;
 static void *free_forever(void *unused)
 {
 	for (;;)
-		madvise(zeros, (size_t)tables << 21, MADV_FREE);
+		madvise(zeros, (size_t)tables << 21, MADV_DONTNEED);
 	return unused;
 }
 
@@ -384,6 +384,51 @@ static void frees(void)
 			_exit(1);
 	}
 	free_forever(NULL);
+}
+
+enum { HUGE = 2 << 20, COPIES = 60000 };
+static char *copied[64];
+
+static void *split_forever(void *own)
+{
+	for (volatile char *page = own;;) {
+		page[0] = 1;
+		madvise(own, 4096, MADV_FREE);
+		madvise(own, HUGE, MADV_DONTNEED);
+	}
+	return own;
+}
+
+// As many mappings of the same memory as the kernel allows, so that it has to look at all of them for each page. Threads then let it
+// split huge pages, or look for pages to reclaim.
+static void copies(void)
+{
+	size_t all = 4ul * HUGE;
+	char *area = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *from = (char *)(((unsigned long)area + 2 * HUGE - 1) & ~(HUGE - 1ul));
+	madvise(area, all, MADV_HUGEPAGE);
+	area[0] = from[-1] = from[HUGE] = 1;
+	for (int i = 0; i < COPIES; i++) {
+		char *to = mremap(from, HUGE, HUGE, MREMAP_MAYMOVE | 4 /* MREMAP_DONTUNMAP */, NULL);
+		if (to == MAP_FAILED) { // move it, and map the gap again, which belongs to the same area
+			char *place = mmap(NULL, HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			from[0] = 1;
+			to = mremap(from, HUGE, HUGE, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+			if (to == MAP_FAILED)
+				break;
+			madvise(to, HUGE, MADV_DONTNEED);
+			mmap(from, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+			madvise(from, HUGE, MADV_HUGEPAGE);
+		}
+		if (i < 64)
+			copied[i] = to;
+	}
+	for (int i = 1; i < all_processes && i < 64; i++) {
+		pthread_t thread;
+		if (pthread_create(&thread, NULL, split_forever, copied[i]))
+			break;
+	}
+	split_forever(from);
 }
 
 static const struct {
@@ -400,7 +445,7 @@ static const struct {
 	{"rollup-of-executed", rollup_of_executed}, {"pagemap-of-ended", pagemap_of_ended},
 	{"rollup-of-one-mapping", rollup_of_one_mapping}, {"smaps-from-afar", smaps_from_afar},
 	{"memory-of-living", memory_of_living},
-	{"rollup-of-brief", rollup_of_brief, true}, {"frees", frees, true},
+	{"rollup-of-brief", rollup_of_brief, true}, {"frees", frees, true}, {"copies", copies, true},
 };
 
 int main(void)
