@@ -17,7 +17,7 @@
  * Below LEFTOVER_MAX nothing is done: a compiler leaves up to 3 MiB, which the next box needs again. A negative dentry
  * takes about 400 bytes, so the next program can time at most 10,000 of them.
  */
-enum { GROWTH_LEFT = 1 << 20, LEFTOVER_MAX = 4 << 20, IMAGE_PAGES_MOST = 256 << 10, UNCHARGE_TIMEOUT_MS = 2000, RECLAIM_EVERY_MS = 8 };
+enum { GROWTH_LEFT = 1 << 20, LEFTOVER_MAX = 4 << 20, UNCHARGE_TIMEOUT_MS = 2000, RECLAIM_EVERY_MS = 8 };
 
 bool host_swaps(void)
 {
@@ -224,25 +224,6 @@ static void reclaim(const struct groups *g, const struct leaf *leaf, uint64_t by
 		write_file(leaf->dir[TREE_UNIFIED], "memory.reclaim", text); /* since Linux 5.19 */
 	else
 		write_file(leaf->dir[TREE_MEMORY], "memory.force_empty", "0");
-}
-
-int leaf_reclaim(const struct groups *g, const struct leaf *leaf, uint64_t bytes)
-{
-	uint64_t before, after, held, limit;
-	if (leaf_read(g, leaf, FACT_MEMORY_NOW, &before) < 0 || read_leftover(g, leaf, &held) < 0 ||
-	    leaf_read(g, leaf, FACT_MEMORY_LIMIT, &limit) < 0)
-		return -1;
-	if (before - held > IMAGE_PAGES_MOST || before <= bytes)
-		return 0;
-	if (g->backend->controllers)
-		reclaim(g, leaf, bytes);
-	/* v1 has no such call for a part, but lowering the limit below the use reclaims that much, or fails with EBUSY. */
-	else if (write_number(leaf->fact[FACT_MEMORY_LIMIT], before - bytes) == 0 &&
-		 write_number(leaf->fact[FACT_MEMORY_LIMIT], limit) < 0)
-		return -1;
-	if (leaf_read(g, leaf, FACT_MEMORY_NOW, &after) < 0)
-		return -1;
-	return after + bytes / 2 <= before;
 }
 
 int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_kept)

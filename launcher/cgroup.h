@@ -81,11 +81,6 @@ int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes,
  * next allocation. -1 with errno.
  */
 int leaf_stop_growth(const struct groups *g, const struct leaf *leaf);
-/*
- * Frees about as many bytes of a frozen leaf that the kernel holds only to be faster, such as names that were looked up. Nothing if
- * it has pages of the image, because looking at their mappings takes long. Returns whether it could; -1 with errno.
- */
-int leaf_reclaim(const struct groups *g, const struct leaf *leaf, uint64_t bytes);
 /* Stops or continues all processes of the group; SIGKILL still ends them. -1 with errno. */
 int leaf_freeze(struct leaf *leaf, bool frozen);
 /* v2: lets the kernel end the group as out of memory. -1 on v1, where it has no such call. */

@@ -14,6 +14,7 @@
 #include "supervise-parts.h"
 
 #define SETTLE_MOST_NS 2000000000ull
+#define EXHAUST_NS 1000000000ull
 
 enum {
 	OOM_RECHECK_NS = 5000000,
@@ -23,7 +24,7 @@ enum {
 	SETTLE_NS = 1000000000, /* without progress */
 	SETTLE_CHECK_NS = 2000000,
 	SETTLE_BYTES = 1 << 20, /* less is no progress */
-	RECLAIM_BYTES = 2 << 20, /* at a time: some milliseconds */
+	EXHAUSTS_MAX = 3,
 };
 
 void evidence_error(struct outcome *o, const char *what, int err)
@@ -87,24 +88,25 @@ void stop_growth(struct watch *w)
 		evidence_error(w->o, "lower memory limit", errno);
 }
 
-static void reclaim(struct watch *w)
-{
-	int freed = leaf_reclaim(&w->slot->launcher->groups, w->box->leaf, RECLAIM_BYTES);
-	if (freed < 0)
-		evidence_error(w->o, "reclaim memory", errno);
-	w->unreclaimable = freed <= 0;
-}
-
 /*
  * On v2, a limit below the use ends the group at once. v1 refuses such a limit, so a child of the slot joins the group and takes
- * what is left, and more. It may have to wait until a killed process has left a long call, hence nobody waits for it.
+ * what is left, and more. It may have to wait until a killed process has left a long call, hence nobody waits for it. A program
+ * that the kernel does not end in spite of that, because it finds memory to reclaim again and again (MAP_DROPPABLE), stays frozen
+ * until another limit: the search would use all of a CPU.
  */
 void exhaust_memory(struct watch *w)
 {
 	enum { STEP = 1 << 20, MOST = 64 };
 	const struct groups *g = &w->slot->launcher->groups;
-	if (w->exhauster > 0 && waitpid(w->exhauster, NULL, WNOHANG) == 0)
+	if (w->exhauster > 0 && waitpid(w->exhauster, NULL, WNOHANG) == 0) {
+		if (now_ns() - w->exhaust_ns > EXHAUST_NS)
+			kill(w->exhauster, SIGKILL);
 		return;
+	}
+	w->exhauster = 0;
+	if (w->exhausts++ >= EXHAUSTS_MAX)
+		return;
+	w->exhaust_ns = now_ns();
 	stop_growth(w);
 	if (leaf_exhaust(g, w->box->leaf) == 0)
 		return;
@@ -134,8 +136,7 @@ void exhaust_memory(struct watch *w)
  * them: on an idle machine, ten processes that only fork reached 54 MiB in 0.1 s. The box is frozen until they are
  * freed; what then remains above the bound belongs to the program. On an idle machine that takes 20 ms. On a busy one, the
  * kernel's threads wait for CPU time as well: with 40 ms, a third of the programs that only fork ended as out of memory next
- * to each other. Hence the time is long, and begins again while memory is being freed. The kernel also keeps names that were looked
- * up, and frees them only when memory is short, so they are reclaimed meanwhile: they are no reason to end a program.
+ * to each other. Hence the time is long, and begins again while memory is being freed.
  */
 static void check_kernel_memory(struct watch *w, uint64_t now)
 {
@@ -151,7 +152,6 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 		w->settled_by = now + SETTLE_NS;
 		w->settle_end = now + SETTLE_MOST_NS;
 		w->settle_bytes = used;
-		w->unreclaimable = false;
 		set_frozen(w, true);
 	}
 	if (w->settled_by && used + SETTLE_BYTES <= w->settle_bytes) {
@@ -159,8 +159,6 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 		w->settled_by = now + SETTLE_NS < w->settle_end ? now + SETTLE_NS : w->settle_end;
 	}
 	if (w->settled_by && now < w->settled_by && used > bound / 2) {
-		if (!w->unreclaimable)
-			reclaim(w);
 		w->kernel_check = now + SETTLE_CHECK_NS;
 		return;
 	}

@@ -40,7 +40,6 @@ struct watch {
 	uint64_t start_ns, quiet_until, wall_deadline, cpu_check, kernel_check, cpu_budget_usec, killed_ns;
 	unsigned cpus; /* CPUs that can work for the box at the same time */
 	uint64_t settled_by;   /* end of the time for which the box is frozen to free kernel memory; 0: not frozen */
-	bool unreclaimable;    /* nothing more can be freed by reclaim meanwhile */
 	uint64_t settle_end, settle_bytes; /* the latest such end; use when it was last extended */
 	uint64_t memory_limit; /* limit before kernel memory caused it to be lowered; 0: not lowered */
 	uint64_t oom_events; /* v1: count of OOM events */
@@ -61,6 +60,8 @@ struct watch {
 	bool *opened; /* shared with the holders: which of them have opened their address space; NULL: there is none yet */
 	int end_event;
 	pid_t exhauster; /* v1: takes the rest of the memory of the box; 0: none */
+	uint64_t exhaust_ns; /* when it began */
+	int exhausts;        /* how often there was one */
 };
 
 /* Stops or continues all programs of the box. */

@@ -28,7 +28,45 @@ export function isClose(got: string, expected: string, absolute: number, relativ
   if (!a || !b) return !a && !b && isSameName(got, expected);
   if (isEqual(a, b)) return true;
   const sure = byDoubles(Number(got), Number(expected), absolute, relative);
-  return sure ?? (isWithin(a, b, toTerms(absolute)) || isWithin(a, b, toTerms(relative, b)));
+  if (sure !== null) return sure;
+  const tolerances = [toleranceOf(absolute), toleranceOf(relative)] as const;
+  return (
+    byIntegers(a, b, tolerances) ??
+    (isWithin(a, b, toTerms(tolerances[0])) || isWithin(a, b, toTerms(tolerances[1], b)))
+  );
+}
+
+/** The tolerances of a comparison are the same for all of its numbers. */
+const KNOWN_TOLERANCES = new Map<number, Decimal>();
+const MOST_KNOWN = 16;
+
+function toleranceOf(tolerance: number): Decimal {
+  const known = KNOWN_TOLERANCES.get(tolerance);
+  if (known) return known;
+  const decimal = toDecimal(String(tolerance)) ?? ZERO_DECIMAL;
+  if (KNOWN_TOLERANCES.size >= MOST_KNOWN) KNOWN_TOLERANCES.clear();
+  KNOWN_TOLERANCES.set(tolerance, decimal);
+  return decimal;
+}
+
+/** Places between the highest and the lowest digit up to which integers are faster than a sum of terms. */
+const MOST_PLACES = 700;
+const POWERS = Array.from({ length: MOST_PLACES + 1 }, (_, exponent) => 10n ** BigInt(exponent));
+
+/** The result by integers in units of the lowest place; null if there are too many places. */
+function byIntegers(a: Decimal, b: Decimal, [absolute, relative]: readonly [Decimal, Decimal]): boolean | null {
+  const share = { digits: relative.digits, last: relative.last + b.last };
+  const unit = Math.min(a.last, b.last, absolute.last, share.last);
+  const highest = Math.max(
+    ...[a, b, absolute].map(({ digits, last }) => last + digits.length),
+    share.last + relative.digits.length + b.digits.length,
+  );
+  if (!(highest - unit <= MOST_PLACES)) return null;
+  const inUnits = ({ digits, last }: Pick<Decimal, "digits" | "last">) => BigInt(digits) * (POWERS[last - unit] ?? 0n);
+  const [got, expected] = [inUnits(a), inUnits(b)];
+  const difference = a.isNegative === b.isNegative ? got - expected : got + expected;
+  const distance = difference < 0n ? -difference : difference;
+  return distance <= inUnits(absolute) || distance <= inUnits(share) * BigInt(b.digits);
 }
 
 function isEqual(a: Decimal, b: Decimal): boolean {
@@ -103,8 +141,7 @@ interface Term {
 }
 
 /** -tolerance × |factor|: a term for each digit of the tolerance. */
-function toTerms(tolerance: number, factor: Decimal = ONE): Term[] {
-  const { digits, last } = toDecimal(String(tolerance)) ?? ZERO_DECIMAL;
+function toTerms({ digits, last }: Decimal, factor: Decimal = ONE): Term[] {
   return [...digits].map((digit, at) => ({
     coefficient: -Number(digit),
     digits: factor.digits,

@@ -224,8 +224,16 @@ export function legacyGroups(
     return { most: Number(most), fault: (message: string) => range.file.fault(["range"], `range: ${message}`) };
   };
   const breaks = (directories: readonly string[]) => nearest(directories, "on_reject")?.value !== "continue";
-  const groupsOf = (used: readonly string[]) =>
-    used.map((name, at): ScoredGroup => {
+  const groupsOf = (used: readonly string[]) => {
+    const overGroups = nearest(["secret"], "grader_flags");
+    const isSum =
+      used.filter((name) => name.startsWith("secret")).length < 2 || ruleOf(split(overGroups?.value ?? "")) === "sum";
+    if (scoring && !isSum)
+      throw overGroups?.file.fault(
+        ["grader_flags"],
+        "grader_flags: min over groups is not supported: name it in each group",
+      );
+    return used.map((name, at): ScoredGroup => {
       if (!scoring || name.startsWith("sample")) return unscored(name);
       const directories = directoriesOf(`${name}/`);
       const grader = nearest(directories, "grader_flags");
@@ -244,14 +252,20 @@ export function legacyGroups(
       const atScore = (message: string) =>
         accept?.file.fault(["accept_score"], `accept_score: ${message}`) ?? new PackageError(`data/${name}`, message);
       if (!Number.isFinite(score) || score < 0) throw atScore("must be a number of at least 0");
-      const rule = modes.findLast((mode) => mode === "min" || mode === "sum") === "min" ? "min" : "sum";
+      const rule = ruleOf(modes);
       const before = breaks(["secret"]) ? used.slice(0, at).filter((other) => other.startsWith("secret")) : [];
       const range = rule === "min" ? rangeOf(directories) : undefined;
       const maxScore = range?.most ?? (rule === "min" ? score : score * (amounts.get(name) ?? 0));
       const fault = range?.fault ?? atScore;
       return { name, rule, depends: before, ...(breaks(directories) && { breaks: true }), maxScore, fault };
     });
+  };
   return { settingsOf, groupOf, groupsOf };
+}
+
+/** The last one counts. */
+function ruleOf(modes: readonly string[]): "min" | "sum" {
+  return modes.findLast((mode) => mode === "min" || mode === "sum") === "min" ? "min" : "sum";
 }
 
 const AMOUNT = /^\d{1,9}(\.\d{1,9})?$/;

@@ -41,8 +41,8 @@ export interface CompareOptions {
   readonly owner: string;
   /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal;
-  /** Called if it is not made at once. */
-  readonly onQueued?: () => void;
+  /** Called before it begins again in the slow lane. */
+  readonly onSlow?: () => void;
 }
 
 /** How the work of a process ends. `lost` proves nothing, so that another process gets the work. */
@@ -84,8 +84,10 @@ export class Comparer {
   ): Promise<Compared> {
     const work = { checker, output, answers };
     if (checker.type !== "regex" && bytesOf(work) <= SHORT_BYTES) return check(checker, output, answers);
-    options.onQueued?.();
-    const compared = (await this.#quick.compare(work, options)) ?? (await this.#slow.compare(work, options));
+    const quick = await this.#quick.compare(work, options);
+    if (quick) return quick;
+    options.onSlow?.();
+    const compared = await this.#slow.compare(work, options);
     if (!compared) throw new ComparerLost("the comparison has no result");
     return compared;
   }

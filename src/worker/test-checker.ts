@@ -124,7 +124,7 @@ export class TestChecker {
     const { checker: spec, answers } = test;
     if (spec.type !== "program") {
       try {
-        const options = { owner: accountId, signal, ...(freeSlot && { onQueued: freeSlot }) };
+        const options = { owner: accountId, signal, ...(freeSlot && { onSlow: freeSlot }) };
         const { passed, message } = await this.#comparer.compare(spec, output.stdout, answers, options);
         return { verdict: passed ? "AC" : "WA", share: passed ? 1 : 0, message };
       } catch (error) {

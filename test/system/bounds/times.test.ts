@@ -274,24 +274,6 @@ for (const [language, what, code] of HONEST) {
   });
 }
 
-test("names that were looked up, which the kernel can forget, are no reason to end a program", async (t) => {
-  const code = `#include <stdio.h>
-    #include <stdlib.h>
-    #include <string.h>
-    #include <unistd.h>
-    int main() {
-      char name[64];
-      for (int i = 0; i < 500000; i++) { snprintf(name, sizeof name, "/usr/lib/%dx", i); access(name, F_OK); }
-      size_t size = 150 << 20;
-      char *data = malloc(size);
-      memset(data, 1, size);
-      printf("%d", data[size / 2]);
-    }`;
-  const { facts, outcome, stdout } = await boxes().judgedCode("c", code);
-  t.diagnostic(`${Math.round(facts.wallNs / 1e6)} ms, of which ${facts.cpuUsec / 1e3} ms of CPU`);
-  assert.deepEqual([outcome.judgement.verdict, stdout], ["AC", "1"], outcome.judgement.errorMessage ?? "");
-});
-
 describe("endless output uses little CPU time of the slot", () => {
   for (const flood of FLOODS) {
     test(flood, async (t) => {

@@ -159,6 +159,13 @@ test("all groups depend on what secret depends on, and thirds of the points are 
   );
 });
 
+test("the minimum over groups is refused, wherever it is set above them", () => {
+  for (const file of ["data/secret/testdata.yaml", "data/testdata.yaml"])
+    assert.throws(() => read({ ...PACKAGES.root, [file]: "on_reject: continue\ngrader_flags: min\n" }), {
+      message: `${file}:2: grader_flags: min over groups is not supported: name it in each group`,
+    });
+});
+
 test("settings in the root of the older format apply to all tests", () => {
   const texts = { ...PACKAGES.root, "data/testdata.yaml": "output_validator_flags: case_sensitive\n" };
   const [first] = read(texts).definition.tests;
