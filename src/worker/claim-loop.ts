@@ -75,6 +75,8 @@ export class ClaimLoop {
         this.#served(claim.submission.accountId);
       } else leases.drop(next);
     }
+    // Those of barred accounts are pending again when their time is over.
+    if (this.#held.length > 0) return;
     clearTimeout(this.#late);
     this.#late = undefined;
   }

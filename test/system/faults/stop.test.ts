@@ -132,7 +132,7 @@ test("the service stops in time after its clients have left connections in every
   clients.keep("between two requests", request("GET", "/api/health"), /^HTTP\/1\.1 200 /);
   clients.keep(
     "in a body",
-    request("POST", "/api/submit", { "Content-Type": "application/json", "Content-Length": 900 }) + "{",
+    `${request("POST", "/api/submit", { "Content-Type": "application/json", "Content-Length": 900 })}{`,
     /^$/,
   );
   clients.keep(
