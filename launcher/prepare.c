@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
@@ -161,19 +162,32 @@ static void forget_login(const struct launcher *l)
 	close(fd);
 }
 
+/* Whether anonymous memory gets huge pages only on request, or never. False if that is not known. */
+static bool huge_pages_on_request(void)
+{
+	glob_t files;
+	bool on_request = glob("/sys/kernel/mm/transparent_hugepage/{,hugepages-*/}enabled", GLOB_BRACE, NULL, &files) == 0;
+	for (size_t i = 0; on_request && i < files.gl_pathc; i++) {
+		char text[64] = "";
+		int fd = open(files.gl_pathv[i], O_RDONLY | O_CLOEXEC);
+		on_request = fd >= 0 && read(fd, text, sizeof text - 1) > 0 && !strstr(text, "[always]");
+		if (fd >= 0)
+			close(fd);
+	}
+	globfree(&files);
+	return on_request;
+}
+
 /*
  * Where the host gives huge pages to all anonymous memory, programs would get them without a call that the filter could refuse
- * (seccomp.def has the reason). The setting is inherited. Elsewhere it is not needed, and files of the image keep theirs.
+ * (seccomp.def has the reason). Processes inherit the setting. Elsewhere it would only take the huge pages of the image's files away.
+ * A change of the host's setting counts from the next start of the launcher.
  */
 static int refuse_huge_pages(struct failure *f)
 {
-	char text[64] = "";
-	int fd = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0; /* the kernel has none */
-	bool always = read(fd, text, sizeof text - 1) > 0 && strstr(text, "[always]");
-	close(fd);
-	return always && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0 ? fail(f, "start", "huge pages cannot be disabled") : 0;
+	if (huge_pages_on_request() || prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0 || errno == EINVAL) /* EINVAL: the kernel has none */
+		return 0;
+	return fail(f, "start", "huge pages cannot be disabled");
 }
 
 void prepare(struct launcher *l, const char *image, unsigned slots)

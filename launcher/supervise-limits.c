@@ -14,7 +14,8 @@
 #include "supervise-parts.h"
 
 #define SETTLE_MOST_NS 2000000000ull
-#define EXHAUST_NS 1000000000ull
+#define EXHAUST_NS 1000000000ull      /* of one process */
+#define EXHAUST_MOST_NS 2000000000ull /* of all: the last one can begin just before */
 
 enum {
 	OOM_RECHECK_NS = 5000000,
@@ -24,7 +25,6 @@ enum {
 	SETTLE_NS = 1000000000, /* without progress */
 	SETTLE_CHECK_NS = 2000000,
 	SETTLE_BYTES = 1 << 20, /* less is no progress */
-	EXHAUSTS_MAX = 3,
 };
 
 void evidence_error(struct outcome *o, const char *what, int err)
@@ -92,7 +92,7 @@ void stop_growth(struct watch *w)
  * On v2, a limit below the use ends the group at once. v1 refuses such a limit, so a child of the slot joins the group and takes
  * what is left, and more. It may have to wait until a killed process has left a long call, hence nobody waits for it. A program
  * that the kernel does not end in spite of that, because it finds memory to reclaim again and again (MAP_DROPPABLE), stays frozen
- * until another limit: the search would use all of a CPU.
+ * until another limit: such searches use all of a CPU.
  */
 void exhaust_memory(struct watch *w)
 {
@@ -103,8 +103,10 @@ void exhaust_memory(struct watch *w)
 			kill(w->exhauster, SIGKILL);
 		return;
 	}
+	if (w->exhauster > 0)
+		w->exhausted_ns += now_ns() - w->exhaust_ns;
 	w->exhauster = 0;
-	if (w->exhausts++ >= EXHAUSTS_MAX)
+	if (w->exhausted_ns > EXHAUST_MOST_NS)
 		return;
 	w->exhaust_ns = now_ns();
 	stop_growth(w);

@@ -61,7 +61,7 @@ struct watch {
 	int end_event;
 	pid_t exhauster; /* v1: takes the rest of the memory of the box; 0: none */
 	uint64_t exhaust_ns; /* when it began */
-	int exhausts;        /* how often there was one */
+	uint64_t exhausted_ns; /* the time of those that have ended */
 };
 
 /* Stops or continues all programs of the box. */

@@ -63,9 +63,9 @@ export function kernelBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): numbe
 const WALKABLE_MEMORY_BYTES = 1024 * 1_048_576;
 
 /**
- * Page tables of one process times the tasks of a run: three fifths of the memory limit, and of at most 1 GiB of it. Each task can be in a call that walks page
- * tables, which the kernel does not interrupt, at 4 ms for each MiB. Thus such calls end in 2.5 s with a limit of 1 GiB, and in
- * 0.6 s with 256 MiB. Memory that is used densely has as many page tables with 300 tasks. The heap of Node, which is the least
+ * Page tables of one process times the tasks of a run: three fifths of the memory limit, and of at most 1 GiB of it. Each task can
+ * be in a call that walks page tables, which the kernel does not interrupt, at 4 ms for each MiB. Thus such calls end in 2.5 s with
+ * a limit of 1 GiB or more, and in 0.6 s with 256 MiB. Memory that is used densely has as many page tables with 300 tasks. The heap of Node, which is the least
  * dense of all runtimes, reaches it with 45 idle workers. With the whole memory limit they would fit, but the slowest of these
  * calls then ended 3.4 s late instead of 1.1 s.
  */

@@ -83,7 +83,8 @@ export class ClaimLoop {
 
   /**
    * The next to start, or to drop: of the account with the fewest that run here, then of the one that was served least recently, in the
-   * order of their claims; not of one that has enough outputs to compare. Runs that were claimed ahead for one account therefore delay no other account that comes after them.
+   * order of their claims. Runs that were claimed ahead for one account therefore delay no other account that comes after them. None
+   * of an account that has enough outputs to compare.
    */
   #next(): ActiveRun | undefined {
     const running = this.#options.leases.byAccount();
