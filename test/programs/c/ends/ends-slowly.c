@@ -309,7 +309,7 @@ static void rollup_of_executed(void) { read_victim("smaps_rollup", 0, false, EXE
 static void rollup_of_one_mapping(void) { read_victim("smaps_rollup", 0, true, ENDS); }
 static void smaps_from_afar(void) { read_victim("smaps", AFAR, false, ENDS); }
 static void pagemap_of_ended(void) { read_victim("pagemap", 0, false, ENDS); }
-// The same with a victim that lives for a few milliseconds, in which one process opens the file for all readers. Two tasks become
+// Readers of a victim that lives for a few milliseconds: one process opens the file for all of them. Two tasks become
 // 60 so fast that the launcher may see it only when all of them read.
 static void rollup_of_brief(void)
 {
