@@ -30,6 +30,7 @@ import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequ
 
 const MAX_ANSWERS = 8;
 const MAX_EXPRESSION_BYTES = 4_096;
+const TOLERANCE_DEFAULT = "10⁻⁶ if neither error is given, 0 if only the other one is";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,63}$/;
 
@@ -47,16 +48,22 @@ const oneTest = z.strictObject({
   limits: additionFields.limits,
 });
 
-const builtIn = z.strictObject({
-  type: z.enum(CHECKER_TYPES),
-  case_sensitive: z.boolean().describe("For tokens and floats; true by default").optional(),
-  line_breaks: z
-    .boolean()
-    .describe("For tokens and floats: lines must have the same tokens; false by default")
-    .optional(),
-  absolute: z.number().min(0).describe("For floats: the largest absolute error").optional(),
-  relative: z.number().min(0).describe("For floats: the largest relative error").optional(),
+/** By type, so that an option which the type does not have is an error instead of having no effect. */
+const plain = z.strictObject({ type: z.enum(["exact", "lines", "unordered_lines", "regex"]) });
+
+const wordOptions = {
+  case_sensitive: z.boolean().describe("True by default").optional(),
+  line_breaks: z.boolean().describe("Lines must have the same tokens; false by default").optional(),
+};
+const tokens = z.strictObject({ type: z.literal("tokens"), ...wordOptions });
+const floats = z.strictObject({
+  type: z.literal("floats"),
+  ...wordOptions,
+  absolute: z.number().min(0).describe(`The largest absolute error; ${TOLERANCE_DEFAULT}`).optional(),
+  relative: z.number().min(0).describe(`The largest relative error; ${TOLERANCE_DEFAULT}`).optional(),
 });
+
+const builtIn = z.union([plain, tokens, floats]);
 
 const program = z.strictObject({
   type: z.literal("program"),
@@ -124,6 +131,8 @@ const outerBody = judgementBody.extend({ tests: z.array(z.unknown()).min(1).max(
 
 type Fields = z.output<typeof judgementBody>;
 type TestFields = z.output<typeof oneTest>;
+/** All options that a built-in checker can have. */
+type FloatsOptions = Omit<z.output<typeof floats>, "type">;
 
 /** A valid request for a judgement. */
 export interface JudgementRequest {
@@ -240,7 +249,8 @@ function toChecker(
 ): { readonly spec: CheckerSpec; readonly program: Program | null } {
   if (typeof checker === "string") return { spec: withDefaults({ type: checker }), program: null };
   if (checker.type !== "program") {
-    const { type, case_sensitive: caseSensitive, line_breaks: lineBreaks, absolute, relative } = checker;
+    const { type, ...options } = checker;
+    const { case_sensitive: caseSensitive, line_breaks: lineBreaks, absolute, relative }: FloatsOptions = options;
     return { spec: withDefaults({ type, caseSensitive, lineBreaks, absolute, relative }), program: null };
   }
   const { type, interface: called, args = [], interactive = false, passes, ...source } = checker;

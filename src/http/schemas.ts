@@ -119,6 +119,7 @@ const language = z.strictObject({
   limits: z.record(profile, languageLimits),
 });
 const [, builtInChecker, programChecker] = checkerField.options;
+const [plainChecker, tokensChecker, floatsChecker] = builtInChecker.options;
 
 const versionFields = {
   version: z.int().min(1),
@@ -216,6 +217,9 @@ const PARTS = {
   JudgementTest: judgementBody.shape.tests.unwrap().element,
   JudgementGroup: judgementBody.shape.groups.unwrap().element,
   BuiltInChecker: builtInChecker,
+  PlainChecker: plainChecker,
+  TokensChecker: tokensChecker,
+  FloatsChecker: floatsChecker,
   ProgramChecker: programChecker,
   JudgementVerdict: judgementVerdict,
   JudgementSummary: judgementSummary,

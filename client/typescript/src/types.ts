@@ -50,25 +50,7 @@ export type Batch = (Accepted | ErrorBody)[];
  */
 export type BatchRequest = SubmitRequest[];
 
-export interface BuiltInChecker {
-  type: "exact" | "lines" | "tokens" | "floats" | "unordered_lines" | "regex";
-  /**
-   * For tokens and floats; true by default
-   */
-  case_sensitive?: boolean;
-  /**
-   * For tokens and floats: lines must have the same tokens; false by default
-   */
-  line_breaks?: boolean;
-  /**
-   * For floats: the largest absolute error
-   */
-  absolute?: number;
-  /**
-   * For floats: the largest relative error
-   */
-  relative?: number;
-}
+export type BuiltInChecker = PlainChecker | TokensChecker | FloatsChecker;
 
 export interface Case {
   stdin?: string;
@@ -136,6 +118,26 @@ export interface Evidence {
   isolation: Isolation;
   limits: AppliedLimits;
   teardown: Teardown;
+}
+
+export interface FloatsChecker {
+  type: "floats";
+  /**
+   * True by default
+   */
+  case_sensitive?: boolean;
+  /**
+   * Lines must have the same tokens; false by default
+   */
+  line_breaks?: boolean;
+  /**
+   * The largest absolute error; 10⁻⁶ if neither error is given, 0 if only the other one is
+   */
+  absolute?: number;
+  /**
+   * The largest relative error; 10⁻⁶ if neither error is given, 0 if only the other one is
+   */
+  relative?: number;
 }
 
 export interface GroupResult {
@@ -588,6 +590,10 @@ export interface Output {
   integrity: ("complete" | "truncated_by_judge_limit" | "crash_mid_write" | "write_error") | null;
 }
 
+export interface PlainChecker {
+  type: "exact" | "lines" | "unordered_lines" | "regex";
+}
+
 export interface Problem {
   /**
    * Id of the problem
@@ -978,6 +984,18 @@ export interface Teardown {
 export interface TeardownJudgeActions {
   action_type: "forced_kill" | "descendant_kill";
   details: string;
+}
+
+export interface TokensChecker {
+  type: "tokens";
+  /**
+   * True by default
+   */
+  case_sensitive?: boolean;
+  /**
+   * Lines must have the same tokens; false by default
+   */
+  line_breaks?: boolean;
 }
 
 export interface Usage {

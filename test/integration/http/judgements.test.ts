@@ -142,6 +142,52 @@ onEachEngine((open) => {
   });
 });
 
+/** Options of checkers with types that do not have them. */
+function foreignOptions() {
+  const ofWords = { case_sensitive: false, line_breaks: true };
+  const ofFloats = { absolute: 1, relative: 1 };
+  const plain = ["exact", "lines", "unordered_lines", "regex"];
+  return [
+    ...plain.flatMap((type) => Object.entries({ ...ofWords, ...ofFloats }).map((option) => [type, ...option] as const)),
+    ...Object.entries(ofFloats).map((option) => ["tokens", ...option] as const),
+  ];
+}
+
+test("checkers take the options of their type", LIMIT, async (t) => {
+  const { judge } = await judging(t, temporaryStore, { idle: true });
+  const ofWords = { case_sensitive: false, line_breaks: true };
+  for (const checker of [
+    { type: "lines" },
+    { type: "tokens", ...ofWords },
+    { type: "floats", ...ofWords, absolute: 0, relative: 1 },
+  ])
+    assert.equal((await judge({ ...HELLO, checker }, "")).status, 202);
+});
+
+test(
+  "one tolerance of floats makes the other one 0, and none makes both 10^-6, as the documents say",
+  LIMIT,
+  async (t) => {
+    const { judge, ask, claimed } = await judging(t, temporaryStore);
+    for (const [options, absolute, relative] of [
+      [{}, 1e-6, 1e-6],
+      [{ absolute: 1e-9 }, 1e-9, undefined],
+      [{ relative: 1e-9 }, undefined, 1e-9],
+    ] as const) {
+      await judge({ ...HELLO, checker: { type: "floats", ...options } });
+      const checker = claimed.at(-1)?.test?.checker;
+      assert.ok(checker?.type === "floats");
+      assert.deepEqual([checker.absolute, checker.relative], [absolute, relative]);
+    }
+    const { json } = await ask({ path: "/openapi.json" });
+    for (const name of ["absolute", "relative"])
+      assert.match(
+        json.components.schemas.FloatsChecker.properties[name].description,
+        /10⁻⁶ if neither error is given, 0 if only the other one is/,
+      );
+  },
+);
+
 test("invalid requests are rejected before anything is stored", LIMIT, async (t) => {
   const { judge, store } = await judging(t, temporaryStore, { idle: true });
   const tests = [{ stdin: "", expected: "" }];
@@ -163,6 +209,10 @@ test("invalid requests are rejected before anything is stored", LIMIT, async (t)
       /^tests\.0\.limits\.cpu_time_secs: at most/,
     ],
     [{ ...PROGRAM, tests, checker: "magic" }, /^checker: /],
+    ...foreignOptions().map(
+      ([type, option, value]) =>
+        [{ ...PROGRAM, tests, checker: { type, [option]: value } }, new RegExp(`^checker: .*"${option}"$`)] as const,
+    ),
     [
       { ...PROGRAM, tests: [{ expected: "\\p{L}".repeat(1_000) }], checker: "regex" },
       /^tests\.0\.expected: an expression has/,

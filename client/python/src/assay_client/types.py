@@ -8,6 +8,8 @@ Batch: TypeAlias = "list[Accepted | ErrorBody]"
 
 BatchRequest: TypeAlias = "list[SubmitRequest]"
 
+BuiltInChecker: TypeAlias = "PlainChecker | TokensChecker | FloatsChecker"
+
 Cause: TypeAlias = "Literal['normal_exit', 'nonzero_exit', 'fatal_signal', 'compile_error', 'internal_error', 'cancelled', 'oom_kill', 'wall_timeout', 'cpu_timeout', 'pids_limit', 'file_size_limit', 'compile_oom_kill', 'compile_wall_timeout', 'compile_cpu_timeout', 'compile_pids_limit', 'compile_file_size_limit']"
 
 Content: TypeAlias = "str | Base64"
@@ -63,18 +65,6 @@ class Base64(TypedDict):
     base64: str
 
 
-class BuiltInChecker(TypedDict):
-    type: Literal["exact", "lines", "tokens", "floats", "unordered_lines", "regex"]
-    # For tokens and floats; true by default
-    case_sensitive: NotRequired[bool]
-    # For tokens and floats: lines must have the same tokens; false by default
-    line_breaks: NotRequired[bool]
-    # For floats: the largest absolute error
-    absolute: NotRequired[float]
-    # For floats: the largest relative error
-    relative: NotRequired[float]
-
-
 class Case(TypedDict):
     stdin: NotRequired[str]
     # The answer
@@ -115,6 +105,18 @@ class Evidence(TypedDict):
     isolation: Isolation
     limits: AppliedLimits
     teardown: Teardown
+
+
+class FloatsChecker(TypedDict):
+    type: Literal["floats"]
+    # True by default
+    case_sensitive: NotRequired[bool]
+    # Lines must have the same tokens; false by default
+    line_breaks: NotRequired[bool]
+    # The largest absolute error; 10⁻⁶ if neither error is given, 0 if only the other one is
+    absolute: NotRequired[float]
+    # The largest relative error; 10⁻⁶ if neither error is given, 0 if only the other one is
+    relative: NotRequired[float]
 
 
 class GroupResult(TypedDict):
@@ -406,6 +408,10 @@ class Output(TypedDict):
     integrity: Literal["complete", "truncated_by_judge_limit", "crash_mid_write", "write_error"] | None
 
 
+class PlainChecker(TypedDict):
+    type: Literal["exact", "lines", "unordered_lines", "regex"]
+
+
 class Problem(TypedDict):
     # Id of the problem
     id: str
@@ -670,6 +676,14 @@ class Teardown(TypedDict):
 class TeardownJudgeActions(TypedDict):
     action_type: Literal["forced_kill", "descendant_kill"]
     details: str
+
+
+class TokensChecker(TypedDict):
+    type: Literal["tokens"]
+    # True by default
+    case_sensitive: NotRequired[bool]
+    # Lines must have the same tokens; false by default
+    line_breaks: NotRequired[bool]
 
 
 class Usage(TypedDict):
