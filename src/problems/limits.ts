@@ -54,6 +54,8 @@ const LEAST_MEMORY = LIMIT_FIELDS.memory_bytes.least / MIB;
 export interface ProblemLimits {
   /** Of each run; the time limit is applied to the measured time. */
   readonly run: RequestedLimits;
+  /** The most bytes that a program can write in every language. */
+  readonly outputBytes: number;
   /** Bytes of a submission; null for no limit of its own. */
   readonly codeBytes: number | null;
 }
@@ -84,6 +86,7 @@ export function problemLimits(
       ...(memory !== undefined && { memory_bytes: memory * MIB }),
       ...(output !== undefined && { stdout_bytes: output * MIB }),
     },
+    outputBytes: (output ?? highest("output", languages)) * MIB,
     codeBytes: code === undefined ? null : code * KIB,
   };
 }

@@ -106,11 +106,12 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
     ...(multiPass && { passes: limits.validation_passes ?? DEFAULT_PASSES }),
   };
   const validator = head.custom ? readValidator(files, format, languages, kind) : null;
-  const { run, codeBytes } = problemLimits(limits, read, languages);
+  const { run, outputBytes, codeBytes } = problemLimits(limits, read, languages);
   const { tests, groups, inputs, outputs } = readTests(files, {
     ...head,
     format,
     validator: validator?.spec ?? null,
+    outputBytes,
     hasOutputs: !interactive && !multiPass,
     fault: (message) => read.fault(["validator_flags"], message),
   });

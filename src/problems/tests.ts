@@ -52,6 +52,8 @@ export interface TestOptions {
   readonly validator: CheckerSpec | null;
   /** Arguments of the output validator for all tests. */
   readonly validatorArgs: readonly string[];
+  /** The most bytes that a program can write. */
+  readonly outputBytes: number;
   /** Whether an output without the run that writes it can be checked. */
   readonly hasOutputs: boolean;
   /** An error at `validatorArgs`. */
@@ -90,6 +92,11 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     const meta = { name, group: groupOf(name), points: 0, limits: {}, ...(args.length > 0 && { args }), checker };
     const [input, answer] = [content(name, "in"), content(name, "ans")];
     if (checker.type === "program") checkTogether(`data/${name}.in`, [input.size, answer.size]);
+    else if (answer.size > options.outputBytes)
+      throw new PackageError(
+        `data/${name}.ans`,
+        `has more than the ${options.outputBytes} bytes that a program can write`,
+      );
     return { meta, parts: [input, answer] };
   });
   for (const name of namesIn("invalid_input", "in")) addInput(name, settingsOf(name), false);

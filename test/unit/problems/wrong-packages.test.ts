@@ -174,6 +174,22 @@ test("an input or an answer that is too large is a fault with its path", () => {
   assertFault(checked, /^data\/secret\/1\.in: with its answer, it has at most 6291456 bytes for a validator$/);
 });
 
+test("an answer that no program can write is a fault with its path, unless a validator of the package reads it", () => {
+  const [most, more] = ["7\n".repeat(524_288), "7\n".repeat(524_289)];
+  for (const [texts, fits] of [
+    [PACKAGES.sum, "sample/1"],
+    [PACKAGES.sum, "secret/2-large"],
+    [PACKAGES.thirds, "secret/2"],
+  ] as const) {
+    assertFault(
+      { ...texts, [`data/${fits}.ans`]: more },
+      new RegExp(`^data/${fits}\\.ans: has more than the 1048576 bytes that a program can write$`),
+    );
+    assert.ok(read({ ...texts, [`data/${fits}.ans`]: most }));
+  }
+  assert.ok(read({ ...PACKAGES.words, "data/secret/1.ans": more }));
+});
+
 test("a package of 20,000 small files is read in a few seconds", () => {
   const many = (name: (at: number) => string) =>
     Object.fromEntries(Array.from({ length: 19_000 }, (_, at) => [name(at), ""]));
