@@ -16,8 +16,8 @@ export interface Ended {
   readonly hasLine: (line: RegExp) => boolean;
   /** The text of a file of the feedback directory. */
   readonly feedback: (name: string) => string | null;
-  /** Whether the feedback directory could be read: it has only a few plain files. */
-  readonly hasFeedback: boolean;
+  /** Why the feedback directory could not be read; null if it could. */
+  readonly unread: string | null;
 }
 
 export interface Interface {
@@ -41,13 +41,12 @@ export const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>
   kattis: {
     args: [FILES.input, FILES.answer, `${FEEDBACK}/`],
     readsOutput: "stdin",
-    result: ({ code, feedback, hasFeedback }, points) => {
+    result: ({ code, feedback, unread }, points) => {
       const message = feedback("judgemessage.txt") || null;
       if (code === 43) return rejected(message);
       if (code !== 42) return null;
       // It could have a score.
-      if (!hasFeedback)
-        return failed("the feedback directory of the checker has too many, too large or no plain files");
+      if (unread !== null) return failed(unread);
       const [share = null, score = null] = [feedback("score_multiplier.txt"), feedback("score.txt")].map(toNumber);
       if (share === null && score === null) return accepted(message);
       if (points === null) return failed(NO_POINTS);
@@ -99,7 +98,7 @@ function testlibResult({ code, stderr, stderrCutAt, hasLine }: Ended, points: nu
   const score = /^points\s+(\S+)/.exec(stderr)?.[1];
   if (partial !== undefined && PARTIAL_BASES.some((base) => code === base + Number(partial))) {
     if (points === null) return failed(NO_POINTS);
-    return earned(Number(partial) / MOST_PARTS, message) ?? failed(`the part is not 0 to ${MOST_PARTS}: ${stderr}`);
+    return earned(shareOf(Number(partial), points), message) ?? failed(`the part is not 0 to ${MOST_PARTS}: ${stderr}`);
   }
   if (code === POINTS_CODE && score !== undefined) {
     if (points === null) return failed(NO_POINTS);
@@ -123,6 +122,11 @@ const NO_POINTS = "the checker gives points, but the test can only be accepted o
 /** A test without points, such as a sample, has nothing to share. */
 function partOf(score: number, points: number): number {
   return points === 0 && score >= 0 ? 1 : score / points;
+}
+
+/** The share for a part of `_pc`. */
+function shareOf(parts: number, points: number): number {
+  return points === 0 && parts <= MOST_PARTS ? 1 : parts / MOST_PARTS;
 }
 
 /** Without any points, the program has not passed. */

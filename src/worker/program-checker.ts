@@ -163,7 +163,7 @@ function resultOf(spec: ProgramChecker, report: StepReport, points: number | nul
     spec.passes === undefined
       ? undefined
       : report.files?.find(({ name, mode = 0 }) => name === NEXT_PASS && !(mode & MODE_DIRECTORY));
-  if (!next) return checked;
+  if (!next || checked.verdict === "IE") return checked;
   if (checked.verdict !== "AC") return failed("the checker rejects a program and asks for another pass");
   // The next pass may change them: with the mode of new files below feedback. Their directories are created with them.
   const feedback = (report.files ?? [])
@@ -208,7 +208,8 @@ async function compiled(
   return artifact;
 }
 
-function endedOf(code: number, { stdout, stderr, stderrSeen, stderrKept, files = [] }: StepReport): Ended {
+function endedOf(code: number, report: StepReport): Ended {
+  const { stdout, stderr, stderrSeen, stderrKept, files = [] } = report;
   const feedback = (name: string) => {
     const file = files.find((one) => one.name === `${FEEDBACK}/${name}`);
     return file ? textOf(file.data) : null;
@@ -220,8 +221,19 @@ function endedOf(code: number, { stdout, stderr, stderrSeen, stderrKept, files =
     stderrCutAt: stderrSeen > stderrKept ? stderrKept : null,
     hasLine: (line) => line.test(stderr.toString("latin1")),
     feedback,
-    hasFeedback: files.some(({ name }) => name === PLACEHOLDER),
+    unread: whyUnread(report),
   };
+}
+
+/** The launcher sends all files of the feedback directory, or none; without the placeholder, there can be none to send. */
+function whyUnread({ files = [], survivors }: StepReport): string | null {
+  if (files.length > 0) return null;
+  if (survivors > 0)
+    return "the feedback directory of the checker is not read, because a process that it started still ran when it ended";
+  return (
+    "the feedback directory of the checker is empty or removed, or has too many or too large files, links or others that " +
+    "are not plain, or a name with other characters than A-Z, a-z, 0-9 and . _ - + $ or a dot at its start"
+  );
 }
 
 function tail({ stderr }: StepReport): string {

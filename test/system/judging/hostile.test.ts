@@ -207,6 +207,24 @@ const CHECKERS: Readonly<
     0,
     /^the feedback directory/,
   ],
+  "empties the feedback directory": [
+    kattis(`${FEEDBACK}for name in os.listdir(directory): os.unlink(directory + '/' + name)\nsys.exit(42)`),
+    "IE",
+    0,
+    /^the feedback directory .* is empty/,
+  ],
+  "leaves a hidden file": [
+    kattis(`${FEEDBACK}open(directory + '/.log', 'w').write('x'); sys.exit(42)`),
+    "IE",
+    0,
+    /^the feedback directory .* a dot at its start/,
+  ],
+  "has a file of its own in place of the service's": [
+    kattis(`${FEEDBACK}os.rename(directory + '/placeholder', directory + '/log'); sys.exit(42)`),
+    "AC",
+    4,
+    null,
+  ],
   "makes a pipe in the feedback directory": [
     kattis(`${FEEDBACK}os.mkfifo(directory + '/score.txt'); sys.exit(42)`),
     "IE",
@@ -217,7 +235,7 @@ const CHECKERS: Readonly<
     kattis("import os, time\nif os.fork() == 0: time.sleep(60)\nos._exit(42)"),
     "IE",
     0,
-    /^the feedback directory/,
+    /^the feedback directory .* a process that it started still ran/,
   ],
   ...Object.fromEntries(
     ["1e999", "nan", "-0", "inf", "1 2", "0x1", "1e", "."].map((text) => [

@@ -27,7 +27,7 @@ function end(
     stderrCutAt: stderrCutAt ?? null,
     hasLine: (line) => line.test(stderr),
     feedback: (name) => files[name] ?? null,
-    hasFeedback: true,
+    unread: null,
   };
   return INTERFACES[called].result(ended, points);
 }
@@ -136,6 +136,16 @@ describe("testlib", () => {
     });
     assert.equal(end("testlib", 7, { stderr: "points 5 points\n" }, 0)?.verdict, "AC");
     assert.equal(end("testlib", 7, { stderr: "points x\n" }, 0)?.verdict, "IE");
+  });
+
+  test("a test of 0 points takes every number, with quitp as with _pc", () => {
+    assert.equal(end("testlib", 7, { stderr: "points 0\n" }, 0)?.verdict, "AC");
+    for (const n of [0, 1, 100, 200])
+      for (const base of [0, 50]) {
+        const result = end("testlib", base + n, { stderr: `partially correct (${n})\n` }, 0);
+        assert.deepEqual([result?.verdict, result?.share], ["AC", 1], `${n}`);
+      }
+    assert.equal(end("testlib", 201, { stderr: "partially correct (201)\n" }, 0)?.verdict, "IE");
   });
 });
 

@@ -79,3 +79,20 @@ test("only a file asks for another pass", async () => {
   };
   assert.deepEqual([await asks(0o644), await asks(MODE_DIRECTORY | 0o755)], [true, false]);
 });
+
+test("an accepting checker whose feedback directory is not known has failed, and the message has the reason", async () => {
+  const program = checkerWith(stdoutBytes, { passes: 2 });
+  const ends = async (more: Parameters<typeof report>[0]) => {
+    const slot = { run: async () => report({ exitCode: 42, ...more }) };
+    const { verdict, message } = await runChecker(slot, program, testWith(NOTHING), KEPT);
+    return `${verdict} ${message}`;
+  };
+  assert.match(await ends({ survivors: 1 }), /^IE the feedback directory .* a process that it started still ran/);
+  assert.match(await ends({}), /^IE the feedback directory .* is empty .* other characters than/);
+  // Files without the placeholder are all that it has.
+  const files = [{ name: "feedback/log", data: NOTHING }];
+  assert.equal(await ends({ files }), "AC null");
+  // The failure is not hidden by the wish for another pass.
+  const points = { name: "feedback/score.txt", data: Buffer.from("1") };
+  assert.match(await ends({ files: [points, { name: "feedback/nextpass.in", data: NOTHING }] }), /^IE .* gives points/);
+});
