@@ -224,50 +224,88 @@ export function legacyGroups(
     return { most: Number(most), fault: (message: string) => range.file.fault(["range"], `range: ${message}`) };
   };
   const breaks = (directories: readonly string[]) => nearest(directories, "on_reject")?.value !== "continue";
-  const groupsOf = (used: readonly string[]) => {
-    const overGroups = nearest(["secret"], "grader_flags");
-    const isSum =
-      used.filter((name) => name.startsWith("secret")).length < 2 || ruleOf(split(overGroups?.value ?? "")) === "sum";
-    if (scoring && !isSum)
-      throw overGroups?.file.fault(
-        ["grader_flags"],
-        "grader_flags: min over groups is not supported: name it in each group",
-      );
-    return used.map((name, at): ScoredGroup => {
-      if (!scoring || name.startsWith("sample")) return unscored(name);
+  const modesOf = (directories: readonly string[]) => {
+    const grader = nearest(directories, "grader_flags");
+    const fault = (directory: string, message: string) =>
+      grader?.file.fault(["grader_flags"], `grader_flags: ${message}`) ??
+      new PackageError(`data/${directory}`, `grader_flags: ${message}`);
+    return { modes: split(grader?.value ?? ""), fault };
+  };
+  /**
+   * The results of sample and secret are summed, unless the sample is ignored. Points of the sample are not supported.
+   * @returns the groups of the sample after whose rejection nothing of secret is judged.
+   */
+  const checkSamples = (samples: readonly string[]): readonly string[] => {
+    const overall = modesOf([]);
+    if (samples.length === 0 || overall.modes.includes("ignore_sample")) return [];
+    const rule = ruleOf(overall.modes);
+    if (rule !== "sum") throw overall.fault("", `${rule} over sample and secret is not supported`);
+    for (const name of samples) {
       const directories = directoriesOf(`${name}/`);
-      const grader = nearest(directories, "grader_flags");
-      const modes = split(grader?.value ?? "");
-      for (const mode of modes)
-        if (!["min", "sum", "first_error", "worst_error", "ignore_sample", "accept_if_any_accepted"].includes(mode))
-          throw grader?.file.fault(["grader_flags"], `grader_flags: ${mode} is not supported`);
+      const [key, none] = writesScores ? (["range", "0 0"] as const) : (["accept_score", "0"] as const);
+      const found = nearest(directories, key);
+      const most = key === "range" ? split(`${found?.value ?? ""}`).at(-1) : found?.value;
+      if (toScore(most ?? 1) !== 0) {
+        const message = `${key}: the sample would give points, which is not supported: it needs ${key}: ${none} of its own, or "on_reject: continue" and "grader_flags: ignore_sample" in data/testdata.yaml`;
+        throw found?.file.fault([key], message) ?? new PackageError(`data/${name}`, message);
+      }
+      const { modes, fault } = modesOf(directories);
+      const lenient = modes.find((mode) => mode === "accept_if_any_accepted" || mode === "always_accept");
+      if (breaks([]) && lenient !== undefined)
+        throw fault(name, `${lenient} of the sample needs on_reject: continue in data/testdata.yaml`);
+    }
+    return breaks([]) ? samples : [];
+  };
+  const groupsOf = (used: readonly string[]) => {
+    if (!scoring) return used.map(unscored);
+    const isSample = (name: string) => name.startsWith("sample");
+    if (used.filter((name) => !isSample(name)).length > 1) {
+      const { modes, fault } = modesOf(["secret"]);
+      const rule = ruleOf(modes);
+      if (rule !== "sum") throw fault("secret", `${rule} over groups is not supported: name it in each group`);
+    }
+    const stopping = checkSamples(used.filter(isSample));
+    return used.map((name, at): ScoredGroup => {
+      if (isSample(name)) return unscored(name);
+      const directories = directoriesOf(`${name}/`);
+      const { modes, fault: atModes } = modesOf(directories);
+      const other = modes.find((mode) => !MODES.includes(mode));
+      if (other !== undefined) throw atModes(name, `${other} is not supported`);
       const stopsOthers = breaks(["secret"]) && at < used.length - 1 && name !== "secret";
       if (modes.includes("accept_if_any_accepted") && stopsOthers)
-        throw grader?.file.fault(
-          ["grader_flags"],
-          "grader_flags: accept_if_any_accepted needs on_reject: continue of secret",
-        );
+        throw atModes(name, "accept_if_any_accepted needs on_reject: continue of secret");
       const accept = nearest(directories, "accept_score");
-      const score = Number(accept?.value ?? 1);
+      const score = toScore(accept?.value ?? 1);
       const atScore = (message: string) =>
         accept?.file.fault(["accept_score"], `accept_score: ${message}`) ?? new PackageError(`data/${name}`, message);
       if (!Number.isFinite(score) || score < 0) throw atScore("must be a number of at least 0");
-      const rule = ruleOf(modes);
-      const before = breaks(["secret"]) ? used.slice(0, at).filter((other) => other.startsWith("secret")) : [];
+      const rule = ruleOf(modes) === "min" ? "min" : "sum";
+      const before = breaks(["secret"]) ? used.slice(0, at).filter((other) => !isSample(other)) : [];
       const range = rule === "min" ? rangeOf(directories) : undefined;
       const maxScore = range?.most ?? (rule === "min" ? score : score * (amounts.get(name) ?? 0));
       const fault = range?.fault ?? atScore;
-      return { name, rule, depends: before, ...(breaks(directories) && { breaks: true }), maxScore, fault };
+      const depends = [...stopping, ...before];
+      return { name, rule, depends, ...(breaks(directories) && { breaks: true }), maxScore, fault };
     });
   };
   return { settingsOf, groupOf, groupsOf };
 }
 
-/** The last one counts. */
-function ruleOf(modes: readonly string[]): "min" | "sum" {
-  return modes.findLast((mode) => mode === "min" || mode === "sum") === "min" ? "min" : "sum";
+/** Of the default grader, for the tests of a group. */
+const MODES = ["min", "sum", "first_error", "worst_error", "ignore_sample", "accept_if_any_accepted"];
+const RULES = ["sum", "min", "max", "avg"];
+
+/** How the default grader makes one score of several. The last one counts. */
+function ruleOf(modes: readonly string[]): string {
+  return modes.findLast((mode) => RULES.includes(mode)) ?? "sum";
 }
 
+/** YAML may quote it. Unlike `Number`, without other bases and without white space for zero. */
+function toScore(value: number | string): number {
+  return typeof value === "number" || DECIMAL.test(value) ? Number(value) : Number.NaN;
+}
+
+const DECIMAL = /^\s*\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
 const AMOUNT = /^\d{1,9}(\.\d{1,9})?$/;
 
 function split(text: string): string[] {

@@ -51,12 +51,25 @@ const problem2025 = z.looseObject({
   limits: limits2025.optional(),
   constants: z.never({ error: "constants are not supported" }).optional(),
 });
+const inTestdata = z.never({ error: "is supported only in testdata.yaml" }).optional();
+/** Keys of older versions of the format would change scores. */
+const grading = z.strictObject({
+  objective: z.literal("max", { error: "only max is supported" }).optional(),
+  /** For people; YAML of version 1.1 has several words for true. */
+  show_test_data_groups: z.unknown().optional(),
+  accept_score: inTestdata,
+  reject_score: z.union([z.literal(0), z.literal("0")], { error: "only 0 is supported" }).optional(),
+  range: inTestdata,
+  on_reject: inTestdata,
+  custom_scoring: z.literal(false, { error: "is not supported" }).optional(),
+});
 const problemLegacy = z.looseObject({
   problem_format_version: z.union([z.literal("legacy"), z.literal("legacy-icpc")]).optional(),
   type: z.enum(["pass-fail", "scoring"]).optional(),
   name: title.optional(),
   validation: z.string().optional(),
   validator_flags: z.string().optional(),
+  grading: grading.nullish(),
   limits: limitsLegacy.optional(),
 });
 const version = z.looseObject({ problem_format_version: z.string().optional() });

@@ -37,6 +37,7 @@ public class Sum { public static void main(String[] a) { var s = new Scanner(Sys
 const root: PackageTexts = {
   "problem.yaml":
     "name: {en: Square root}\ntype: scoring\nvalidator_flags: float_tolerance 1e-4\ngrading: {objective: max}\n",
+  "data/sample/testdata.yaml": "accept_score: 0\n",
   "data/sample/1.in": "4\n",
   "data/sample/1.ans": "2\n",
   "data/secret/testdata.yaml": "on_reject: continue\n",
@@ -277,6 +278,7 @@ const near: PackageTexts = {
 open(sys.argv[3] + "score.txt", "w").write(str(3 * (10 - abs(guess - number))))
 sys.exit(42)
 `,
+  "data/sample/testdata.yaml": "accept_score: 0\nrange: 0 0\n",
   "data/sample/1.in": "1\n",
   "data/sample/1.ans": "1\n",
   "data/secret/testdata.yaml": "on_reject: continue\ngrader_flags: accept_if_any_accepted\n",

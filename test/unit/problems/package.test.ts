@@ -80,16 +80,23 @@ test("settings of a test are its own, or else those of its groups", () => {
 test("groups of the older format end at a failure, and stop the groups after them, unless they continue", () => {
   const groupsOf = (files: PackageTexts) =>
     read({ ...PACKAGES.near, ...files }).definition.groups.map(({ rule, depends, breaks }) => [rule, depends, breaks]);
+  // Nothing of secret is judged after a rejected sample, unless the settings above both say so, or ignore it.
   assert.deepEqual(groupsOf({}), [
     ["sum", [], undefined],
-    ["min", [], true],
-    ["sum", [], true],
+    ["min", ["sample"], true],
+    ["sum", ["sample"], true],
   ]);
+  for (const all of ["on_reject: continue\n", "grader_flags: ignore_sample\n"])
+    assert.deepEqual(groupsOf({ "data/testdata.yaml": all }), [
+      ["sum", [], undefined],
+      ["min", [], true],
+      ["sum", [], true],
+    ]);
   const first = "data/secret/1-min/testdata.yaml";
   assert.deepEqual(groupsOf({ "data/secret/testdata.yaml": "", [first]: "on_reject: continue\n" }), [
     ["sum", [], undefined],
-    ["sum", [], undefined],
-    ["sum", ["secret/1-min"], true],
+    ["sum", ["sample"], undefined],
+    ["sum", ["sample", "secret/1-min"], true],
   ]);
   assert.throws(
     () => groupsOf({ "data/secret/testdata.yaml": "", [first]: "grader_flags: accept_if_any_accepted\n" }),
@@ -164,6 +171,89 @@ test("the minimum over groups is refused, wherever it is set above them", () => 
     assert.throws(() => read({ ...PACKAGES.root, [file]: "on_reject: continue\ngrader_flags: min\n" }), {
       message: `${file}:2: grader_flags: min over groups is not supported: name it in each group`,
     });
+});
+
+test("points of the sample are refused, unless it has none or is ignored", () => {
+  const [all, own] = ["data/testdata.yaml", "data/sample/testdata.yaml"];
+  const { [own]: _, ...root } = PACKAGES.root;
+  const { [own]: __, ...near } = PACKAGES.near;
+  const wrong = (texts: PackageTexts) => {
+    try {
+      read(texts);
+      return null;
+    } catch (error) {
+      return (error as Error).message.replace(/: (accept_score|range): the sample would give points, .*$/, ": $1");
+    }
+  };
+  const ignored = { [all]: "on_reject: continue\ngrader_flags: ignore_sample\n" };
+  for (const [texts, fault] of [
+    [root, "data/sample: accept_score"],
+    [{ ...root, ...ignored }, null],
+    [{ ...root, [own]: "accept_score: 10\n", ...ignored }, null],
+    [{ ...root, [own]: "accept_score: 10\n" }, `${own}:1: accept_score`],
+    [{ ...root, [own]: "accept_score: ' '\n" }, `${own}:1: accept_score`],
+    [{ ...root, [own]: "accept_score: '0.0'\nrange: 0 0\ngrader_flags: first_error\n" }, null],
+    [{ ...root, [all]: "range: 0 100\naccept_score: 7\n" }, `${all}:2: accept_score`],
+    [{ ...root, [all]: "accept_score: 7\n", [own]: "accept_score: 0\n" }, null],
+    // With a validator that writes scores, only the range bounds them.
+    [near, "data/sample: range"],
+    [{ ...near, [own]: "accept_score: 0\n" }, "data/sample: range"],
+    [{ ...near, [own]: "accept_score: 0\nrange: 0 5\n" }, `${own}:2: range`],
+    [{ ...near, [own]: "accept_score: 0\nrange: 0 0\n" }, null],
+    [{ ...near, ...ignored }, null],
+    // A problem without points, and one without a sample.
+    [{ ...PACKAGES.sum, [own]: "accept_score: 10\n" }, null],
+    [Object.fromEntries(Object.entries(root).filter(([path]) => !path.startsWith("data/sample/"))), null],
+  ] as const)
+    assert.equal(wrong(texts), fault);
+});
+
+test("rules over sample and secret that are not supported are refused", () => {
+  const [all, own] = ["data/testdata.yaml", "data/sample/testdata.yaml"];
+  const single = {
+    ...PACKAGES.thirds,
+    "problem.yaml": "name: Thirds\ntype: scoring\n",
+    [own]: "accept_score: 0\n",
+    "data/secret/testdata.yaml": "grader_flags: sum\n",
+  };
+  const { "data/secret/test_group.yaml": _, ...texts } = single;
+  for (const [files, message] of [
+    [{ [all]: "grader_flags: min\n" }, `${all}:1: grader_flags: min over sample and secret is not supported`],
+    [{ [all]: "grader_flags: max\n" }, `${all}:1: grader_flags: max over sample and secret is not supported`],
+    [
+      { [own]: "accept_score: 0\ngrader_flags: accept_if_any_accepted\n" },
+      `${own}:2: grader_flags: accept_if_any_accepted of the sample needs on_reject: continue in data/testdata.yaml`,
+    ],
+  ] as const)
+    assert.throws(() => read({ ...texts, ...files }), { name: "PackageError", message });
+  assert.ok(read({ ...texts, [all]: "grader_flags: min ignore_sample\n" }));
+  assert.throws(
+    () => read({ ...PACKAGES.root, "data/secret/testdata.yaml": "grader_flags: max\non_reject: continue\n" }),
+    {
+      message: "data/secret/testdata.yaml:1: grader_flags: max over groups is not supported: name it in each group",
+    },
+  );
+});
+
+test("keys of grading that would change scores are refused with their line", () => {
+  const withGrading = (line: string) =>
+    read({ ...PACKAGES.root, "problem.yaml": `name: x\ntype: scoring\ngrading:\n  ${line}\n` });
+  for (const line of [
+    "accept_score: 50",
+    "reject_score: 1",
+    "range: 0 100",
+    "on_reject: grade",
+    "on_reject: first_error",
+    "custom_scoring: true",
+    "objective: min",
+    "nonsense: 1",
+  ])
+    assert.throws(() => withGrading(line), {
+      name: "PackageError",
+      message: new RegExp(`^problem\\.yaml:4: grading\\.${line.split(":")[0]}: `),
+    });
+  for (const line of ["", "objective: max", "show_test_data_groups: yes", "custom_scoring: false", "reject_score: 0"])
+    assert.ok(withGrading(line));
 });
 
 test("settings in the root of the older format apply to all tests", () => {
