@@ -38,6 +38,8 @@ export class PackageError extends OperatorError {
 /** Collects the files of a package within its bounds. */
 export class Collected {
   readonly files = new Map<string, LazyFile>();
+  /** Paths of files that are ignored for their names. */
+  readonly ignored: string[] = [];
   readonly #directories = new Set<string>();
   readonly mostFiles: number;
   readonly #mostBytes: number;
@@ -145,7 +147,10 @@ async function readBelow(
   const entries = await readdir(at, { withFileTypes: true });
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = below === "" ? entry.name : `${below}/${entry.name}`;
-    if (isIgnored(entry.name)) continue;
+    if (isIgnored(entry.name)) {
+      if (entry.isFile()) checkIgnored(path);
+      continue;
+    }
     checkPath(path);
     const handle = await openEntry(`${at}/${entry.name}`, path, entry);
     try {
@@ -198,6 +203,16 @@ function readFrom(directory: number, [name = "", ...below]: readonly string[], p
 /** Files of tools, such as `.git`: the formats treat them as absent. */
 export function isIgnored(path: string): boolean {
   return /(^|\/)[.-]/.test(path);
+}
+
+/** A test that would be left out for its name. Those with `._` and `.#` are of macOS and of editors. */
+const HIDDEN_TEST = /^data\/(?:sample|secret)\/(?:[^/.-][^/]*\/)*(?:[.-](?![_#])[^/]*)?\.(?:in|ans)\s*$/i;
+
+/** @param path of a file that is ignored. @throws PackageError if it would be a test. */
+export function checkIgnored(path: string): void {
+  if (!HIDDEN_TEST.test(path)) return;
+  checkPath(path);
+  throw new PackageError(path, "would not be read: the name of a test begins with neither a dot nor -");
 }
 
 /** The size of a file, without reading it. */

@@ -84,7 +84,9 @@ export function currentGroups(files: PackageFiles, scoring: boolean): Groups {
   for (const path of files.keys()) {
     const [, name] = SETTINGS_FILE.exec(path) ?? [];
     if (name !== undefined) read.set(name, readYaml(files, path, groupFile) as Read<z.output<typeof groupFile>>);
-    else if (/^data\/.*test_group\.yaml$/.test(path))
+    else if (path === "data/test_group.yaml")
+      throw new PackageError(path, "settings of tests are in those of sample, secret and the groups of secret");
+    else if (/^data\/(.*\/)?test_group\.yaml$/.test(path))
       throw new PackageError(path, "a group cannot be in another group");
   }
   const isGrouped = [...read.keys()].some((name) => name.startsWith("secret/"));

@@ -8,6 +8,7 @@ import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
 import { limits2025, limitsLegacy, problemLimits } from "./limits.ts";
 import { type Source, sourcesIn, submissionsOf, toProgram } from "./source.ts";
 import { type InputTest, type OutputTest, type PackageTest, readTests } from "./tests.ts";
+import { checkUnread } from "./unread.ts";
 import { type Read, readYaml } from "./yaml.ts";
 
 /** The rules for a time limit that follows from the package's own submissions. */
@@ -44,8 +45,15 @@ export interface ProblemPackage {
 
 const title = z.union([z.string(), z.record(z.string(), z.string())]);
 
+const ofLegacy = z
+  .never({
+    error: "is only in the format legacy: output_validator/ has the validator, output_validator_args its arguments",
+  })
+  .optional();
 const problem2025 = z.looseObject({
   problem_format_version: z.literal("2025-09"),
+  validation: ofLegacy,
+  validator_flags: ofLegacy,
   type: z.union([z.string(), z.array(z.string()).min(1)]).optional(),
   name: title,
   limits: limits2025.optional(),
@@ -108,6 +116,7 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
   for (const directory of ["include", "graders", "static_validator"])
     if ([...files.keys()].some((path) => path.startsWith(`${directory}/`)))
       throw new PackageError(directory, "is not supported");
+  checkUnread(files, { format, custom: head.custom });
   const { interactive, multiPass, read, limits } = head;
   const fault = (message: string) => read.fault([head.typeKey], `${head.typeKey}: ${message}`);
   if ((interactive || multiPass) && !head.custom)

@@ -3,7 +3,16 @@ import { promisify } from "node:util";
 import { crc32, inflateRaw, inflateRawSync } from "node:zlib";
 import { type Entry, fromBuffer, fromFd, type ZipFile } from "yauzl";
 import { z } from "zod";
-import { Collected, checkPath, isIgnored, LazyFiles, PackageError, type PackageFiles, sizeOf } from "./files.ts";
+import {
+  Collected,
+  checkIgnored,
+  checkPath,
+  isIgnored,
+  LazyFiles,
+  PackageError,
+  type PackageFiles,
+  sizeOf,
+} from "./files.ts";
 import { readYaml } from "./yaml.ts";
 
 /** The type of a file in the upper half of its attributes; 0 where the archiver has none. */
@@ -32,8 +41,9 @@ export async function packageFromZip(
   const collected = new Collected(mostBytes);
   await collect(archive, "archive", "", collected);
   const directory = onlyDirectory(collected.files);
-  const from = directory === null ? 0 : directory.length + 1;
-  const files = new Map([...collected.files].map(([path, file]) => [path.slice(from), file]));
+  const prefix = directory === null ? "" : `${directory}/`;
+  for (const path of collected.ignored) if (path.startsWith(prefix)) checkIgnored(path.slice(prefix.length));
+  const files = new Map([...collected.files].map(([path, file]) => [path.slice(prefix.length), file]));
   const packed = new LazyFiles(files, directory);
   await admit(bytesOf(packed));
   const unpacked = await withArchive(packed, mostBytes);
@@ -109,7 +119,10 @@ async function collect(
   for await (const entry of entriesOf(zip, broken)) {
     const path = `${directory}${entry.fileName}`;
     checkPath(path.replace(/\/$/, ""));
-    if (ignores && isIgnored(entry.fileName)) continue;
+    if (ignores && isIgnored(entry.fileName)) {
+      collected.ignored.push(path);
+      continue;
+    }
     if (!PLAIN.includes((entry.externalFileAttributes >>> 16) & TYPE))
       throw new PackageError(path, "is neither a file nor a directory");
     if (path.endsWith("/")) continue;

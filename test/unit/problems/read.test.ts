@@ -60,6 +60,48 @@ test("a ZIP file may have the package in one directory, and what macOS adds", as
   assert.deepEqual(text(await packageFromZip(two)), { "a/1": "1", "b/2": "2" });
 });
 
+test("a test whose name begins with a dot or - is a fault with its path, and files of tools are none", async (t) => {
+  for (const path of [
+    "data/secret/.in",
+    "data/secret/.ans",
+    "data/sample/-2.in",
+    "data/secret/a/.1.ANS",
+    "data/secret/.1.in ",
+  ]) {
+    const message = `${path}: would not be read: the name of a test begins with neither a dot nor -`;
+    for (const top of ["", "hello/"]) {
+      const archive = zipOf([
+        { name: `${top}problem.yaml`, data: "name: x\n" },
+        { name: `${top}${path}`, data: "1" },
+      ]);
+      await assert.rejects(packageFromZip(archive), { name: "PackageError", message });
+    }
+    const at = directory(t);
+    mkdirSync(dirname(join(at, path)), { recursive: true });
+    writeFileSync(join(at, path), "1");
+    await assert.rejects(packageFromDirectory(at), { name: "PackageError", message });
+  }
+  const harmless = [
+    "data/secret/._1.in",
+    "data/secret/.#1.in",
+    "data/secret/.1.in.swp",
+    "data/secret/.DS_Store",
+    "data/secret/.old/1.in",
+    ".git/data/secret/1.in",
+    "__MACOSX/data/secret/._1.in",
+    "generators/data/secret/x/.1.in",
+    "submissions/accepted/.1.in",
+  ];
+  const archive = zipOf([{ name: "problem.yaml", data: "a" }, ...harmless.map((name) => ({ name, data: "1" }))]);
+  assert.deepEqual(await wholeOf(archive), { "problem.yaml": "a" });
+  const at = directory(t);
+  for (const path of harmless) {
+    mkdirSync(dirname(join(at, path)), { recursive: true });
+    writeFileSync(join(at, path), "1");
+  }
+  assert.deepEqual(text(await packageFromDirectory(at)), {});
+});
+
 const LINK = 0o120777;
 const HOSTILE: Readonly<Record<string, readonly [members: readonly Member[], message: RegExp]>> = {
   "leads out of the package": [[{ name: "../x", data: "" }], /valid ZIP|plain path|relative/],

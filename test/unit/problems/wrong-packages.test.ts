@@ -224,17 +224,20 @@ test("a wrong package in the older format is rejected with its file and line", (
       { "problem.yaml": "name: a\nvalidation: custom interactive\nlimits:\n  validation_passes: 2\n" },
       /^problem\.yaml:4: limits\.validation_passes: only/,
     ],
+    [{ "data/testdata.yaml": "grading: custom\n" }, /^data\/testdata\.yaml:1: grading: custom graders/],
+  ] as const)
+    assertFault({ ...PACKAGES.echo, ...changes }, error);
+  for (const [changes, error] of [
     [
       { "problem.yaml": "name: a\nvalidator_flags: magic\n" },
       /^problem\.yaml:2: the default validator has no argument/,
     ],
-    [{ "data/testdata.yaml": "grading: custom\n" }, /^data\/testdata\.yaml:1: grading: custom graders/],
     [
       { "problem.yaml": "name: a\n", "data/secret/testdata.yaml": "\noutput_validator_flags: magic\n" },
       /^data\/secret\/testdata\.yaml:2: the default validator has no argument/,
     ],
   ] as const)
-    assertFault({ ...PACKAGES.echo, ...changes }, error);
+    assertFault({ ...PACKAGES.sum, ...changes }, error);
 });
 
 test("points that are not finite or exceed those of a request are rejected with their file and line", () => {
@@ -270,7 +273,7 @@ test("the most points are accepted, and their sum is a number", () => {
 test("a tolerance that a double cannot have is rejected with its line", () => {
   for (const value of ["1e309", "1e-400"])
     assertFault(
-      { ...PACKAGES.echo, "problem.yaml": `name: a\nvalidator_flags: float_tolerance ${value}\n` },
+      { ...PACKAGES.sum, "problem.yaml": `name: a\nvalidator_flags: float_tolerance ${value}\n` },
       /^problem\.yaml:2: float_tolerance needs a number that a double can have/,
     );
   const { definition } = read({ ...PACKAGES.sum, "problem.yaml": "name: a\nvalidator_flags: float_tolerance 0.0e5\n" });
@@ -280,4 +283,101 @@ test("a tolerance that a double cannot have is rejected with its line", () => {
     absolute: 0,
     relative: 0,
   });
+});
+
+const NEW = PACKAGES.words;
+const OLD = PACKAGES.sum;
+const TEST = { "data/secret/1.in": "1 2\n", "data/secret/1.ans": "3\n" };
+
+test("parts that would not be read and would change a verdict are rejected with their path", () => {
+  const rejects = "import sys\nsys.exit(43)\n";
+  const tolerance = "output_validator_flags: float_tolerance 1\n";
+  const newTolerance = "output_validator_args: [float_tolerance, '1']\n";
+  for (const [base, path, text, why] of [
+    // Of the other version.
+    [NEW, "output_validators/v.py", rejects, "in the format 2025-09, the output validator is in output_validator/"],
+    [NEW, "output_validators/v/main.py", rejects, "in the format 2025-09, the output .*"],
+    [OLD, "output_validator/v.py", rejects, "in the format legacy, the output validator is in output_validators/"],
+    [OLD, "output_validators/v.py", rejects, "problem.yaml has no validation: custom"],
+    [OLD, "Output_Validators/v.py", rejects, "in the format legacy, .*"],
+    ...["data/testdata.yaml", "data/secret/testdata.yaml", "data/sample/testdata.yml"].map(
+      (path) => [NEW, path, tolerance, "in the format 2025-09, settings of tests are in test_group.yaml"] as const,
+    ),
+    ...["data/test_group.yaml", "data/secret/test_group.yaml", "data/secret/a/test_group.yaml"].map(
+      (path) => [OLD, path, newTolerance, "in the format legacy, settings of tests are in testdata.yaml"] as const,
+    ),
+    // Slips in names.
+    [NEW, "data/secret/test_group.yml", newTolerance, "in the format 2025-09, .*"],
+    [NEW, "data/secret/Test_Group.yaml", newTolerance, "in the format 2025-09, .*"],
+    [OLD, "data/secret/testdata.yml", tolerance, "in the format legacy, .*"],
+    [NEW, "data/secret/3.yaml", newTolerance, "there is no test of this name"],
+    [NEW, "data/secret/2.yml", newTolerance, "the ending must be .yaml"],
+    [NEW, "data/secret/2.YAML", newTolerance, "the ending must be .yaml"],
+    ...[NEW, OLD].flatMap((base) =>
+      (
+        [
+          ["data/secret/7.IN", "the ending must be .in"],
+          ["data/secret/7.Ans", "the ending must be .ans"],
+          ["data/secret/7.in ", "the ending must be .in"],
+          ["data/secret/1.ans\u00a0", "the ending must be .ans"],
+          ["data/Secret/7.in", "the directory must be data/secret/"],
+          ["data/SAMPLE/7.ans", "the directory must be data/sample/"],
+          ["data/secret /7.in", "the directory must be data/secret/"],
+          ["Data/secret/a/7.in", "the directory must be data/secret/"],
+          ["data/7.in", "tests are in data/sample/ and data/secret/"],
+          ["data/7.ANS", "tests are in data/sample/ and data/secret/"],
+          ["data/secret/7.out", "there is no test of this name"],
+          ["data/sample/7.OUT", "there is no test of this name"],
+        ] as const
+      ).map(([path, why]) => [base, path, "1", why] as const),
+    ),
+  ] as const) {
+    const place = path.replace(/[.]/g, "\\.");
+    assertFault({ ...base, ...TEST, [path]: text }, new RegExp(`^${place}: would not be read: ${why}$`));
+  }
+  for (const key of ["validation: custom interactive", "validator_flags: float_tolerance 1"])
+    assertFault(
+      { ...NEW, "problem.yaml": `${HEAD}${key}\n` },
+      new RegExp(`^problem\\.yaml:3: ${key.split(":")[0]}: is only in the format legacy`),
+    );
+  assertFault({ ...NEW, "data/test_group.yaml": newTolerance }, /^data\/test_group\.yaml: settings of tests are in/);
+});
+
+test("files that no test would use are no faults", () => {
+  const both = [
+    "README.md",
+    "data/README",
+    "data/secret/README.md",
+    "data/secret/notes.txt",
+    "data/secret/1.desc",
+    "data/secret/1.hint",
+    "data/secret/1.png",
+    "data/secret/1.out",
+    "data/sample/7.interaction",
+    "data/sample/7.in.statement",
+    "data/sample/7.ans.download",
+    "data/secret/gen.py",
+    "data/generate.sh",
+    "data/invalid_input/README",
+    "data/old/7.in",
+    "generators/generators.yaml",
+    "generators/data/secret/7.IN",
+    "attachments/7.in",
+    "problem_statement/7.in",
+    "statement/problem.en.md",
+    "solution/solution.md",
+    "output_validators/README.md",
+    "output_validator/README",
+    ".github/workflows/check.yaml",
+  ];
+  for (const base of [NEW, OLD]) {
+    const [tests] = [read({ ...base, ...TEST }).tests.length];
+    const others = Object.fromEntries(both.map((path) => [path, "x"]));
+    assert.equal(read({ ...base, ...TEST, ...others }).tests.length, tests);
+  }
+  // A test of the newer format can have the name of the settings of the older one.
+  const named = { "data/secret/testdata.in": "a", "data/secret/testdata.ans": "a" };
+  assert.ok(read({ ...NEW, ...named, "data/secret/testdata.yaml": "hint: none\n" }));
+  assert.ok(read({ ...NEW, "data/sample/7.interaction": "x", "data/sample/7.yaml": "description: none\n" }));
+  assert.ok(read({ ...OLD, "data/secret/9.yaml": "x", "data/secret/generators.yml": "x" }));
 });

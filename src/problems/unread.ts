@@ -1,0 +1,70 @@
+import { PackageError, type PackageFiles } from "./files.ts";
+
+/** Files that only people read, also among programs. */
+const FOR_PEOPLE = /(^|\/)(README[^/]*|LICENSE[^/]*|[^/]*\.(md|txt|pdf))$/i;
+/** As a slip of the author has it: in another case, or with white space after it. */
+const TEST_FILE = /\.(in|ans)\s*$/i;
+const GROUP_FILE = /^(test_group|testdata)\.ya?ml$/i;
+
+const VALIDATORS = { legacy: "output_validators", "2025-09": "output_validator" } as const;
+const GROUP_FILES = { legacy: "testdata.yaml", "2025-09": "test_group.yaml" } as const;
+
+export interface UnreadOptions {
+  readonly format: "legacy" | "2025-09";
+  /** Whether the package has an output validator of its own. */
+  readonly custom: boolean;
+}
+
+/**
+ * Parts that the format does not have in this place or under this name, and that would change a verdict if it had: those of
+ * its other version, and slips in names of tests. Files that no test would use, such as statements, are no faults.
+ * @throws PackageError for the first one.
+ */
+export function checkUnread(files: PackageFiles, options: UnreadOptions): void {
+  for (const path of files.keys()) {
+    const message = validatorFault(path, options) ?? dataFault(path, files, options);
+    if (message !== null) throw new PackageError(path, `would not be read: ${message}`);
+  }
+}
+
+function validatorFault(path: string, { format, custom }: UnreadOptions): string | null {
+  const [directory = "", name] = path.split("/");
+  const known: readonly string[] = Object.values(VALIDATORS);
+  if (name === undefined || !known.includes(meant(directory)) || FOR_PEOPLE.test(path)) return null;
+  if (directory !== VALIDATORS[format])
+    return `in the format ${format}, the output validator is in ${VALIDATORS[format]}/`;
+  return custom ? null : "problem.yaml has no validation: custom";
+}
+
+function dataFault(path: string, files: PackageFiles, { format }: UnreadOptions): string | null {
+  const parts = path.split("/");
+  const name = parts.pop() ?? "";
+  const [data = "", kind = "sample"] = parts.map(meant);
+  if (data !== "data" || (kind !== "sample" && kind !== "secret")) return null;
+  const isTest = TEST_FILE.test(name);
+  const isGroup = GROUP_FILE.test(name);
+  const [base = "", ending] = split(path);
+  const has = (...endings: readonly string[]) => endings.some((one) => files.has(`${base}.${one}`));
+  if (isTest && parts.length === 1) return "tests are in data/sample/ and data/secret/";
+  if ((isTest || isGroup) && (parts[0] !== data || (parts[1] ?? kind) !== kind))
+    return `the directory must be ${data}/${kind}/`;
+  if (isTest && ending !== "in" && ending !== "ans") return `the ending must be .${meant(ending)}`;
+  if (isTest || name === GROUP_FILES[format]) return null;
+  // A test of the newer format can have such a name.
+  const isOfTest = format === "2025-09" && has("in", "ans");
+  if (isGroup && !isOfTest) return `in the format ${format}, settings of tests are in ${GROUP_FILES[format]}`;
+  if (meant(ending) === "out" && parts.length > 1 && !has("in", "ans")) return "there is no test of this name";
+  if (format === "legacy" || parts.length === 1) return null;
+  if (isOfTest && ending !== "yaml" && /^ya?ml\s*$/i.test(ending)) return "the ending must be .yaml";
+  return ending === "yaml" && !isOfTest && !has("interaction", "in.statement") ? "there is no test of this name" : null;
+}
+
+function meant(name: string): string {
+  return name.trim().toLowerCase();
+}
+
+/** A path without the ending of its file, and that ending. */
+function split(path: string): readonly [base: string, ending: string] {
+  const at = path.lastIndexOf(".");
+  return at <= path.lastIndexOf("/") ? [path, ""] : [path.slice(0, at), path.slice(at + 1)];
+}
