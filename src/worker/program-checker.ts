@@ -99,8 +99,8 @@ export async function prepareInteraction(
       // The end of its input, which followed, can have made the program fail.
       if (ofPeer.exceededFirst) return interactorExceeded(ofPeer);
       if (verdict !== "AC" && ended.endedFirst) return null;
-      if (output.integrity === "truncated_by_judge_limit") return OUTPUT_EXCEEDED;
-      if (ofPeer.stdoutSeen > ofPeer.stdoutKept) return interactorExceeded(ofPeer);
+      if (ended.stdoutSeen > ended.stdoutKept) return OUTPUT_EXCEEDED;
+      // An excess of the interactor that is not the first one came after the end of the program, and had no effect on it.
       const checked = resultOf(program.spec, ofPeer, test.points);
       return verdict !== "AC" && checked.verdict === "AC" ? null : checked;
     },
@@ -139,7 +139,12 @@ function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feed
     command: { ...begun.command, command: [...begun.command.command, ...args, ...spec.args] },
     files: [...begun.files, ...files],
     stdin: output && readsOutput === "stdin" ? output : Buffer.alloc(0),
-    limits: { ...begun.limits, workBytes: begun.limits.workBytes + sizeOf(files) },
+    limits: {
+      ...begun.limits,
+      workBytes: begun.limits.workBytes + sizeOf(files),
+      // A line of the message for each wrong word of a program is more than a program may write.
+      fileBytes: Math.max(begun.limits.fileBytes, begun.limits.workBytes),
+    },
     collect: "feedback",
   };
   // With space for the longest output: a program must not decide by the length of its own whether its checker can run.

@@ -1,4 +1,5 @@
 import type { Checked, ProgramChecker } from "../domain/check.ts";
+import { isCut } from "../domain/explain/usage.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import { type NextPass, NOTHING_MEASURED, type Progress } from "../domain/progress.ts";
 import type { Submission } from "../domain/submission.ts";
@@ -116,11 +117,12 @@ export class TestChecker {
   async #check(
     test: ClaimedTest,
     pass: NextPass,
-    { judgement, output }: Outcome,
+    outcome: Outcome,
     { slot, accountId, signal, freeSlot }: Where<"run">,
   ): Promise<CheckedPass | null> {
+    const { judgement, output } = outcome;
     if (judgement.verdict !== "AC" || !output) return null;
-    if (output.integrity === "truncated_by_judge_limit") return OUTPUT_EXCEEDED;
+    if (isCut(outcome, "stdout")) return OUTPUT_EXCEEDED;
     const { checker: spec, answers } = test;
     if (spec.type !== "program") {
       try {

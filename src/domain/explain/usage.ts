@@ -1,4 +1,4 @@
-import type { RunStats } from "../outcome.ts";
+import type { Outcome, RunStats } from "../outcome.ts";
 import type { RecordWithoutOutput } from "../record.ts";
 
 /** What the program used of one of its limits. */
@@ -42,6 +42,12 @@ export function usage({ result, metrics, evidence }: RecordWithoutOutput, course
     : [];
   const endedBy = ENDED_BY[result.cause ?? ""];
   return [...always, ...noted].map((row) => ({ ...row, met: endedBy === row.name || row.used >= row.limit }));
+}
+
+/** Whether the end of the stream is missing. True as well if the stream that was cut is unknown. */
+export function isCut({ output, course }: Pick<Outcome, "output" | "course">, stream: "stdout" | "stderr"): boolean {
+  const cut = cutStreams(output?.integrity ?? null, course);
+  return cut === null || cut.includes(stream);
 }
 
 /** The streams whose output was cut; null if this is unknown, as for an old record. */

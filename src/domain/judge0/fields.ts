@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { isCut } from "../explain/usage.ts";
 import { LongText } from "../json-pieces.ts";
 import { isTerminal, type Submission } from "../submission.ts";
 import { JUDGE0_STATUSES, presentStatus } from "./status.ts";
@@ -43,8 +44,7 @@ const content = (bytes: Buffer | null | undefined, isCut = false) =>
 const output =
   (stream: "stdout" | "stderr"): Read =>
   ({ submission: { outcome }, status }) =>
-    status === 6 ? null : content(outcome?.output?.[stream], isCutIn(outcome?.output?.integrity));
-const isCutIn = (integrity: string | undefined) => integrity === "truncated_by_judge_limit";
+    status === 6 || !outcome ? null : content(outcome.output?.[stream], isCut(outcome, stream));
 const setting =
   (name: keyof Judge0Settings, write: (value: never) => unknown = (value) => value): Read =>
   ({ settings }) =>
@@ -80,7 +80,7 @@ const FIELDS = {
   max_file_size: setting("max_file_size"),
   compile_output: ({ submission: { outcome }, status, compileOutput }) =>
     status === 6
-      ? (content(outcome?.output?.stderr, isCutIn(outcome?.output?.integrity)) ?? content(messageOf(outcome, status)))
+      ? ((outcome && content(outcome.output?.stderr, isCut(outcome, "stderr"))) ?? content(messageOf(outcome, status)))
       : content(compileOutput, compileOutput?.length === MAX_COMPILE_OUTPUT_BYTES),
   exit_code: ({ submission: { outcome }, status }) => (status === 6 ? null : (outcome?.judgement.exitCode ?? null)),
   exit_signal: ({ submission: { outcome }, status }) => (status === 6 ? null : (outcome?.judgement.signal ?? null)),
@@ -163,8 +163,8 @@ function metricsOf({ status, outcome }: Judge0Submission["submission"]) {
 }
 
 function messageOf(outcome: Submission["outcome"], status: number | null): Buffer | null {
-  const isCut = status === 4 && isCutIn(outcome?.output?.integrity);
-  if (isCut) return Buffer.from("more output than the limit, which cannot be compared");
+  if (status === 4 && outcome && isCut(outcome, "stdout"))
+    return Buffer.from("more output than the limit, which cannot be compared");
   const { cause, exitCode, errorMessage } = outcome?.judgement ?? {};
   // `compile_output` has the messages of the compiler.
   const isTold = cause === "compile_error" && exitCode !== 0;

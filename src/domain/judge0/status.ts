@@ -1,3 +1,4 @@
+import { isCut } from "../explain/usage.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Submission } from "../submission.ts";
 import { isSame } from "./compare.ts";
@@ -30,14 +31,13 @@ const BY_VERDICT = { AC: 3, RE: 11, TLE: 5, MLE: 12, PLE: 12, FSE: 8, SIG: 12, I
   Judge0Status
 >;
 
-/** The status of an end. Output beyond its limit is not known as a whole, so it is no right answer, as in a judgement. */
-export function judge0StatusOf({ judgement, output }: Outcome, expected: Buffer | null): Judge0Status {
-  const { verdict, cause, signal } = judgement;
+/** The status of an end. Standard output beyond its limit is not known as a whole, so it is no right answer, as in a judgement. */
+export function judge0StatusOf(outcome: Outcome, expected: Buffer | null): Judge0Status {
+  const { verdict, cause, signal } = outcome.judgement;
   if (cause.startsWith("compile_") && verdict !== "IE") return 6;
   if (verdict === "SIG") return BY_SIGNAL[signal ?? 0] ?? 12;
   if (verdict !== "AC" || expected === null) return BY_VERDICT[verdict];
-  const isWhole = output?.integrity !== "truncated_by_judge_limit";
-  return isWhole && isSame(output?.stdout ?? Buffer.alloc(0), expected) ? 3 : 4;
+  return !isCut(outcome, "stdout") && isSame(outcome.output?.stdout ?? Buffer.alloc(0), expected) ? 3 : 4;
 }
 
 /** The present status. @param ended that of the end, if it is stored. */

@@ -80,7 +80,7 @@ describe("output of an interactor", { concurrency: 2 }, () => {
     }
 
   for (const [name, code, verdict] of [
-    ["ends before, without an error", "import os; os.read(0, 9)", "IE"],
+    ["ends before, without an error", "import os; os.read(0, 9)", "AC"],
     ["fails before", "import os; os.read(0, 9); os._exit(9)", "RE"],
     ["closes its input before, and ends later", "import os, time; os.read(0, 9); os.close(0); time.sleep(1)", "IE"],
   ] as const)
@@ -129,4 +129,26 @@ sys.exit(42)`;
         assert.deepEqual([judged.verdict, judged.runs[0]?.message], ["WA", "the output exceeds its limit"]);
       });
   }
+});
+
+describe("standard error of a program", { concurrency: 2 }, () => {
+  const accepts = { ...python("import sys; sys.exit(42 if sys.stdin.read() == 'right\\n' else 43)") };
+  const checkers = {
+    lines: { type: "lines" },
+    tokens: { type: "tokens" },
+    "a program": { type: "program", interface: "kattis", ...accepts },
+    "an interactor": interactor("sys.exit(42 if os.read(0, 16) == b'right\\n' else 43)"),
+  };
+  for (const [name, checker] of Object.entries(checkers))
+    for (const size of [MOST, MOST + 1, 3_000_000])
+      test(`of ${size} bytes does not change the verdict by ${name}`, LIMIT, async () => {
+        for (const [word, verdict] of [
+          ["right", "AC"],
+          ["wrong", "WA"],
+        ] as const) {
+          const code = `import sys\nsys.stderr.write("x" * ${size})\nsys.stderr.flush()\nprint("${word}")`;
+          const judged = await judge(engine(), { ...python(code), tests: [{ expected: "right\n" }], checker });
+          assert.equal(judged.verdict, verdict, JSON.stringify(judged));
+        }
+      });
 });
