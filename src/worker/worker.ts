@@ -175,8 +175,9 @@ export class Worker implements Engine {
   async #serve(run: ActiveRun, slot: Slot): Promise<void> {
     run.slot = slot;
     slot.onEnded(({ memoryPeakBytes, processes }) => {
-      const checked = run.claim.test?.checker.type === "program";
-      run.still = !checked && processes === 0 && memoryPeakBytes < MOST_STILL_BYTES;
+      // A checker's program, or another run, may follow in this slot.
+      const continues = run.claim.test?.checker.type === "program" || run.claim.repeats !== null;
+      run.still = !continues && processes === 0 && memoryPeakBytes < MOST_STILL_BYTES;
       this.#claims.startHeld();
     });
     const startedMs = performance.now();

@@ -248,6 +248,34 @@ test("two slots run two submissions at once, never more", LIMIT, async (t) => {
   for (const id of ids) assert.equal(verdictOf(await end(id)), "AC");
 });
 
+test("the runs of repeated submissions count as running from the first to the last", LIMIT, async (t) => {
+  const wrap = (store: Store): Store => ({
+    ...store,
+    submissions: {
+      ...store.submissions,
+      claim: async (...options) => {
+        const claims = await store.submissions.claim(...options);
+        return claims.map((claim) => ({ ...claim, repeats: { runs: 4, expected: null } }));
+      },
+    },
+  });
+  const { submit, end } = await working(t, {
+    wrap,
+    workers: 1,
+    parkBytes: 1 << 30,
+    languages: someLanguages(["c"]),
+  });
+  const code = "#include <unistd.h>\nint main(void) { usleep(300000); }";
+  const ids = await Promise.all([1, 2].map(() => submit(code, { language: "c" })));
+  let most = 0;
+  const counting = setInterval(() => {
+    most = Math.max(most, programsOf(launcher).filter(({ pid }) => commandOf(pid) === "./main\0").length);
+  }, 20);
+  for (const id of ids) assert.equal(verdictOf(await end(id)), "AC");
+  clearInterval(counting);
+  assert.equal(most, 1);
+});
+
 test("an idle worker does not query the queue, and one submission takes one claim", LIMIT, async (t) => {
   let claims = 0;
   const { submit, end } = await working(t, {

@@ -8,6 +8,7 @@ import { Comparer, ComparerLost, ComparisonError, CPU_MS_PER_BYTE } from "../../
 const LIMIT = { timeout: 300_000 };
 const never = new AbortController().signal;
 const text = (content: string) => Buffer.from(content);
+const OPTIONS = { owner: "a", signal: never };
 const SLOW = [text("(a|a)*b")] as const;
 const AS = text("a".repeat(60));
 
@@ -19,8 +20,8 @@ test("expressions and long texts are compared in a process, which is used again"
   assert.equal((await regex(comparer, text("12\n"), "\\d+")).passed, true);
   assert.equal((await regex(comparer, text("12\n"), "\\d")).passed, false);
   const long = text("x y\n".repeat(50_000));
-  const options = { owner: "a", signal: never };
-  assert.equal((await comparer.compare({ type: "tokens" }, long, [text("no"), long], options)).passed, true);
+  const spaced = text("x  y \n".repeat(50_000));
+  assert.equal((await comparer.compare({ type: "tokens" }, long, [text("no"), spaced], OPTIONS)).passed, true);
 });
 
 test("a comparison leaves nothing behind in this process", LIMIT, async () => {
@@ -53,6 +54,40 @@ test("an output with which an expression backtracks for too long is wrong, and n
   });
   // By the same expression, the right output is right.
   assert.equal((await regex(comparer, text(`${"a".repeat(60)}b`), String(SLOW[0]))).passed, true);
+});
+
+test("a long output that is one of the answers passes every checker for texts, without a process", LIMIT, async () => {
+  await untilThereAre(0);
+  const comparer = new Comparer();
+  const long = text("nan -0 1e400 x  y \n\n".repeat(50_000));
+  const types = ["exact", "lines", "tokens", "floats", "unordered_lines"] as const;
+  for (const type of types) {
+    const compared = await comparer.compare({ type }, long, [text("no"), Buffer.from(long)], OPTIONS);
+    assert.deepEqual(compared, check({ type }, long, [text("no"), long]));
+    assert.equal(compared.passed, true, type);
+  }
+  await untilThereAre(0);
+});
+
+/** CPU time of the children of this process that have ended. */
+function endedCpuMs(): number {
+  const stat = readFileSync("/proc/self/stat", "latin1");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[13]) + Number(fields[14])) * 10;
+}
+
+test("a long comparison in a new process leaves the quick lane after its CPU time there", LIMIT, async () => {
+  await untilThereAre(0);
+  await sleep(100);
+  const before = endedCpuMs();
+  const comparer = new Comparer();
+  await new Promise<void>((resolve) => {
+    const options = { owner: "a", signal: never, onSlow: resolve };
+    void comparer.compare({ type: "regex" }, AS, SLOW, options);
+  });
+  while (endedCpuMs() === before) await sleep(20);
+  const usedMs = endedCpuMs() - before;
+  assert.ok(usedMs < 400, `${usedMs} ms, with the start of the process`);
 });
 
 test("an expression that V8 cannot stop building leaves no process", LIMIT, async () => {
