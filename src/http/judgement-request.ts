@@ -225,6 +225,8 @@ export function checkTestLimits(
 function toContents({ stdin = "", expected }: TestFields, at: number, spec: CheckerSpec): Buffer[] {
   const answers = expected === undefined ? [] : Array.isArray(expected) ? expected : [expected];
   if (answers.length === 0 && spec.type !== "program") throw invalid(`tests.${at}.expected`, "is required");
+  if (answers.length > 1 && spec.type === "program")
+    throw invalid(`tests.${at}.expected`, "has more than the one answer that a checker that is a program gets");
   const tooLong = () => invalid(`tests.${at}`, `more than ${MAX_CONTENT_BYTES} bytes`);
   if ([stdin, ...answers].some((one) => leastBytes(one) > MAX_CONTENT_BYTES)) throw tooLong();
   const decoded = answers.map((answer) => decodeContent(`tests.${at}.expected`, answer));

@@ -99,13 +99,15 @@ export function readExpectations(files: PackageFiles, format: ProblemPackage["fo
   const read = format === "legacy" ? undefined : readYaml(files, FILE, submissionsFile);
   const given = (read as Read<z.output<typeof submissionsFile>> | undefined)?.value ?? {};
   const known = format === "legacy" ? LEGACY : DIRECTORIES;
+  // Once, not for each submission: a glob can have many alternatives.
+  const globs = Object.entries(given).flatMap(([glob, own]) => (own ? [{ glob, own, isFor: matcher(glob) }] : []));
   return (path) => {
     const [directory = ""] = path.split("/");
     const defaults = Object.hasOwn(known, directory) ? known[directory] : undefined;
     const expectations = defaults ? [toExpectation(null, { ...defaults, ...given[directory] })] : [];
     let about: Omit<About, "expectations"> = {};
-    for (const [glob, own] of Object.entries(given)) {
-      if (!own || !matches(glob, path)) continue;
+    for (const { glob, own, isFor } of globs) {
+      if (!isFor(path)) continue;
       const { language, entrypoint } = own;
       about = { ...about, ...(language && { language }), ...(entrypoint && { entrypoint }) };
       if (glob !== directory || !defaults) expectations.push(toExpectation(null, own));

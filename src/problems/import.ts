@@ -6,7 +6,7 @@ import type { Languages } from "../languages/load.ts";
 import { type LazyFile, PackageError, type PackageFiles } from "./files.ts";
 import { highest } from "./limits.ts";
 import { type ProblemPackage, readProblem } from "./package.ts";
-import { readSubmissions, toVerifiable, type VerifiableSubmission } from "./submissions.ts";
+import { readVerifiable, type VerifiableSubmission } from "./submissions.ts";
 
 /** Of a problem: by default the name of its directory. */
 export const PROBLEM_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -73,7 +73,7 @@ export async function openImport(
   const name = nameOf(options.name ?? files.directory ?? null);
   const title = titleOf(problem.title);
   checkWords(definition);
-  const submissions = options.verify ? toVerifiable(readSubmissions(files, problem, languages)) : null;
+  const submissions = options.verify ? readVerifiable(files, problem, languages) : null;
   const given = options.timeLimitSecs ?? problem.timing.limitSecs;
   const cpuSecs = checkedLimit(given ?? (await measure(problem)), languages);
   const hashed = hashing();

@@ -57,6 +57,9 @@ const problem2025 = z.looseObject({
   type: z.union([z.string(), z.array(z.string()).min(1)]).optional(),
   name: title,
   limits: limits2025.optional(),
+  languages: z
+    .literal("all", { error: "only all is supported: the language of a submission is not checked" })
+    .optional(),
   constants: z.never({ error: "constants are not supported" }).optional(),
 });
 const inTestdata = z.never({ error: "is supported only in testdata.yaml" }).optional();

@@ -53,9 +53,16 @@ export interface VerifiableSubmission {
   readonly program: (Program & { readonly language: string }) | null;
 }
 
-/** The same within the bounds of a service. @throws PackageError */
-export function toVerifiable(submissions: readonly OwnSubmission[]): VerifiableSubmission[] {
-  if (submissions.length > MAX_SUBMISSIONS) throw fault(`has more than ${MAX_SUBMISSIONS} programs to verify`);
+/** The submissions that a service verifies, within its bounds. @throws PackageError */
+export function readVerifiable(
+  files: PackageFiles,
+  problem: ProblemPackage,
+  languages: Languages,
+): VerifiableSubmission[] {
+  // Before they are read, which takes time for each.
+  if (problem.format !== "dmoj" && problem.submissions.length > MAX_SUBMISSIONS)
+    throw fault(`has more than ${MAX_SUBMISSIONS} programs to verify`);
+  const submissions = readSubmissions(files, problem, languages);
   if (submissions.reduce((sum, { bytes }) => sum + bytes, 0) > MAX_BYTES)
     throw fault(`has more than ${MAX_BYTES} bytes to verify`);
   return submissions.map(({ path, about, found }) => {

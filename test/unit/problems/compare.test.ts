@@ -5,7 +5,7 @@ import { loadLanguages } from "../../../src/languages/load.ts";
 import { compare } from "../../../src/problems/compare.ts";
 import { expected } from "../../../src/problems/expectations.ts";
 import { readProblem } from "../../../src/problems/package.ts";
-import { readSubmissions, toVerifiable } from "../../../src/problems/submissions.ts";
+import { readSubmissions, readVerifiable } from "../../../src/problems/submissions.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
 
@@ -58,8 +58,25 @@ test("expectations are said in words", () => {
   ]);
 });
 
+function verifiableOf(texts: PackageTexts) {
+  const files = toFiles(texts);
+  return readVerifiable(files, readProblem(files, languages), languages);
+}
+
+/** 50 submissions took 2 s, and more than 50 were counted after that. */
+test("many globs with many alternatives take little time for each submission", () => {
+  const globs = Array.from({ length: 900 }, (_, at) => `"${"{0,1}".repeat(6)}x${at}": {}\n`).join("");
+  const programs = Array.from({ length: 47 }, (_, at) => [`submissions/accepted/${at}.py`, "x"]);
+  const texts = { ...PACKAGES.factors, ...Object.fromEntries(programs), "submissions/submissions.yaml": globs };
+  const before = process.cpuUsage();
+  assert.throws(() => verifiableOf({ ...texts, "submissions/accepted/a.py": "x" }), /more than 50 programs/);
+  assert.equal(verifiableOf(texts).length, 50);
+  const { user, system } = process.cpuUsage(before);
+  assert.ok(user + system < 1_000_000, `${(user + system) / 1000} ms`);
+});
+
 test("the submissions that a service verifies are bounded, and have plain names", () => {
-  const verifiable = (texts: PackageTexts) => toVerifiable(read({ ...PACKAGES.sum, ...texts }).submissions);
+  const verifiable = (texts: PackageTexts) => verifiableOf({ ...PACKAGES.sum, ...texts });
   const skipped = verifiable({}).filter(({ program }) => program === null);
   assert.deepEqual(
     skipped.map(({ path }) => path),
@@ -75,7 +92,7 @@ test("the submissions that a service verifies are bounded, and have plain names"
   assert.throws(() => verifiable({ "submissions/accepted/a b": "x" }), /is not a valid name/);
   const { factors } = PACKAGES;
   const yaml = (text: string) => ({ ...factors, "submissions/submissions.yaml": text });
-  const long = (texts: PackageTexts) => () => toVerifiable(read(texts).submissions);
+  const long = (texts: PackageTexts) => () => verifiableOf(texts);
   assert.throws(long(yaml(`accepted:\n  message: ${"x".repeat(201)}\n`)), /search\.cpp: has more than 8 expectations/);
   const globs = Array.from({ length: 9 }, (_, at) => `  "*${at}": {permitted: [AC]}\n`).join("");
   assert.throws(long(yaml(`accepted/*:\n${globs}`)), /search\.cpp: has more than 8 expectations/);

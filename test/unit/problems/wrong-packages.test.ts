@@ -214,6 +214,10 @@ test("a validator does not have the place of a directory of its box", () => {
 
 test("a wrong package in the older format is rejected with its file and line", () => {
   for (const [changes, error] of [
+    [
+      { "problem.yaml": "problem_format_version: 2025-09\nname: a\nlanguages: [cpp]\n" },
+      /^problem\.yaml:3: languages: only all is supported/,
+    ],
     [{ "problem.yaml": "name: a\nvalidation: custom magic\n" }, /^problem\.yaml:2: validation: magic after custom/],
     [
       { "problem.yaml": "name: a\nvalidation: default interactive\n" },
