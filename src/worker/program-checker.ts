@@ -100,7 +100,7 @@ export async function prepareInteraction(
       if (ofPeer.exceededFirst) return interactorExceeded(ofPeer);
       if (verdict !== "AC" && ended.endedFirst) return null;
       if (ended.stdoutSeen > ended.stdoutKept) return OUTPUT_EXCEEDED;
-      // An excess of the interactor that is not the first one came after the end of the program, and had no effect on it.
+      // Another excess of the interactor came after the program had ended or closed its input, and had no effect on it.
       const checked = resultOf(program.spec, ofPeer, test.points);
       return verdict !== "AC" && checked.verdict === "AC" ? null : checked;
     },
