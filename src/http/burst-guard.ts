@@ -8,10 +8,11 @@ const MAX_PIPELINED = 16;
 
 /**
  * Waste is the overhead of TLS records: each record costs some 40 us of the event loop and has 22 to 29 bytes
- * of overhead. A record of 1 KiB of content is free, and so is one record for each request.
+ * of overhead. A record of 1 KiB of content is free, and so is one record for each request and each message of a WebSocket.
  */
 const CONTENT_FOR_EACH_FREE_BYTE = 32;
 const FREE_BYTES_FOR_EACH_REQUEST = 64;
+const FREE_BYTES_FOR_EACH_MESSAGE = 32;
 const FREE_HANDSHAKE_BYTES = 2_048;
 /** A record of which only a part has arrived has no content yet. It can wait long: on a slow network, or if the body is paused. */
 const INCOMPLETE_RECORD_BYTES = 16_640;
@@ -94,7 +95,8 @@ export class BurstGuard {
     const freeBytes =
       FREE_HANDSHAKE_BYTES +
       contentBytes / CONTENT_FOR_EACH_FREE_BYTE +
-      (secure ? (admitted.get(secure) ?? 0) : 0) * FREE_BYTES_FOR_EACH_REQUEST;
+      (secure ? (admitted.get(secure) ?? 0) : 0) * FREE_BYTES_FOR_EACH_REQUEST +
+      (secure ? (messages.get(secure) ?? 0) : 0) * FREE_BYTES_FOR_EACH_MESSAGE;
     const waste = raw.bytesRead - contentBytes - freeBytes - incompleteBytes - chargedBytes;
     if (waste <= 0) return 0;
     connection.chargedBytes += waste;
@@ -121,6 +123,16 @@ export class BurstGuard {
 /** Requests of each connection so far. */
 const admitted = new WeakMap<Socket, number>();
 const pending = new WeakMap<Socket, number>();
+/** Messages that a WebSocket may still send, and has sent. */
+const messages = new WeakMap<Socket, number>();
+
+/**
+ * Lets a WebSocket send so many messages, whose number has a limit of its own: clients send each in a record. At once and not one
+ * by one, because many arrive before the first of them is read.
+ */
+export function admitMessages(socket: Socket, most: number): void {
+  messages.set(socket, most);
+}
 
 /** Counts a request of a connection. @returns whether it may be handled; if not, the connection is closed. */
 export function admitPipelined({ socket }: IncomingMessage, response: ServerResponse, meter: Meter): boolean {

@@ -4,6 +4,7 @@ import { connect as connectTcp } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
+import { PISTON_CONNECT } from "../../../src/http/piston/form.ts";
 import { type BoundedService, boundedService } from "./service.ts";
 
 const LIMIT = { timeout: 30_000 };
@@ -112,4 +113,34 @@ test("5,000 requests of 150 bytes on one connection pass", LIMIT, async (t) => {
     await answered;
   }
   assert.ok(!closed && answers >= 5_000, `${answers} responses`);
+});
+
+/** A text message of a WebSocket client, with a mask of zeroes. */
+function message(value: unknown): Buffer {
+  const text = Buffer.from(JSON.stringify(value));
+  assert.ok(text.length < 126);
+  return Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), text]);
+}
+
+async function sendShortMessages(t: TestContext, service: BoundedService): Promise<void> {
+  const socket = await open(t, service, "127.0.0.2");
+  const key = Buffer.alloc(16).toString("base64");
+  const head = `GET ${PISTON_CONNECT} HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${service.attacker.key}\r\n`;
+  const upgrade = `connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${key}`;
+  socket.write(`${head}${upgrade}\r\n\r\n`);
+  assert.match(String((await once(socket, "data"))[0]), /^HTTP\/1\.1 101/);
+  const send = (value: unknown) => new Promise((resolve) => socket.write(message(value), (error) => resolve(!error)));
+  await send({ type: "init", language: "python", version: "*", files: [{ content: "input()" }] });
+  for (let sent = 0; sent < 8_000; sent++)
+    assert.ok(await send({ type: "data", stream: "stdin", data: "x" }), `${sent}`);
+}
+
+test("short messages of WebSockets cost others of their address nothing", { timeout: 120_000 }, async (t) => {
+  const service = await boundedService(t, "sqlite");
+  await Promise.all([1, 2, 3, 4].map(() => sendShortMessages(t, service)));
+  for (let i = 0; i < 3; i++) {
+    const other = await open(t, service, "127.0.0.2");
+    other.write(`GET /api/health HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${service.honest.key}\r\n\r\n`);
+    assert.match(String((await once(other, "data"))[0]), /^HTTP\/1\.1 200/);
+  }
 });
