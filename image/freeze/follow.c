@@ -24,10 +24,15 @@ enum { SYSCALL_LENGTH = 2, QUIET_MS = 1000, PATH_BYTES = 64 };
 static pid_t thread_id[FROZEN_THREADS];
 static const char *point; /* the file, or NULL */
 
-/* Calls whose state is not restored, and all of which but pkey_alloc a box refuses as well. Programs do without. */
-static bool is_refused(uint64_t number)
+/*
+ * The error with which a call fails, or 0 if it is made: for calls whose state is not restored, and for what a box refuses
+ * (launcher/seccomp.def), so that a program is frozen in the state in which it would start there. Programs do without.
+ */
+static int refusal(uint64_t number, const uint64_t *a)
 {
-	return number == SYS_io_uring_setup || number == SYS_pkey_alloc || number == SYS_membarrier;
+	if (number == SYS_mmap)
+		return a[3] & 8 /* MAP_DROPPABLE */ ? EPERM : 0;
+	return number == SYS_io_uring_setup || number == SYS_pkey_alloc || number == SYS_membarrier ? ENOSYS : 0;
 }
 
 static bool is_one_of(uint64_t value, const uint64_t *list, size_t count)
@@ -93,21 +98,15 @@ static bool is_restored(uint64_t number, const uint64_t *a)
 	}
 }
 
-/*
- * Replaces the number of a call at its beginning, or the result at its end.
- *
- * Memory from brk is not kept: the kernel accepts no start of it from an unprivileged process. A program that gets none
- * maps its memory. This address is above all others, so later calls fail as well, once; then the C library knows the
- * real one.
- */
-static void refuse_call(pid_t thread, uint64_t number, bool begins)
+/* Replaces the number of a call at its beginning, or the result at its end. */
+static void refuse_call(pid_t thread, bool begins, uint64_t result)
 {
 	struct user_regs_struct r;
 	check(ptrace(PTRACE_GETREGS, thread, NULL, &r) == 0, "registers");
 	if (begins)
 		r.orig_rax = (unsigned long long)-1;
 	else
-		r.rax = number == SYS_brk ? 0x7ffffffff000 : (unsigned long long)-ENOSYS;
+		r.rax = result;
 	check(ptrace(PTRACE_SETREGS, thread, NULL, &r) == 0, "registers");
 }
 
@@ -202,6 +201,13 @@ static bool uses_point(uint64_t number, const uint64_t *a)
 	return strcmp(path, point) == 0;
 }
 
+/*
+ * Memory from brk is not kept: the kernel accepts no start of it from an unprivileged process. A program that gets none
+ * maps its memory. This address is above all others, so later calls fail as well, once; then the C library knows the
+ * real one.
+ */
+static const uint64_t NO_BREAK = 0x7ffffffff000;
+
 /* A stop at the beginning or the end of a system call. @return whether the program is to be frozen. */
 static bool handle_call(pid_t thread)
 {
@@ -211,12 +217,13 @@ static bool handle_call(pid_t thread)
 	if (call.op == PTRACE_SYSCALL_INFO_ENTRY) {
 		entered[i][0] = call.entry.nr;
 		memcpy(entered[i] + 1, call.entry.args, sizeof call.entry.args);
-		if (is_refused(entered[i][0]))
-			refuse_call(thread, entered[i][0], true);
+		if (refusal(entered[i][0], entered[i] + 1))
+			refuse_call(thread, true, 0);
 		return uses_point(entered[i][0], entered[i] + 1);
 	}
-	if (entered[i][0] == SYS_brk || is_refused(entered[i][0]))
-		refuse_call(thread, entered[i][0], false);
+	int error = refusal(entered[i][0], entered[i] + 1);
+	if (entered[i][0] == SYS_brk || error)
+		refuse_call(thread, false, error ? -(uint64_t)error : NO_BREAK);
 	return !call.exit.is_error && note_call(&frozen.thread[i], entered[i][0], entered[i] + 1);
 }
 

@@ -21,16 +21,15 @@ enum frozen_kind {
 	STACK,         /* of the size of its limit, because seccomp refuses MAP_GROWSDOWN; the last `filled` bytes are in this file */
 };
 
-/* Requests of the program, or of its C library, with MAP_DROPPABLE or madvise. */
+/* Requests of the program, or of its C library, with madvise. */
 enum frozen_advice {
-	DROPPABLE = 1, /* the kernel may replace its pages by zeroes, and does so in a new child: the state of the vDSO's getrandom */
-	WIPED_ON_FORK = 2,
-	ABSENT_IN_CHILD = 4,
-	NOT_DUMPED = 8,
-	HUGE_PAGES = 16,
-	SMALL_PAGES = 32,
-	READ_AT_RANDOM = 64,
-	READ_IN_SEQUENCE = 128,
+	WIPED_ON_FORK = 1,
+	ABSENT_IN_CHILD = 2,
+	NOT_DUMPED = 4,
+	HUGE_PAGES = 8,
+	SMALL_PAGES = 16,
+	READ_AT_RANDOM = 32,
+	READ_IN_SEQUENCE = 64,
 };
 
 struct frozen_map {

@@ -37,8 +37,7 @@ static void read_flags(char *line)
 		char name[3];
 		uint32_t advice;
 	} restored[] = {
-		/* A droppable mapping is not dumped either. */
-		{"dp", DROPPABLE}, {"wf", WIPED_ON_FORK}, {"dc", ABSENT_IN_CHILD}, {"dd", NOT_DUMPED},
+		{"wf", WIPED_ON_FORK}, {"dc", ABSENT_IN_CHILD}, {"dd", NOT_DUMPED},
 		{"hg", HUGE_PAGES}, {"nh", SMALL_PAGES}, {"rr", READ_AT_RANDOM}, {"sr", READ_IN_SEQUENCE},
 	};
 	advice = 0;
@@ -54,8 +53,6 @@ static void read_flags(char *line)
 		if (!known)
 			refuse("the kernel keeps a flag of its memory that is not restored");
 	}
-	if (advice & DROPPABLE)
-		advice = DROPPABLE;
 }
 
 static bool zero(const char *page)
@@ -121,7 +118,7 @@ static void save_mapping(uint64_t start, uint64_t end, const char *modes, uint64
 		frozen.vdso_offset = add_bytes(data, size);
 	} else if (!strncmp(path, "[v", 2)) {
 		;
-	} else if (!prot || (advice & (DROPPABLE | WIPED_ON_FORK))) {
+	} else if (!prot || (advice & WIPED_ON_FORK)) {
 		/* A process that continues is as new as a child: what its parent must not share with it is not in the snapshot. */
 		add_map(ZEROES, start, size, prot);
 	} else {

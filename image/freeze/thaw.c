@@ -29,11 +29,6 @@
 
 enum { RED_ZONE = 128, RETRY_FD = 9 };
 
-/* Since Linux 6.11, and younger than the headers. */
-#ifndef MAP_DROPPABLE
-#define MAP_DROPPABLE 8
-#endif
-
 static struct frozen frozen;
 
 static long call(long number, long a, long b, long c, long d, long e, long f)
@@ -84,7 +79,15 @@ static bool same_machine(void)
 	       CALL(prlimit64, 0, RLIMIT_NOFILE, NULL, &files) == 0 && (frozen.files == 0 || files.rlim_cur > FROZEN_FDS + 1);
 }
 
-/* A program of the step may start another one with other descriptors or signals, which an interpreter looks at. */
+/* Interpreters have looked at the directory in which they were frozen, which is that of each step. */
+static bool same_directory(void)
+{
+	static const char box[] = "/box";
+	char directory[sizeof box];
+	return CALL(getcwd, directory, sizeof directory) == sizeof box && same(directory, box, sizeof box);
+}
+
+/* A program of the step may start another one with another directory, descriptors or signals, which an interpreter looks at. */
 static bool same_surroundings(void)
 {
 	uint64_t mask;
@@ -98,7 +101,7 @@ static bool same_surroundings(void)
 		if ((frozen.has_action >> i & 1) &&
 		    (CALL(rt_sigaction, i + 1, NULL, &action, sizeof action.mask) < 0 || action.handler != (uint64_t)SIG_DFL))
 			return false;
-	return CALL(lseek, 0, 0, SEEK_CUR) == 0 && CALL(rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask) == 0 && mask == 0;
+	return same_directory() && CALL(lseek, 0, 0, SEEK_CUR) == 0 && CALL(rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask) == 0 && mask == 0;
 }
 
 static bool advise(uint64_t start, uint64_t size, uint32_t advice)
@@ -133,7 +136,7 @@ static bool advise_all(void)
 
 static bool map(int snapshot, const struct frozen_map *m, bool waits)
 {
-	int flags = (m->advice & DROPPABLE ? MAP_DROPPABLE : MAP_PRIVATE) | MAP_FIXED_NOREPLACE, fd = -1;
+	int flags = MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd = -1;
 	switch (m->kind) {
 	case FROM_SNAPSHOT:
 		fd = snapshot;

@@ -125,6 +125,9 @@ function assertJudged(filter: Filter, call: (name: string, ...args: (number | bi
     assert.equal(call(name, ...args), EPERM, `${name} with huge pages`);
     assert.equal(call(name, 0, 0, 0, 0), 0, `${name} without`);
   }
+  const [MAP_PRIVATE, MAP_ANONYMOUS, MAP_DROPPABLE] = [0x02, 0x20, 0x08];
+  assert.equal(call("mmap", 0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS), 0);
+  assert.equal(call("mmap", 0, 4096, 3, MAP_DROPPABLE | MAP_ANONYMOUS), EPERM, "memory that the kernel may drop");
   const SIOCGIFBR = 0x8940;
   const SIOCGIFVLAN = 0x8982;
   const PIDFD_GET_INFO = 0xc050ff0b;

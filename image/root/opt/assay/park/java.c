@@ -304,6 +304,9 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
 	jvmtiEnv *jvmti;
 	jvmtiEventCallbacks callbacks = {.VMInit = started};
 	(void)reserved;
+	/* A program that starts a JVM with its own options passes the agent on, but has no descriptors to wait with. */
+	if (fcntl(GO_FD, F_GETFD) < 0 || fcntl(READY_FD, F_GETFD) < 0)
+		return JNI_OK;
 	warm_ups = (options ? atoi(options) : 0) * (access("/tmp/freezing", F_OK) == 0 ? 10 : 1);
 	if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_2) != JNI_OK ||
 	    (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof callbacks) != JVMTI_ERROR_NONE ||
