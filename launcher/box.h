@@ -21,6 +21,7 @@ struct launcher {
 	int signal_map; /* see signals.h; -1 without BPF */
 	struct cpus *cpus;
 	char kernel[96];
+	uint64_t lookup_ns; /* the shortest time of a look-up of a name, before any box has run (supervise-locks.c) */
 };
 
 enum { BUILD_TIMEOUT_MS = 10000 };

@@ -143,6 +143,20 @@ void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count)
 		keyed(sched_setaffinity, dying[i], sizeof wide, &wide);
 }
 
+void cpus_leave(struct cpus *c, unsigned slot)
+{
+	cpu_set_t others;
+	CPU_XOR(&others, &c->all, &c->held[slot]);
+	if (CPU_COUNT(&others) > 0)
+		keyed(sched_setaffinity, 0, sizeof others, &others);
+}
+
+void cpus_return(struct cpus *c, unsigned slot)
+{
+	if (CPU_COUNT(&c->held[slot]) > 0)
+		keyed(sched_setaffinity, 0, sizeof c->held[slot], &c->held[slot]);
+}
+
 void cpus_release_dead(struct cpus *c, unsigned slot)
 {
 	lock(c);

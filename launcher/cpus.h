@@ -22,6 +22,12 @@ int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, ui
  * the kernel in which no program takes part: 1 GiB of full page tables took 2.9 s on one CPU and 1.6 s on two.
  */
 void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count);
+/*
+ * Moves the slot to a CPU that its box does not hold, to see what the box does to others, and back. Does nothing if there is
+ * none.
+ */
+void cpus_leave(struct cpus *c, unsigned slot);
+void cpus_return(struct cpus *c, unsigned slot);
 /* After the end of a box: frees its CPUs; the slot may run anywhere again. */
 void cpus_release(struct cpus *c, unsigned slot);
 /* Called by the launcher after a slot has died. */

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "prepare.h"
+#include "supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,6 +80,7 @@ void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, uns
 	l->slots = slots;
 	l->signal_map = -1;
 	l->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	l->lookup_ns = usual_lookup_ns(l->proc);
 }
 
 /*

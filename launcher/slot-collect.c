@@ -15,9 +15,15 @@
 
 #include "slot-parts.h"
 
-enum { COLLECT_BYTES = 4 * 1024 * 1024 };
+/*
+ * Of the message of a checker, only the beginning is sent: its length can depend on what a contestant has written, which must not
+ * decide whether the result of the checker can be read.
+ */
+enum { COLLECT_BYTES = 4 * 1024 * 1024, MESSAGE_BYTES = 64 * 1024 };
+static const char message_name[] = "feedback/judgemessage.txt";
 
 struct collected {
+	bool of_feedback; /* of a checker */
 	unsigned count;
 	size_t used;
 	char name[FILES_MAX][FILE_PATH_MAX + 1];
@@ -26,10 +32,14 @@ struct collected {
 	uint8_t data[COLLECT_BYTES];
 };
 
-static int read_file(int fd, struct collected *c)
+static int read_file(int fd, bool is_message, struct collected *c)
 {
 	struct stat st;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > sizeof c->data - c->used)
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0)
+		return -1;
+	if (is_message && st.st_size > MESSAGE_BYTES)
+		st.st_size = MESSAGE_BYTES;
+	if ((uint64_t)st.st_size > sizeof c->data - c->used)
 		return -1;
 	size_t size = (size_t)st.st_size;
 	for (size_t done = 0; done < size;) {
@@ -66,7 +76,7 @@ static int collect_entry(int dir, const char *name, const char *path, struct col
 		c->mode[c->count++] = MODE_DIRECTORY | (st.st_mode & 0777);
 		return collect_directory(fd, path, c);
 	}
-	int done = read_file(fd, c);
+	int done = read_file(fd, c->of_feedback && !strcmp(path, message_name), c);
 	close(fd);
 	return done;
 }
@@ -107,6 +117,7 @@ void send_files(struct queue *out, int work, const char *path)
 	if (area_grow(&area, sizeof(struct collected)) < 0)
 		return;
 	struct collected *c = (struct collected *)area.data;
+	c->of_feedback = *path != 0;
 	if (collect_below(work, path, c) == 0) {
 		size_t at = 0;
 		for (unsigned i = 0; i < c->count; i++) {

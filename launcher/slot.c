@@ -13,6 +13,8 @@
 #define _GNU_SOURCE
 #include "slot.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +155,17 @@ static void raise_priority(void)
 	syscall(__NR_sched_setattr, 0, &attributes, 0);
 }
 
+/*
+ * A process gets a table of descriptors of the size that the highest descriptor of its parent needs, and can read that size
+ * (FDSize in /proc/self/status). One descriptor that is always higher than the others makes it the same for all programs;
+ * otherwise it would tell how many runtimes and files this slot holds for other clients.
+ */
+static int fix_descriptor_table(const struct launcher *l, struct failure *f)
+{
+	enum { HIGHEST = 255 };
+	return dup3(l->proc, HIGHEST, O_CLOEXEC) == HIGHEST ? 0 : fail(f, "slot", "descriptor %d", HIGHEST);
+}
+
 int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t launcher)
 {
 	static struct area area;
@@ -176,7 +189,8 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	v->last_fresh = first_shape;
 	raise_priority();
 
-	if (slot_prepare(&v->slot, l, number, &f) < 0 || groups_join(&l->groups, number, &v->slot.cpu_tasks, &f) < 0 || park_fresh(v, &v->last_fresh, &f) < 0) {
+	if (fix_descriptor_table(l, &f) < 0 || slot_prepare(&v->slot, l, number, &f) < 0 ||
+	    groups_join(&l->groups, number, &v->slot.cpu_tasks, &f) < 0 || park_fresh(v, &v->last_fresh, &f) < 0) {
 		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
 		send_failed(v, &f);
 		discard_work(v);

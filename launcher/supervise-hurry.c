@@ -53,6 +53,13 @@ enum {
 	HOLDER_LOOKS_MS = 200,
 	PROCESSES_MAX = 4096,
 	TASKS_LEAST = 8,
+	/*
+	 * An entry that maps a page costs a walk four times as much as one for no page, and the end of its process ten times: the
+	 * kernel reads and changes what it keeps for the page, which is in no cache if the pages lie in random order. Pages of shared
+	 * memory, and of files that the box has written, can be mapped many times in one process; private ones at most once, and
+	 * again in each child of a fork. Pages of the image lie in order.
+	 */
+	SHARED_WALK = 4, PAGE_END = 10,
 	/* A search may take this fraction of the slot's time; the larger one while page tables grow beyond the bound. */
 	SEARCH_SHARE = 20, HURRIED_SEARCH_SHARE = 4,
 };
@@ -157,12 +164,39 @@ void hurry_end(struct watch *w)
 	w->hurried_ns = now_ns();
 }
 
-/* Page tables of a task in KiB; -1 if it has no address space, because it has ended. */
-static long tables_kib(int proc, pid_t task)
+/* What the address space of a process costs those that walk it, and its own end. */
+struct tables {
+	long kib;        /* page tables */
+	long pages_kib;  /* the part of them that maps pages, if they are full */
+	long shared_kib; /* the part of that for shared memory, which includes files of the box */
+};
+
+/* The number after this name in /proc/PID/status; 0 if it has none. */
+static long status_number(const char *text, const char *name)
+{
+	const char *line = strstr(text, name);
+	return line ? strtol(line + strlen(name), NULL, 10) : 0;
+}
+
+/* Full page tables for so many KiB of pages. */
+static long full_tables_kib(long kib)
+{
+	enum { PAGE_KIB = 4, ENTRY_BYTES = 8 };
+	return kib / PAGE_KIB * ENTRY_BYTES / 1024;
+}
+
+/* Returns false for a task without an address space, because it has ended. */
+static bool read_tables(int proc, pid_t task, struct tables *t)
 {
 	char text[4096];
-	const char *line = read_process(proc, task, "status", text, sizeof text) == 0 ? strstr(text, "\nVmPTE:") : NULL;
-	return line ? strtol(line + 7, NULL, 10) : -1;
+	if (read_process(proc, task, "status", text, sizeof text) < 0 || !strstr(text, "\nVmPTE:"))
+		return false;
+	*t = (struct tables){
+		.kib = status_number(text, "\nVmPTE:"),
+		.pages_kib = full_tables_kib(status_number(text, "\nVmRSS:")),
+		.shared_kib = full_tables_kib(status_number(text, "\nRssShmem:")),
+	};
+	return true;
 }
 
 /* The first thread of a process that still has its address space: its main thread can end before the others. */
@@ -177,7 +211,8 @@ static pid_t living_thread(int proc, pid_t process)
 		close(fd);
 	for (struct dirent *one; all && !found && (one = readdir(all));) {
 		pid_t task = (pid_t)strtol(one->d_name, NULL, 10);
-		if (task > 0 && task != process && tables_kib(proc, task) >= 0)
+		struct tables unused;
+		if (task > 0 && task != process && read_tables(proc, task, &unused))
 			found = task;
 	}
 	if (all)
@@ -307,21 +342,23 @@ static int prepare_holders(struct watch *w)
  * address space of a process that lived for a few milliseconds is not held. At 4 ms for each MiB, 60 tasks that walk 48 MiB
  * need 12 s. So the product is bounded (walkableBytes() in src/sandbox/step.ts).
  */
-static bool exceeds_walkable(struct watch *w, uint64_t table_bytes, uint64_t *walkable)
+static bool exceeds_walkable(struct watch *w, uint64_t table_bytes, uint64_t end_bytes, uint64_t *walkable)
 {
 	uint64_t tasks = 0;
 	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_PIDS_CURRENT, &tasks) < 0)
 		return false;
 	/* More tasks can begin before the next check. */
 	*walkable = table_bytes * (tasks > TASKS_LEAST ? tasks : TASKS_LEAST);
+	if (end_bytes > *walkable)
+		*walkable = end_bytes;
 	return *walkable > w->request->number[KEY_WALKABLE_BYTES];
 }
 
 /* Frozen, the tasks that are not in such a call yet begin none before the kernel ends the box. */
-static void check_walkable(struct watch *w, uint64_t table_bytes)
+static void check_walkable(struct watch *w)
 {
 	uint64_t walkable = 0;
-	bool exceeds = exceeds_walkable(w, table_bytes, &walkable);
+	bool exceeds = exceeds_walkable(w, w->table_bytes, w->end_bytes, &walkable);
 	if (walkable > w->o->walkable_bytes)
 		w->o->walkable_bytes = walkable;
 	if (exceeds && w->o->reason == KILL_NONE) {
@@ -332,9 +369,9 @@ static void check_walkable(struct watch *w, uint64_t table_bytes)
 
 /*
  * Searches for address spaces to hold: those of processes whose page tables are large enough to matter. Reads of `status` and
- * `stat` wait for no lock of an address space. Returns the page tables of the largest process in bytes.
+ * `stat` wait for no lock of an address space. Sets what the tables of the largest process, and the end of all, cost.
  */
-static uint64_t search(struct watch *w)
+static void search(struct watch *w)
 {
 	uint64_t began = now_ns();
 	const struct launcher *l = w->slot->launcher;
@@ -342,19 +379,21 @@ static uint64_t search(struct watch *w)
 	int processes = leaf_processes(&l->groups, w->box->leaf, process, PROCESSES_MAX);
 	/* Without another process, nothing outlives the one. */
 	bool holds = processes > 1 && prepare_holders(w) == 0;
-	long largest_kib = 0;
+	long largest_kib = 0, end_kib = 0;
 	reap_holders(w);
 	for (int i = 0; i < HOLDERS_MAX; i++)
 		w->holder[i].seen = false;
 	for (int i = 0; i < processes && i < PROCESSES_MAX; i++) {
 		pid_t task = process[i];
 		struct space space;
-		long kib = tables_kib(l->proc, task);
-		if (kib < 0 && (task = living_thread(l->proc, task)))
-			kib = tables_kib(l->proc, task);
-		if (kib > largest_kib)
-			largest_kib = kib;
-		if (holds && kib >= HOLD_TABLES_KIB && identify(l->proc, task, &space) == 0)
+		struct tables t;
+		if (!read_tables(l->proc, task, &t) && !((task = living_thread(l->proc, task)) && read_tables(l->proc, task, &t)))
+			continue;
+		long walk_kib = t.kib + (SHARED_WALK - 1) * t.shared_kib;
+		if (walk_kib > largest_kib)
+			largest_kib = walk_kib;
+		end_kib += PAGE_END * t.pages_kib;
+		if (holds && t.kib >= HOLD_TABLES_KIB && identify(l->proc, task, &space) == 0)
 			start_holder(w, &space);
 	}
 	for (int i = 0; i < HOLDERS_MAX; i++)
@@ -363,7 +402,8 @@ static uint64_t search(struct watch *w)
 	w->search_at = now + (pause > SEARCH_NS ? pause : SEARCH_NS);
 	pause = (now - began) * HURRIED_SEARCH_SHARE;
 	w->hurried_search_at = now + (pause > HURRIED_SEARCH_NS ? pause : HURRIED_SEARCH_NS);
-	return (uint64_t)largest_kib * 1024;
+	w->table_bytes = (uint64_t)largest_kib * 1024;
+	w->end_bytes = (uint64_t)end_kib * 1024;
 }
 
 /*
@@ -375,12 +415,13 @@ void check_page_tables(struct watch *w, uint64_t kernel_bytes)
 	uint64_t now = now_ns(), walkable;
 	if (kernel_bytes < HOLD_KERNEL_BYTES)
 		return;
-	uint64_t most = w->table_bytes + (kernel_bytes > w->searched_bytes ? kernel_bytes - w->searched_bytes : 0);
-	if (now < w->search_at && (now < w->hurried_search_at || !exceeds_walkable(w, most, &walkable)))
+	uint64_t growth = kernel_bytes > w->searched_bytes ? kernel_bytes - w->searched_bytes : 0;
+	uint64_t most = w->table_bytes + SHARED_WALK * growth, most_end = w->end_bytes + PAGE_END * growth;
+	if (now < w->search_at && (now < w->hurried_search_at || !exceeds_walkable(w, most, most_end, &walkable)))
 		return;
-	w->table_bytes = search(w);
+	search(w);
 	w->searched_bytes = kernel_bytes;
-	check_walkable(w, w->table_bytes);
+	check_walkable(w);
 }
 
 /*

@@ -90,9 +90,9 @@ void stop_growth(struct watch *w)
 
 /*
  * On v2, a limit below the use ends the group at once. v1 refuses such a limit, so a child of the slot joins the group and takes
- * what is left, and more. It may have to wait until a killed process has left a long call, hence nobody waits for it. A program
- * that the kernel does not end in spite of that, because it finds memory to reclaim again and again (MAP_DROPPABLE), stays frozen
- * until another limit: such searches use all of a CPU.
+ * what is left, and more. It may have to wait until a killed process has left a long call, hence nobody waits for it. Such a
+ * child uses all of a CPU while the kernel searches for memory to reclaim, so their time is bounded: a box in which the kernel finds
+ * some again and again stays frozen until another limit ends it.
  */
 void exhaust_memory(struct watch *w)
 {
@@ -188,6 +188,7 @@ void set_deadlines(struct watch *w)
 	w->cpu_check = w->start_ns + w->cpu_budget_usec * 1000 / w->cpus;
 	w->kernel_check = w->start_ns + KERNEL_CHECK_NS;
 	plan_samples(w);
+	plan_lock_checks(w);
 }
 
 /* Wall time counts from the exec, which on a busy machine comes later than the start signal. */
@@ -211,6 +212,8 @@ void check_deadlines(struct watch *w)
 		check_cpu(w, now);
 	if (now >= w->kernel_check && w->o->reason == KILL_NONE)
 		check_kernel_memory(w, now);
+	if (now >= w->locks.at && w->o->reason == KILL_NONE)
+		check_locks(w, now);
 	/* The event precedes the count of the kill: check again soon until a kill is counted. */
 	if (w->oom_events && w->o->reason == KILL_NONE && w->cpu_check > now + OOM_RECHECK_NS)
 		w->cpu_check = now + OOM_RECHECK_NS;
@@ -229,6 +232,8 @@ uint64_t next_check(const struct watch *w, bool quiet)
 	uint64_t next = w->cpu_check < w->wall_deadline ? w->cpu_check : w->wall_deadline;
 	if (w->kernel_check < next)
 		next = w->kernel_check;
+	if (w->locks.at < next)
+		next = w->locks.at;
 	if (next_sample(w) < next)
 		next = next_sample(w);
 	if (w->o->reason != KILL_NONE)

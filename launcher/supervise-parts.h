@@ -29,6 +29,19 @@ struct holder {
 	bool seen; /* by the search that is under way */
 };
 
+/* supervise-locks.c */
+struct lock_checks {
+	uint64_t at; /* the next check */
+	uint64_t cpu_usec, asked_ns; /* CPU time of the box when it was last read, and that time */
+	uint64_t count_at; /* when its files are counted next */
+	bool deep; /* whether it had enough of them for a deep directory */
+	int suspected_checks; /* checks for which a slow one is remembered */
+	int calm_checks; /* checks in a row that were not slow */
+	uint64_t pause_ns; /* the last freeze */
+	uint64_t random;
+	bool frozen; /* until the next check */
+};
+
 struct watch {
 	struct slot *slot;
 	struct box *box;
@@ -48,6 +61,7 @@ struct watch {
 	uint64_t held_until; /* when queued output is sent; 0: none is queued */
 	bool unkillable; /* the program did not end after the kill */
 	bool lost;       /* its init was ended from outside */
+	struct lock_checks locks;
 	uint64_t hurried_ns;
 	int helpers;
 	pid_t releaser; /* 0: none */
@@ -55,7 +69,9 @@ struct watch {
 	pid_t helper[HELPERS_MAX], helped[HELPERS_MAX];
 	uint64_t search_at; /* the earliest time of the next search for address spaces to hold */
 	uint64_t hurried_search_at; /* that of one for page tables that may exceed the bound */
-	uint64_t table_bytes, searched_bytes; /* page tables of the largest process, and all kernel memory, at the last search */
+	uint64_t table_bytes; /* page tables of the process whose walk costs most, at the last search; shared ones count several times */
+	uint64_t end_bytes; /* what the end of all processes costs, in such bytes */
+	uint64_t searched_bytes; /* all kernel memory then */
 	struct holder holder[HOLDERS_MAX];
 	bool *opened; /* shared with the holders: which of them have opened their address space; NULL: there is none yet */
 	int end_event;
@@ -107,6 +123,9 @@ void hurry_end(struct watch *w);
  * it is killed, and bounds the page tables that its tasks can walk.
  */
 void check_page_tables(struct watch *w, uint64_t kernel_bytes);
+/* Sets the first check; freezes the box for a time if it holds a lock that the whole machine needs. */
+void plan_lock_checks(struct watch *w);
+void check_locks(struct watch *w, uint64_t now);
 /* Kills the box, after a last search for address spaces to hold. */
 void kill_box(struct watch *w);
 /* Ends helpers and holders. */

@@ -4,6 +4,9 @@
 #include "box.h"
 #include "wire.h"
 
+/* The time of a look-up of a name that waits for nothing. */
+uint64_t usual_lookup_ns(int proc);
+
 enum kill_reason { KILL_NONE, KILL_WALL, KILL_CPU, KILL_OOM, KILL_CLIENT };
 
 /* Time and CPU time since the exec, and the highest memory use since the sample before. */

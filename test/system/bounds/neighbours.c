@@ -268,6 +268,56 @@ static void files(void)
 			}
 }
 
+/* An honest program: files come and go. */
+static void names(void)
+{
+	char name[32];
+	for (int round = 0; round < 60; round++)
+		for (int part = 0; part < 2; part++)
+			for (int i = 0; i < 1500; i++) {
+				snprintf(name, sizeof name, "/tmp/%d", i);
+				if (part == 0)
+					close(open(name, O_CREAT | O_RDWR, 0600));
+				else
+					unlink(name);
+			}
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * The kernel walks from the directory to the root for each rename, and nobody can look up a name meanwhile. With a pause after
+ * each, or at times only, it is harder to see.
+ */
+static void rename_deeply(uint64_t gap_ns, uint64_t run_ns, long sleep_ns)
+{
+	while (mkdir("d", 0700) == 0 && chdir("d") == 0)
+		continue;
+	rmdir("d");
+	if (chdir("..") < 0 || rmdir("d") < 0)
+		_exit(1);
+	close(open("a", O_CREAT | O_RDWR, 0600));
+	for (;;) {
+		uint64_t until = now_ns() + run_ns;
+		while (now_ns() < until) {
+			if (rename("a", "b") < 0 || rename("b", "a") < 0)
+				_exit(1);
+			for (uint64_t next = now_ns() + gap_ns; now_ns() < next;)
+				continue;
+		}
+		nanosleep(&(struct timespec){0, sleep_ns}, NULL);
+	}
+}
+
+static void deep_renames(void) { rename_deeply(0, 1000000, 0); }
+static void deep_renames_with_gaps(void) { rename_deeply(20000, 1000000, 0); }
+static void deep_renames_at_times(void) { rename_deeply(0, 9000000, 11000000); }
+
 static void look_ups(void)
 {
 	struct stat st;
@@ -322,7 +372,8 @@ static const struct {
 	{"change-protection", 4, change_protection}, {"barriers", 4, barriers}, {"signals", 8, signals},
 	{"timers", 8, timers}, {"output", 8, output}, {"stream-memory", 2, stream_memory},
 	{"touch-and-drop", 2, touch_and_drop}, {"files", 8, files}, {"look-ups", 8, look_ups},
-	{"read-image", 8, read_image}, {"circles", 8, circles},
+	{"read-image", 8, read_image}, {"circles", 8, circles}, {"names", 0, names}, {"deep-renames", 1, deep_renames},
+	{"deep-renames-with-gaps", 1, deep_renames_with_gaps}, {"deep-renames-at-times", 1, deep_renames_at_times},
 };
 
 int main(int argc, char **argv)

@@ -33,10 +33,10 @@ export interface Meeting {
   readonly together: boolean;
 }
 
-export type Limits = { readonly memoryBytes: number; readonly processes: number };
+export type Limits = { readonly memoryBytes: number; readonly processes: number; readonly inodes: number };
 
-export const JUDGE: Limits = { memoryBytes: 256 * MIB, processes: 10 };
-export const AGENT: Limits = { memoryBytes: 1024 * MIB, processes: 64 };
+export const JUDGE: Limits = { memoryBytes: 256 * MIB, processes: 10, inodes: 4_096 };
+export const AGENT: Limits = { memoryBytes: 1024 * MIB, processes: 64, inodes: 65_536 };
 
 /** Runs an honest step in one box while a hostile one runs in the box of another slot. Both are STEP frames. */
 export async function beside(socket: string, honest: Buffer, hostile: Buffer): Promise<Meeting> {
@@ -64,7 +64,7 @@ export async function beside(socket: string, honest: Buffer, hostile: Buffer): P
 }
 
 /** An execute step of the program of neighbours.c. */
-export function modeFrame(program: Buffer, mode: string, { memoryBytes, processes }: Limits): Buffer {
+export function modeFrame(program: Buffer, mode: string, { memoryBytes, processes, inodes }: Limits): Buffer {
   const entries = step(["./neighbours", mode], {
     MEMORY_BYTES: memoryBytes,
     PROCESSES: processes,
@@ -78,6 +78,7 @@ export function modeFrame(program: Buffer, mode: string, { memoryBytes, processe
     WALKABLE_BYTES: 1024 * MIB,
     TMP_BYTES: 64 * MIB,
     TMP_INODES: 4096,
+    WORK_INODES: inodes,
   });
   return stepFrame([...entries, ["FILE_NAME", "neighbours"], ["FILE_DATA", program]]);
 }

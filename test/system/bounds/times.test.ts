@@ -130,12 +130,18 @@ const WALKS = [
   "rollup-of-one-mapping",
   "rollup-of-brief",
   "smaps-from-afar",
+  "smaps-of-scattered",
+  "end-of-scattered",
   "pagemap-of-ended",
   "frees",
 ];
 
-/** Page tables of 4 KiB: more than the bound for 60 tasks, and what just fits. */
+/** Page tables of 4 KiB: more than the bound for 60 tasks, and what just fits. Those of shared memory count four times. */
 const TABLES: readonly (readonly [tables: number, cause: string])[] = [
+  [12_000, "oom_kill"],
+  [590, "cpu_timeout"],
+];
+const PRIVATE_TABLES: typeof TABLES = [
   [12_000, "oom_kill"],
   [2_300, "cpu_timeout"],
 ];
@@ -143,11 +149,24 @@ const TABLES: readonly (readonly [tables: number, cause: string])[] = [
 /** Two tasks with so many page tables become 60 that walk them between two checks. */
 const AT_ONCE = [5_000, "oom_kill"] as const;
 
+/** One process with these tables, as many as fit with a walk by the eight tasks that count at least. */
+const ENDS: typeof TABLES = [
+  [19_000, "oom_kill"],
+  [4_500, "wall_timeout"],
+];
+
+function tablesOf(way: string): typeof TABLES {
+  if (way === "end-of-scattered") return ENDS;
+  if (way === "rollup-of-one-mapping" || way === "frees") return PRIVATE_TABLES;
+  return way === "rollup-of-brief" ? [...TABLES, AT_ONCE] : TABLES;
+}
+
 for (const way of WALKS) {
-  for (const [tables, cause] of way === "rollup-of-brief" ? [...TABLES, AT_ONCE] : TABLES) {
+  for (const [tables, cause] of tablesOf(way)) {
     test(`${way}, 60 tasks and ${tables} page tables: ${cause}`, async (t) => {
       const code = source("c", "ends/ends-slowly");
-      const limits = { cpuMs: 3000, wallMs: 30_000 };
+      // The preparation of scattered memory takes some seconds.
+      const limits = way.endsWith("scattered") ? { cpuMs: 8000, wallMs: 15_000 } : { cpuMs: 3000, wallMs: 30_000 };
       const judged = await boxes().judgedCode("c", code, { profile: "agent", limits, stdin: `${way} 60 ${tables}` });
       const { facts, outcome } = judged;
       const walkableMib = facts.walkableBytes / 1_048_576;

@@ -187,6 +187,12 @@ const CHECKERS: Readonly<
     0,
     /^.{501}$/su,
   ],
+  "has a message of 35 MB": [
+    kattis(`${FEEDBACK}open(directory + '/judgemessage.txt', 'wb').write(b'line 3\\n' * 5000000)\nsys.exit(43)`),
+    "WA",
+    0,
+    /^line 3\nline 3/,
+  ],
   "fills the feedback directory": [
     kattis(`${FEEDBACK}for n in range(100): open(directory + f'/{n}', 'wb').write(b'x' * 100000)\nsys.exit(42)`),
     "IE",

@@ -5,6 +5,7 @@ import { constants, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { startLauncher } from "../../support/launcher/launcher.ts";
+import { connected, run, step } from "./raw.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "assay-descriptors-"));
 after(() => rmSync(directory, { recursive: true }));
@@ -22,6 +23,19 @@ test("the kernel refuses descriptors from a client before and after the launcher
     const results = execFileSync(program, [launcher.socket], { encoding: "utf8" }).trim();
     assert.equal(results, `${constants.errno.EPERM} ${constants.errno.EPERM}`);
   } finally {
+    await launcher.stop();
+  }
+});
+
+/** Its size follows from the slot's own descriptors, of which there are more with each runtime and file that it holds. */
+test("the table of descriptors of a program has one size, whatever its slot holds for others", async () => {
+  const launcher = await startLauncher();
+  const raw = await connected(launcher.socket);
+  try {
+    const own = "while read key value; do test $key != FDSize: || echo $value; done < /proc/self/status";
+    assert.equal((await run(raw, step(["/bin/sh", "-c", own]))).stdout, "256\n");
+  } finally {
+    raw.close();
     await launcher.stop();
   }
 });

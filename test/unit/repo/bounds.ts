@@ -69,6 +69,9 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/bounds/compile-steps.test.ts",
     "test/unit/verdict/judge.test.ts",
   ],
+  "lock of the whole machine for names of files, which a rename holds longer the deeper its directory is": [
+    "test/system/bounds/neighbours.test.ts",
+  ],
   "samples of memory and CPU time": ["test/system/launcher/samples.test.ts", "test/unit/sandbox/samples.test.ts"],
   "CPU time of a slot for output": ["test/system/bounds/times.test.ts"],
   "memory left by a box": ["test/system/bounds/left-behind.test.ts"],

@@ -237,10 +237,50 @@ static char *map_file_again(int fd, size_t size)
 	return pages == MAP_FAILED || madvise(pages, size, 22 /* MADV_POPULATE_READ */) ? NULL : pages;
 }
 
+// Files of 840 MiB, whose pages the kernel gets in random order: what it keeps for each is in no cache when it is needed.
+enum { SCATTERED_FILES = 7, SCATTERED_PAGES = 30 * 1024 };
+static int scattered[SCATTERED_FILES];
+
+static void scatter(void)
+{
+	static int order[SCATTERED_FILES * SCATTERED_PAGES];
+	int count = SCATTERED_FILES * SCATTERED_PAGES;
+	for (int i = 0; i < count; i++)
+		order[i] = i;
+	for (int i = count - 1; i > 0; i--) {
+		int other = rand() % (i + 1), page = order[i];
+		order[i] = order[other];
+		order[other] = page;
+	}
+	for (int i = 0; i < SCATTERED_FILES; i++)
+		scattered[i] = memfd_create("scattered", 0);
+	for (int i = 0; i < count; i++)
+		if (pwrite(scattered[order[i] % SCATTERED_FILES], "x", 1, (off_t)(order[i] / SCATTERED_FILES) << 12) != 1)
+			_exit(1);
+}
+
+// Full page tables of these files.
+static unsigned long fill_scattered_tables(void)
+{
+	enum { EACH = SCATTERED_PAGES / 512 };
+	size_t size = 2ul << 20;
+	char *pages = NULL;
+	for (int i = 0; i < tables; i++) {
+		off_t at = (off_t)(i / SCATTERED_FILES % EACH) * (off_t)size;
+		char *next = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_POPULATE, scattered[i % SCATTERED_FILES], at);
+		if (next == MAP_FAILED)
+			break;
+		pages = next;
+	}
+	return (unsigned long)pages;
+}
+
 // Full page tables: by mappings of the same 2 MiB of a file, or in one mapping of zero pages.
 static unsigned long fill_tables(bool in_one_mapping)
 {
 	size_t size = 2ul << 20;
+	if (scattered[0])
+		return fill_scattered_tables();
 	if (in_one_mapping) {
 		char *all = mmap(NULL, tables * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		madvise(all, tables * size, MADV_NOHUGEPAGE);
@@ -308,6 +348,20 @@ static void rollup_of_ended(void) { read_victim("smaps_rollup", 0, false, ENDS);
 static void rollup_of_executed(void) { read_victim("smaps_rollup", 0, false, EXECUTES); }
 static void rollup_of_one_mapping(void) { read_victim("smaps_rollup", 0, true, ENDS); }
 static void smaps_from_afar(void) { read_victim("smaps", AFAR, false, ENDS); }
+static void smaps_of_scattered(void)
+{
+	scatter();
+	for (int p = 1; p < all_processes; p++)
+		if (fork() == 0)
+			smaps_from_afar();
+	smaps_from_afar();
+}
+static void end_of_scattered(void)
+{
+	scatter();
+	fill_scattered_tables();
+	forever();
+}
 static void pagemap_of_ended(void) { read_victim("pagemap", 0, false, ENDS); }
 // Readers of a victim that lives for a few milliseconds: one process opens the file for all of them. Two tasks become
 // 60 so fast that the launcher may see it only when all of them read.
@@ -444,6 +498,7 @@ static const struct {
 	{"rollup-of-living", rollup_of_living}, {"rollup-of-ended", rollup_of_ended},
 	{"rollup-of-executed", rollup_of_executed}, {"pagemap-of-ended", pagemap_of_ended},
 	{"rollup-of-one-mapping", rollup_of_one_mapping}, {"smaps-from-afar", smaps_from_afar},
+	{"smaps-of-scattered", smaps_of_scattered, true}, {"end-of-scattered", end_of_scattered, true},
 	{"memory-of-living", memory_of_living},
 	{"rollup-of-brief", rollup_of_brief, true}, {"frees", frees, true}, {"copies", copies, true},
 };
