@@ -18,8 +18,7 @@ const MOST = 1.25;
  * A kernel thread collects circles of sockets in flight on any CPU, and no group is charged for its time. Renames in deep
  * directories are noticed after a tenth of a second, and can be taken for the work of their neighbour, if that has many files.
  */
-const mostFor = (hostile: string): number =>
-  hostile === "circles" ? 3 : hostile.startsWith("deep-renames") ? 2 : MOST;
+const mostFor = (hostile: string): number => (hostile === "circles" || hostile.startsWith("deep-renames") ? 3 : MOST);
 
 /**
  * Other work of the machine affects some runs more than others, hence the median is judged. The median of five is within
