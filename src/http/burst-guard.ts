@@ -123,15 +123,14 @@ export class BurstGuard {
 /** Requests of each connection so far. */
 const admitted = new WeakMap<Socket, number>();
 const pending = new WeakMap<Socket, number>();
-/** Messages that a WebSocket may still send, and has sent. */
+/** Messages of each WebSocket so far, and those that can have arrived without being read. */
 const messages = new WeakMap<Socket, number>();
+/** As many short messages as the buffers between the kernel and a session hold. */
+const UNREAD_MESSAGES = 2_048;
 
-/**
- * Lets a WebSocket send so many messages, whose number has a limit of its own: clients send each in a record. At once and not one
- * by one, because many arrive before the first of them is read.
- */
-export function admitMessages(socket: Socket, most: number): void {
-  messages.set(socket, most);
+/** Counts a message of a WebSocket, whose number has a limit of its own: clients send each in a record. */
+export function admitMessage(socket: Socket): void {
+  messages.set(socket, (messages.get(socket) ?? UNREAD_MESSAGES) + 1);
 }
 
 /** Counts a request of a connection. @returns whether it may be handled; if not, the connection is closed. */

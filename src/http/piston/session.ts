@@ -9,7 +9,7 @@ import { type LiveInput, MAX_LIVE_INPUT } from "../../store/history/live-input.t
 import type { LiveMark } from "../../store/history/types.ts";
 import { accept } from "../accept.ts";
 import { isStillValid } from "../auth.ts";
-import { admitMessages } from "../burst-guard.ts";
+import { admitMessage } from "../burst-guard.ts";
 import { callerOf } from "../caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../gone.ts";
@@ -86,9 +86,10 @@ export class Session {
 
   begin(): void {
     const socket = this.#socket;
-    admitMessages(this.#request.raw.socket, MAX_MESSAGES);
+    admitMessage(this.#request.raw.socket); // the first ones may have arrived already
     socket.on("message", (data, isBinary) => {
       if (++this.#received > MAX_MESSAGES) return socket.terminate();
+      admitMessage(this.#request.raw.socket);
       if (this.#isOver) {
         if (++this.#receivedLate > MAX_LATE_MESSAGES) socket.terminate();
         return;
