@@ -6,18 +6,19 @@
 /** The modules that each module may import besides itself. main.ts and cli/ compose the modules and may import all. */
 const MODULES = {
   domain: [],
+  fairness: ["domain"],
   config: ["domain"],
   languages: ["domain"],
   verdict: ["domain"],
   store: ["domain"],
   sandbox: ["domain"],
   admin: ["domain", "store"],
-  webhooks: ["domain", "store"],
+  webhooks: ["domain", "fairness", "store"],
   retention: ["domain", "store"],
   history: ["domain", "store"],
   metrics: ["domain", "store"],
   tracing: ["domain"],
-  http: ["domain", "languages", "store", "admin", "problems"],
+  http: ["domain", "fairness", "languages", "store", "admin", "problems"],
   worker: ["domain", "languages", "verdict", "store", "sandbox"],
   problems: ["domain", "languages", "worker"],
 };

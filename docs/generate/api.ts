@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode } from "../../src/domain/error.ts";
-import { EXAMPLES } from "../../src/http/examples.ts";
-import { ANYWHERE, ELSEWHERE, OPERATIONS } from "../../src/http/operations.ts";
-import { jsonSchemas, type SchemaName } from "../../src/http/schemas.ts";
+import { EXAMPLES } from "../../src/http/openapi/examples.ts";
+import { ANYWHERE, ELSEWHERE, OPERATIONS } from "../../src/http/openapi/operations.ts";
+import { jsonSchemas, type SchemaName } from "../../src/http/openapi/schemas.ts";
 import { code, table } from "./table.ts";
 
 interface Schema {

@@ -1,5 +1,5 @@
-import { openApi } from "../../src/http/openapi.ts";
-import { OPERATIONS } from "../../src/http/operations.ts";
+import { openApi } from "../../src/http/openapi/openapi.ts";
+import { OPERATIONS } from "../../src/http/openapi/operations.ts";
 
 /** The subset of JSON Schema that the components of /openapi.json use. */
 export interface Schema {

@@ -1,8 +1,8 @@
 import { jsonPieces } from "../domain/json-pieces.ts";
 import { DEFAULT_FIELDS, judge0Answer } from "../domain/judge0/fields.ts";
 import { toJudgementRecord } from "../domain/judgement-record.ts";
-import { Pace } from "../domain/pace.ts";
 import { toLongRecord } from "../domain/record.ts";
+import { Pace } from "../fairness/event-loop-turns.ts";
 import type { Message } from "../store/deliveries/types.ts";
 
 /** The bytes of a body, in pieces of at most 64 KiB. */

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
+import { Semaphore } from "../../fairness/semaphore.ts";
+import { MinuteWindow } from "../../fairness/sliding-window.ts";
 import type { SignInStore } from "../../store/people/sign-ins.ts";
-import { network } from "../network.ts";
-import { MinuteWindow } from "../window.ts";
-import { Semaphore } from "./semaphore.ts";
+import { network } from "../listener/network.ts";
 
 /** Attempts per minute: for one address and e-mail, for one address, and for one e-mail from any address. */
 const LIMITS = { both: 5, place: 30, email: 20 } as const;

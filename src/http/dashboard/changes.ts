@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { AnnouncedWorker } from "../../store/workers.ts";
-import type { LongAnswers } from "../long-answers.ts";
-import type { Watching } from "../run-events.ts";
-import { sendChanges } from "../state-events.ts";
+import type { Watching } from "../api/sse-output.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
+import { sendChanges } from "../responses/sse-state.ts";
 import { type Changes, TOPICS, type Topic } from "./api/changes.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { personOf } from "./session.ts";

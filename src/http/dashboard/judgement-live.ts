@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { isTerminal } from "../../domain/submission.ts";
-import type { LongAnswers } from "../long-answers.ts";
-import type { Watching } from "../run-events.ts";
-import { sendChanges } from "../state-events.ts";
+import type { Watching } from "../api/sse-output.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
+import { sendChanges } from "../responses/sse-state.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { stateOf } from "./judgement-detail.ts";
 import { findOwn, JUDGEMENTS } from "./judgements.ts";

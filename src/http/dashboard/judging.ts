@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { clientError } from "../../domain/error.ts";
-import { addJudgement, rejudge } from "../accept-judgement.ts";
-import type { LongAnswers } from "../long-answers.ts";
-import { ownerOf } from "../owner.ts";
+import { ownerOf } from "../access/owner.ts";
+import { addJudgement, rejudge } from "../api/accept-judgement.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
 import type { Cancelled } from "./api/judgements.ts";
 import type { Accepted } from "./api/submissions.ts";
 import { ownAccount } from "./authorize.ts";

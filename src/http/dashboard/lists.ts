@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Total } from "../../store/history/types.ts";
-import type { LongAnswers } from "../long-answers.ts";
-import type { Watching } from "../run-events.ts";
-import { sendChanges } from "../state-events.ts";
+import type { Watching } from "../api/sse-output.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
+import { sendChanges } from "../responses/sse-state.ts";
 import type { ListChange } from "./api/lists.ts";
 import { tagOf } from "./compact.ts";
 import type { DashboardDependencies } from "./dependencies.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
-import type { LongAnswers } from "../long-answers.ts";
-import { sendEvents, type Watching } from "../run-events.ts";
+import { sendEvents, type Watching } from "../api/sse-output.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { maySee, personOf } from "./session.ts";
 import { detailOf } from "./submission-detail.ts";

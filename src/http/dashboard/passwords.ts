@@ -2,10 +2,10 @@ import type { FastifyRequest } from "fastify";
 import { checkPassword } from "../../admin/password-rules.ts";
 import { hashPassword, isDated, isPassword } from "../../admin/passwords.ts";
 import { clientError } from "../../domain/error.ts";
+import { Semaphore } from "../../fairness/semaphore.ts";
 import type { Store } from "../../store/store.ts";
-import { network } from "../network.ts";
+import { network } from "../listener/network.ts";
 import { Attempts } from "./attempts.ts";
-import { Semaphore } from "./semaphore.ts";
 
 /**
  * Uses two of Node's four threads for such work and for files, so the rest of the service continues. A flood of guesses

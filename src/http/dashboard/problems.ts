@@ -4,7 +4,7 @@ import { clientError } from "../../domain/error.ts";
 import { type Definition, rounded } from "../../domain/judgement.ts";
 import type * as stored from "../../store/problems/types.ts";
 import type { Store } from "../../store/store.ts";
-import { importQuery, type ProblemImports } from "../import-problem.ts";
+import { importQuery, type ProblemImports } from "../api/import-problem.ts";
 import type { ImportedProblem, ProblemDetail, ProblemList, ProblemRow, ProblemVersion } from "./api/problems.ts";
 import { anId, ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";

@@ -2,7 +2,7 @@ import { rootCertificates } from "node:tls";
 import * as oidc from "openid-client";
 import { Agent, fetch } from "undici";
 import { emailOf, nameOr } from "../../admin/people.ts";
-import { isStorable } from "../storable.ts";
+import { isStorable } from "../api/storable.ts";
 
 export interface ProviderSettings {
   readonly issuer: string;

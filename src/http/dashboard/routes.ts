@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
-import type { ProblemImports } from "../import-problem.ts";
-import type { LongAnswers } from "../long-answers.ts";
-import { Watching } from "../run-events.ts";
+import type { ProblemImports } from "../api/import-problem.ts";
+import { Watching } from "../api/sse-output.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
 import { accountRoutes } from "./accounts.ts";
 import { auditRoutes } from "./audit.ts";
 import { changesRoute } from "./changes.ts";

@@ -2,12 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AuditActor } from "../../domain/audit.ts";
 import { clientError } from "../../domain/error.ts";
 import { hashToken, hasTokenForm, newToken } from "../../domain/session.ts";
+import { KeyedMutex } from "../../fairness/keyed-mutex.ts";
+import { MinuteWindow } from "../../fairness/sliding-window.ts";
 import type { SessionPerson } from "../../store/people/types.ts";
+import { ownerOf } from "../access/owner.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { KeyedMutex } from "../keyed-mutex.ts";
-import { network } from "../network.ts";
-import { ownerOf } from "../owner.ts";
-import { MinuteWindow } from "../window.ts";
+import { network } from "../listener/network.ts";
 import { Cookies } from "./cookie.ts";
 import { checkSameOrigin } from "./same-origin.ts";
 

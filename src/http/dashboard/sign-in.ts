@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import type { Store } from "../../store/store.ts";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../responses/version.ts";
 import type { Person, Session, SignIn } from "./api/session.ts";
 import { bodyOf } from "./parse.ts";
 import type { Passwords } from "./passwords.ts";

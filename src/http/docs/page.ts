@@ -1,4 +1,4 @@
-import type { OpenApi } from "../openapi.ts";
+import type { OpenApi } from "../openapi/openapi.ts";
 import { guideMenu } from "./guide-page.ts";
 import type { Guide } from "./guides.ts";
 import { type Html, html, prose } from "./html.ts";

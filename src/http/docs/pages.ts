@@ -1,4 +1,4 @@
-import type { OpenApi } from "../openapi.ts";
+import type { OpenApi } from "../openapi/openapi.ts";
 import { guidePage, searchPage } from "./guide-page.ts";
 import { readGuides, search } from "./guides.ts";
 import { renderPage } from "./page.ts";

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Dependencies } from "../dependencies.ts";
-import type { LongAnswers } from "../long-answers.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
 import { infoRoutes } from "./info.ts";
 import { judge0SubmissionRoutes } from "./submissions.ts";
 

@@ -8,11 +8,11 @@ import {
   SENT_FIELDS,
 } from "../../domain/judge0/fields.ts";
 import type { Judge0Submission } from "../../domain/judge0/submission.ts";
-import { callerOf } from "../caller.ts";
+import { callerOf } from "../access/caller.ts";
+import { ownerOf } from "../access/owner.ts";
+import { countRequests } from "../access/rate-limit.ts";
 import type { Dependencies } from "../dependencies.ts";
-import type { LongAnswers } from "../long-answers.ts";
-import { ownerOf } from "../owner.ts";
-import { countRequests } from "../rate-limit.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
 import { BadQueryError } from "./query.ts";
 
 /** Contents up to this size together are read at once. */

@@ -1,10 +1,10 @@
 import { createMcpHandler, localhostAllowedOrigins, validateOriginHeader } from "@modelcontextprotocol/server";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ClientError, clientError } from "../../domain/error.ts";
+import { ownerOf } from "../access/owner.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { disconnected } from "../gone.ts";
-import type { LongAnswers } from "../long-answers.ts";
-import { ownerOf } from "../owner.ts";
+import { disconnected } from "../responses/client-disconnect.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
 import { MCP_PATH } from "./form.ts";
 import { refusedCall, toolServer } from "./tool-server.ts";
 

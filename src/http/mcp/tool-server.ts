@@ -3,9 +3,9 @@ import { z } from "zod";
 import { ClientError, clientError, echo } from "../../domain/error.ts";
 import { NO_METER } from "../../domain/meter.ts";
 import { StoreUnavailable } from "../../store/engine/errors.ts";
-import { DATABASE_RETRY } from "../errors.ts";
-import { checkMaps, invalidPart } from "../request.ts";
-import { VERSION } from "../version.ts";
+import { checkMaps, invalidPart } from "../api/submit-request.ts";
+import { DATABASE_RETRY } from "../responses/errors.ts";
+import { VERSION } from "../responses/version.ts";
 import { type Call, TOOLS, type Tool } from "./tools.ts";
 
 /** How often a client that asked for progress is notified. */

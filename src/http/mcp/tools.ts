@@ -6,15 +6,15 @@ import { verdictIn } from "../../domain/judgement.ts";
 import { isTerminal, MAX_CODE_BYTES, type Submission } from "../../domain/submission.ts";
 import { listed } from "../../languages/load.ts";
 import type { Admit } from "../../store/submissions/types.ts";
-import { accept } from "../accept.ts";
-import { addJudgement } from "../accept-judgement.ts";
-import { callerOf } from "../caller.ts";
+import { callerOf } from "../access/caller.ts";
+import { ownerOf } from "../access/owner.ts";
+import { accept } from "../api/accept.ts";
+import { addJudgement } from "../api/accept-judgement.ts";
+import { judgeBody, toJudgementBody } from "../api/judge.ts";
+import { whenJudged } from "../api/judgements.ts";
+import { submitBody, toSubmitRequest } from "../api/submit-request.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { judgeBody, toJudgementBody } from "../judge.ts";
-import { whenJudged } from "../judgements.ts";
-import type { LongAnswers } from "../long-answers.ts";
-import { ownerOf } from "../owner.ts";
-import { submitBody, toSubmitRequest } from "../request.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
 import {
   FAILED_SHOWN,
   judgeResult,

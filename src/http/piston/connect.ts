@@ -1,12 +1,12 @@
 import type { FastifyInstance } from "fastify";
-import { callerOf } from "../caller.ts";
+import { Room } from "../../fairness/byte-budget.ts";
+import { callerOf } from "../access/caller.ts";
+import { ownerOf } from "../access/owner.ts";
+import { Watching } from "../api/sse-output.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { disconnected } from "../gone.ts";
-import { type LongAnswers, noRoom } from "../long-answers.ts";
-import { ownerOf } from "../owner.ts";
-import { Room } from "../room.ts";
-import { Watching } from "../run-events.ts";
-import { acceptWebSocket } from "../upgrade.ts";
+import { acceptWebSocket } from "../listener/upgrade.ts";
+import { disconnected } from "../responses/client-disconnect.ts";
+import { type LongAnswers, noRoom } from "../responses/long-answers.ts";
 import { PISTON_CONNECT } from "./form.ts";
 import { Session } from "./session.ts";
 

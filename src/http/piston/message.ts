@@ -1,8 +1,8 @@
 import { constants } from "node:os";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
-import { parseJson } from "../json-body.ts";
-import { checkShape } from "../json-shape.ts";
+import { parseJson } from "../body/json-body.ts";
+import { checkShape } from "../body/json-shape.ts";
 
 /** Codes with which Piston closes a connection, with its reasons. */
 export const CLOSED = {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Dependencies } from "../dependencies.ts";
-import type { LongAnswers } from "../long-answers.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
 import { connectRoute } from "./connect.ts";
 import { executeRoute } from "./execute.ts";
 import { runtimesRoutes } from "./runtimes.ts";

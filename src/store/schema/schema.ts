@@ -559,7 +559,7 @@ interface LiveInputTable {
 interface SignInAttemptTable {
   seq: Generated<number>;
   at: number;
-  /** The network of the client (src/http/network.ts). */
+  /** The network of the client (src/http/listener/network.ts). */
   place: string;
   /** SHA-256 of the e-mail, because unknown clients can type anything there, including a password. */
   email_hash: string;

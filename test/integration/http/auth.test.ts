@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyRequest } from "fastify";
 import { resumeAccount, suspendAccount } from "../../../src/admin/accounts.ts";
 import { listKeys, revokeKey } from "../../../src/admin/keys.ts";
-import { authenticate, Failures } from "../../../src/http/auth.ts";
+import { authenticate, Failures } from "../../../src/http/access/auth.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { startHttp } from "../../support/http/running.ts";
 

@@ -6,9 +6,9 @@ import Ajv2020 from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { ERRORS } from "../../../src/domain/error.ts";
 import { toRecord } from "../../../src/domain/record.ts";
-import { openApi } from "../../../src/http/openapi.ts";
-import { ANYWHERE, DASHBOARD, ELSEWHERE, OPERATIONS, OTHER_APIS } from "../../../src/http/operations.ts";
-import { SCHEMAS } from "../../../src/http/schemas.ts";
+import { openApi } from "../../../src/http/openapi/openapi.ts";
+import { ANYWHERE, DASHBOARD, ELSEWHERE, OPERATIONS, OTHER_APIS } from "../../../src/http/openapi/operations.ts";
+import { SCHEMAS } from "../../../src/http/openapi/schemas.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 
 test("the document is valid OpenAPI 3.1", async () => {

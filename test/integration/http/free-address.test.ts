@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
-import { checkFree } from "../../../src/http/free-address.ts";
+import { checkFree } from "../../../src/http/listener/free-address.ts";
 
 test("rejects an address in use, and leaves a free one free", async (t) => {
   const other = createServer().listen(0, "127.0.0.1");

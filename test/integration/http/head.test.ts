@@ -4,8 +4,8 @@ import { request } from "node:http";
 import { test } from "node:test";
 import fastify from "fastify";
 import { NO_METER } from "../../../src/domain/meter.ts";
-import { Pace } from "../../../src/domain/pace.ts";
-import { LongAnswers } from "../../../src/http/long-answers.ts";
+import { Pace } from "../../../src/fairness/event-loop-turns.ts";
+import { LongAnswers } from "../../../src/http/responses/long-answers.ts";
 
 /** A server with one long answer. `read` has the pieces that were generated, and `ended` how many generators have ended. */
 async function serve(t: { after: (work: () => unknown) => void }) {

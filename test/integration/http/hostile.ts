@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import type { OpenApi } from "../../../src/http/openapi.ts";
-import { jsonSchemas, type SchemaName } from "../../../src/http/schemas.ts";
+import type { OpenApi } from "../../../src/http/openapi/openapi.ts";
+import { jsonSchemas, type SchemaName } from "../../../src/http/openapi/schemas.ts";
 
 /** A request as sent over the wire; in `target` and headers, each character is one byte. */
 export interface Wire {

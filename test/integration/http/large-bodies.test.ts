@@ -5,11 +5,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fastify, { type FastifyInstance } from "fastify";
 import { clientError } from "../../../src/domain/error.ts";
 import { NO_METER } from "../../../src/domain/meter.ts";
-import { Pace } from "../../../src/domain/pace.ts";
-import { type BodyRooms, readJsonOnly } from "../../../src/http/body.ts";
-import { decorateCaller } from "../../../src/http/caller.ts";
-import { sendErrors } from "../../../src/http/errors.ts";
-import { Room } from "../../../src/http/room.ts";
+import { Room } from "../../../src/fairness/byte-budget.ts";
+import { Pace } from "../../../src/fairness/event-loop-turns.ts";
+import { decorateCaller } from "../../../src/http/access/caller.ts";
+import { type BodyRooms, readJsonOnly } from "../../../src/http/body/body.ts";
+import { sendErrors } from "../../../src/http/responses/errors.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { type Running, startHttp } from "../../support/http/running.ts";
 

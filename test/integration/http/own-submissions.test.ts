@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SCHEMAS } from "../../../src/http/schemas.ts";
+import { SCHEMAS } from "../../../src/http/openapi/schemas.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 import { SAMPLES } from "../../support/store/samples.ts";
 import { onEachEngine } from "../../support/store/temporary.ts";

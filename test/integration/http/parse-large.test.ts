@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { serialize } from "node:v8";
 import { Worker } from "node:worker_threads";
-import { parseInThread } from "../../../src/http/parse-large.ts";
+import { parseInThread } from "../../../src/http/body/parse-large.ts";
 
 const LIMIT = { timeout: 60_000 };
 /** Of a message with the texts of one piece, two bytes for a character, or with the rest of a value. */

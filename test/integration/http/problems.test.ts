@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deflateRawSync } from "node:zlib";
-import { PROBLEM_BOUNDS } from "../../../src/http/import-problem.ts";
+import { PROBLEM_BOUNDS } from "../../../src/http/api/import-problem.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { type Ask, runPending, startHttp } from "../../support/http/running.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyRequest } from "fastify";
-import { Refusals } from "../../../src/http/refusals.ts";
+import { Refusals } from "../../../src/http/access/refusals.ts";
 import { startHttp } from "../../support/http/running.ts";
 
 const REFUSED = { statusCode: 401 };

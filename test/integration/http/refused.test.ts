@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MAX_BODY_BYTES } from "../../../src/http/body.ts";
+import { MAX_BODY_BYTES } from "../../../src/http/body/body.ts";
 import { startHttp } from "../../support/http/running.ts";
 
 const OK = { language: "python", code: "x" };

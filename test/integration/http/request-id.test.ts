@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { requestId } from "../../../src/http/request-id.ts";
+import { requestId } from "../../../src/http/responses/request-id.ts";
 import { startHttp } from "../../support/http/running.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;

@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { removeStaleSocket } from "../../../src/http/stale-socket.ts";
+import { removeStaleSocket } from "../../../src/http/listener/stale-socket.ts";
 
 function place(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), "assay-stale-"));

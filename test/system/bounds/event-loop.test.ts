@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Agent, request } from "node:https";
 import { after, before, test } from "node:test";
-import { MAX_BODY_BYTES } from "../../../src/http/body.ts";
+import { MAX_BODY_BYTES } from "../../../src/http/body/body.ts";
 import { type BoundedService, boundedService } from "./service.ts";
 
 /** Limit on the time that a request occupies the event loop, except in one turn in a thousand. */

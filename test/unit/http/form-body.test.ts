@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { parseForm } from "../../../src/http/form-body.ts";
+import { parseForm } from "../../../src/http/body/form-body.ts";
 
 const MANY = Array.from({ length: 513 }, (_, at) => `f${at}`).join("&");
 const parse = (text: string) => parseForm(Buffer.from(text, "latin1"));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { KeyedMutex } from "../../../src/http/keyed-mutex.ts";
+import { KeyedMutex } from "../../../src/fairness/keyed-mutex.ts";
 
 test("runs work of one name in order, also after a failure; other names do not wait", async () => {
   const turns = new KeyedMutex();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClientError } from "../../../src/domain/error.ts";
-import { otherApi } from "../../../src/http/other-apis.ts";
+import { otherApi } from "../../../src/http/compatibility.ts";
 import { PISTON_NAMES } from "../../../src/http/piston/names.ts";
 import { findRuntime, MAX_SELECTOR, runtimeOf } from "../../../src/http/piston/runtimes.ts";
 import { listed, loadLanguages } from "../../../src/languages/load.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { MinuteWindow } from "../../../src/http/window.ts";
+import { MinuteWindow } from "../../../src/fairness/sliding-window.ts";
 
 test("Retry-After is exact: one second earlier is too early", () => {
   let now = 0;

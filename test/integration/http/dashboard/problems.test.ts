@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import type { Outcome } from "../../../../src/domain/outcome.ts";
-import { MAX_BODY_BYTES } from "../../../../src/http/body.ts";
+import { MAX_BODY_BYTES } from "../../../../src/http/body/body.ts";
 import type { Claim } from "../../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import { FROM_OWN_PAGE } from "../../../support/http/dashboard/signed-in.ts";

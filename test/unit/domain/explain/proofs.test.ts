@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { proofs } from "../../../../src/domain/explain/proofs.ts";
 import type { EvidenceRecord } from "../../../../src/domain/record.ts";
-import { jsonSchemas } from "../../../../src/http/schemas.ts";
+import { jsonSchemas } from "../../../../src/http/openapi/schemas.ts";
 import { recordOf } from "../../../support/domain/explain/records.ts";
 import { report, teardown } from "../../../support/verdict/reports.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClientError } from "../../../../src/domain/error.ts";
-import { Semaphore } from "../../../../src/http/dashboard/semaphore.ts";
+import { Semaphore } from "../../../../src/fairness/semaphore.ts";
 
 test("runs two at once, queues three in order and rejects more; a failure frees its place", async () => {
   const bounded = new Semaphore(2, 3);

@@ -1,0 +1,100 @@
+import { timingSafeEqual } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import { clientError } from "../../domain/error.ts";
+import { hashKey, hasKeyForm } from "../../domain/key.ts";
+import type { Caller } from "../../domain/submission.ts";
+import { KeyedMutex } from "../../fairness/keyed-mutex.ts";
+import { MinuteWindow } from "../../fairness/sliding-window.ts";
+import type { KeyStore } from "../../store/access/keys.ts";
+import { otherApi } from "../compatibility.ts";
+import { network } from "../listener/network.ts";
+
+/** Failed authentications per address and minute. Beyond this, keys from the address are looked up one at a time. */
+const FAILURES_PER_MINUTE = 120;
+
+/** Requests per address and minute for the pages that need no key. Loading /docs makes five. */
+const VISITS_PER_MINUTE = 300;
+
+/** Hashes of valid keys kept in memory, some 100 bytes each. */
+const MOST_KNOWN = 10_000;
+
+/**
+ * Counts failures by address, serialises lookups where there are too many, and remembers valid keys, which skip the
+ * queue.
+ */
+export class Failures {
+  readonly window = new MinuteWindow();
+  readonly turns = new KeyedMutex();
+  readonly #known = new Set<string>();
+
+  isKnown(hash: string): boolean {
+    return this.#known.has(hash);
+  }
+
+  remember(hash: string): void {
+    this.#known.delete(hash);
+    this.#known.add(hash);
+    const [oldest] = this.#known;
+    if (this.#known.size > MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+  }
+}
+
+/**
+ * Key → Caller. The key is looked up by its hash, so neither the database nor its index compares characters of a key.
+ * The hash found is then compared in constant time. Failures are counted by address but never lock out a valid key,
+ * because many callers can share an address. After too many failures, keys not seen as valid before are looked up one
+ * at a time, so that one address cannot keep the database busy with guesses.
+ * @throws ClientError unauthorized or accountSuspended.
+ */
+export async function authenticate(request: FastifyRequest, keys: KeyStore, failures: Failures): Promise<Caller> {
+  const from = network(request.ip);
+  const key = keyOf(request);
+  if (typeof key === "string" && hasKeyForm(key)) {
+    const hash = hashKey(key);
+    const suspicious = !failures.isKnown(hash) && failures.window.isFull(from, FAILURES_PER_MINUTE);
+    const caller = await (suspicious
+      ? failures.turns.take(from, () => ifConnected(request, hash, keys))
+      : lookUp(hash, keys));
+    if (caller) {
+      failures.remember(hash);
+      return caller;
+    }
+  }
+  failures.window.take(from, FAILURES_PER_MINUTE);
+  // The contract requires 401 for an invalid key, after any number of attempts.
+  throw clientError("unauthorized", []);
+}
+
+/**
+ * Limits requests by address for pages that need no key. Both counts by address are local to this process: they limit
+ * the cost of anonymous clients and guarantee nothing.
+ * @throws ClientError tooManyRequests.
+ */
+export function checkVisit(request: FastifyRequest, visits: MinuteWindow): void {
+  const retryAfter = visits.take(network(request.ip), VISITS_PER_MINUTE);
+  if (retryAfter > 0) throw clientError("tooManyRequests", [], { headers: { "retry-after": String(retryAfter) } });
+}
+
+/** Skips the lookup for clients that have disconnected, so that they do not delay those behind them. */
+async function ifConnected({ raw }: FastifyRequest, hash: string, keys: KeyStore): Promise<Caller | undefined> {
+  return raw.socket.destroyed ? undefined : await lookUp(hash, keys);
+}
+
+/** Whether the key that authenticated the request is still valid, and its account is not suspended. */
+export async function isStillValid(request: FastifyRequest, keys: KeyStore): Promise<boolean> {
+  const found = await keys.findCaller(hashKey(String(keyOf(request))));
+  return found !== undefined && !found.suspended;
+}
+
+function keyOf({ url, headers }: FastifyRequest): string | string[] | undefined {
+  const api = otherApi(url);
+  return api ? api.keyOf(headers) : headers["x-api-key"];
+}
+
+async function lookUp(hash: string, keys: KeyStore): Promise<Caller | undefined> {
+  const found = await keys.findCaller(hash);
+  if (!found || !timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash))) return undefined;
+  if (found.suspended) throw clientError("accountSuspended", []);
+  await keys.touch(found.caller.keyId);
+  return found.caller;
+}

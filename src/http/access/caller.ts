@@ -1,0 +1,28 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Caller } from "../../domain/submission.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set once the key has been validated. */
+    caller: Caller | null;
+    /** The submission that the request created or asked for, once it is known to belong to the caller. */
+    submissionId: string | null;
+  }
+  interface FastifyContextConfig {
+    /** No key is needed: the page documents the API and is not part of it. */
+    open?: boolean;
+    /** A GET that starts a program: it counts against the rate limit like a POST. */
+    submits?: boolean;
+  }
+}
+
+export function decorateCaller(server: FastifyInstance): void {
+  server.decorateRequest("caller", null);
+  server.decorateRequest("submissionId", null);
+}
+
+/** @throws when the request was not authenticated: a programming error, not a client error. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Error("a handler ran before authentication");
+  return request.caller;
+}

@@ -1,0 +1,69 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { network } from "../listener/network.ts";
+
+/** Statuses of refusals whose lines are limited also for a client with a key or a session. */
+const STATUSES: readonly number[] = [401, 403, 429];
+
+/** Limits on log lines: one per second and rejected client, and this number per second in total. */
+const LINE_MS = 1_000;
+const LINES_PER_SECOND = 50;
+/** Networks kept in memory; beyond this, the one with the oldest line is dropped. */
+const MOST_NETWORKS = 10_000;
+
+/** Without a caller or a person, the request had no valid key and no session, or was refused before they were read. */
+type Visitor = Pick<FastifyRequest, "ip"> & Partial<Pick<FastifyRequest, "caller" | "person">>;
+
+/**
+ * Decides which rejected requests are logged. Each line has the address of the client, so that an attacker can be
+ * found. Lines are limited by network and in total, so that an attacker cannot fill the disk, and each line has the
+ * number of unlogged requests before it.
+ */
+export class Refusals {
+  readonly #networks = new Map<string, { atMs: number; unlogged: number }>();
+  readonly #now: () => number;
+  #second = { beganMs: 0, lines: 0 };
+  /** For networks that were dropped, or over the total limit. */
+  #unloggedElsewhere = 0;
+
+  /** @param now milliseconds on a monotonic clock. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** @returns additional fields of the log line; null if the response is not logged. */
+  noted(request: Visitor, { statusCode }: Pick<FastifyReply, "statusCode">): object | null {
+    const isUnknown = !request.caller && !request.person;
+    if (!STATUSES.includes(statusCode) && !(isUnknown && statusCode >= 400)) return {};
+    const nowMs = this.#now();
+    const from = network(request.ip);
+    const last = this.#networks.get(from);
+    if ((last && nowMs - last.atMs < LINE_MS) || !this.#room(nowMs)) {
+      if (last) last.unlogged++;
+      else this.#unloggedElsewhere++;
+      return null;
+    }
+    this.#networks.delete(from);
+    this.#networks.set(from, { atMs: nowMs, unlogged: 0 });
+    this.#forget();
+    const elsewhere = this.#unloggedElsewhere;
+    this.#unloggedElsewhere = 0;
+    return {
+      address: request.ip,
+      ...(last && last.unlogged > 0 && { unlogged: last.unlogged }),
+      ...(elsewhere > 0 && { unloggedElsewhere: elsewhere }),
+    };
+  }
+
+  #room(nowMs: number): boolean {
+    if (nowMs - this.#second.beganMs >= LINE_MS) this.#second = { beganMs: nowMs, lines: 0 };
+    return this.#second.lines++ < LINES_PER_SECOND;
+  }
+
+  #forget(): void {
+    if (this.#networks.size <= MOST_NETWORKS) return;
+    const [oldest] = this.#networks;
+    if (!oldest) return;
+    this.#unloggedElsewhere += oldest[1].unlogged;
+    this.#networks.delete(oldest[0]);
+  }
+}

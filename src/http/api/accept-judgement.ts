@@ -1,0 +1,124 @@
+import { randomUUID } from "node:crypto";
+import { clientError } from "../../domain/error.ts";
+import { mostRuns } from "../../domain/judgement.ts";
+import type { Caller } from "../../domain/submission.ts";
+import type { NewJudgement } from "../../store/judgements/types.ts";
+import { countRequests } from "../access/rate-limit.ts";
+import type { Dependencies } from "../dependencies.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
+import { accept, type How, queueFull, VersionGone } from "./accept.ts";
+import { checkTestLimits, toJudgementRequest } from "./judgement-request.ts";
+import { toFields } from "./program-options.ts";
+import { toSubmitRequest, type ValidatedRequest } from "./submit-request.ts";
+
+/** The key to which the runs are charged, and the owner of the request. */
+export interface Judging extends Pick<How, "key" | "revoked"> {
+  readonly caller: Caller;
+  readonly owner: string;
+}
+
+/**
+ * Stores the tests, then the judgement with its first run. The caller then releases the body: a request can wait for half a minute.
+ * @returns its id, or that of an earlier one with the same key.
+ */
+export async function addJudgement(
+  body: unknown,
+  { caller, owner, ...how }: Judging,
+  dependencies: Dependencies,
+  answers: LongAnswers,
+): Promise<string> {
+  const pause = () => answers.pace.turn(owner);
+  const { program, stop, on } = await toJudgementRequest(body, caller, dependencies, pause);
+  if (program.refusal && how.key === undefined) throw program.refusal;
+  const { judgements, submissions } = dependencies.store;
+  const put = async (): Promise<Judged> => {
+    if ("problem" in on) return await versionOf(on, program, caller, dependencies);
+    const versionSeq = await judgements.putVersion({ accountId: caller.accountId, ...on }, pause);
+    return { versionSeq, tests: on.contents.length, problem: null, runs: mostRuns(on.definition) };
+  };
+  if ("problem" in on) await countWork(caller, { runs: (await put()).runs, bytes: 0 }, dependencies);
+  else await countWork(caller, { runs: mostRuns(on.definition), bytes: bytesOf(on.contents) }, dependencies);
+  // Before its tests are stored.
+  if ((await submissions.depth()) >= dependencies.maxPending) throw queueFull();
+  // A problem can have another version when the request is repeated.
+  const judgedOn = "problem" in on ? `${on.problem} ${on.version ?? "current"}` : undefined;
+  for (let tries = 1; ; tries++) {
+    const { runs: _, ...version } = await put();
+    const judgement = { id: randomUUID(), stop, ...version };
+    try {
+      const accepted = await accept(program, caller, dependencies, { ...how, judgement, judgedOn });
+      if (accepted.kind === "enqueued") return judgement.id;
+      // The same key for a single submission has another hash.
+      if (accepted.judgementId === null) throw clientError("idempotencyConflict", []);
+      return accepted.judgementId;
+    } catch (error) {
+      if (!(error instanceof VersionGone) || tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
+/** The tests of a new judgement, and the most runs that they take. */
+interface Judged extends Omit<NewJudgement, "id" | "stop"> {
+  readonly runs: number;
+}
+
+/** The erasure of an account can delete the tests before the judgement is accepted. */
+const MAX_TRIES = 3;
+
+/** @throws ClientError problemNotFound, and for limits that the program cannot have. */
+async function versionOf(
+  { problem: id, version }: { readonly problem: string; readonly version: number | undefined },
+  program: ValidatedRequest,
+  { accountId }: Caller,
+  dependencies: Dependencies,
+): Promise<Judged> {
+  const found = await dependencies.store.problems.versionFor(id, accountId, version);
+  if (!found) throw clientError("problemNotFound", []);
+  const { versionSeq, number, definition } = found;
+  for (const { limits } of definition.tests) checkTestLimits("problem.limits", limits, program, dependencies);
+  const problem = { id, version: number };
+  return { versionSeq, tests: definition.tests.length, problem, runs: mostRuns(definition) };
+}
+
+/** Judges the same program on the same tests again. @returns the new id; undefined if the account has no such judgement. */
+export async function rejudge(
+  id: string,
+  { caller, revoked }: Pick<Judging, "caller" | "revoked">,
+  dependencies: Dependencies,
+): Promise<string | undefined> {
+  const again = await dependencies.store.judgements.readForRejudge(id, caller.accountId);
+  if (!again) return undefined;
+  const { program, versionSeq, stop, tests, runs, language, profile, problem } = again;
+  // The key may have other permissions than that of the first judgement.
+  const valid = toSubmitRequest({ ...toFields(program), language, profile }, caller, dependencies);
+  const judgement = { id: randomUUID(), stop, versionSeq, tests, problem };
+  await countWork(caller, { runs, bytes: 0 }, dependencies);
+  try {
+    await accept(valid, caller, dependencies, { judgement, ...(revoked && { revoked }) });
+  } catch (error) {
+    if (error instanceof VersionGone) return undefined;
+    throw error;
+  }
+  return judgement.id;
+}
+
+/** What counts against the rate limit like one request, the first of which has been counted. */
+const RUNS_PER_REQUEST = 50;
+const BYTES_PER_REQUEST = 16_777_216;
+
+/** @param bytes of tests in the request. @throws ClientError quotaExceeded. */
+async function countWork(
+  caller: Caller,
+  { runs, bytes }: { readonly runs: number; readonly bytes: number },
+  dependencies: Dependencies,
+): Promise<void> {
+  const more = (amount: number, each: number) => Math.max(Math.ceil(amount / each) - 1, 0);
+  await countRequests(caller, dependencies, {
+    amount: more(runs, RUNS_PER_REQUEST) + more(bytes, BYTES_PER_REQUEST),
+    counted: 1,
+  });
+}
+
+function bytesOf(contents: readonly (readonly Buffer[])[]): number {
+  return contents.flat().reduce((sum, { length }) => sum + length, 0);
+}

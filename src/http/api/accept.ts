@@ -1,0 +1,98 @@
+import { clientError, type ErrorCode } from "../../domain/error.ts";
+import type { Judge0Request } from "../../domain/judge0/submission.ts";
+import { NO_METER } from "../../domain/meter.ts";
+import {
+  type Caller,
+  newSubmission,
+  programOf,
+  requestHash,
+  type Submission,
+  type SubmitRequest,
+} from "../../domain/submission.ts";
+import type { NewJudgement } from "../../store/judgements/types.ts";
+import type { Enqueued } from "../../store/submissions/types.ts";
+import type { Dependencies } from "../dependencies.ts";
+import type { ValidatedRequest } from "./submit-request.ts";
+
+/** A full queue of short programs usually has room again within this time. */
+const FULL_RETRY_SECS = 1;
+
+/** Accepted by this request, or by an earlier one with the same idempotency key. */
+export type Accepted = Extract<Enqueued, { submission: Submission }>;
+
+export interface How {
+  /** An idempotency key. */
+  readonly key?: string | undefined;
+  /** The output can be watched while the program runs. */
+  readonly live?: boolean;
+  /** Also input can be given to the program while it runs. */
+  readonly takesInput?: boolean;
+  /** The submission that it repeats. */
+  readonly originalId?: string | undefined;
+  /** The submission is the first run of this judgement. */
+  readonly judgement?: NewJudgement;
+  /** Of a client of Judge0. */
+  readonly judge0?: Judge0Request;
+  /** What the request asked for in place of tests, to recognise a repeated one; undefined for tests. */
+  readonly judgedOn?: string | undefined;
+  /** The error when the key was revoked after the request began. */
+  readonly revoked?: Extract<ErrorCode, "unauthorized" | "playgroundClosed">;
+}
+
+/** The tests of a judgement were deleted as unused before it was accepted. */
+export class VersionGone extends Error {
+  override readonly name = "VersionGone";
+}
+
+/**
+ * Adds a submission to the queue.
+ * @throws ClientError when it is not accepted. @throws VersionGone for a judgement.
+ */
+export async function accept(
+  { submit, refusal }: ValidatedRequest,
+  caller: Caller,
+  { store, maxPending, meter = NO_METER }: Pick<Dependencies, "store" | "maxPending" | "meter">,
+  {
+    key,
+    live = false,
+    takesInput = false,
+    originalId,
+    judgement,
+    judge0,
+    judgedOn,
+    revoked = "unauthorized",
+  }: How = {},
+): Promise<Accepted> {
+  if (refusal && key === undefined) throw refusal;
+  const result = await store.submissions.enqueue({
+    submission: newSubmission(submit, caller, Date.now()),
+    program: programOf(submit),
+    idempotency: key === undefined ? null : { key, requestHash: hashOf(submit, judgement, judgedOn) },
+    maxPending,
+    onlyKnown: refusal !== null,
+    live,
+    takesInput,
+    originalId,
+    ...(judgement && { judgement }),
+    ...(judge0 && { judge0 }),
+  });
+  if (result.kind === "unknown") throw refusal ?? new Error("a new submission was not accepted");
+  if (result.kind === "revoked") throw clientError(revoked, []);
+  if (result.kind === "suspended") throw clientError("accountSuspended", []);
+  if (result.kind === "conflict") throw clientError("idempotencyConflict", []);
+  if (result.kind === "full") throw queueFull();
+  if (result.kind === "versionGone") throw new VersionGone();
+  const { language, profile } = result.submission;
+  if (result.kind === "enqueued") meter.count("accepted", { language, profile });
+  return result;
+}
+
+export function queueFull(): Error {
+  return clientError("queueFull", [], { headers: { "retry-after": String(FULL_RETRY_SECS) } });
+}
+
+/** The version of the tests is the same for the same contents. */
+function hashOf(submit: SubmitRequest, judgement: NewJudgement | undefined, judgedOn?: string): string {
+  const hash = requestHash(submit);
+  return judgement ? `${hash} ${judgedOn ?? judgement.versionSeq} ${judgement.stop}` : hash;
+}

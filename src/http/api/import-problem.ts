@@ -1,0 +1,142 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { AuditActor } from "../../domain/audit.ts";
+import { clientError } from "../../domain/error.ts";
+import type { Caller } from "../../domain/submission.ts";
+import { Semaphore } from "../../fairness/semaphore.ts";
+import { PackageError } from "../../problems/files.ts";
+import { PROBLEM_NAME } from "../../problems/import.ts";
+import { importInThread, type ThreadImport } from "../../problems/import-in-thread.ts";
+import type { ProblemBounds, PutProblem } from "../../store/problems/types.ts";
+import { ownerOf } from "../access/owner.ts";
+import { countRequests } from "../access/rate-limit.ts";
+import { wrongMedia } from "../body/body.ts";
+import type { Verification } from "../dashboard/api/problems.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { disconnected } from "../responses/client-disconnect.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
+import { verifySubmissions } from "./verify-problem.ts";
+
+/** Bounds of an account for imports by requests. The command `assay problems import` has none. */
+export const PROBLEM_BOUNDS: ProblemBounds = { problems: 500, bytes: 4_294_967_296 };
+/** Of all files of a package that a request imports; its archive is bounded as a large body. */
+export const MAX_IMPORT_BYTES = 268_435_456;
+/** Bytes of all files, before any is unpacked, and then of tests, of which several can have one file, that count against the rate limit like one request. */
+const BYTES_PER_REQUEST = 16_777_216;
+/** Imports at the same time, of which an account has one. */
+const AT_ONCE = 2;
+const PER_ACCOUNT = 1;
+/** Further imports of an account that wait; more are an error. */
+const WAITING = 16;
+/** A purge can delete the version before the problem has it. */
+const MAX_TRIES = 3;
+const MAX_FAULT = 500;
+
+export const importQuery = z.strictObject({
+  name: z.string().regex(PROBLEM_NAME, "must be 1 to 64 letters, digits and . _ -").optional(),
+  time_limit: z
+    .string()
+    .regex(/^\d{1,5}(\.\d{1,3})?$/, "must be a number of seconds")
+    .optional(),
+});
+
+type Stored = Extract<PutProblem, { kind: "stored" }>;
+type Imported = Stored & { readonly verification: Verification | null };
+
+export interface ImportFor {
+  /** The valid query; `verify` only of the dashboard. */
+  readonly options: () => z.output<typeof importQuery> & { readonly verify?: "true" | undefined };
+  /** The key that is charged; its account gets the problem. */
+  readonly caller: () => Promise<Caller>;
+  /** For an audit entry; null for a request with a key. */
+  readonly actor: AuditActor | null;
+}
+
+/** Imports archives that clients and the dashboard send, which share these bounds. */
+export class ProblemImports {
+  readonly #dependencies: Dependencies;
+  readonly #answers: LongAnswers;
+  readonly #imports = new Semaphore(AT_ONCE, WAITING, "queueFull", PER_ACCOUNT);
+
+  constructor(dependencies: Dependencies, answers: LongAnswers) {
+    this.#dependencies = dependencies;
+    this.#answers = answers;
+  }
+
+  /** The body of the request as a problem. @throws ClientError */
+  async run(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { options, caller: find, actor }: ImportFor,
+  ): Promise<Imported> {
+    request.holdsBody = true;
+    const gone = disconnected(reply);
+    try {
+      const { name, time_limit: limit, verify } = options();
+      const archive = request.body;
+      if (!Buffer.isBuffer(archive)) throw wrongMedia(request);
+      request.body = null;
+      const caller = await find();
+      const owner = ownerOf({ caller, person: null, ip: request.ip });
+      const { languages } = this.#dependencies;
+      const limited = limit !== undefined && { timeLimitSecs: Number(limit) };
+      let counted = 1; // the request itself
+      const count = async (bytes: number) => {
+        const amount = Math.ceil(bytes / BYTES_PER_REQUEST) - counted;
+        await countRequests(caller, this.#dependencies, { amount, counted });
+        counted += Math.max(0, amount);
+      };
+      const importing = { name, ...limited, verify: verify === "true", languages, signal: gone, admit: count };
+      const pause = async () => {
+        gone.throwIfAborted();
+        await this.#answers.pace.turn(owner);
+      };
+      const judging = { caller, owner, revoked: "playgroundClosed" } as const;
+      const within = { dependencies: this.#dependencies, answers: this.#answers, pause };
+      return await this.#imports.run(owner, () =>
+        importInThread(archive, MAX_IMPORT_BYTES, importing, async (opened) => {
+          const stored = await store(opened, this.#dependencies, { caller, actor, pause, count });
+          const { submissions } = opened.importable;
+          // Here, so that the programs of few packages are in memory at the same time.
+          const verification = submissions && (await verifySubmissions(submissions, stored, judging, within));
+          return { ...stored, verification };
+        }),
+      );
+    } catch (error) {
+      if (gone.aborted) throw clientError("requestTimeout", []); // for the metric: the client has gone
+      if (error instanceof PackageError) throw clientError("invalidPackage", [error.message.slice(0, MAX_FAULT)]);
+      throw error;
+    } finally {
+      request.forgetBody?.();
+    }
+  }
+}
+
+/** Stores the tests of a package, then the version of the problem. A client that has gone ends it. */
+async function store(
+  { importable, read }: ThreadImport,
+  dependencies: Dependencies,
+  by: Pick<ImportFor, "actor"> & {
+    readonly caller: Caller;
+    readonly pause: () => Promise<void>;
+    readonly count: (bytes: number) => Promise<void>;
+  },
+): Promise<Stored> {
+  const { name, title, definition, checker, cpuSecs, memoryBytes } = importable;
+  const { judgements, problems } = dependencies.store;
+  const { accountId } = by.caller;
+  const tests = importable.contents.length;
+  const bytes = importable.contents.flat().reduce((sum, one) => sum + one.bytes, 0);
+  await by.count(bytes);
+  const contents = importable.contents.map((parts, test) =>
+    parts.map(({ hash, bytes }, place) => ({ hash, bytes, read: () => read(test, place) })),
+  );
+  for (let tries = 1; ; tries++) {
+    const versionSeq = await judgements.putVersion({ accountId, definition, checker, contents }, by.pause);
+    const problem = { accountId, name, title, versionSeq, tests, bytes, cpuSecs, memoryBytes };
+    const put = await problems.put(problem, PROBLEM_BOUNDS, by.actor);
+    if (put.kind === "stored") return put;
+    if (put.kind === "full") throw clientError("problemsFull", [PROBLEM_BOUNDS.problems, PROBLEM_BOUNDS.bytes]);
+    if (tries === MAX_TRIES) throw new Error("the version of a problem was deleted while it was imported");
+  }
+}

@@ -1,0 +1,94 @@
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { CHECKER_TYPES } from "../../domain/check.ts";
+import { clientError } from "../../domain/error.ts";
+import { LongText } from "../../domain/json-pieces.ts";
+import { type Judgement, verdictIn } from "../../domain/judgement.ts";
+import { toLongRecord } from "../../domain/record.ts";
+import { isTerminal, type Submission } from "../../domain/submission.ts";
+import { callerOf } from "../access/caller.ts";
+import { ownerOf } from "../access/owner.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { disconnected } from "../responses/client-disconnect.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
+import { addJudgement } from "./accept-judgement.ts";
+import { whenJudged } from "./judgements.ts";
+import { invalidPart, submitBody } from "./submit-request.ts";
+
+/** Cases of one request: the output of each is in the response. */
+export const MAX_CASES = 50;
+
+const oneCase = z.strictObject({
+  stdin: z.string().optional(),
+  expected: z.string().describe("The answer"),
+});
+
+/** The program has the fields of a submission, and cases instead of an input. */
+export const judgeBody = z
+  .strictObject({
+    ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true }).shape,
+    cases: z.array(oneCase).min(1).max(MAX_CASES),
+    checker: z
+      .enum(CHECKER_TYPES)
+      .describe("How output is compared with `expected`; `lines` by default, without white space at ends")
+      .optional(),
+  })
+  .meta({
+    examples: [{ language: "python", code: "print(int(input()) * 2)\n", cases: [{ stdin: "4\n", expected: "8\n" }] }],
+  });
+
+/** POST /api/judge: a judgement of all cases in one call, with the outputs. */
+export function judgeRoute(
+  server: FastifyInstance,
+  dependencies: Dependencies,
+  answers: LongAnswers,
+  stopping: AbortSignal,
+): void {
+  const { holdMs, store } = dependencies;
+  server.post("/api/judge", async (request, reply) => {
+    const caller = callerOf(request);
+    const { accountId } = caller;
+    const owner = ownerOf(request);
+    const id = await addJudgement(toJudgementBody(request.body), { caller, owner }, dependencies, answers);
+    request.forgetBody?.();
+    const signal = AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), stopping]);
+    const ended = await whenJudged(dependencies, id, accountId, signal);
+    if (!ended || !isTerminal(ended.status)) {
+      const fields = { id, status: ended?.status ?? "pending" };
+      throw clientError("judgementNotFinished", [holdMs / 1000], { fields });
+    }
+    const admit = answers.admitFor(owner, request, reply);
+    const runs = ended.runs.map(({ submissionId }) => store.submissions.get(submissionId, accountId, admit));
+    const records = new Map((await Promise.all(runs)).map((one, at) => [ended.runs[at]?.test ?? 0, one]));
+    const results = ended.states.map((_, test) => resultOf(ended, test, records.get(test)));
+    return answers.send(owner, reply, { results, all_passed: ended.verdict === "AC" });
+  });
+}
+
+/** The body of a judgement. @throws ClientError invalidRequest. */
+export function toJudgementBody(body: unknown) {
+  const parsed = judgeBody.safeParse(body);
+  if (!parsed.success) throw invalidPart(parsed.error.issues[0]);
+  const { cases, ...fields } = body as z.output<typeof judgeBody>;
+  return { ...fields, tests: cases, stop: "never" };
+}
+
+/** A case that has not run has the verdict that ended the judgement: CE or IE. */
+function resultOf(judgement: Judgement, test: number, submission: Submission | undefined) {
+  const run = judgement.runs.find((one) => one.test === test);
+  const [first] = judgement.runs;
+  const verdict = verdictIn(judgement.states[test] ?? "skipped") ?? judgement.verdict ?? "IE";
+  const record = submission && toLongRecord(submission);
+  return {
+    submission_id: (run ?? first)?.submissionId ?? null,
+    verdict,
+    passed: verdict === "AC",
+    message: (run ?? first)?.message ?? null,
+    stdout: record?.output.stdout ?? new LongText(Buffer.alloc(0)),
+    stderr: record?.output.stderr ?? new LongText(Buffer.alloc(0)),
+    exit_code: record?.result.exit_code ?? null,
+    cpu_time_secs: record?.metrics.cpu_time_secs ?? null,
+    wall_time_secs: record?.metrics.wall_time_secs ?? null,
+    memory_peak_bytes: record?.metrics.memory_peak_bytes ?? null,
+  };
+}

@@ -1,0 +1,297 @@
+import { z } from "zod";
+import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../../domain/additions.ts";
+import {
+  CHECKER_INTERFACES,
+  CHECKER_RESERVED,
+  CHECKER_TYPES,
+  type Checker,
+  type CheckerSpec,
+  MAX_CHECKED_BYTES,
+  MAX_PASSES,
+} from "../../domain/check.ts";
+import { clientError, echo } from "../../domain/error.ts";
+import {
+  type Definition,
+  GROUP_RULES,
+  type Group,
+  MAX_CONTENT_BYTES,
+  MAX_GROUPS,
+  MAX_POINTS,
+  MAX_TESTS,
+  STOPS,
+  type Stop,
+  type TestMeta,
+} from "../../domain/judgement.ts";
+import type { Caller, Program } from "../../domain/submission.ts";
+import { programOf } from "../../domain/submission.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { additionFields, content, decodeContent, leastBytes } from "./program-options.ts";
+import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequest } from "./submit-request.ts";
+
+const MAX_ANSWERS = 8;
+const MAX_EXPRESSION_BYTES = 4_096;
+const TOLERANCE_DEFAULT = "10⁻⁶ if neither error is given, 0 if only the other one is";
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,63}$/;
+
+const name = z.string().regex(NAME, "is not a name");
+
+const oneTest = z.strictObject({
+  name: name.describe("Its number by default").optional(),
+  stdin: content.describe('The input: text, or {"base64": …}').optional(),
+  expected: z
+    .union([content, z.array(content).min(1).max(MAX_ANSWERS)])
+    .describe("The answer, or several of which any is right. Required by the built-in checkers")
+    .optional(),
+  points: z.number().min(0).max(MAX_POINTS).describe("1 by default").optional(),
+  group: name.optional(),
+  limits: additionFields.limits,
+});
+
+/** By type, so that an option which the type does not have is an error instead of having no effect. */
+const plain = z.strictObject({ type: z.enum(["exact", "lines", "unordered_lines", "regex"]) });
+
+const wordOptions = {
+  case_sensitive: z.boolean().describe("True by default").optional(),
+  line_breaks: z.boolean().describe("Lines must have the same tokens; false by default").optional(),
+};
+const tokens = z.strictObject({ type: z.literal("tokens"), ...wordOptions });
+const floats = z.strictObject({
+  type: z.literal("floats"),
+  ...wordOptions,
+  absolute: z.number().min(0).describe(`The largest absolute error; ${TOLERANCE_DEFAULT}`).optional(),
+  relative: z.number().min(0).describe(`The largest relative error; ${TOLERANCE_DEFAULT}`).optional(),
+});
+
+const builtIn = z.union([plain, tokens, floats]);
+
+const program = z.strictObject({
+  type: z.literal("program"),
+  interface: z.enum(CHECKER_INTERFACES).describe("How it is called and answers"),
+  ...submitBody.pick({ language: true, code: true, code_base64: true, files: true, entry: true }).shape,
+  args: z.array(z.string().max(1_000)).max(16).describe("After the arguments of the interface").optional(),
+  interactive: z
+    .boolean()
+    .describe("It runs together with the program, and each reads the output of the other")
+    .optional(),
+  passes: z
+    .int()
+    .min(2)
+    .max(MAX_PASSES)
+    .describe("The most runs of the program for a test; only for the interface `kattis`")
+    .optional(),
+});
+
+export const checkerField = z.union([z.enum(CHECKER_TYPES), builtIn, program]);
+
+/** The program has the fields of a submission, and tests instead of an input. */
+export const judgementBody = z
+  .strictObject({
+    ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true }).shape,
+    tests: z.array(oneTest).min(1).max(MAX_TESTS).describe("Required without `problem`").optional(),
+    problem: z
+      .uuid()
+      .describe("Id of a problem: its tests, checker, groups and limits, in place of those fields")
+      .optional(),
+    problem_version: z.int().min(1).describe("By default the current one").optional(),
+    checker: checkerField.describe("`lines` by default: without white space at the ends of lines").optional(),
+    groups: z
+      .array(
+        z.strictObject({
+          name,
+          rule: z
+            .enum(GROUP_RULES)
+            .describe("`sum` of the points, or all points times the `min`imum share of a test; `sum` by default")
+            .optional(),
+          depends: z.array(name).describe("Earlier groups of which all tests must pass").optional(),
+        }),
+      )
+      .max(MAX_GROUPS)
+      .optional(),
+    stop: z
+      .enum(STOPS)
+      .describe("When tests are left out: after the `first_failure`, `never`, or after the first failure of a `group`")
+      .optional(),
+  })
+  .meta({
+    examples: [
+      {
+        language: "python",
+        code: "print(int(input()) * 2)\n",
+        tests: [
+          { stdin: "4\n", expected: "8\n" },
+          { stdin: "5\n", expected: "10\n" },
+        ],
+      },
+    ],
+  });
+
+/** The tests are checked one by one, up to the first fault. */
+const outerBody = judgementBody.extend({ tests: z.array(z.unknown()).min(1).max(MAX_TESTS).optional() });
+
+type Fields = z.output<typeof judgementBody>;
+type TestFields = z.output<typeof oneTest>;
+/** All options that a built-in checker can have. */
+type FloatsOptions = Omit<z.output<typeof floats>, "type">;
+
+/** A valid request for a judgement. */
+export interface JudgementRequest {
+  /** The program with an empty input. */
+  readonly program: ValidatedRequest;
+  readonly stop: Stop;
+  /** The tests of the request, or a problem. */
+  readonly on: GivenTests | { readonly problem: string; readonly version: number | undefined };
+}
+
+export interface GivenTests {
+  readonly definition: Definition;
+  readonly checker: Program | null;
+  /** For each test its input, followed by its answers. */
+  readonly contents: readonly (readonly Buffer[])[];
+}
+
+/** @param pause awaited before each test. @throws ClientError for the first fault. */
+export async function toJudgementRequest(
+  body: unknown,
+  caller: Caller,
+  dependencies: Dependencies,
+  pause: () => Promise<void>,
+): Promise<JudgementRequest> {
+  const parsed = outerBody.safeParse(body);
+  if (!parsed.success) throw invalidPart(parsed.error.issues[0]);
+  checkMaps(body as Fields);
+  const { checker, groups, stop = "first_failure", tests: given, problem, problem_version, ...fields } = parsed.data;
+  if (problem !== undefined) {
+    for (const [field, value] of Object.entries({ tests: given, checker, groups }))
+      if (value !== undefined) throw invalid(field, "problem is given as well");
+    const program = toSubmitRequest({ ...fields, stdin: "" }, caller, dependencies);
+    return { program, stop, on: { problem: problem.toLowerCase(), version: problem_version } };
+  }
+  if (problem_version !== undefined) throw invalid("problem_version", "problem is not given");
+  if (given === undefined) throw invalid("tests", "is required, or problem");
+  const tests = given.map((test, at) => {
+    const one = oneTest.safeParse(test);
+    if (one.success) return one.data;
+    const [issue] = one.error.issues;
+    throw invalidPart(issue && { ...issue, path: ["tests", at, ...issue.path] });
+  });
+  const valid = toSubmitRequest({ ...fields, stdin: "" }, caller, dependencies);
+  const { spec, program } = toChecker(checker ?? "lines", caller, dependencies);
+  const metas = tests.map((test, at) => toMeta(test, at, valid, dependencies));
+  const contents: Buffer[][] = [];
+  for (const [at, test] of tests.entries()) {
+    await pause();
+    contents.push(toContents(test, at, spec));
+  }
+  const hasPoints =
+    groups !== undefined || tests.some(({ points, group }) => points !== undefined || group !== undefined);
+  const definition = {
+    checker: spec,
+    groups: toGroups(groups ?? [], metas),
+    tests: metas,
+    ...(!hasPoints && { passFail: true as const }),
+  };
+  return { program: valid, stop, on: { definition, checker: program, contents } };
+}
+
+function toMeta(
+  { name = "", points = 1, group = "", limits = {} }: TestFields,
+  at: number,
+  program: ValidatedRequest,
+  dependencies: Pick<Dependencies, "languages">,
+): TestMeta {
+  checkTestLimits(`tests.${at}.limits`, limits, program, dependencies);
+  const given = Object.entries(limits).filter(([field, value]) => field in LIMIT_FIELDS && value !== undefined);
+  return { name: name || String(at + 1), group, points, limits: Object.fromEntries(given) as RequestedLimits };
+}
+
+/** @throws ClientError for a limit that the profile does not have for the language of the program. */
+export function checkTestLimits(
+  where: string,
+  limits: { readonly [F in LimitField]?: number | undefined },
+  { submit }: ValidatedRequest,
+  { languages }: Pick<Dependencies, "languages">,
+): void {
+  const language = languages.resolve(submit.language);
+  if (!language) return;
+  const { execute } = languages.limitsFor(language, submit.profile);
+  for (const [field, value] of Object.entries(limits)) {
+    const most = inField(execute, field as LimitField);
+    if (value !== undefined && value > most)
+      throw invalid(`${where}.${field}`, `at most ${most} for ${language.name} in this profile, not ${value}`);
+  }
+}
+
+function toContents({ stdin = "", expected }: TestFields, at: number, spec: CheckerSpec): Buffer[] {
+  const answers = expected === undefined ? [] : Array.isArray(expected) ? expected : [expected];
+  if (answers.length === 0 && spec.type !== "program") throw invalid(`tests.${at}.expected`, "is required");
+  if (answers.length > 1 && spec.type === "program")
+    throw invalid(`tests.${at}.expected`, "has more than the one answer that a checker that is a program gets");
+  const tooLong = () => invalid(`tests.${at}`, `more than ${MAX_CONTENT_BYTES} bytes`);
+  if ([stdin, ...answers].some((one) => leastBytes(one) > MAX_CONTENT_BYTES)) throw tooLong();
+  const decoded = answers.map((answer) => decodeContent(`tests.${at}.expected`, answer));
+  // Whether it is an expression is not checked here: to parse it can take long.
+  if (spec.type === "regex" && decoded.some(({ length }) => length > MAX_EXPRESSION_BYTES))
+    throw invalid(`tests.${at}.expected`, `an expression has at most ${MAX_EXPRESSION_BYTES} bytes`);
+  const all = [decodeContent(`tests.${at}.stdin`, stdin), ...decoded];
+  if (all.some(({ length }) => length > MAX_CONTENT_BYTES)) throw tooLong();
+  const [input, answer] = all;
+  if (spec.type === "program" && (input?.length ?? 0) + (answer?.length ?? 0) > MAX_CHECKED_BYTES)
+    throw invalid(
+      `tests.${at}`,
+      `more than ${MAX_CHECKED_BYTES} bytes of input and answer for a checker that is a program`,
+    );
+  return all;
+}
+
+function toChecker(
+  checker: z.output<typeof checkerField>,
+  caller: Caller,
+  dependencies: Dependencies,
+): { readonly spec: CheckerSpec; readonly program: Program | null } {
+  if (typeof checker === "string") return { spec: withDefaults({ type: checker }), program: null };
+  if (checker.type !== "program") {
+    const { type, ...options } = checker;
+    const { case_sensitive: caseSensitive, line_breaks: lineBreaks, absolute, relative }: FloatsOptions = options;
+    return { spec: withDefaults({ type, caseSensitive, lineBreaks, absolute, relative }), program: null };
+  }
+  const { type, interface: called, args = [], interactive = false, passes, ...source } = checker;
+  if (passes !== undefined && called !== "kattis") throw invalid("checker.passes", "is only for the interface kattis");
+  const reserved = Object.keys(source.files ?? {}).find((path) => CHECKER_RESERVED.test(path));
+  if (reserved !== undefined) throw invalid("checker.files", `${echo(reserved)} is a directory of the checker's box`);
+  checkMaps(source);
+  for (const arg of args) if (arg.includes("\0") || !arg.isWellFormed()) throw invalid("checker.args", "is not text");
+  const { submit, refusal } = toSubmitRequest(source, caller, dependencies);
+  if (refusal) throw refusal;
+  const kind = { ...(interactive ? { interactive } : {}), ...(passes === undefined ? {} : { passes }) };
+  return { spec: { type, interface: called, language: submit.language, args, ...kind }, program: programOf(submit) };
+}
+
+function withDefaults(checker: Checker): Checker {
+  if (checker.type !== "floats" || checker.absolute !== undefined || checker.relative !== undefined) return checker;
+  return { ...checker, absolute: 1e-6, relative: 1e-6 };
+}
+
+/** In the order of their first tests. A group can depend on those before it, so that none waits for itself. */
+function toGroups(fields: NonNullable<Fields["groups"]>, tests: readonly TestMeta[]): Group[] {
+  const used = [...new Set(tests.map(({ group }) => group))];
+  if (used.length > MAX_GROUPS) throw invalid("tests", `more than ${MAX_GROUPS} groups`);
+  const names = fields.map((group) => group.name);
+  if (new Set(names).size < names.length) throw invalid("groups", "two have one name");
+  for (const [at, group] of fields.entries()) {
+    const place = used.indexOf(group.name);
+    if (place < 0) throw invalid(`groups.${at}`, `${echo(group.name)} has no tests`);
+    for (const other of group.depends ?? [])
+      if (!used.slice(0, place).includes(other))
+        throw invalid(`groups.${at}.depends`, `the tests of ${echo(other)} must come before those of the group`);
+  }
+  const byName = new Map(fields.map((group) => [group.name, group]));
+  return used.map((one) => {
+    const { rule = "sum", depends = [] } = byName.get(one) ?? {};
+    return { name: one, rule, depends };
+  });
+}
+
+function invalid(field: string, reason: string) {
+  return clientError("invalidRequest", [field, reason]);
+}

@@ -1,0 +1,142 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { clientError } from "../../domain/error.ts";
+import { JUDGEMENT_VERDICTS, type Judgement } from "../../domain/judgement.ts";
+import { toJudgementRecord, toJudgementSummary } from "../../domain/judgement-record.ts";
+import { isTerminal } from "../../domain/submission.ts";
+import { isStillValid } from "../access/auth.ts";
+import { callerOf } from "../access/caller.ts";
+import { ownerOf } from "../access/owner.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { disconnected } from "../responses/client-disconnect.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
+import { sendChanges } from "../responses/sse-state.ts";
+import { addJudgement, rejudge } from "./accept-judgement.ts";
+import { Watching } from "./sse-output.ts";
+import { listFields, parseList } from "./submissions.ts";
+import { readIdempotencyKey } from "./submit.ts";
+import { readWait } from "./wait.ts";
+
+/** JSON values of a request: those of MAX_TESTS tests with all their fields. */
+export const MAX_JUDGEMENT_VALUES = 8_192;
+
+/** Judgements that an account can watch at once. */
+const MAX_WATCHED = 8;
+
+/** Query of GET /api/judgements. */
+export const judgementsQuery = z.strictObject({
+  ...listFields,
+  verdict: z.enum(JUDGEMENT_VERDICTS).optional(),
+  problem: z.uuid("is not the id of a problem").toLowerCase().optional(),
+});
+
+/** The endpoints of judgements. An id of another account gets the same response as an unknown id. */
+export function judgementRoutes(
+  server: FastifyInstance,
+  dependencies: Dependencies,
+  answers: LongAnswers,
+  stopping: AbortSignal,
+): void {
+  const { store, holdMs } = dependencies;
+  const { judgements } = store;
+  const held = (reply: FastifyReply) => AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), stopping]);
+
+  /** @throws ClientError judgementNotFound. */
+  const find = async (request: FastifyRequest): Promise<Judgement> => {
+    const id = (request.params as { id: string }).id.toLowerCase();
+    const judgement = await judgements.get(id, callerOf(request).accountId);
+    if (!judgement) throw clientError("judgementNotFound", []);
+    return judgement;
+  };
+  /** Answers with the final record. @throws ClientError judgementNotFinished. */
+  const sendEnded = async (request: FastifyRequest, reply: FastifyReply, id: string) => {
+    const ended = await whenJudged(dependencies, id, callerOf(request).accountId, held(reply));
+    if (ended && isTerminal(ended.status)) return answers.send(ownerOf(request), reply, toJudgementRecord(ended));
+    const fields = { id, status: ended?.status ?? "pending" };
+    throw clientError("judgementNotFinished", [holdMs / 1000], { fields });
+  };
+
+  server.post("/api/judgements", { config: { values: MAX_JUDGEMENT_VALUES, large: true } }, async (request, reply) => {
+    let wait: boolean;
+    let id: string;
+    try {
+      wait = readWait(request.query);
+      const key = readIdempotencyKey(request.headers["idempotency-key"]);
+      const judging = { caller: callerOf(request), owner: ownerOf(request), key };
+      id = await addJudgement(request.body, judging, dependencies, answers);
+    } finally {
+      request.forgetBody?.();
+    }
+    if (wait) return await sendEnded(request, reply, id);
+    reply.code(202).header("location", `/api/judgements/${id}`);
+    return { id, status: "pending" };
+  });
+
+  server.get("/api/judgements", async (request) => {
+    const { problem, ...which } = parseList(judgementsQuery, request.query);
+    const { accountId } = callerOf(request);
+    const { found, next } = await judgements.search({ ...which, accountId, problemId: problem });
+    return { judgements: found.map(toJudgementSummary), next: next === null ? null : String(next) };
+  });
+
+  server.get("/api/judgements/:id", async (request, reply) => {
+    const wait = readWait(request.query);
+    const judgement = await find(request);
+    if (wait && !isTerminal(judgement.status)) return await sendEnded(request, reply, judgement.id);
+    return answers.send(ownerOf(request), reply, toJudgementRecord(judgement));
+  });
+
+  server.post("/api/judgements/:id/cancel", { config: { bodyless: true } }, async (request, reply) => {
+    const { id, accountId } = await find(request);
+    await judgements.cancel(id, accountId);
+    return answers.send(ownerOf(request), reply, toJudgementRecord(await find(request)));
+  });
+
+  server.post("/api/judgements/:id/rejudge", { config: { bodyless: true } }, async (request, reply) => {
+    const { id } = await find(request);
+    const again = await rejudge(id, { caller: callerOf(request) }, dependencies);
+    if (again === undefined) throw clientError("judgementNotFound", []);
+    reply.code(202).header("location", `/api/judgements/${again}`);
+    return { id: again, status: "pending" };
+  });
+
+  const watching = new Watching(MAX_WATCHED);
+  server.get("/api/judgements/:id/events", async (request, reply) => {
+    const { id, accountId } = await find(request);
+    watching.enter(accountId, reply);
+    return sendChanges(answers, request, reply, stopping, {
+      subscribe: (listener) => judgements.onChange(id, listener),
+      isAllowed: () => isStillValid(request, store.keys),
+      read: async () => {
+        const judgement = await judgements.get(id, accountId);
+        if (!judgement) return undefined;
+        return { isLast: isTerminal(judgement.status), value: toJudgementRecord(judgement) };
+      },
+    });
+  });
+}
+
+/** Resolves with the judgement once it has ended, or with its present state when `signal` aborts. */
+export async function whenJudged(
+  { store: { judgements } }: Dependencies,
+  id: string,
+  accountId: string,
+  signal: AbortSignal,
+): Promise<Judgement | undefined> {
+  let woken = Promise.withResolvers<void>();
+  const wake = () => woken.resolve();
+  // Subscribed before the first read, and armed again before each further read, so that no end is missed.
+  const unsubscribe = judgements.onEnd(id, wake);
+  signal.addEventListener("abort", wake, { once: true });
+  try {
+    for (;;) {
+      woken = Promise.withResolvers<void>();
+      const judgement = await judgements.get(id, accountId);
+      if (signal.aborted || !judgement || isTerminal(judgement.status)) return judgement;
+      await woken.promise;
+    }
+  } finally {
+    unsubscribe();
+    signal.removeEventListener("abort", wake);
+  }
+}

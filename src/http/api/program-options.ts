@@ -1,0 +1,206 @@
+import { z } from "zod";
+import {
+  type Additions,
+  FILE_PATH,
+  inField,
+  LIMIT_FIELD_NAMES,
+  LIMIT_FIELDS,
+  type LimitField,
+  MAX_FILES,
+  MAX_FILES_BYTES,
+  MAX_WORDS,
+  MAX_WORDS_BYTES,
+  type RequestedLimits,
+  VARIABLE_NAME,
+} from "../../domain/additions.ts";
+import { clientError, echo } from "../../domain/error.ts";
+import type { Language } from "../../domain/language.ts";
+import type { Limits, StepLimits } from "../../domain/limits.ts";
+import type { WorkFile } from "../../domain/report.ts";
+import type { Program } from "../../domain/submission.ts";
+
+/** Characters of one option of a compiler. */
+const MAX_OPTION = 100;
+
+const word = z.string();
+const requestedLimits = z
+  .strictObject(
+    Object.fromEntries(
+      LIMIT_FIELD_NAMES.map((field) => [
+        field,
+        (LIMIT_FIELDS[field].scale === 1 ? z.int() : z.number()).min(LIMIT_FIELDS[field].least).optional(),
+      ]),
+    ) as Record<LimitField, z.ZodOptional<z.ZodNumber>>,
+  )
+  .describe("Lower limits of the run, or, as `compile_limits`, of the compiler: each at most that of the profile");
+/** Text, or bytes in base64. */
+export const content = z.union([z.string(), z.strictObject({ base64: z.string() })]);
+
+/** Optional fields of a program besides source and input. */
+export const additionFields = {
+  files: z
+    .record(z.string(), content)
+    .meta({
+      description:
+        `Further files of /box: path → text, or {"base64": …}; up to ${MAX_FILES} files with ${MAX_FILES_BYTES} bytes. ` +
+        "The compilers of C, C++ and Go also compile those with their suffix",
+      examples: [{ "words.txt": "one\n", "data/table.bin": { base64: "AAEC" } }],
+    })
+    .optional(),
+  entry: z.string().describe("Path of the file that is run, or compiled, in place of `code`").optional(),
+  args: z
+    .array(word)
+    .describe(`Arguments of the program; with \`env\` up to ${MAX_WORDS} of each and ${MAX_WORDS_BYTES} bytes`)
+    .optional(),
+  env: z.record(z.string(), word).describe("Environment variables of the program").optional(),
+  limits: requestedLimits.optional(),
+  compile_limits: requestedLimits.optional(),
+  compiler_options: z
+    .array(word)
+    .describe("Options of the compiler, after its own: those for optimisation, standard, warnings and macros")
+    .optional(),
+  stderr_to_stdout: z.boolean().describe("Whether output to stderr becomes part of stdout, in its order").optional(),
+} as const;
+
+type Fields = z.output<z.ZodObject<typeof additionFields>>;
+
+interface Around {
+  readonly hasCode: boolean;
+  readonly language: Language;
+  readonly limits: StepLimits;
+}
+
+/** @returns undefined if the request adds nothing. @throws ClientError for the first fault. */
+export function toAdditions(fields: Fields, around: Around): Additions | undefined {
+  const { files = {}, entry, args = [], env = {}, limits = {}, compile_limits: compileLimits = {} } = fields;
+  const { compiler_options: options = [], stderr_to_stdout: stderrToStdout = false } = fields;
+  const parts = [files, args, env, limits, compileLimits, options];
+  if (entry === undefined && !stderrToStdout && parts.every((part) => Object.keys(part).length === 0)) return undefined;
+  return {
+    files: checkFiles(files, entry, around),
+    entry: entry ?? null,
+    args: checkWords("args", args, env),
+    env,
+    limits: checkLimits("limits", limits, around.limits.execute, around.language),
+    ...(Object.keys(compileLimits).length > 0 && {
+      compileLimits: checkLimits("compile_limits", compileLimits, around.limits.compile, around.language),
+    }),
+    ...(options.length > 0 && { compilerOptions: checkOptions(options, around) }),
+    ...(stderrToStdout && { stderrToStdout }),
+  };
+}
+
+/** The fields of a request for the same program. */
+export function toFields({ code, stdin, additions }: Program): Record<string, unknown> {
+  const { files = [], entry, compileLimits, compilerOptions, stderrToStdout, ...rest } = additions ?? {};
+  const encoded = files.map(({ name, data }) => [name, { base64: data.toString("base64") }]);
+  return {
+    ...(entry === null || entry === undefined ? { code_base64: code.toString("base64") } : { entry }),
+    stdin_base64: stdin.toString("base64"),
+    ...(files.length > 0 && { files: Object.fromEntries(encoded) }),
+    ...rest,
+    ...(compileLimits && { compile_limits: compileLimits }),
+    ...(compilerOptions && { compiler_options: compilerOptions }),
+    ...(stderrToStdout && { stderr_to_stdout: true }),
+  };
+}
+
+function checkFiles(
+  files: NonNullable<Fields["files"]>,
+  entry: string | undefined,
+  { hasCode, language }: Around,
+): WorkFile[] {
+  const paths = Object.keys(files);
+  if (paths.length > MAX_FILES) throw invalid("files", `more than ${MAX_FILES} files`);
+  if (Object.values(files).reduce((sum, content) => sum + leastBytes(content), 0) > MAX_FILES_BYTES)
+    throw invalid("files", `more than ${MAX_FILES_BYTES} bytes`);
+  const decoded = paths.map((path) => decodeFile(path, files[path] ?? ""));
+  if (decoded.reduce((sum, { data }) => sum + data.length, 0) > MAX_FILES_BYTES)
+    throw invalid("files", `more than ${MAX_FILES_BYTES} bytes`);
+  if (entry !== undefined && hasCode) throw invalid("entry", "code is given as well");
+  if (entry !== undefined && !paths.includes(entry)) throw invalid("entry", `${echo(entry)} is not one of the files`);
+  const all = entry === undefined ? [...paths, language.source] : paths;
+  for (const path of all)
+    for (const other of all)
+      if (other.startsWith(`${path}/`) || (path === other && all.indexOf(path) !== all.lastIndexOf(path)))
+        throw invalid("files", `${echo(path)} has the place of ${path === other ? "the source" : echo(other)}`);
+  return decoded;
+}
+
+function decodeFile(path: string, content: Content): WorkFile {
+  const field = `files.${echo(path)}`;
+  if (!FILE_PATH.test(path))
+    throw invalid(
+      field,
+      "a path has letters, digits and . _ - + $ in up to eight names, which begin with neither . nor -",
+    );
+  return { name: path, data: decodeContent(field, content) };
+}
+
+type Content = string | { readonly base64: string };
+
+/** A lower bound of the bytes of a content, known without decoding it: 60 MB of base64 take 262 ms. */
+export function leastBytes(content: Content): number {
+  return typeof content === "string" ? content.length : Math.floor((content.base64.length * 3) / 4) - 2;
+}
+
+/** The bytes of a text, or of its form in base64. The caller bounds `leastBytes`. */
+export function decodeContent(field: string, content: Content): Buffer {
+  if (typeof content === "object") return decodeBase64(`${field}.base64`, content.base64);
+  if (!content.isWellFormed()) throw clientError("notUnicode", [field]);
+  return Buffer.from(content, "utf8");
+}
+
+/** The arguments. The environment is checked with them, because the kernel counts both. */
+function checkWords(field: string, args: readonly string[], env: Readonly<Record<string, string>>): readonly string[] {
+  const variables = Object.entries(env);
+  if (args.length > MAX_WORDS) throw invalid(field, `more than ${MAX_WORDS} arguments`);
+  if (variables.length > MAX_WORDS) throw invalid("env", `more than ${MAX_WORDS} variables`);
+  for (const [name] of variables)
+    if (!VARIABLE_NAME.test(name)) throw invalid("env", `${echo(name)} is not the name of a variable`);
+  const words = [...args, ...variables.flat()];
+  for (const text of words) {
+    if (text.includes("\0")) throw invalid(args.includes(text) ? field : "env", "contains U+0000");
+    if (!text.isWellFormed()) throw clientError("notUnicode", [args.includes(text) ? field : "env"]);
+  }
+  if (words.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0) > MAX_WORDS_BYTES)
+    throw invalid(field, `with env more than ${MAX_WORDS_BYTES} bytes`);
+  return args;
+}
+
+function checkLimits(
+  field: "limits" | "compile_limits",
+  requested: NonNullable<Fields["limits"]>,
+  limits: Limits | undefined,
+  language: Language,
+): RequestedLimits {
+  if (!limits) throw invalid(field, `${language.name} has no compile step`);
+  for (const [name, value] of Object.entries(requested)) {
+    const most = inField(limits, name as LimitField);
+    if (value !== undefined && value > most)
+      throw invalid(`${field}.${name}`, `at most ${most} for ${language.name} in this profile`);
+  }
+  return Object.fromEntries(Object.entries(requested).filter(([, value]) => value !== undefined));
+}
+
+/** An option could name a file, a plugin or a program: only those that the language lists are passed on. */
+function checkOptions(options: readonly string[], { language }: Around): readonly string[] {
+  const { compilerOptions: allowed } = language;
+  if (!allowed) throw invalid("compiler_options", `are not possible for ${language.name}`);
+  if (options.length > MAX_WORDS) throw invalid("compiler_options", `more than ${MAX_WORDS} options`);
+  const known = allowed.map((expression) => new RegExp(`^(?:${expression})$`));
+  const other = options.find((option) => option.length > MAX_OPTION || !known.some((one) => one.test(option)));
+  if (other !== undefined) throw invalid("compiler_options", `${echo(other)} is not allowed for ${language.name}`);
+  return options;
+}
+
+/** Unlike Node, rejects other characters and missing padding. */
+export function decodeBase64(field: string, text: string): Buffer {
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.toString("base64") !== text) throw invalid(field, "is not base64");
+  return bytes;
+}
+
+function invalid(field: string, reason: string) {
+  return clientError("invalidRequest", [field, reason]);
+}

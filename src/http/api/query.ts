@@ -1,0 +1,22 @@
+import type { FastifyRequest } from "fastify";
+import { clientError, echo } from "../../domain/error.ts";
+import { OPERATIONS } from "../openapi/operations.ts";
+
+/** Maximum number of unknown parameters named in an error. */
+const MAX_NAMED = 5;
+
+/** The query parameters of each API route, by its method and its URL in the router's form. */
+const KNOWN = new Map(
+  OPERATIONS.map(({ method, path, parameters }) => [
+    `${method} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`,
+    parameters.filter((one) => one.in === "query").map(({ name }) => name),
+  ]),
+);
+
+/** Rejects unknown parameters, because a misspelt one would silently be ignored. @throws ClientError unknownQuery. */
+export function checkQuery({ method, query, routeOptions }: FastifyRequest): void {
+  const known = KNOWN.get(`${method === "HEAD" ? "get" : method.toLowerCase()} ${routeOptions.url}`);
+  if (!known) return;
+  const unknown = Object.keys(query as object).filter((name) => !known.includes(name));
+  if (unknown.length > 0) throw clientError("unknownQuery", [unknown.slice(0, MAX_NAMED).map(echo).join(", ")]);
+}

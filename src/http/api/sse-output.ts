@@ -1,0 +1,213 @@
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { TextDecoder } from "node:util";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { ClientError, clientError } from "../../domain/error.ts";
+import { jsonPieces } from "../../domain/json-pieces.ts";
+import { isTerminal } from "../../domain/submission.ts";
+import { StoreUnavailable } from "../../store/engine/errors.ts";
+import type { LiveMark, LivePiece } from "../../store/history/types.ts";
+import type { Store } from "../../store/store.ts";
+import type { Admit } from "../../store/submissions/types.ts";
+import { ownerOf } from "../access/owner.ts";
+import { DRAIN, endSlowReader } from "../listener/drain.ts";
+import { disconnected } from "../responses/client-disconnect.ts";
+import type { LongAnswers } from "../responses/long-answers.ts";
+
+/** Shorter than the idle timeout of common proxies. */
+const HEARTBEAT_MS = 15_000;
+
+/** The most output that one look returns: the maximum output of a run. */
+export const LOOK_BYTES = 2 * 1_048_576;
+
+/** Time limit for reading one look: 16 KiB a second. A slower client reconnects by itself. */
+const LOOK_MS = 128_000;
+
+/** Output bytes per event; as JSON, up to six times as long. */
+const SLICE = 8_192;
+
+/** Interval at which `isAllowed` is checked, also during output; a stream ends this soon after. */
+const CHECK_MS = 1_000;
+
+/** A place is free once another stream ends. */
+const RETRY_SECS = 5;
+
+/** A run that a client watches. */
+export interface Watched {
+  readonly id: string;
+  /** The output up to this mark has been received. */
+  readonly after?: LiveMark | null;
+  /** Whether the client may still watch. */
+  readonly isAllowed: () => Promise<boolean>;
+  /** The data of the event `ended`; undefined if the submission has been deleted. */
+  readonly ended: (admit: Admit) => Promise<unknown>;
+  readonly heartbeatMs?: number | undefined;
+}
+
+/** Counts the streams of each owner. */
+export class Watching {
+  readonly #most: number;
+  readonly #error: "tooManyWatched" | "tooManyExports";
+  readonly #owners = new Map<string, number>();
+
+  constructor(most: number, error: "tooManyWatched" | "tooManyExports" = "tooManyWatched") {
+    this.#most = most;
+    this.#error = error;
+  }
+
+  /** Until the response is closed. @throws ClientError tooManyWatched or tooManyExports. */
+  enter(owner: string, { raw }: FastifyReply): void {
+    const others = this.#owners.get(owner) ?? 0;
+    if (others >= this.#most) throw clientError(this.#error, [], { headers: { "retry-after": String(RETRY_SECS) } });
+    this.#owners.set(owner, others + 1);
+    const leave = () => {
+      const left = (this.#owners.get(owner) ?? 1) - 1;
+      if (left > 0) this.#owners.set(owner, left);
+      else this.#owners.delete(owner);
+    };
+    // If the client has disconnected, its event has already fired.
+    if (raw.closed) leave();
+    else raw.once("close", leave);
+  }
+}
+
+/**
+ * Streams a submission while it runs, as server-sent events: `status`, `stdout` and `stderr` with the output so far and then
+ * new output, and `ended`. The id of an event is a mark.
+ * @param stopping aborted when the service stops.
+ */
+export function sendEvents(
+  store: Store,
+  answers: LongAnswers,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  watched: Watched,
+  stopping: AbortSignal,
+): FastifyReply {
+  // A buffering proxy would hold the output until the end.
+  reply.header("content-type", "text/event-stream; charset=utf-8").header("x-accel-buffering", "no");
+  const signal = AbortSignal.any([disconnected(reply), stopping]);
+  return reply.send(Readable.from(events(store, answers, request, reply, watched, signal), { highWaterMark: 1 }));
+}
+
+/** Ends with the run, the signal or the permission. */
+async function* events(
+  store: Store,
+  answers: LongAnswers,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { id, after = null, isAllowed, ended, heartbeatMs = HEARTBEAT_MS }: Watched,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const owner = ownerOf(request);
+  let woken = Promise.withResolvers<void>();
+  const wake = () => woken.resolve();
+  const unsubscribe = store.live.onChange(id, wake);
+  signal.addEventListener("abort", wake);
+  const text = new Decoders();
+  let release: (() => void) | undefined;
+  let seen: LiveMark | null = null;
+  let sentStatus: string | undefined;
+  let checkedAt = performance.now();
+  let lastSentAt = checkedAt;
+  try {
+    while (!signal.aborted) {
+      if (performance.now() - checkedAt >= CHECK_MS) {
+        if (!(await isAllowed())) return;
+        checkedAt = performance.now();
+      }
+      woken = Promise.withResolvers(); // armed before the look, so that no change is missed
+      const began = performance.now();
+      release = await answers.room.take(owner, LOOK_BYTES, signal);
+      if (!release) return;
+      const look = await store.live.look(id, seen);
+      if (!look) return;
+      const { status, pieces } = look;
+      if (pieces.length === 0) release();
+      if ((status === "pending" || status === "running") && status !== sentStatus) yield event("status", { status });
+      sentStatus = status;
+      for (const piece of pieces) {
+        seen = { fence: piece.fence, n: piece.n };
+        for (let at = 0; at < piece.bytes.length; at += SLICE) {
+          const slice = { ...piece, bytes: piece.bytes.subarray(at, at + SLICE) };
+          const data = { at: piece.at + at, text: text.of(slice) };
+          const isLast = at + SLICE >= piece.bytes.length;
+          if (isAfter(seen, after)) yield event(piece.stream, data, isLast ? seen : null);
+          if (performance.now() - began > LOOK_MS) return;
+          await answers.pace.turn(owner);
+        }
+      }
+      release();
+      if (isTerminal(status)) {
+        const data = await ended(answers.admitFor(owner, request, reply));
+        if (data === undefined) return;
+        yield "event: ended\ndata: ";
+        yield* answers.paced(
+          owner,
+          jsonPieces(data),
+          endSlowReader(reply.raw, DRAIN, () => {}),
+        );
+        yield "\n\n";
+        return;
+      }
+      if (pieces.length > 0) {
+        lastSentAt = performance.now();
+        continue;
+      }
+      await quiet(woken.promise, Math.min(CHECK_MS, heartbeatMs));
+      if (performance.now() - lastSentAt >= heartbeatMs) {
+        yield ": alive\n\n";
+        lastSentAt = performance.now();
+      }
+    }
+  } catch (error) {
+    // The client reconnects and receives the output so far.
+    if (error instanceof ClientError) return; // no room
+    if (!(error instanceof StoreUnavailable)) throw error;
+    request.log.warn({ err: error }, "database unavailable");
+  } finally {
+    release?.();
+    unsubscribe();
+    signal.removeEventListener("abort", wake);
+  }
+}
+
+/** Waits for a change, at most `ms` milliseconds. */
+export async function quiet(woken: Promise<void>, ms: number): Promise<void> {
+  const timer = new AbortController();
+  const over = sleep(ms, undefined, { signal: timer.signal }).catch(() => {});
+  try {
+    await Promise.race([woken, over]);
+  } finally {
+    timer.abort();
+  }
+}
+
+function isAfter(mark: LiveMark, received: LiveMark | null): boolean {
+  if (!received || mark.fence !== received.fence) return !received || mark.fence > received.fence;
+  return mark.n > received.n;
+}
+
+function event(name: string, data: unknown, mark: LiveMark | null = null): string {
+  const id = mark ? `id: ${mark.fence}-${mark.n}\n` : "";
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n${id}\n`;
+}
+
+/** @returns null for a missing or unknown id: the stream begins with the output so far. */
+export function readMark(lastEventId: string | string[] | undefined): LiveMark | null {
+  const [, fence, n] = /^(\d{1,15})-(\d{1,15})$/.exec(String(lastEventId ?? "")) ?? [];
+  return fence === undefined ? null : { fence: Number(fence), n: Number(n) };
+}
+
+/** Pieces can end within a character; the next piece has its remaining bytes. */
+class Decoders {
+  #fence = 0;
+  #streams: Partial<Record<LivePiece["stream"], TextDecoder>> = {};
+
+  of({ fence, stream, bytes }: LivePiece & LiveMark): string {
+    if (fence !== this.#fence) this.#streams = {}; // the program was started again
+    this.#fence = fence;
+    this.#streams[stream] ??= new TextDecoder("utf-8", { ignoreBOM: true });
+    return this.#streams[stream].decode(bytes, { stream: true });
+  }
+}

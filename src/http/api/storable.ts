@@ -1,0 +1,44 @@
+import type { FastifyRequest } from "fastify";
+import { clientError } from "../../domain/error.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Members of the body that are stored as bytes, so they may contain any Unicode text. The route checks them. */
+    bytes?: readonly string[];
+  }
+}
+
+/** Whether both databases can store the text: PostgreSQL accepts neither U+0000 nor unpaired surrogates. */
+export function isStorable(text: string): boolean {
+  return !text.includes("\0") && text.isWellFormed();
+}
+
+/**
+ * Rejects text that a database cannot store, in the path, the query and the body. A path or a query can contain it
+ * percent-encoded, and JSON as \u0000. An archive is no text.
+ * @throws ClientError invalidRequest, which names the part and does not echo it.
+ */
+export function checkStorable({ params, query, body, routeOptions }: FastifyRequest): void {
+  const bytes = routeOptions.config.bytes ?? [];
+  const parts = { "the path": params, "the query": query, "the body": Buffer.isBuffer(body) ? null : body } as const;
+  for (const [part, value] of Object.entries(parts)) {
+    if (!isAllStorable(value, part === "the body" ? bytes : [])) {
+      throw clientError("invalidRequest", [part, "has U+0000 or half of a surrogate pair, which cannot be stored"]);
+    }
+  }
+}
+
+/** Iterative: a body of 2 MiB can be nested a million levels deep, more than the stack allows. */
+function isAllStorable(whole: unknown, bytes: readonly string[]): boolean {
+  const left: unknown[] = [whole];
+  while (left.length > 0) {
+    const value = left.pop();
+    if (typeof value === "string" && !isStorable(value)) return false;
+    if (typeof value !== "object" || value === null) continue;
+    for (const [name, member] of Object.entries(value)) {
+      if (value === whole && bytes.includes(name)) continue;
+      left.push(name, member);
+    }
+  }
+  return true;
+}

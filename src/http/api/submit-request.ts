@@ -1,0 +1,160 @@
+import { z } from "zod";
+import { type ClientError, clientError, echo } from "../../domain/error.ts";
+import { isProfileName, type ProfileName } from "../../domain/limits.ts";
+import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../../domain/submission.ts";
+import { listed } from "../../languages/load.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { profile } from "../openapi/record-schema.ts";
+import { additionFields, decodeBase64, leastBytes, toAdditions } from "./program-options.ts";
+
+/**
+ * The body of POST /api/submit. Sizes are checked below in bytes; the schema gives them in characters, for generated
+ * clients.
+ */
+export const submitBody = z
+  .strictObject({
+    language: z.string().describe("Name or alias of a language; GET /api/languages has the names"),
+    code: z
+      .string()
+      .meta({
+        minLength: 1,
+        maxLength: MAX_CODE_BYTES,
+        description: `Source, 1 to ${MAX_CODE_BYTES} bytes of UTF-8. Required without \`code_base64\` and \`entry\``,
+      })
+      .optional(),
+    stdin: z
+      .string()
+      .meta({ maxLength: MAX_STDIN_BYTES, description: `Standard input, up to ${MAX_STDIN_BYTES} bytes of UTF-8` })
+      .optional(),
+    profile: profile.describe("A profile that the key allows. Defaults to the default profile of the key").optional(),
+    code_base64: z.string().describe("The same as `code`, in base64").optional(),
+    stdin_base64: z.string().describe("The same as `stdin`, in base64").optional(),
+    stream: z
+      .boolean()
+      .describe("Whether GET /api/result/{id}/events has the output while the program runs")
+      .optional(),
+    ...additionFields,
+  })
+  .meta({ examples: [{ language: "python", code: "print(6 * 7)\n" }] });
+
+type Fields = z.output<typeof submitBody>;
+
+const WEBHOOK_LIKE = /webhook|callback/i;
+/** Maximum number of unknown fields named in an error. */
+const MAX_NAMED = 5;
+/** Characters of a message of the schema in an error. */
+const MAX_MESSAGE = 200;
+/** The smoke tests of all languages take a few seconds after the start. */
+const UNPROVEN_RETRY_SECS = 2;
+
+/** A valid request, and the error for it if it is new. */
+export interface ValidatedRequest {
+  readonly submit: SubmitRequest;
+  /** Set while the language is unavailable. A request accepted earlier still returns its record. */
+  readonly refusal: ClientError | null;
+  /** Whether the output can be watched while the program runs. */
+  readonly live: boolean;
+}
+
+/**
+ * Parsed JSON → SubmitRequest: known fields, sizes, canonical language, allowed profile.
+ * @throws ClientError for the first fault, in the order of this function.
+ */
+export function toSubmitRequest(
+  body: unknown,
+  caller: Caller,
+  { languages, engine }: Pick<Dependencies, "languages" | "engine">,
+): ValidatedRequest {
+  const fields = checkShape(body);
+  const code = contentOf(fields, "code");
+  const stdin = contentOf(fields, "stdin") ?? "";
+  if (code === undefined && fields.entry === undefined) throw clientError("fieldMissing", ["code"]);
+  if (code !== undefined && code.length === 0) throw clientError("codeEmpty", []);
+  const codeBytes = Buffer.byteLength(code ?? "");
+  if (codeBytes > MAX_CODE_BYTES) throw clientError("codeTooLarge", [codeBytes]);
+  const stdinBytes = Buffer.byteLength(stdin);
+  if (stdinBytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [stdinBytes]);
+  const language = languages.resolve(fields.language);
+  const available = engine.languages();
+  // Created only when needed: an error captures the stack.
+  const known = () => listed(languages, available).map(({ name }) => name);
+  const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), known()]);
+  if (language === undefined) throw unsupported();
+  const profile = chooseProfile(fields.profile, caller);
+  const limits = languages.limitsFor(language, profile);
+  const additions = toAdditions(fields, { hasCode: code !== undefined, language, limits });
+  const submit = { language: language.name, code: code ?? "", stdin, profile, ...(additions && { additions }) };
+  const live = fields.stream === true;
+  if (available.includes(language.name)) return { submit, refusal: null, live };
+  return { submit, refusal: available.length > 0 ? unsupported() : unproven(), live };
+}
+
+function unproven(): ClientError {
+  return clientError("languagesUnproven", [], { headers: { "retry-after": String(UNPROVEN_RETRY_SECS) } });
+}
+
+function checkShape(body: unknown): Fields {
+  const parsed = submitBody.safeParse(body);
+  if (parsed.success) {
+    checkMaps(body as Fields);
+    return parsed.data;
+  }
+  if (typeof body !== "object" || body === null || Array.isArray(body)) throw clientError("bodyNotObject", []);
+  checkNames(Object.keys(body));
+  const [issue] = parsed.error.issues;
+  const field = String(issue?.path[0]);
+  const value: unknown = Object.getOwnPropertyDescriptor(body, field)?.value;
+  if (value === undefined) throw clientError("fieldMissing", [field]);
+  if ((Object.hasOwn(additionFields, field) && field !== "entry") || field === "stream") throw invalidPart(issue);
+  if (typeof value !== "string") throw clientError("fieldNotString", [field]);
+  throw clientError("unknownProfile", [echo(value)]);
+}
+
+/** The error for a fault that the schema found. Its message can repeat long names of the client. @param whole what was checked. */
+export function invalidPart(issue: z.core.$ZodIssue | undefined, whole = "the body"): ClientError {
+  const where = issue?.path.map(echoPart).join(".") || whole;
+  return clientError("invalidRequest", [where, issue?.message.slice(0, MAX_MESSAGE) ?? "is not valid"]);
+}
+
+/** zod leaves this name out of its result. */
+export function checkMaps(body: Pick<Fields, "files" | "env">): void {
+  for (const field of ["files", "env"] as const)
+    if (Object.hasOwn(body[field] ?? {}, "__proto__"))
+      throw clientError("invalidRequest", [field, '"__proto__" is no name']);
+}
+
+/** A name of the client's own is quoted, one of ours is not. */
+function echoPart(part: PropertyKey): string {
+  return /^[a-z_]{1,40}$|^\d{1,6}$/.test(String(part)) ? String(part) : echo(String(part));
+}
+
+function checkNames(names: readonly string[]): void {
+  const unknown = names.filter((name) => !Object.hasOwn(submitBody.shape, name));
+  const webhook = unknown.find((name) => WEBHOOK_LIKE.test(name));
+  if (webhook !== undefined) throw clientError("webhookField", [echo(webhook)]);
+  if (unknown.length > 0) throw clientError("unknownFields", [unknown.slice(0, MAX_NAMED).map(echo).join(", ")]);
+}
+
+/** The content of a field, as text or, from its form in base64, as bytes. */
+function contentOf(fields: Fields, name: "code" | "stdin"): string | Buffer | undefined {
+  const [text, encoded] = [fields[name], fields[`${name}_base64`]];
+  if (encoded === undefined) return text === undefined ? undefined : checkText(name, text);
+  if (text !== undefined) throw clientError("invalidRequest", [`${name}_base64`, `${name} is given as well`]);
+  const bytes = leastBytes({ base64: encoded });
+  if (name === "code" && bytes > MAX_CODE_BYTES) throw clientError("codeTooLarge", [bytes]);
+  if (name === "stdin" && bytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [bytes]);
+  return decodeBase64(`${name}_base64`, encoded);
+}
+
+/** JSON can contain an unpaired surrogate, which UTF-8 cannot encode; text is never changed silently. */
+function checkText(field: string, text: string): string {
+  if (!text.isWellFormed()) throw clientError("notUnicode", [field]);
+  return text;
+}
+
+function chooseProfile(asked: string | undefined, caller: Caller): ProfileName {
+  if (asked === undefined) return caller.defaultProfile;
+  if (!isProfileName(asked)) throw clientError("unknownProfile", [echo(asked)]);
+  if (!caller.profiles.includes(asked)) throw clientError("profileForbidden", [asked]);
+  return asked;
+}

@@ -1,0 +1,202 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { MAX_FILES_BYTES } from "../../domain/additions.ts";
+import { clientError } from "../../domain/error.ts";
+import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
+import { Room } from "../../fairness/byte-budget.ts";
+import type { Pace } from "../../fairness/event-loop-turns.ts";
+import { Semaphore } from "../../fairness/semaphore.ts";
+import { ownerOf } from "../access/owner.ts";
+import { awaitsContinue, sayContinue } from "../listener/expect-continue.ts";
+import { disconnected } from "../responses/client-disconnect.ts";
+import { tooLarge } from "../responses/errors.ts";
+import { noRoom } from "../responses/long-answers.ts";
+import { parseForm } from "./form-body.ts";
+import { parseJson } from "./json-body.ts";
+import { checkShape } from "./json-shape.ts";
+import { ADMISSION, type Admission, LargeBody } from "./large-body.ts";
+import { parseInThread } from "./parse-large.ts";
+
+/** JSON can encode one byte of text as six: \u0001. */
+const LONGEST_ESCAPE = 6;
+/** For names, short fields and white space around the long texts. */
+const AROUND_BYTES = 131_072;
+/** Of the files of a program: text with some escapes, or base64. */
+const FILES_BYTES = 2 * MAX_FILES_BYTES;
+
+/** 4 MiB; a valid submission is larger only if most of its files consist of escapes. */
+export const MAX_BODY_BYTES = LONGEST_ESCAPE * (MAX_CODE_BYTES + MAX_STDIN_BYTES) + AROUND_BYTES + FILES_BYTES;
+
+/** Of routes for many tests. Bodies above MAX_BODY_BYTES are parsed in a thread. */
+const MAX_LARGE_BODY_BYTES = 64 * 1_048_576;
+
+/** JSON.parse takes some 10 ms for 2 MiB of escapes, and 1 ms for this size. */
+const LONG_BYTES = 262_144;
+
+/** For dashboard routes that take no program. */
+const MAX_FORM_BYTES = 65_536;
+
+/**
+ * Limit on bodies being received or in use, for all accounts together. One turn of the event loop reads everything that
+ * has arrived.
+ */
+const BODIES_BYTES = 16 * 1_048_576;
+/** The same for bodies above MAX_BODY_BYTES, which reserve memory as they arrive (large-body.ts). */
+const LARGE_BODIES_BYTES = 2 * MAX_LARGE_BODY_BYTES;
+/** A body that has partly arrived waits longer than a new one. */
+const LARGE_WAIT_MS = 10_000;
+/** Large bodies that wait for their turn to be parsed, for each account: their memory bounds them first. */
+const MAX_UNPARSED = 64;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The route takes no body, but some clients announce an empty one as JSON. */
+    bodyless?: boolean;
+    /** JSON values of a body, if not the usual number. */
+    values?: number;
+    /** The route takes bodies of MAX_LARGE_BODY_BYTES. */
+    large?: boolean;
+    /** The route takes a ZIP archive instead of JSON, as a Buffer. */
+    archive?: boolean;
+    /** The route also takes a URL-encoded form, as an object of texts. */
+    form?: boolean;
+  }
+  interface FastifyRequest {
+    /**
+     * Releases the memory reserved for the body when the route no longer needs it. The end of the response releases it
+     * at the latest.
+     */
+    forgetBody: (() => void) | null;
+    /** Whether a large body is parsed or used: then only `forgetBody` releases its memory, even if the client has gone. */
+    holdsBody: boolean;
+  }
+}
+
+/** Memory of bodies. */
+export interface BodyRooms {
+  readonly room: Room;
+  readonly largeRoom: Room;
+}
+
+export function bodyRooms(): BodyRooms {
+  return { room: new Room(BODIES_BYTES), largeRoom: new Room(LARGE_BODIES_BYTES, LARGE_WAIT_MS) };
+}
+
+/**
+ * Accepts only JSON bodies, only archives on the routes for them, and forms as well on others; other media types are 415. The memory of a body is
+ * reserved before it is received, that of a large one as it arrives. Each body is parsed in a separate turn of the event loop.
+ */
+export function readJsonOnly(
+  server: FastifyInstance,
+  pace: Pace,
+  { room, largeRoom }: BodyRooms = bodyRooms(),
+  admission?: Admission,
+): void {
+  server.decorateRequest("forgetBody", null);
+  server.decorateRequest("holdsBody", false);
+  server.addHook("onRoute", (route) => {
+    if (route.config?.large) route.bodyLimit = MAX_LARGE_BODY_BYTES;
+    if (route.config?.session && !route.config.bytes) route.bodyLimit ??= MAX_FORM_BYTES;
+  });
+  server.addHook("preParsing", async (request, reply, payload) => {
+    const bytes = announced(request);
+    const { bodyLimit } = request.routeOptions;
+    // The body of a GET is never read.
+    if (bytes === 0 || request.method === "GET" || request.method === "HEAD") return payload;
+    if (!isPlainUtf8(request)) throw wrongMedia(request);
+    if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
+      throw tooLarge(request.routeOptions.url, bodyLimit);
+    }
+    const isLarge = Math.min(bytes, bodyLimit) > MAX_BODY_BYTES;
+    const owner = ownerOf(request);
+    const gone = disconnected(reply);
+    let body = payload;
+    let release: (() => void) | undefined;
+    if (isLarge) {
+      const { stepBytes } = admission ?? ADMISSION;
+      const take = () => largeRoom.take(owner, stepBytes, gone);
+      const large = new LargeBody(request.raw, take, () => noRoom(request), admission);
+      body = large;
+      release = () => large.release();
+    } else {
+      release = await room.take(owner, Math.min(bytes, bodyLimit), gone);
+      if (!release) throw noRoom(request);
+    }
+    request.forgetBody = () => {
+      release();
+      request.body = null;
+    };
+    const onClose = () => request.holdsBody || release();
+    if (reply.raw.closed) onClose();
+    else reply.raw.once("close", onClose);
+    if (awaitsContinue(request)) sayContinue(request, reply);
+    return body;
+  });
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser(
+    "application/zip",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (!request.routeOptions.config.archive) throw wrongMedia(request);
+      return bytes;
+    },
+  );
+  server.addContentTypeParser(
+    "application/x-www-form-urlencoded",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (!request.routeOptions.config.form) throw wrongMedia(request);
+      await pace.turn(ownerOf(request));
+      const fields = parseForm(bytes);
+      if (bytes.length > LONG_BYTES) await pace.turn(ownerOf(request));
+      return fields;
+    },
+  );
+  server.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (request.routeOptions.config.archive) throw wrongMedia(request);
+      if (bytes.length === 0 && request.routeOptions.config.bodyless) return null;
+      const owner = ownerOf(request);
+      const isLong = bytes.length > LONG_BYTES;
+      await pace.turn(owner);
+      if (bytes.length > MAX_BODY_BYTES) return await parseLarge(request, bytes);
+      const members = checkShape(bytes, request.routeOptions.config.values);
+      // The check, the parsing and the route's work on a long text take a similar time.
+      if (isLong) await pace.turn(owner);
+      const value = parseJson(bytes, members);
+      if (isLong) await pace.turn(owner);
+      return value;
+    },
+  );
+}
+
+export function wrongMedia({ routeOptions }: FastifyRequest): Error {
+  return clientError(routeOptions.config?.archive ? "notZip" : "notJson", []);
+}
+
+/** JSON is UTF-8, so another charset would be decoded wrongly. A compressed body could expand to any size. */
+function isPlainUtf8({ headers }: FastifyRequest): boolean {
+  const encoding = headers["content-encoding"] ?? "identity";
+  const [, charset = "utf-8"] = /;\s*charset="?([^\s;"]*)/i.exec(headers["content-type"] ?? "") ?? [];
+  return encoding.toLowerCase() === "identity" && /^utf-?8$/i.test(charset);
+}
+
+/** @returns the announced size of the body in bytes; infinite if the request does not announce one. */
+function announced({ headers }: FastifyRequest): number {
+  if (headers["transfer-encoding"] !== undefined) return Number.POSITIVE_INFINITY;
+  return Number(headers["content-length"] ?? 0) || 0;
+}
+
+/** Parses one body at a time; accounts take turns. The route must call `forgetBody`, even when it fails. */
+async function parseLarge(request: FastifyRequest, bytes: Buffer): Promise<unknown> {
+  request.holdsBody = true;
+  try {
+    return await parsing.run(ownerOf(request), () => parseInThread(bytes, request.routeOptions.config.values));
+  } catch (error) {
+    request.forgetBody?.();
+    throw error;
+  }
+}
+
+const parsing = new Semaphore(1, MAX_UNPARSED, "queueFull");

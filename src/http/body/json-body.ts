@@ -1,0 +1,23 @@
+import { clientError } from "../../domain/error.ts";
+
+/**
+ * Rejects invalid UTF-8, because a replacement character would silently change the program.
+ * @param members as returned by checkShape
+ */
+export function parseJson(bytes: Buffer, members: number): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw clientError("malformedJson", []);
+  }
+  if (members !== membersOf(value)) throw clientError("duplicateField", []);
+  return value;
+}
+
+/** The members of all objects in it. */
+function membersOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const parts = Object.values(value);
+  return parts.reduce((sum: number, part) => sum + membersOf(part), Array.isArray(value) ? 0 : parts.length);
+}

@@ -1,0 +1,111 @@
+import type { IncomingMessage } from "node:http";
+import { Transform, type TransformCallback } from "node:stream";
+import { clientError } from "../../domain/error.ts";
+
+/** How memory for a large body is reserved, and how slowly a client may send it. */
+export interface Admission {
+  /** Reserved with one call. */
+  readonly stepBytes: number;
+  /** At least one step must arrive in each window of this length. Time in which the body waits for memory does not count. */
+  readonly windowMs: number;
+}
+
+export const ADMISSION: Admission = { stepBytes: 1_048_576, windowMs: 5_000 };
+
+/** Each window must also bring this share of all bytes so far, so a body that stops holds its memory for one window. */
+const LEAST_PART = 1 / 8;
+
+const LOOKS_PER_WINDOW = 20;
+
+/**
+ * Passes a large body on while memory is reserved for its bytes as they arrive: a client holds only as much as it has sent, and
+ * only while it sends. A body that is too slow ends as requestTimeout, one without memory in time as noRoom.
+ */
+export class LargeBody extends Transform {
+  readonly #take: () => Promise<(() => void) | undefined>;
+  readonly #noRoom: () => Error;
+  readonly #admission: Admission;
+  readonly #releases: (() => void)[] = [];
+  readonly #timer: NodeJS.Timeout;
+  #receivedBytes = 0;
+  /** Of the present window. */
+  #windowBytes = 0;
+  #looks = 0;
+  #isWaiting = false;
+  #isReleased = false;
+
+  /** @param take reserves one step; undefined if there was no memory in time. */
+  constructor(
+    body: IncomingMessage,
+    take: () => Promise<(() => void) | undefined>,
+    noRoom: () => Error,
+    admission: Admission = ADMISSION,
+  ) {
+    super();
+    this.#take = take;
+    this.#noRoom = noRoom;
+    this.#admission = admission;
+    this.#timer = setInterval(() => this.#look(), admission.windowMs / LOOKS_PER_WINDOW).unref();
+    body.once("error", (error) => this.destroy(error));
+    body.pipe(this);
+  }
+
+  /** Frees the memory. Later bytes are discarded. */
+  release(): void {
+    this.#isReleased = true;
+    for (const release of this.#releases.splice(0)) release();
+    this.destroy();
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.#receivedBytes += chunk.length;
+    this.#windowBytes += chunk.length;
+    if (this.#receivedBytes <= this.#reservedBytes) done(null, chunk);
+    else
+      this.#reserve().then(
+        (hasRoom) => (hasRoom ? done(null, chunk) : done(this.#noRoom())),
+        (error) => done(error),
+      );
+  }
+
+  override _flush(done: TransformCallback): void {
+    clearInterval(this.#timer);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    clearInterval(this.#timer);
+    done(error);
+  }
+
+  get #reservedBytes(): number {
+    return this.#releases.length * this.#admission.stepBytes;
+  }
+
+  async #reserve(): Promise<boolean> {
+    this.#isWaiting = true;
+    try {
+      while (this.#reservedBytes < this.#receivedBytes) {
+        const release = await this.#take();
+        if (!release) return false;
+        if (this.#isReleased) {
+          release();
+          return false;
+        }
+        this.#releases.push(release);
+      }
+      return true;
+    } finally {
+      this.#isWaiting = false;
+    }
+  }
+
+  #look(): void {
+    if (this.#isWaiting || ++this.#looks < LOOKS_PER_WINDOW) return;
+    const isSlow = this.#windowBytes < Math.max(this.#admission.stepBytes, this.#receivedBytes * LEAST_PART);
+    this.#looks = 0;
+    this.#windowBytes = 0;
+    // Further bytes on the connection belong to this body.
+    if (isSlow) this.destroy(clientError("requestTimeout", [], { headers: { connection: "close" } }));
+  }
+}

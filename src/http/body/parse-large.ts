@@ -1,0 +1,41 @@
+import { Worker } from "node:worker_threads";
+import { ClientError, clientError } from "../../domain/error.ts";
+import { Joined } from "../json-pieces.ts";
+import type { Following, Parsed } from "./parse-thread.ts";
+
+const MEMORY_MIB = 512;
+
+/** Parses a large body in a thread of its own, which ends afterwards. @throws ClientError as for smaller bodies. */
+export async function parseInThread(bytes: Buffer, maxValues: number | undefined): Promise<unknown> {
+  // Moved instead of copied; the copy is for a body that shares its memory.
+  const own = bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
+  const thread = new Worker(new URL("./parse-thread.ts", import.meta.url), {
+    workerData: { bytes: own, maxValues },
+    transferList: [own.buffer as ArrayBuffer],
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },
+  });
+  // A body that does not fit into the memory of the thread. There is no limit of time, which would refuse valid bodies on a busy
+  // machine, and which JSON.parse would not notice: after checkShape(), it takes time in proportion to the length of the body.
+  const failed = new Promise<never>((_, reject) => {
+    const fail = () => reject(clientError("malformedJson", []));
+    thread.on("error", fail).once("exit", fail);
+  });
+  failed.catch(() => {}); // at the end of the thread
+  const next = async <T>(): Promise<T> =>
+    await Promise.race([new Promise<T>((resolve) => thread.once("message", resolve)), failed]);
+  try {
+    const parsed = await next<Parsed>();
+    if (!("rest" in parsed)) throw new ClientError(parsed.code, parsed.error, {}, {});
+    const joined = new Joined(parsed.rest);
+    // One at a time: to receive a message takes as long as it is, and the event loop would not turn between two that wait.
+    const ask = async () => {
+      const following = next<Following>();
+      thread.postMessage(null);
+      return await following;
+    };
+    for (let piece = await ask(); piece; piece = await ask()) joined.add(piece);
+    return joined.value;
+  } finally {
+    await thread.terminate();
+  }
+}

@@ -1,0 +1,29 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { ClientError } from "../../domain/error.ts";
+import { inPieces, type Piece } from "../json-pieces.ts";
+import { parseJson } from "./json-body.ts";
+import { checkShape } from "./json-shape.ts";
+
+/** Input of the thread. */
+export interface Unparsed {
+  readonly bytes: Uint8Array;
+  readonly maxValues: number | undefined;
+}
+
+/** The value without its long texts, or the error for the client; after each request a piece of the texts, null after the last. */
+export type Parsed = { readonly rest: unknown } | { readonly code: ClientError["code"]; readonly error: string };
+export type Following = Piece | null;
+
+function parse({ bytes, maxValues }: Unparsed): void {
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  try {
+    const { rest, pieces } = inPieces(parseJson(body, checkShape(body, maxValues)));
+    parentPort?.on("message", () => parentPort?.postMessage((pieces.next().value ?? null) satisfies Following));
+    parentPort?.postMessage({ rest } satisfies Parsed);
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error;
+    parentPort?.postMessage({ code: error.code, error: error.body.error } satisfies Parsed);
+  }
+}
+
+parse(workerData as Unparsed);

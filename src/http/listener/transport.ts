@@ -1,0 +1,45 @@
+import { BlockList, isIP, isIPv6 } from "node:net";
+import type { FastifyRequest } from "fastify";
+import { clientError } from "../../domain/error.ts";
+import type { Transport } from "../../domain/transport.ts";
+
+/** Whether an address is a trusted proxy. Hop 0 is the peer of the connection. */
+export type TrustsHop = (address: string | undefined, hop: number) => boolean;
+
+/**
+ * Behind a proxy, accepts only connections from configured proxies, for clients that used HTTPS.
+ * @returns a check to run first for each request; it throws httpsRequired.
+ */
+export function httpsCheck(transport: Transport, trusts: TrustsHop): (request: FastifyRequest) => void {
+  if (transport.kind !== "proxied") return () => {};
+  return (request) => {
+    const proto = request.headers["x-forwarded-proto"];
+    if (!trusts(request.socket.remoteAddress, 0) || proto !== "https") throw clientError("httpsRequired", []);
+  };
+}
+
+/**
+ * Trusts the configured proxies, and every peer on a socket file: it has no address, and only processes with permission
+ * to open the file can connect.
+ * @param onSocketFile whether the server listens on a socket file.
+ */
+export function trustedHops(transport: Transport, onSocketFile: () => boolean): TrustsHop {
+  if (transport.kind !== "proxied") return () => false;
+  const trusted = blockList(transport.proxies);
+  return (address, hop) => {
+    if (onSocketFile() && hop === 0) return true;
+    // X-Forwarded-For can contain any text.
+    return isIP(address ?? "") !== 0 && trusted.check(address ?? "", isIPv6(address ?? "") ? "ipv6" : "ipv4");
+  };
+}
+
+function blockList(proxies: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const proxy of proxies) {
+    const [address = "", prefix] = proxy.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    if (prefix === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(prefix), family);
+  }
+  return list;
+}

@@ -1,0 +1,60 @@
+import { readFileSync } from "node:fs";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { GUIDES } from "../docs/names.ts";
+import { openApi } from "./openapi.ts";
+import { jsonSchemas } from "./schemas.ts";
+
+/** The page loads from and connects to its own origin only, and has no inline script or style. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+const FILES = [
+  { path: "/docs/page.js", type: "text/javascript; charset=utf-8" },
+  { path: "/docs/page.css", type: "text/css; charset=utf-8" },
+  { path: "/docs/icon.svg", type: "image/svg+xml" },
+] as const;
+
+/** GET /openapi.json, the reference page at /docs, the documents below it and their search. They need no key. */
+export function documentationRoutes(server: FastifyInstance): void {
+  const document = openApi();
+  const json = JSON.stringify(document);
+  // A reader sees all fields of a body in one place.
+  const complete = { ...document, components: { ...document.components, schemas: jsonSchemas() } };
+  // Loaded with the first request for a page, so that a service without readers does not hold the renderer in memory.
+  const pages = once(() => import("../docs/pages.ts").then(({ renderPages }) => renderPages(complete)));
+  const config = { open: true };
+  server.get("/openapi.json", { config }, async (_request, reply) =>
+    reply.type("application/json; charset=utf-8").send(json),
+  );
+  const send = (reply: FastifyReply, text: string) =>
+    reply.type("text/html; charset=utf-8").header("content-security-policy", PAGE_POLICY).send(text);
+  for (const path of ["/docs", "/docs/", ...GUIDES.map((name) => `/docs/${name}`)]) {
+    server.get(path, { config }, async (_request, reply) => send(reply, (await pages()).at(path)));
+  }
+  server.get("/docs/search", { config }, async (request, reply) => {
+    const { q } = request.query as Readonly<Record<string, unknown>>;
+    return send(reply, (await pages()).search(typeof q === "string" ? q : ""));
+  });
+  for (const { path, type } of FILES) {
+    const text = readFileSync(new URL(`.${path}`, import.meta.url), "utf8");
+    server.get(path, { config }, async (_request, reply) => reply.type(type).send(text));
+  }
+}
+
+function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined;
+  return () => {
+    loaded ??= load();
+    return loaded;
+  };
+}

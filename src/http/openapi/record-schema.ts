@@ -1,0 +1,128 @@
+import { z } from "zod";
+import { PROFILE_NAMES } from "../../domain/limits.ts";
+import { CAUSES, VERDICTS } from "../../domain/outcome.ts";
+import { SCHEMA_VERSION, type SubmissionRecord } from "../../domain/record.ts";
+
+/** The schema of the record. `src/domain/record.ts` builds the record; types and tests keep the two consistent. */
+
+const count = z.int().min(0);
+const time = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  .meta({ format: "date-time", description: "ISO 8601, UTC, milliseconds" });
+export const verdict = z.enum(VERDICTS);
+export const profile = z.enum(PROFILE_NAMES);
+export const status = z.enum(["pending", "running", "completed", "error"]);
+const cause = z.enum(CAUSES);
+const rlimit = z.strictObject({ soft: count, hard: count });
+
+const result = z.strictObject({
+  verdict: verdict.nullable(),
+  cause: cause.nullable().describe("Why the run ended"),
+  actor: z.enum(["runtime", "kernel", "judge"]).nullable().describe("The actor that ended the run"),
+  exit_code: z.int().min(0).max(255).nullable().describe("Null when a signal ended the program"),
+  signal: z.int().min(1).max(64).nullable(),
+  error_message: z.string().nullable().describe("For display; null on success"),
+});
+
+const NOT_UTF8 = "Invalid UTF-8 becomes U+FFFD; without U+FFFD, the text is exactly the program's output";
+
+const output = z.strictObject({
+  stdout: z.string().nullable().describe(NOT_UTF8),
+  stderr: z.string().nullable().describe(NOT_UTF8),
+  integrity: z
+    .enum(["complete", "truncated_by_judge_limit", "crash_mid_write", "write_error"])
+    .nullable()
+    .describe("Whether all output was captured, regardless of encoding"),
+});
+
+const metrics = z
+  .strictObject({
+    cpu_time_secs: z.number().min(0).nullable(),
+    wall_time_secs: z.number().min(0).nullable(),
+    memory_peak_bytes: count.nullable(),
+    cpu_wall_ratio: z.number().min(0).nullable(),
+    divergence: z.enum(["cpu_bound", "sleep_or_block_bound", "host_interference_suspected"]).nullable(),
+  })
+  .describe("Of the execute step only, children included");
+
+const isolation = z.strictObject({
+  mode: z.enum(["strict", "incomplete"]),
+  controls_applied: z.array(z.string()).describe("Read back from the kernel"),
+  controls_missing: z.array(z.string()).describe("Not empty: the verdict is IE"),
+  proc_policy: z.enum(["hardened", "none"]),
+  sys_policy: z.enum(["builtin-deny", "custom", "disabled"]),
+  pidfd_mode: z.enum(["native", "fallback"]),
+  reason: z.string(),
+});
+
+const limits = z.strictObject({
+  rlimits: z.strictObject({
+    cpu_secs: rlimit
+      .describe("A backstop above the CPU limit; the wall and CPU limits follow from profile and language")
+      .exactOptional(),
+    as_bytes: rlimit.exactOptional(),
+    nofile: rlimit.exactOptional(),
+    nproc: rlimit.exactOptional(),
+  }),
+  cgroup_backend: z.enum(["cgroup_v2", "cgroup_v1", "cgroup_hybrid"]),
+  cgroup: z.strictObject({
+    memory_limit_bytes: count,
+    memory_peak_bytes: count,
+    oom_events: count,
+    oom_kill_events: count,
+    cpu_usage_usec: count,
+    process_count: count,
+    process_limit: count,
+  }),
+});
+
+const teardown = z.strictObject({
+  reap_status: z.enum(["clean", "incomplete"]),
+  descendant_containment: z.enum(["ok", "leaked"]),
+  zombie_count: count,
+  cleanup_verified: z.boolean(),
+  residual_mounts: z.array(z.string()),
+  collection_errors: z.array(z.string()),
+  judge_actions: z
+    .array(z.strictObject({ action_type: z.enum(["forced_kill", "descendant_kill"]), details: z.string() }))
+    .exactOptional()
+    .describe("Only when the supervisor intervened"),
+});
+
+const evidence = z.strictObject({ isolation, limits, teardown });
+
+export const record = z
+  .strictObject({
+    id: z.uuid(),
+    schema_version: z.literal(SCHEMA_VERSION),
+    language: z.string().describe("Canonical name"),
+    profile,
+    status,
+    timestamps: z.strictObject({
+      created_at: time,
+      started_at: time.nullable(),
+      completed_at: time.nullable(),
+    }),
+    result,
+    output,
+    metrics,
+    evidence: evidence.nullable().describe("Null until a run has been reported"),
+  })
+  .describe("The current state of a submission; unknown values are null") satisfies z.ZodType<SubmissionRecord>;
+
+/** Parts of the record by their names in /openapi.json. */
+export const RECORD_PARTS = {
+  Verdict: verdict,
+  Cause: cause,
+  Profile: profile,
+  Status: status,
+  Result: result,
+  Output: output,
+  Metrics: metrics,
+  Evidence: evidence,
+  Isolation: isolation,
+  AppliedLimits: limits,
+  Rlimit: rlimit,
+  Teardown: teardown,
+} as const;

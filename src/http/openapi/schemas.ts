@@ -1,0 +1,249 @@
+import { z } from "zod";
+import { LIMIT_FIELD_NAMES, type LimitField } from "../../domain/additions.ts";
+import { CHECKER_TYPES } from "../../domain/check.ts";
+import { GROUP_RULES, JUDGEMENT_VERDICTS, STOPS } from "../../domain/judgement.ts";
+import { JUDGEMENT_SCHEMA_VERSION } from "../../domain/judgement-record.ts";
+import { MAX_SAMPLES } from "../../domain/samples.ts";
+import { judgeBody } from "../api/judge.ts";
+import { checkerField, judgementBody } from "../api/judgement-request.ts";
+import { additionFields, content } from "../api/program-options.ts";
+import { MAX_BATCH } from "../api/submissions.ts";
+import { submitBody } from "../api/submit-request.ts";
+import { profile, RECORD_PARTS, record, status, verdict } from "./record-schema.ts";
+
+/** All request and response bodies and their parts, by their names in /openapi.json. */
+
+const count = z.int().min(0);
+const id = z.uuid().describe("Id of the submission");
+
+const check = z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string() });
+const enforcement = z.enum(["strict", "none"]).describe("`strict`: a recent self-test proved full isolation");
+
+const error = z.strictObject({ error: z.string(), message: z.string().optional() });
+
+const accepted = z.strictObject({
+  id,
+  status: z.literal("pending"),
+  queue_depth: count.describe("Pending submissions of all keys, this one included"),
+});
+const time = z.iso.datetime();
+const command = z.strictObject({ command: z.array(z.string()), env: z.record(z.string(), z.string()) });
+const limits = z.strictObject(
+  Object.fromEntries(LIMIT_FIELD_NAMES.map((field) => [field, z.number()])) as Record<LimitField, z.ZodNumber>,
+);
+
+const judgementId = z.uuid().describe("Id of the judgement");
+const judgementVerdict = z
+  .enum(JUDGEMENT_VERDICTS)
+  .describe("WA: wrong output; CE: does not compile; others as in the record");
+const summaryFields = {
+  id: judgementId,
+  schema_version: z.literal(JUDGEMENT_SCHEMA_VERSION),
+  language: z.string(),
+  profile,
+  problem: z
+    .strictObject({ id: z.uuid(), version: z.int().min(1) })
+    .nullable()
+    .describe("The problem and its version; null for tests of a request"),
+  status: status.describe("`error` if and only if the verdict is IE"),
+  timestamps: z.strictObject({ created_at: time, completed_at: time.nullable() }),
+  verdict: judgementVerdict.nullable(),
+  score: z.number().nullable().describe("Null until it has ended"),
+  tests: z.strictObject({ total: count, passed: count, ended: count }),
+};
+
+const judgementSummary = z.strictObject(summaryFields);
+const groupResult = z.strictObject({
+  name: z.string().describe("Empty for tests without a group"),
+  rule: z.enum(GROUP_RULES),
+  score: z.number(),
+  max_score: z.number(),
+  passed: z.boolean().nullable().describe("Null while it can still be"),
+});
+const run = z.strictObject({
+  name: z.string(),
+  group: z.string(),
+  status: z.enum(["waiting", "queued", "completed", "skipped"]).describe("`skipped`: not needed"),
+  verdict: judgementVerdict.nullable(),
+  points: z.number(),
+  max_points: z.number(),
+  message: z.string().nullable().describe("Of the checker, or the error message of the record"),
+  submission_id: id.nullable().describe("Once it has ended: the id of its record"),
+  cpu_time_secs: z.number().nullable(),
+  wall_time_secs: z.number().nullable(),
+  memory_peak_bytes: z.int().nullable(),
+});
+const caseResult = z.strictObject({
+  submission_id: id.nullable(),
+  verdict: judgementVerdict,
+  passed: z.boolean(),
+  message: z.string().nullable().describe("The first difference, or the error message of the record"),
+  stdout: z.string(),
+  stderr: z.string(),
+  exit_code: z.int().nullable(),
+  cpu_time_secs: z.number().nullable(),
+  wall_time_secs: z.number().nullable(),
+  memory_peak_bytes: z.int().nullable(),
+});
+const usageSample = z.strictObject({
+  at_secs: z.number().min(0).describe("Since the start of the program"),
+  cpu_time_secs: z.number().min(0).describe("Until then"),
+  memory_bytes: count.describe("The highest reading since the sample before"),
+});
+const runUsage = z.strictObject({
+  step: z.enum(["compile", "execute"]).describe("`compile` if the program did not run"),
+  wall_time_secs: z.number().min(0),
+  cpu_time_secs: z.number().min(0),
+  memory_peak_bytes: count,
+  memory_limit_bytes: count,
+  samples: z.array(usageSample).max(MAX_SAMPLES),
+});
+const submissionSummary = z.strictObject({
+  id,
+  status,
+  verdict: verdict.nullable(),
+  language: z.string(),
+  profile,
+  created_at: time,
+  started_at: time.nullable(),
+  completed_at: time.nullable(),
+});
+const languageLimits = z.strictObject({ compile: limits.nullable(), execute: limits });
+const language = z.strictObject({
+  name: z.string(),
+  label: z.string().describe("Name with version and standard"),
+  aliases: z.array(z.string()),
+  source: z.string().describe("Name of the source in /box"),
+  compile: command.nullable(),
+  execute: command,
+  limits: z.record(profile, languageLimits),
+});
+const [, builtInChecker, programChecker] = checkerField.options;
+const [plainChecker, tokensChecker, floatsChecker] = builtInChecker.options;
+
+const versionFields = {
+  version: z.int().min(1),
+  tests: count,
+  bytes: count.describe("Of all inputs and answers"),
+  limits: z
+    .strictObject({ cpu_time_secs: z.number().nullable(), memory_bytes: count.nullable() })
+    .describe("Of each test; null: that of the profile"),
+  created_at: time,
+};
+const problemVersion = z.strictObject(versionFields);
+const problemFields = {
+  id: z.uuid().describe("Id of the problem"),
+  name: z.string().describe("Unique in the account"),
+  title: z.string(),
+  ...versionFields,
+  updated_at: time,
+};
+
+export const SCHEMAS = {
+  SubmitRequest: submitBody,
+  Accepted: accepted,
+  Record: record,
+  Usage: z.strictObject({
+    id,
+    usage: runUsage
+      .nullable()
+      .describe("Null before the end, for a run of less than 30 ms, and if the platform failed"),
+  }),
+  Health: z.strictObject({
+    status: z.enum(["ok", "degraded"]),
+    enforcement_mode: enforcement,
+    workers: count.describe("Submissions that can run at once"),
+    queue_depth: count.describe("Pending submissions of all keys"),
+  }),
+  Ready: z.strictObject({
+    status: z.literal("ready"),
+    enforcement_mode: enforcement,
+    cgroup_backend: z.enum(["cgroup_v2", "cgroup_v1", "cgroup_hybrid"]).nullable(),
+    checks: z.array(check),
+  }),
+  Submissions: z.strictObject({
+    submissions: z.array(submissionSummary),
+    next: z.string().nullable().describe("For `before`; null: no older ones"),
+  }),
+  BatchRequest: z.array(submitBody).min(1).max(MAX_BATCH),
+  Batch: z.array(z.union([accepted, error])),
+  LanguageDetails: z.array(language),
+  Languages: z.array(z.string()).describe("Canonical names"),
+  Error: error,
+  NotFinished: z.strictObject({ error: z.string(), id, status }),
+  JudgeRequest: judgeBody,
+  Judged: z.strictObject({
+    results: z.array(caseResult),
+    all_passed: z.boolean(),
+  }),
+  JudgementRequest: judgementBody,
+  JudgementAccepted: z.strictObject({ id: judgementId, status: z.literal("pending") }),
+  Judgement: z.strictObject({
+    ...summaryFields,
+    max_score: z.number(),
+    stop: z.enum(STOPS),
+    checker: z.enum([...CHECKER_TYPES, "program"]),
+    groups: z.array(groupResult),
+    runs: z.array(run).describe("In the order of the tests"),
+  }),
+  Judgements: z.strictObject({
+    judgements: z.array(judgementSummary),
+    next: z.string().nullable().describe("For `before`; null: no older ones"),
+  }),
+  Problem: z.strictObject({ ...problemFields, versions: z.array(problemVersion).describe("Newest first") }),
+  Problems: z.strictObject({
+    problems: z.array(z.strictObject(problemFields)),
+    next: z.string().nullable().describe("For `before`; null: no older ones"),
+  }),
+  NotReady: z.strictObject({ error: z.string(), status: z.literal("not_ready"), checks: z.array(check) }),
+} as const;
+
+/** Generated clients get a type for each. */
+const PARTS = {
+  ...RECORD_PARTS,
+  Content: content,
+  Base64: content.options[1],
+  RunLimits: additionFields.limits.unwrap(),
+  RunUsage: runUsage,
+  UsageSample: usageSample,
+  SubmissionSummary: submissionSummary,
+  Language: language,
+  LanguageLimits: languageLimits,
+  Limits: limits,
+  Command: command,
+  Check: check,
+  Case: judgeBody.shape.cases.element,
+  CaseResult: caseResult,
+  JudgementTest: judgementBody.shape.tests.unwrap().element,
+  JudgementGroup: judgementBody.shape.groups.unwrap().element,
+  BuiltInChecker: builtInChecker,
+  PlainChecker: plainChecker,
+  TokensChecker: tokensChecker,
+  FloatsChecker: floatsChecker,
+  ProgramChecker: programChecker,
+  JudgementVerdict: judgementVerdict,
+  JudgementSummary: judgementSummary,
+  GroupResult: groupResult,
+  Run: run,
+} as const;
+
+export type SchemaName = keyof typeof SCHEMAS;
+
+/** JSON Schema 2020-12 of each, complete in itself. */
+export function jsonSchemas(): Record<SchemaName, Record<string, unknown>> {
+  const named = Object.entries(SCHEMAS).map(([name, schema]) => {
+    // Input and output types are the same: no schema has transforms or defaults.
+    const { $schema: _, ...json } = z.toJSONSchema(schema as z.ZodType, { target: "draft-2020-12" });
+    return [name, json];
+  });
+  return Object.fromEntries(named);
+}
+
+/** The same with references between schemas and parts, for the components of /openapi.json. */
+export function componentSchemas(): Record<string, Record<string, unknown>> {
+  const named = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries({ ...SCHEMAS, ...PARTS })) named.add(schema, { id });
+  const uri = (id: string) => `#/components/schemas/${id}`;
+  const { schemas } = z.toJSONSchema(named, { target: "draft-2020-12", uri });
+  return Object.fromEntries(Object.entries(schemas).map(([name, { $schema, $id, ...json }]) => [name, json]));
+}

@@ -1,0 +1,151 @@
+import { randomUUID } from "node:crypto";
+import { type ServerResponse, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { AdminError } from "../../admin/error.ts";
+import { ClientError, clientError, type ErrorCode } from "../../domain/error.ts";
+import type { Meter } from "../../domain/meter.ts";
+import { StoreUnavailable } from "../../store/engine/errors.ts";
+import { otherApi } from "../compatibility.ts";
+import { awaitsContinue } from "../listener/expect-continue.ts";
+import { linger } from "../listener/linger.ts";
+import { ALWAYS } from "./headers.ts";
+
+/** A restarted database is available again within seconds. */
+export const DATABASE_RETRY = { "retry-after": "2" };
+
+/** Errors of the framework before a route runs, mapped to the service's errors. */
+const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientError>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ({ routeOptions }) => tooLarge(routeOptions.url, routeOptions.bodyLimit),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ({ routeOptions }) =>
+    clientError(routeOptions.config?.archive ? "notZip" : "notJson", []),
+  FST_ERR_CTP_EMPTY_JSON_BODY: () => clientError("malformedJson", []),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => clientError("badRequest", []),
+  FST_ERR_BAD_URL: () => clientError("badRequest", []),
+};
+
+/** The contract requires 400 for code of any size above the limit, and has no 413. */
+export function tooLarge(route: string | undefined, bytes: number): ClientError {
+  return clientError(route === "/api/submit" ? "submissionTooLarge" : "bodyTooLarge", [bytes]);
+}
+
+/** Sends every error as JSON from the list of errors; an unlisted error is logged and becomes `internal`. */
+export function sendErrors(server: FastifyInstance, meter: Meter): void {
+  server.setErrorHandler((error, request, reply) => sendError(error, request, reply, meter));
+}
+
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, meter: Meter): FastifyReply {
+  const known = toClientError(error, request);
+  meter.count("refusals", { reason: known?.code ?? "internal" });
+  if (error instanceof StoreUnavailable) request.log.warn({ err: error }, "database unavailable");
+  if (!known) request.log.error({ err: error }, "request failed");
+  const sent = known ?? clientError("internal", []);
+  const { status, body, headers } = sent;
+  // Framework errors occur before the hook that sets these headers.
+  return reply
+    .code(status)
+    .headers({ ...ALWAYS, "x-request-id": request.id, ...headers, ...(awaitsContinue(request) && CLOSE) })
+    .send(otherApi(request.url)?.errorBody?.(sent) ?? body);
+}
+
+function toClientError(error: unknown, request: FastifyRequest): ClientError | undefined {
+  if (error instanceof ClientError) return error;
+  if (error instanceof AdminError) return clientError("notPossible", [error.message]);
+  if (error instanceof StoreUnavailable) return clientError("databaseUnavailable", [], { headers: DATABASE_RETRY });
+  const { code, statusCode } = error as { code?: string; statusCode?: number };
+  const listed = FRAMEWORK[code ?? ""];
+  if (listed) return listed(request);
+  return statusCode !== undefined && statusCode >= 400 && statusCode < 500 ? clientError("badRequest", []) : undefined;
+}
+
+/**
+ * Without `100 Continue`, the client may or may not send its body, so the next bytes on the connection are ambiguous.
+ */
+const CLOSE = { connection: "close" };
+
+/**
+ * Responds to errors of the HTTP parser. They occur before a request exists, so the response is written to the socket.
+ */
+export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, meter: Meter): void {
+  // The parser reports each further piece of unparseable input here; it is discarded.
+  if (answered.has(socket)) return;
+  // Before the TLS handshake completes, a response would wait for it indefinitely and keep the connection open.
+  if (!/^(HPE|ERR_HTTP)_/.test(error.code ?? "") || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const code = BROKEN[error.code ?? ""] ?? "badRequest";
+  meter.count("refusals", { reason: code });
+  writeError(socket, code);
+}
+
+const BROKEN: Readonly<Record<string, ByHand>> = {
+  HPE_HEADER_OVERFLOW: "headersTooLarge",
+  ERR_HTTP_REQUEST_TIMEOUT: "requestTimeout",
+};
+
+/** Rejects CONNECT, which requests a tunnel. Node would close the connection without a response. */
+export function answerConnect(socket: Duplex, meter: Meter): void {
+  meter.count("refusals", { reason: "badRequest" });
+  writeError(socket, "badRequest");
+}
+
+/** Rejects `Expect:` values other than 100-continue. Node would respond without a body. */
+export function answerExpectation(response: ServerResponse, meter: Meter): void {
+  answerByHand(response, "expectationFailed", meter);
+}
+
+/** Rejects methods of RTSP, which Node's parser accepts. Fastify has no route for them, and logs all its routes instead. */
+export function answerUnknownMethod(response: ServerResponse, meter: Meter): void {
+  answerByHand(response, "badRequest", meter);
+}
+
+function answerByHand(response: ServerResponse, code: ByHand, meter: Meter): void {
+  meter.count("refusals", { reason: code });
+  const { status, text, headers } = byHand(code);
+  response.writeHead(status, headers);
+  response.end(text);
+}
+
+/**
+ * Grace period before a connection is destroyed after its last response. Destroyed at once, some clients could not read
+ * it.
+ */
+const CLOSE_DELAY_MS = 1_000;
+
+type ByHand = Extract<ErrorCode, "headersTooLarge" | "requestTimeout" | "badRequest" | "expectationFailed">;
+
+function writeError(socket: Duplex, code: ByHand): void {
+  const { status, text, headers } = byHand(code);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  // After CONNECT, the socket has no error listener left: a reset would end the process.
+  socket.on("error", () => socket.destroy());
+  answered.add(socket);
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
+  const close = () => {
+    socket.end();
+    setTimeout(() => socket.destroy(), CLOSE_DELAY_MS).unref();
+  };
+  // Only keep reading from a client that sends at full speed: a slow one would continue for as long as it is allowed
+  // to.
+  if (code === "headersTooLarge") linger(socket as Socket, () => false, close);
+  else close();
+}
+
+/** Connections with a response written to the socket. */
+const answered = new WeakSet<Duplex>();
+
+/** Closes the connection: further bytes on it are ambiguous. */
+function byHand(code: ByHand) {
+  const { status, body } = clientError(code, []);
+  const text = JSON.stringify(body);
+  const headers = {
+    ...ALWAYS,
+    "x-request-id": randomUUID(),
+    "content-type": "application/json; charset=utf-8",
+    "content-length": String(Buffer.byteLength(text)),
+    connection: "close",
+  };
+  return { status, text, headers };
+}

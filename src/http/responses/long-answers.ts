@@ -1,0 +1,99 @@
+import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { clientError } from "../../domain/error.ts";
+import { jsonPieces, longBytes } from "../../domain/json-pieces.ts";
+import type { Meter } from "../../domain/meter.ts";
+import { Room } from "../../fairness/byte-budget.ts";
+import type { Pace } from "../../fairness/event-loop-turns.ts";
+import type { Admit } from "../../store/submissions/types.ts";
+import { DRAIN, type DrainLimits, endSlowReader } from "../listener/drain.ts";
+import { disconnected } from "./client-disconnect.ts";
+
+/** Limit on output held by responses, for all accounts together, in bytes as written by programs. */
+const ANSWERS_BYTES = 40 * 1_048_576;
+
+/** Text up to this size is sent in one piece, with a Content-Length. */
+const SHORT_BYTES = 16_384;
+
+/** A client that reads at a normal speed has received its response by then. */
+const RETRY_SECS = 5;
+
+/**
+ * Responses with program output. A record with 2 MiB of output is up to 12.6 MB of JSON. It is never held in memory as
+ * a whole, but generated piece by piece as the client reads, and its output counts against the limit until the client
+ * has received it.
+ */
+export class LongAnswers {
+  readonly room = new Room(ANSWERS_BYTES);
+  readonly pace: Pace;
+  readonly #meter: Meter;
+  readonly drain: DrainLimits;
+
+  constructor(pace: Pace, meter: Meter, drain: DrainLimits = DRAIN) {
+    this.pace = pace;
+    this.#meter = meter;
+    this.drain = drain;
+  }
+
+  /**
+   * @param owner whose share of the limit is used until the response has been sent.
+   * @returns a function that throws the ClientError noRoom.
+   */
+  admitFor(owner: string, request: FastifyRequest, reply: FastifyReply): Admit {
+    const releases: (() => void)[] = [];
+    return async (bytes) => {
+      const release = await this.room.take(owner, bytes, disconnected(reply));
+      if (!release) throw noRoom(request);
+      if (reply.raw.closed) release();
+      // One listener, as a response can have the outputs of many runs.
+      else if (releases.push(release) === 1)
+        reply.raw.once("close", () => {
+          for (const one of releases) one();
+        });
+      await this.pace.turn(owner);
+    };
+  }
+
+  /** Sends a value as JSON; long text is sent at the client's speed. */
+  send(owner: string, reply: FastifyReply, value: unknown): FastifyReply {
+    reply.type("application/json; charset=utf-8");
+    if (longBytes(value) <= SHORT_BYTES) return reply.send([...jsonPieces(value)].join(""));
+    return this.sendPieces(owner, reply, jsonPieces(value));
+  }
+
+  /** Sends the pieces at the client's speed. */
+  sendPieces(
+    owner: string,
+    reply: FastifyReply,
+    pieces: Iterable<string | Buffer> | AsyncIterable<string | Buffer>,
+  ): FastifyReply {
+    const passed = endSlowReader(reply.raw, this.drain, () =>
+      this.#meter.count("connectionsRefused", { limit: "reading" }),
+    );
+    // Fastify would read pieces for a HEAD request as fast as they come, and discard them, until long after the response.
+    const sent = reply.request.method === "HEAD" ? [] : this.paced(owner, pieces, passed);
+    const stream = Readable.from(sent, { highWaterMark: 1 });
+    // Whatever they hold is needed no longer than the response.
+    reply.raw.once("close", () => stream.destroy());
+    return reply.send(stream);
+  }
+
+  /** The pieces, at most one per turn of the event loop. */
+  async *paced<T extends string | Buffer>(
+    owner: string,
+    pieces: Iterable<T> | AsyncIterable<T>,
+    passed?: (bytes: number) => void,
+  ): AsyncGenerator<T> {
+    for await (const piece of pieces) {
+      yield piece;
+      passed?.(piece.length);
+      await this.pace.turn(owner);
+    }
+  }
+}
+
+/** @param request if it created a submission, the error has its id, so that the client can fetch the result. */
+export function noRoom({ submissionId }: Pick<FastifyRequest, "submissionId">): Error {
+  const fields = submissionId === null ? {} : { id: submissionId };
+  return clientError("noRoom", [], { headers: { "retry-after": String(RETRY_SECS) }, fields });
+}

@@ -1,0 +1,117 @@
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { jsonPieces } from "../../domain/json-pieces.ts";
+import { StoreUnavailable } from "../../store/engine/errors.ts";
+import { ownerOf } from "../access/owner.ts";
+import { endSlowReader } from "../listener/drain.ts";
+import { disconnected } from "./client-disconnect.ts";
+import type { LongAnswers } from "./long-answers.ts";
+
+/** Shortest time between two states: a change in between is part of the next one. */
+const LEAST_MS = 500;
+/** Interval at which `isAllowed` is checked. */
+const CHECK_MS = 1_000;
+/** Checks per heartbeat, which is sent more often than the idle timeout of common proxies. */
+const CHECKS = 15;
+
+/** A state that a client follows. */
+export interface Followed {
+  /** @returns a function that ends the subscription. */
+  readonly subscribe: (listener: () => void) => () => void;
+  /** Whether the client may still read it. */
+  readonly isAllowed: () => Promise<boolean>;
+  /** The present state as JSON; undefined once it has been deleted. Null is not sent. */
+  readonly read: () => Promise<{ readonly isLast: boolean; readonly value: unknown } | undefined>;
+  /** An event that a script of a page receives, unlike a comment. Also sent in place of null. */
+  readonly heartbeat?: string;
+}
+
+/**
+ * Streams a state as server-sent events: `state` with the whole state at the start and after changes, and `ended` with the last
+ * one. A client that reconnects needs no earlier event.
+ * @param stopping aborted when the service stops.
+ */
+export function sendChanges(
+  answers: LongAnswers,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  stopping: AbortSignal,
+  followed: Followed,
+): FastifyReply {
+  // A buffering proxy would hold the events until the end.
+  reply.header("content-type", "text/event-stream; charset=utf-8").header("x-accel-buffering", "no");
+  const signal = AbortSignal.any([disconnected(reply), stopping]);
+  /** Since when the client has had something to read; null while there is nothing. */
+  let sendingSince: number | null = null;
+  const pieces = states(request, followed, signal, () => {
+    sendingSince = null;
+  });
+  const owner = ownerOf(request);
+  const isWaiting = () => sendingSince !== null && performance.now() - sendingSince >= answers.drain.windowMs;
+  const passed = endSlowReader(reply.raw, answers.drain, () => {}, isWaiting);
+  const paced = async function* () {
+    for await (const piece of pieces) {
+      sendingSince ??= performance.now();
+      yield piece;
+      passed(piece.length);
+      await answers.pace.turn(owner);
+    }
+  };
+  return reply.send(Readable.from(paced(), { highWaterMark: 1 }));
+}
+
+/** @param onSent called when the client has received all so far. */
+async function* states(
+  request: FastifyRequest,
+  followed: Followed,
+  signal: AbortSignal,
+  onSent: () => void,
+): AsyncGenerator<string> {
+  let woken = Promise.withResolvers<void>();
+  const unsubscribe = followed.subscribe(() => woken.resolve());
+  const stop = () => woken.resolve();
+  signal.addEventListener("abort", stop);
+  const { heartbeat } = followed;
+  try {
+    while (!signal.aborted) {
+      woken = Promise.withResolvers(); // armed before the read, so that no change is missed
+      if (!(await followed.isAllowed())) return;
+      const state = await followed.read();
+      if (!state) return;
+      if (state.value === null) {
+        if (heartbeat) yield heartbeat;
+      } else {
+        yield `event: ${state.isLast ? "ended" : "state"}\ndata: `;
+        yield* jsonPieces(state.value);
+        yield "\n\n";
+      }
+      onSent();
+      if (state.isLast) return;
+      await sleep(LEAST_MS, undefined, { signal }).catch(() => {});
+      for (let checks = 1; !signal.aborted && !(await changed(woken.promise)); checks++) {
+        if (!(await followed.isAllowed())) return;
+        if (checks % CHECKS === 0) yield heartbeat ?? ": alive\n\n";
+        onSent();
+      }
+    }
+  } catch (error) {
+    // The client reconnects.
+    if (!(error instanceof StoreUnavailable)) throw error;
+    request.log.warn({ err: error }, "database unavailable");
+  } finally {
+    unsubscribe();
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** @returns false if nothing has changed until the next check. */
+async function changed(woken: Promise<void>): Promise<boolean> {
+  const timer = new AbortController();
+  const silence = sleep(CHECK_MS, false, { signal: timer.signal }).catch(() => false);
+  try {
+    return await Promise.race([woken.then(() => true), silence]);
+  } finally {
+    timer.abort();
+  }
+}
