@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { EngineFlags } from "../src/cli/engine.ts";
+import type { EngineFlags } from "../src/cli/installed-languages.ts";
 import { bareRuns } from "./bare.ts";
 import { PLAIN } from "./plain.ts";
 import { type Row, timesRow } from "./row.ts";

@@ -1,4 +1,4 @@
-import { type EngineFlags, ourLanguages } from "../src/cli/engine.ts";
+import { type EngineFlags, ourLanguages } from "../src/cli/installed-languages.ts";
 import { listed } from "../src/languages/load.ts";
 import { bareRuns } from "./bare.ts";
 import { PLAIN } from "./plain.ts";

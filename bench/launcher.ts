@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
-import type { EngineFlags } from "../src/cli/engine.ts";
+import type { EngineFlags } from "../src/cli/installed-languages.ts";
 import { finished, type Row, ratesRow } from "./row.ts";
 
 const spread = z.object({ median: z.number(), p99: z.number() });

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import pino from "pino";
 import { createKey } from "../src/admin/keys.ts";
 import { dashboardOf } from "../src/cli/dashboard.ts";
-import { ourLanguages } from "../src/cli/engine.ts";
+import { ourLanguages } from "../src/cli/installed-languages.ts";
 import { type Meter, NO_METER } from "../src/domain/meter.ts";
 import { internalError } from "../src/domain/outcome.ts";
 import { HttpServer } from "../src/http/server.ts";

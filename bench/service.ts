@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EngineFlags } from "../src/cli/engine.ts";
+import type { EngineFlags } from "../src/cli/installed-languages.ts";
 import type { Limits } from "../src/domain/limits.ts";
 import { Slot } from "../src/sandbox/slot.ts";
 import { helloProgram } from "./launcher.ts";

@@ -14,7 +14,7 @@
 
 #include "box.h"
 #include "clock.h"
-#include "private.h"
+#include "unforked-memory.h"
 #include "seccomp.h"
 #include "signals.h"
 

@@ -27,7 +27,7 @@ void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* The child does not have the slot's state (private.h): it may use its own stack, constants and what is shared. */
+/* The child does not have the slot's state (unforked-memory.h): it may use its own stack, constants and what is shared. */
 static pid_t clone_into(uint64_t flags, int *pidfd, int group)
 {
 	struct clone_args args = {

@@ -8,7 +8,7 @@
 #include "cgroup.h"
 #include "cpus.h"
 #include "failure.h"
-#include "inside.h"
+#include "box-init.h"
 
 /* Fixed by the command line for the life of the launcher; the service cannot change it. */
 struct launcher {

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "cgroup-parts.h"
-#include "private.h"
+#include "unforked-memory.h"
 
 #define V1_MEMORY_AND_PIDS \
 	[FACT_MEMORY_LIMIT] = {TREE_MEMORY, "memory.limit_in_bytes", NULL}, \

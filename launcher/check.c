@@ -147,7 +147,7 @@ static bool check_box(const struct launcher *l)
 	return good && clean;
 }
 
-/* RLIMIT_CORE (slot-place.c) prevents core files and handlers behind a pipe, but not a handler behind a socket. */
+/* RLIMIT_CORE (slot-resources.c) prevents core files and handlers behind a pipe, but not a handler behind a socket. */
 static void check_core_handler(const struct launcher *l)
 {
 	char first = 0;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "box.h"
-#include "private.h"
+#include "unforked-memory.h"
 
 const char *const control_name[CONTROL_COUNT] = {
 #define CONTROL(name) [CONTROL_##name] = #name,

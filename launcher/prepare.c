@@ -103,7 +103,7 @@ static int keep_capabilities(struct failure *f)
 	static const int kept[] = {
 		CAP_SYS_ADMIN, CAP_SYS_CHROOT,  /* mounts, namespaces, setns() into a box; the tracepoint */
 		CAP_MKNOD,                      /* /dev of a slot */
-		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* used by inside.c to drop all others */
+		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* used by box-init.c to drop all others */
 		CAP_CHOWN,                      /* pipes belong to the user that writes into them */
 		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories to which it removed access */
 		CAP_KILL, CAP_SYS_NICE,         /* the second one binds a program to CPUs */

@@ -4,7 +4,7 @@
  *   read STEP -> get a box -> write files -> supervise -> ENDED -> destroy -> TEARDOWN -> park the next box
  *
  * slot-wire.c reads requests and sends answers, slot-park.c keeps a box ready,
- * slot-place.c holds the mounts, networks and work directory for boxes,
+ * slot-resources.c holds the mounts, networks and work directory for boxes,
  * slot-collect.c reads the files that a step left, slot-kept.c keeps files for later steps.
  *
  * A slot that cannot clean up exits after its report. The launcher then sweeps,

@@ -100,7 +100,7 @@ static void start_helper(struct watch *w, pid_t process)
 		return;
 	int proc = w->slot->launcher->proc;
 	pid_t slot = getpid(), helper = fork();
-	if (helper == 0) { /* without the slot's state: private.h */
+	if (helper == 0) { /* without the slot's state: unforked-memory.h */
 		take_lock_of(proc, process, slot);
 		_exit(0);
 	}
@@ -310,7 +310,7 @@ static void start_holder(struct watch *w, const struct space *space)
 	w->holder[at] = (struct holder){.space = *space, .used = true, .seen = true};
 	int proc = w->slot->launcher->proc;
 	pid_t slot = getpid(), process = fork();
-	if (process == 0) { /* without the slot's state: private.h */
+	if (process == 0) { /* without the slot's state: unforked-memory.h */
 		hold(w, proc, at, slot);
 		_exit(0);
 	}
@@ -454,7 +454,7 @@ void kill_box(struct watch *w)
 	struct leaf leaf = *w->box->leaf;
 	w->release_ns = now_ns();
 	w->releaser = fork();
-	if (w->releaser == 0) { /* without the slot's state: private.h */
+	if (w->releaser == 0) { /* without the slot's state: unforked-memory.h */
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
 			use_all_cpus();
 			release_memories(&g, &leaf);

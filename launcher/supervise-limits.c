@@ -114,7 +114,7 @@ void exhaust_memory(struct watch *w)
 		return;
 	int tasks = leaf_open_tasks(w->box->leaf);
 	w->exhauster = tasks < 0 ? -1 : fork();
-	if (w->exhauster == 0) { /* without the slot's state: private.h */
+	if (w->exhauster == 0) { /* without the slot's state: unforked-memory.h */
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || write(tasks, "0", 1) < 0)
 			_exit(1);
 		for (int i = 0; i < MOST; i++)

@@ -18,7 +18,7 @@ if [ "$command ${1-}" = "problems import" ]; then
   3) measures=yes ;; # a package without a time limit (src/cli/problems-stored.ts)
   *) exit "$probed" ;;
   esac
-  [ $measures = no ] || software_is_elsewhere || build_engine
+  [ $measures = no ] || software_is_prebuilt || build_engine
 fi
 prepared "$command"
 [ $measures = no ] || start_launcher 0 1

@@ -2,7 +2,7 @@
 # (deploy/systemd/), now and at every boot. Repeated from a newer checkout or after a change of settings, it stops the running
 # units through systemd and starts the new ones. `assay uninstall` removes them.
 
-for part in foreground welcome current units; do . "$checkout/setup/$part.sh"; done
+for part in foreground welcome installed-versions units; do . "$checkout/setup/$part.sh"; done
 
 exec 3</dev/null
 needs_systemd

@@ -1,8 +1,8 @@
 # assay set-up [worker | --no-worker | software]: prepares like `assay serve` or `assay worker`, and starts nothing. Units
-# then start the files in DATA/current (current.sh). software: only the programs, without a service's data, for a
+# then start the files in DATA/current (installed-versions.sh). software: only the programs, without a service's data, for a
 # container's image.
 
-. "$checkout/setup/current.sh"
+. "$checkout/setup/installed-versions.sh"
 
 exec 3</dev/null
 choose_role "$@"

@@ -11,7 +11,7 @@ packs_ts() { (cd "$app" && clean_env exec '' "$node" setup/packs.ts "$@"); }
 choose_languages() {
   choice=${ASSAY_LANGUAGES-}
   saved=$data/languages
-  ! software_is_elsewhere || saved=$software/languages
+  ! software_is_prebuilt || saved=$software/languages
   saved=$(cat "$saved" 2>/dev/null) || saved=
   if [ -z "$choice" ]; then
     ASSAY_LANGUAGES=${saved:-none}
@@ -19,7 +19,7 @@ choose_languages() {
     ASSAY_LANGUAGES=$(packs_ts names "$choice") || exit 1
     : "${ASSAY_LANGUAGES:=none}"
     : "${saved:=none}"
-    ! software_is_elsewhere || [ "$ASSAY_LANGUAGES" = "$saved" ] ||
+    ! software_is_prebuilt || [ "$ASSAY_LANGUAGES" = "$saved" ] ||
       fail "the software in $software has the language packs '$saved': choose others when you build it (ASSAY_LANGUAGES)"
   fi
   choice=$ASSAY_LANGUAGES
@@ -31,7 +31,7 @@ choose_languages() {
 # keep_languages: after the packs of the choice were built. Other commands than these do not change it.
 keep_languages() {
   case $command in serve | worker | install | set-up | languages) ;; *) return 0 ;; esac
-  ! software_is_elsewhere || return 0
+  ! software_is_prebuilt || return 0
   [ "$(cat "$data/languages" 2>/dev/null)" != "$ASSAY_LANGUAGES" ] || return 0
   exclusively
   echo "$ASSAY_LANGUAGES" >"$data/languages.tmp.$$"

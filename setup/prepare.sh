@@ -7,7 +7,7 @@ prepare_software() {
   known_processor
   for_this_machine
   open_data_dir
-  if software_is_elsewhere; then
+  if software_is_prebuilt; then
     use_software
     choose_languages
     give_to_service
@@ -24,12 +24,12 @@ prepare_software() {
 # Only a service has the dashboard, not a worker or another command.
 prepare_service() {
   if [ "$own_worker" = yes ]; then prepare_engine; else prepare_software && keep_languages; fi
-  software_is_elsewhere || build_dashboard
+  software_is_prebuilt || build_dashboard
 }
 
 prepare_engine() {
   prepare_software
-  software_is_elsewhere || build_engine
+  software_is_prebuilt || build_engine
 }
 
 build_engine() {

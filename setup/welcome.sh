@@ -61,7 +61,7 @@ welcome() {
   if [ ! -f "$data/first-key" ]; then
     if no_key_yet; then
       # The output of a container is kept as its log, which must not contain a key.
-      if software_is_elsewhere; then say "there is no key yet; in here: assay keys create --name first"; else show_first_key; fi
+      if software_is_prebuilt; then say "there is no key yet; in here: assay keys create --name first"; else show_first_key; fi
     fi
     : >"$data/first-key" # not in db/, where the service could create a symbolic link
   fi
@@ -70,7 +70,7 @@ welcome() {
 
 # Shown until a person can sign in to the dashboard. A new link invalidates that of the previous start.
 show_first_link() {
-  if software_is_elsewhere; then
+  if software_is_prebuilt; then
     ask_node members list --json || fail "cannot read the members"
     [ "$answer" != "[]" ] || say "the dashboard has no members yet; in here: assay members link --origin $url"
     return

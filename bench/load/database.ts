@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Database } from "../../src/domain/database.ts";
-import type { Engine } from "../../src/store/engine/engine.ts";
+import type { Engine } from "../../src/store/database/database.ts";
 import { openEngine } from "../../src/store/open.ts";
 import { nameOf, parentOf } from "./processes.ts";
 

@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { dirname } from "node:path";
-import { ourLanguages } from "../../src/cli/engine.ts";
+import { ourLanguages } from "../../src/cli/installed-languages.ts";
 import { CONTROLS } from "../../src/domain/controls.ts";
 import type { Language } from "../../src/domain/language.ts";
 import { ourBuild } from "../../src/sandbox/build.ts";

@@ -2,7 +2,7 @@
 import { availableParallelism, cpus, release } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ourLanguages } from "../../src/cli/engine.ts";
+import { ourLanguages } from "../../src/cli/installed-languages.ts";
 import { type Bare, barePython } from "./bare.ts";
 import { type BenchDatabase, makeDatabase } from "./database.ts";
 import type { Plan } from "./generator.ts";

@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { ourLanguages } from "../../src/cli/engine.ts";
+import { ourLanguages } from "../../src/cli/installed-languages.ts";
 import { listed } from "../../src/languages/load.ts";
 import { makeDatabase } from "../load/database.ts";
 import { makePlace, realSandbox, userOf } from "../load/serving.ts";

@@ -63,7 +63,7 @@ import type {
   Submissions,
 } from "../../src/http/dashboard/api/submissions.ts";
 import { lost, seen } from "./connection.ts";
-import { known, remember } from "./known-answers.ts";
+import { known, remember } from "./etag-cache.ts";
 
 /**
  * The client of the API and the only file with its paths: `asking` has the queries, cached by TanStack Query under path

@@ -9,9 +9,9 @@ import {
 } from "@tanstack/react-router";
 import { asking } from "./api.ts";
 import { AUDIT_SEARCHED, type AuditSearch } from "./audit/search.ts";
-import { signedIn } from "./kept.ts";
+import { Broken, NotFoundPage } from "./components/not-found-page.tsx";
+import { signedIn } from "./draft-storage.ts";
 import { overviewSearch } from "./overview/search.ts";
-import { Broken, NotFoundPage } from "./pieces/not-found-page.tsx";
 import { queries } from "./queries.ts";
 import { Shell } from "./shell/shell.tsx";
 import { JUDGED_SEARCHED, SEARCHED, type Search } from "./submissions/search.ts";

@@ -5,7 +5,7 @@ import { newWebhookSecret, type Signing } from "../domain/webhook.ts";
 import type { Endpoint } from "../store/deliveries/types.ts";
 import type { Store } from "../store/store.ts";
 import { AdminError } from "./error.ts";
-import { type ListedPart, partFor } from "./parts.ts";
+import { type ListedPart, partFor } from "./pagination.ts";
 import { archived, findOpenProject, findProject } from "./projects.ts";
 import { checkOverlap } from "./rules.ts";
 

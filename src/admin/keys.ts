@@ -7,7 +7,7 @@ import type { Store } from "../store/store.ts";
 import { dropPending, ensureAccount, findAccount, type Unnamed } from "./accounts.ts";
 import { AdminError } from "./error.ts";
 import { type KeyView, keyView } from "./key-view.ts";
-import { type ListedPart, partFor } from "./parts.ts";
+import { type ListedPart, partFor } from "./pagination.ts";
 import { archived, findOpenProject, findProject } from "./projects.ts";
 import { checkLimits, checkName, checkOverlap } from "./rules.ts";
 

@@ -5,7 +5,7 @@ import type { NewInvitation, Person, PersonChanges } from "../store/people/types
 import type { Store } from "../store/store.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
-import { type ListedPart, partFor } from "./parts.ts";
+import { type ListedPart, partFor } from "./pagination.ts";
 import { checkLength } from "./password-rules.ts";
 import { checkName, isName } from "./rules.ts";
 

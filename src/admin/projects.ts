@@ -3,7 +3,7 @@ import type { Project } from "../store/access/types.ts";
 import type { Store } from "../store/store.ts";
 import { ensureAccount, findAccount, type Unnamed } from "./accounts.ts";
 import { AdminError } from "./error.ts";
-import { type ListedPart, partFor } from "./parts.ts";
+import { type ListedPart, partFor } from "./pagination.ts";
 import { checkName } from "./rules.ts";
 
 export interface ProjectView {

@@ -12,7 +12,7 @@ import { sendTest } from "../webhooks/send-test.ts";
 import { BlockedError } from "../webhooks/target.ts";
 import type { Worker } from "../worker/worker.ts";
 import type { WorkerRegistry } from "../worker/worker-registry.ts";
-import { ourExamples } from "./engine.ts";
+import { ourExamples } from "./installed-languages.ts";
 
 export interface DashboardOptions {
   readonly config: Pick<Config, "database" | "retentionMs" | "ownAuthority">;

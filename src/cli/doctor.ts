@@ -13,7 +13,7 @@ import { ourBuild } from "../sandbox/build.ts";
 import { type ParkedRuntime, Slot } from "../sandbox/slot.ts";
 import { kindOf, preparations } from "../worker/parking.ts";
 import { SelfTest } from "../worker/self-test.ts";
-import { type EngineFlags, ourLanguages } from "./engine.ts";
+import { type EngineFlags, ourLanguages } from "./installed-languages.ts";
 import { DATA } from "./with-store.ts";
 
 interface Finding {

@@ -13,7 +13,7 @@ import { contentsOf } from "../problems/tests.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge, type LocalProblem, type LocalResult } from "../worker/judge-locally.ts";
 import { answer, table } from "./answer.ts";
-import { ourLanguages } from "./engine.ts";
+import { ourLanguages } from "./installed-languages.ts";
 import { languageOf, type ProgramFlags, readProgram, withProgram } from "./read-program.ts";
 import { DATA } from "./with-store.ts";
 

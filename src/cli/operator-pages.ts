@@ -6,7 +6,7 @@ import { setGauges } from "../metrics/gauges.ts";
 import { Look } from "../metrics/look.ts";
 import type { Prometheus } from "../metrics/prometheus.ts";
 import type { Store } from "../store/store.ts";
-import { ourLanguages } from "./engine.ts";
+import { ourLanguages } from "./installed-languages.ts";
 import { version } from "./version.ts";
 
 const RECENT_MS = 300_000;

@@ -9,8 +9,8 @@ import { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
 import { LocalJudge } from "../worker/judge-locally.ts";
 import { answer, sayStep, table } from "./answer.ts";
-import { ourLanguages } from "./engine.ts";
 import { readImport, writeImport } from "./import-stream.ts";
+import { ourLanguages } from "./installed-languages.ts";
 import { wholeNumber } from "./option-values.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 

@@ -5,7 +5,7 @@ import { type Verified, verify } from "../problems/verify.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge } from "../worker/judge-locally.ts";
 import { answer, escaped, sayStep, table } from "./answer.ts";
-import { ourLanguages } from "./engine.ts";
+import { ourLanguages } from "./installed-languages.ts";
 import { addStored } from "./problems-stored.ts";
 import { DATA } from "./with-store.ts";
 

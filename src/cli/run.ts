@@ -10,7 +10,7 @@ import { Slot } from "../sandbox/slot.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { plan } from "../worker/plan.ts";
 import { run } from "../worker/run.ts";
-import { ourLanguages } from "./engine.ts";
+import { ourLanguages } from "./installed-languages.ts";
 import { type ProgramFlags, readProgram, withProgram } from "./read-program.ts";
 import { describe } from "./verdict-text.ts";
 import { DATA } from "./with-store.ts";

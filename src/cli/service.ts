@@ -18,7 +18,7 @@ import { Worker } from "../worker/worker.ts";
 import { WorkerHeartbeat } from "../worker/worker-heartbeat.ts";
 import { WorkerRegistry } from "../worker/worker-registry.ts";
 import { dashboardOf, nodesOf } from "./dashboard.ts";
-import { ourLanguages } from "./engine.ts";
+import { ourLanguages } from "./installed-languages.ts";
 import { providerOf } from "./oidc-settings.ts";
 import { operatorPages } from "./operator-pages.ts";
 import { version } from "./version.ts";

@@ -1,6 +1,6 @@
 import { type Meter, secondsSince } from "../domain/meter.ts";
 import type { OPERATIONS } from "../domain/metrics.ts";
-import { StoreUnavailable } from "./engine/errors.ts";
+import { StoreUnavailable } from "./database/errors.ts";
 import type { Store } from "./store.ts";
 
 type Operation = (typeof OPERATIONS)[number];

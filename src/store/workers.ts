@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import type { Readiness } from "../domain/readiness.ts";
-import type { Engine } from "./engine/engine.ts";
-import type { Notifier } from "./engine/notifier.ts";
-import type { Transactions } from "./engine/transactions.ts";
+import type { Engine } from "./database/database.ts";
+import type { Notifier } from "./database/notifier.ts";
+import type { Transactions } from "./database/transactions.ts";
 
 import { nextLeaseUntil } from "./submissions/lease.ts";
 

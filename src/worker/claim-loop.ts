@@ -2,8 +2,8 @@ import type { Logger } from "pino";
 import type { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
-import type { Ahead } from "./ahead.ts";
 import type { ActiveRun, Leases } from "./leases.ts";
+import type { Ahead } from "./prefetch.ts";
 import type { Slots } from "./slots.ts";
 
 export interface ClaimLoopOptions {

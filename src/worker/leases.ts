@@ -4,7 +4,7 @@ import type { Submission } from "../domain/submission.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
-import { about } from "./about.ts";
+import { about } from "./log-fields.ts";
 
 export interface LeasesOptions {
   readonly store: Store;

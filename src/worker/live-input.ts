@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { StepReport } from "../domain/report.ts";
 import type { OnOutput, Slot } from "../sandbox/slot.ts";
 import type { Step } from "../sandbox/step.ts";
-import type { LiveInput } from "../store/history/live-input.ts";
+import type { LiveInput } from "../store/live/input.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
 

@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { after, beforeEach } from "node:test";
 import { isMainThread } from "node:worker_threads";
-import { PATIENCE } from "./engine/timeouts.ts";
+import { PATIENCE } from "./programs/timeouts.ts";
 
 /**
  * Loaded with every test file (`assay test`). A process that lives on after its tests has left something open, usually

@@ -1,12 +1,12 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { Audit, AuditEntry } from "../../../src/http/dashboard/api/audit.ts";
 import { part } from "../api.ts";
-import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
-import { More } from "../pieces/more.tsx";
-import { Page } from "../pieces/page.tsx";
-import { useParts } from "../pieces/parts.ts";
-import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
-import { Timestamp } from "../pieces/timestamp.tsx";
+import { type Column, DataTable, RowsWaiting } from "../components/data-table.tsx";
+import { More } from "../components/more.tsx";
+import { Page } from "../components/page.tsx";
+import { Empty, QueryBoundary } from "../components/query-boundary.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { useParts } from "../pieces/pagination.ts";
 import css from "./audit.module.css";
 import { Event } from "./event.tsx";
 import { AuditFilters } from "./filters.tsx";

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { Audit, AuditEntry, AuditedAction } from "../../../src/http/dashboard/api/audit.ts";
-import { Timestamp } from "../pieces/timestamp.tsx";
-import { count, counted } from "../pieces/words.ts";
+import { Timestamp } from "../components/timestamp.tsx";
+import { count, counted } from "../pieces/format.ts";
 import css from "./audit.module.css";
 import { Name } from "./name.tsx";
 

@@ -1,7 +1,7 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useId } from "react";
-import { ChooseAccount } from "../pieces/choose-account.tsx";
+import { ChooseAccount } from "../components/choose-account.tsx";
 import { fromLocal, toLocal } from "../submissions/search.ts";
 import css from "./audit.module.css";
 import { ACTIONS } from "./event.tsx";

@@ -3,12 +3,12 @@ import { openSearchPanel, search, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { useEffect, useEffectEvent, useMemo, useRef } from "react";
+import { COLOURING, MARKS, show, shown } from "./decorations.ts";
 import css from "./editor.module.css";
 import { grammarOf } from "./grammars.ts";
 import { continueLines, lineNumber, originalText, shownLine, shownPosition } from "./long-lines.ts";
 import { lookAt, lookAtEnd } from "./look-at.ts";
 import { LOOKS } from "./looks.ts";
-import { COLOURING, MARKS, show, shown } from "./shown.ts";
 import type { ViewerProps } from "./viewer.tsx";
 
 /** Pixels from the end that still count as the end. */

@@ -3,12 +3,12 @@ import { bracketMatching, indentOnInput, indentUnit } from "@codemirror/language
 import { Compartment, EditorState, type Extension, Prec } from "@codemirror/state";
 import { EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from "@codemirror/view";
 import { useEffect, useEffectEvent, useRef } from "react";
+import { MARKS, NOTHING, show, shown } from "./decorations.ts";
 import css from "./editor.module.css";
 import type { EditorProps } from "./editor.tsx";
 import { grammarOf } from "./grammars.ts";
 import { lookAt } from "./look-at.ts";
 import { LOOKS } from "./looks.ts";
-import { MARKS, NOTHING, show, shown } from "./shown.ts";
 
 /** Replaces typing over a selection, for which Chromium adds a style attribute that the policy forbids. */
 const TYPED_OVER = EditorView.domEventHandlers({

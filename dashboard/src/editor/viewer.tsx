@@ -1,11 +1,11 @@
 import { ActionIcon } from "@mantine/core";
 import { lazy, type ReactNode, Suspense, useState } from "react";
-import { copy } from "../pieces/copyable.tsx";
-import { Icon, type IconName } from "../pieces/icon.tsx";
+import { copy } from "../components/copyable.tsx";
+import { Icon, type IconName } from "../components/icon.tsx";
+import type { Link } from "./decorations.ts";
 import css from "./editor.module.css";
 import type { Chosen } from "./look-at.ts";
 import type { Readable } from "./readable.ts";
-import type { Link } from "./shown.ts";
 
 interface Common {
   readonly text: Readable;

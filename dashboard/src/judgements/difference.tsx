@@ -1,7 +1,7 @@
 import { NativeSelect } from "@mantine/core";
 import { useMemo, useState } from "react";
 import type { JudgedChecker, Shown } from "../../../src/http/dashboard/api/judgements.ts";
-import { counted } from "../pieces/words.ts";
+import { counted } from "../pieces/format.ts";
 import { PlainText } from "../submissions/output.tsx";
 import css from "./difference.module.css";
 import { difference, differentParts, type Line, type Row } from "./difference.ts";

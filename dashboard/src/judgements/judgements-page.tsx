@@ -1,7 +1,7 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { JudgementRow } from "../../../src/http/dashboard/api/judgements.ts";
-import { Page } from "../pieces/page.tsx";
+import { Page } from "../components/page.tsx";
 import { ProblemChoice } from "../problems/problem-choice.tsx";
 import { useChoiceOfAccounts } from "../session.ts";
 import { Filters } from "../submissions/filters.tsx";

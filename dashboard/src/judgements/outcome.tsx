@@ -1,5 +1,5 @@
 import type { JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
-import { count, counted, duration, size } from "../pieces/words.ts";
+import { count, counted, duration, size } from "../pieces/format.ts";
 import { Verdict } from "../submissions/verdict.tsx";
 import css from "./outcome.module.css";
 import { isFailure } from "./states.ts";

@@ -1,7 +1,7 @@
 import type { JudgementRow } from "../../../src/http/dashboard/api/judgements.ts";
 import { part } from "../api.ts";
-import { Timestamp } from "../pieces/timestamp.tsx";
-import { count, duration } from "../pieces/words.ts";
+import { Timestamp } from "../components/timestamp.tsx";
+import { count, duration } from "../pieces/format.ts";
 import type { Source } from "../submissions/newest.ts";
 import type { ListColumn } from "../submissions/newest-list.tsx";
 import { RowLink } from "../submissions/row-link.tsx";

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useRef } from "react";
 import type { JudgedGroup, JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
-import { State, type Tone } from "../pieces/state.tsx";
-import { count, counted } from "../pieces/words.ts";
+import { State, type Tone } from "../components/state.tsx";
+import { count, counted } from "../pieces/format.ts";
 import { labelOf, signOf, wordsOf } from "./states.ts";
 import css from "./strip.module.css";
 

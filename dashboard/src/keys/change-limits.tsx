@@ -1,8 +1,8 @@
 import type { Key } from "../../../src/http/dashboard/api/keys.ts";
 import { change } from "../api.ts";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form } from "../pieces/form.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Form } from "../components/form.tsx";
+import { useAction } from "../components/use-action.ts";
 import { LimitFields, limitsIn } from "./limit-fields.tsx";
 
 export function ChangeLimits({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {

@@ -1,7 +1,7 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { useState } from "react";
 import type { Key } from "../../../src/http/dashboard/api/keys.ts";
-import { Icon } from "../pieces/icon.tsx";
+import { Icon } from "../components/icon.tsx";
 import { ChangeLimits } from "./change-limits.tsx";
 import { Revoke } from "./revoke.tsx";
 import { Rotate } from "./rotate.tsx";

@@ -1,8 +1,8 @@
 import { ActionIcon } from "@mantine/core";
 import { lazy } from "react";
 import type { Key } from "../../../src/http/dashboard/api/keys.ts";
-import { Icon } from "../pieces/icon.tsx";
-import { Later } from "../pieces/later.tsx";
+import { Icon } from "../components/icon.tsx";
+import { Later } from "../components/later.tsx";
 
 const load = () => import("./key-actions.tsx");
 const KeyActions = lazy(load);

@@ -1,7 +1,7 @@
 import type { MadeKey } from "../../../src/http/dashboard/api/keys.ts";
-import { CodeBlock } from "../pieces/code-block.tsx";
-import { curlOf } from "../pieces/curl.ts";
-import { Secret } from "../pieces/secret.tsx";
+import { CodeBlock } from "../components/code-block.tsx";
+import { curlOf } from "../components/curl.ts";
+import { Secret } from "../components/secret.tsx";
 import { useAuthority } from "../session.ts";
 
 /** The first program of a new key. */

@@ -1,8 +1,8 @@
 import { Button, Switch, TextInput } from "@mantine/core";
 import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
 import { getRouteApi } from "@tanstack/react-router";
-import { Icon } from "../pieces/icon.tsx";
-import { Page } from "../pieces/page.tsx";
+import { Icon } from "../components/icon.tsx";
+import { Page } from "../components/page.tsx";
 import css from "./keys.module.css";
 import { Keys } from "./keys.tsx";
 import { NewKey } from "./new-key.tsx";

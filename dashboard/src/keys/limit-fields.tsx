@@ -1,6 +1,6 @@
 import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import type { Key, KeyLimits } from "../../../src/http/dashboard/api/keys.ts";
-import { number, text } from "../pieces/form.tsx";
+import { number, text } from "../components/form.tsx";
 import css from "./limit-fields.module.css";
 
 const PROFILES = ["judge", "agent"];

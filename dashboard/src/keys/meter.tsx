@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { count } from "../pieces/words.ts";
+import { count } from "../pieces/format.ts";
 import css from "./keys.module.css";
 
 interface Props {

@@ -1,9 +1,9 @@
 import type { Key } from "../../../src/http/dashboard/api/keys.ts";
 import { change } from "../api.ts";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form, text } from "../pieces/form.tsx";
-import { Overlap } from "../pieces/overlap.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Form, text } from "../components/form.tsx";
+import { Overlap } from "../components/overlap.tsx";
+import { useAction } from "../components/use-action.ts";
 import { KeySecret } from "./key-secret.tsx";
 
 export function Rotate({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {

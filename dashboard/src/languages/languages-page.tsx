@@ -2,11 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Language, StepLimits } from "../../../src/http/dashboard/api/languages.ts";
 import { asking } from "../api.ts";
-import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
-import { Page } from "../pieces/page.tsx";
-import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
-import { State } from "../pieces/state.tsx";
-import { count, duration, size } from "../pieces/words.ts";
+import { type Column, DataTable, RowsWaiting } from "../components/data-table.tsx";
+import { Page } from "../components/page.tsx";
+import { Empty, QueryBoundary } from "../components/query-boundary.tsx";
+import { State } from "../components/state.tsx";
+import { count, duration, size } from "../pieces/format.ts";
 import css from "./languages.module.css";
 
 interface Limits {

@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Node } from "../../../src/http/dashboard/api/nodes.ts";
 import { asking } from "../api.ts";
+import { RowsWaiting } from "../components/data-table.tsx";
+import { Facts } from "../components/facts.tsx";
+import { Page, Section } from "../components/page.tsx";
+import { Empty, QueryBoundary } from "../components/query-boundary.tsx";
+import { State } from "../components/state.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
 import { Checks } from "../overview/checks.tsx";
-import { RowsWaiting } from "../pieces/data-table.tsx";
-import { Facts } from "../pieces/facts.tsx";
-import { Page, Section } from "../pieces/page.tsx";
-import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
-import { State } from "../pieces/state.tsx";
-import { Timestamp } from "../pieces/timestamp.tsx";
 import css from "./nodes.module.css";
 
 export function NodesPage() {

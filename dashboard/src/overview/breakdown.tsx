@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { History } from "../../../src/http/dashboard/api/overview.ts";
 import type { Times } from "../charts/times.ts";
-import { count } from "../pieces/words.ts";
+import { count } from "../pieces/format.ts";
 import type { Search } from "../submissions/search.ts";
 import css from "./breakdown.module.css";
 import { percent, total } from "./sums.ts";

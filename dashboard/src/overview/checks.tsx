@@ -1,5 +1,5 @@
 import type { HealthCheck } from "../../../src/http/dashboard/api/overview.ts";
-import { State } from "../pieces/state.tsx";
+import { State } from "../components/state.tsx";
 import css from "./overview.module.css";
 
 /** Health checks; failed ones first, with consequence and remedy. */

@@ -5,7 +5,7 @@ import { Bars } from "../charts/bars.tsx";
 import { type Canvas, Plot, type Told } from "../charts/plot.tsx";
 import { linear } from "../charts/scale.ts";
 import type { Span } from "../charts/times.ts";
-import { count } from "../pieces/words.ts";
+import { count } from "../pieces/format.ts";
 import css from "./overview.module.css";
 import { inside, percent, sum } from "./sums.ts";
 import { toDeliveries } from "./to-deliveries.ts";

@@ -3,9 +3,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { asking } from "../api.ts";
-import { CodeBlock } from "../pieces/code-block.tsx";
-import { copy } from "../pieces/copyable.tsx";
-import { curlOf } from "../pieces/curl.ts";
+import { CodeBlock } from "../components/code-block.tsx";
+import { copy } from "../components/copyable.tsx";
+import { curlOf } from "../components/curl.ts";
 import { useAuthority, usePerson } from "../session.ts";
 import css from "./first-steps.module.css";
 

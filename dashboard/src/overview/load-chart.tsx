@@ -7,7 +7,7 @@ import { Line } from "../charts/line.tsx";
 import { type Canvas, Plot, type Told } from "../charts/plot.tsx";
 import { linear } from "../charts/scale.ts";
 import type { Span } from "../charts/times.ts";
-import { count } from "../pieces/words.ts";
+import { count } from "../pieces/format.ts";
 import type { Search } from "../submissions/search.ts";
 import { inside } from "./sums.ts";
 import { during } from "./to-list.ts";

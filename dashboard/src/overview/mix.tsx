@@ -7,7 +7,7 @@ import { useCursor } from "../charts/cursor.tsx";
 import { type Canvas, Plot, type Told } from "../charts/plot.tsx";
 import { linear } from "../charts/scale.ts";
 import type { Span } from "../charts/times.ts";
-import { count } from "../pieces/words.ts";
+import { count } from "../pieces/format.ts";
 import type { Search } from "../submissions/search.ts";
 import { Breakdown } from "./breakdown.tsx";
 import { inside, percent, sum, total } from "./sums.ts";

@@ -1,9 +1,9 @@
 import { Checkbox } from "@mantine/core";
 import type { Member } from "../../../src/http/dashboard/api/members.ts";
 import { change } from "../api.ts";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form } from "../pieces/form.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Form } from "../components/form.tsx";
+import { useAction } from "../components/use-action.ts";
 import { usePerson } from "../session.ts";
 
 export function AccessDialog({ member, onClose }: { member: Member; onClose: () => void }) {

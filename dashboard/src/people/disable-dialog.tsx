@@ -1,8 +1,8 @@
 import type { Member } from "../../../src/http/dashboard/api/members.ts";
 import { change } from "../api.ts";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form } from "../pieces/form.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Form } from "../components/form.tsx";
+import { useAction } from "../components/use-action.ts";
 
 export function DisableDialog({ member, onClose }: { member: Member; onClose: () => void }) {
   const disable = member.disabledAt === null;

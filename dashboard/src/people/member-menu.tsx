@@ -1,7 +1,7 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { useState } from "react";
 import type { Member } from "../../../src/http/dashboard/api/members.ts";
-import { Icon } from "../pieces/icon.tsx";
+import { Icon } from "../components/icon.tsx";
 import { usePerson } from "../session.ts";
 import { AccessDialog } from "./access-dialog.tsx";
 import { DisableDialog } from "./disable-dialog.tsx";

@@ -1,6 +1,6 @@
 import type { Link } from "../../../src/http/dashboard/api/members.ts";
-import { Secret } from "../pieces/secret.tsx";
-import { Timestamp } from "../pieces/timestamp.tsx";
+import { Secret } from "../components/secret.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
 
 export function OneTimeLink({ link, title, onClose }: { link: Link; title: string; onClose: () => void }) {
   return (

@@ -1,10 +1,10 @@
 import { PasswordInput, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { change } from "../api.ts";
-import { Facts } from "../pieces/facts.tsx";
-import { Form, text } from "../pieces/form.tsx";
-import { Page, Section } from "../pieces/page.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { Facts } from "../components/facts.tsx";
+import { Form, text } from "../components/form.tsx";
+import { Page, Section } from "../components/page.tsx";
+import { useAction } from "../components/use-action.ts";
 import { usePerson } from "../session.ts";
 import css from "./profile.module.css";
 

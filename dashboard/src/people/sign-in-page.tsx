@@ -3,9 +3,9 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type SubmitEvent, useState } from "react";
 import { API, asking, change } from "../api.ts";
-import { hasEnded } from "../kept.ts";
-import { Trouble } from "../pieces/query-boundary.tsx";
-import { sentence } from "../pieces/words.ts";
+import { Trouble } from "../components/query-boundary.tsx";
+import { hasEnded } from "../draft-storage.ts";
+import { sentence } from "../pieces/format.ts";
 import { enter } from "../session.ts";
 import { AuthLayout } from "./auth-layout.tsx";
 

@@ -4,11 +4,11 @@ import { Link, useLocation } from "@tanstack/react-router";
 import type { SubmitEvent } from "react";
 import type { Invitation } from "../../../src/http/dashboard/api/session.ts";
 import { asking, change } from "../api.ts";
-import { RowsWaiting } from "../pieces/data-table.tsx";
-import { text } from "../pieces/form.tsx";
-import { QueryBoundary, Trouble } from "../pieces/query-boundary.tsx";
-import { Timestamp } from "../pieces/timestamp.tsx";
-import { sentence } from "../pieces/words.ts";
+import { RowsWaiting } from "../components/data-table.tsx";
+import { text } from "../components/form.tsx";
+import { QueryBoundary, Trouble } from "../components/query-boundary.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { sentence } from "../pieces/format.ts";
 import { enter } from "../session.ts";
 import { AuthLayout } from "./auth-layout.tsx";
 

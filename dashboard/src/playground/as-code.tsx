@@ -1,6 +1,6 @@
 import { Button, Tabs } from "@mantine/core";
-import { CodeBlock } from "../pieces/code-block.tsx";
-import { copy } from "../pieces/copyable.tsx";
+import { CodeBlock } from "../components/code-block.tsx";
+import { copy } from "../components/copyable.tsx";
 import { useAuthority } from "../session.ts";
 import css from "./as-code.module.css";
 import { type Judged, KEY_PLACE, type Run, snippets } from "./snippets.ts";

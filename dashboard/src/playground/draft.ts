@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { keep, kept } from "../kept.ts";
+import { keep, kept } from "../draft-storage.ts";
 
 /** The draft in the playground; it is kept over a reload and the end of the session. */
 export interface Draft {

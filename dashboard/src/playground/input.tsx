@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useId } from "react";
 import { asking } from "../api.ts";
-import { counted } from "../pieces/words.ts";
+import { counted } from "../pieces/format.ts";
 import { memoryLimit, timeLimit } from "../problems/limits.ts";
 import { ProblemChoice } from "../problems/problem-choice.tsx";
 import type { Draft } from "./draft.ts";

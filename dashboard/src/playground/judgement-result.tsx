@@ -2,13 +2,13 @@ import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { change } from "../api.ts";
+import { RowsWaiting } from "../components/data-table.tsx";
+import { QueryBoundary } from "../components/query-boundary.tsx";
+import { useAction } from "../components/use-action.ts";
 import { OneTest } from "../judgements/one-test.tsx";
 import { firstFailure, Outcome } from "../judgements/outcome.tsx";
 import { Strip } from "../judgements/strip.tsx";
-import { isOpen, useJudgement } from "../judgements/watched.ts";
-import { RowsWaiting } from "../pieces/data-table.tsx";
-import { QueryBoundary } from "../pieces/query-boundary.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { isOpen, useJudgement } from "../judgements/use-live-judgement.ts";
 import css from "./playground.module.css";
 
 /** The judgement of the playground: its cells while it runs, and the selected test. */

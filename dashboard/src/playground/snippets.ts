@@ -1,6 +1,6 @@
 import type { GivenTests, JudgedProgram, OnProblem } from "../../../src/http/dashboard/api/judgements.ts";
 import type { NewSubmission } from "../../../src/http/dashboard/api/submissions.ts";
-import { curlOf } from "../pieces/curl.ts";
+import { curlOf } from "../components/curl.ts";
 
 /** The same run as a request to the public API, with a placeholder for the key. */
 export const KEY_PLACE = "YOUR_API_KEY";

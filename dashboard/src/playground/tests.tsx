@@ -1,5 +1,5 @@
 import { Button, NativeSelect, Textarea, TextInput } from "@mantine/core";
-import { Icon } from "../pieces/icon.tsx";
+import { Icon } from "../components/icon.tsx";
 import type { TestDraft, Tests } from "./draft.ts";
 import css from "./tests.module.css";
 

@@ -1,5 +1,5 @@
 import type { ProblemVersion } from "../../../src/http/dashboard/api/problems.ts";
-import { duration, size } from "../pieces/words.ts";
+import { duration, size } from "../pieces/format.ts";
 
 const OF_PROFILE = "of the profile";
 

@@ -1,7 +1,7 @@
 import { NativeSelect } from "@mantine/core";
 import { CHOICES, part } from "../api.ts";
-import { Older } from "../pieces/older.tsx";
-import { useParts } from "../pieces/parts.ts";
+import { Older } from "../components/older.tsx";
+import { useParts } from "../pieces/pagination.ts";
 
 interface Props {
   /** The account of the problems; undefined: all accounts of the person. */

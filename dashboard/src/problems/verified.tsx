@@ -3,11 +3,11 @@ import { Link } from "@tanstack/react-router";
 import type { Compared, JudgementRow } from "../../../src/http/dashboard/api/judgements.ts";
 import type { ProblemDetail, Verification, VerifiedSubmission } from "../../../src/http/dashboard/api/problems.ts";
 import { asking, part } from "../api.ts";
-import { type Column, DataTable } from "../pieces/data-table.tsx";
-import { Section } from "../pieces/page.tsx";
-import { Empty, Trouble } from "../pieces/query-boundary.tsx";
-import { State } from "../pieces/state.tsx";
-import { count, counted, duration } from "../pieces/words.ts";
+import { type Column, DataTable } from "../components/data-table.tsx";
+import { Section } from "../components/page.tsx";
+import { Empty, Trouble } from "../components/query-boundary.tsx";
+import { State } from "../components/state.tsx";
+import { count, counted, duration } from "../pieces/format.ts";
 import { Verdict } from "../submissions/verdict.tsx";
 import css from "./problem.module.css";
 

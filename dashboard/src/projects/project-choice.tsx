@@ -2,8 +2,8 @@ import { NativeSelect } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { asking, CHOICES, part } from "../api.ts";
-import { Older } from "../pieces/older.tsx";
-import { useParts } from "../pieces/parts.ts";
+import { Older } from "../components/older.tsx";
+import { useParts } from "../pieces/pagination.ts";
 
 /** The open projects in a form: only the given one, or the newest ones. */
 export function useOpenProjects(projectId: string | undefined) {

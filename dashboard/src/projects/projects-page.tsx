@@ -4,15 +4,15 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Project } from "../../../src/http/dashboard/api/projects.ts";
 import { part } from "../api.ts";
-import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
-import { Icon } from "../pieces/icon.tsx";
-import { More } from "../pieces/more.tsx";
-import { Page } from "../pieces/page.tsx";
-import { useParts } from "../pieces/parts.ts";
-import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
-import { State } from "../pieces/state.tsx";
-import { Timestamp } from "../pieces/timestamp.tsx";
-import { count } from "../pieces/words.ts";
+import { type Column, DataTable, RowsWaiting } from "../components/data-table.tsx";
+import { Icon } from "../components/icon.tsx";
+import { More } from "../components/more.tsx";
+import { Page } from "../components/page.tsx";
+import { Empty, QueryBoundary } from "../components/query-boundary.tsx";
+import { State } from "../components/state.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { count } from "../pieces/format.ts";
+import { useParts } from "../pieces/pagination.ts";
 import { NewProject } from "./new-project.tsx";
 
 const COLUMNS: readonly Column<Project>[] = [

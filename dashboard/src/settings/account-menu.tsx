@@ -1,7 +1,7 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { useState } from "react";
 import type { Tier, UsedAccount } from "../../../src/http/dashboard/api/settings.ts";
-import { Icon } from "../pieces/icon.tsx";
+import { Icon } from "../components/icon.tsx";
 import { AccountForm } from "./account-form.tsx";
 import { DropPending } from "./drop-pending.tsx";
 import { Suspend } from "./suspend.tsx";

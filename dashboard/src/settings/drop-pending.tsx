@@ -1,9 +1,9 @@
 import type { UsedAccount } from "../../../src/http/dashboard/api/settings.ts";
 import { change } from "../api.ts";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form } from "../pieces/form.tsx";
-import { useAction } from "../pieces/use-action.ts";
-import { counted } from "../pieces/words.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Form } from "../components/form.tsx";
+import { useAction } from "../components/use-action.ts";
+import { counted } from "../pieces/format.ts";
 
 export function DropPending({ of: account, onClose }: { of: UsedAccount; onClose: () => void }) {
   const dropping = useAction(() => change.dropPending(account.id), {

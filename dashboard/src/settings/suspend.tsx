@@ -1,8 +1,8 @@
 import type { Account } from "../../../src/http/dashboard/api/settings.ts";
 import { change } from "../api.ts";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form } from "../pieces/form.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Form } from "../components/form.tsx";
+import { useAction } from "../components/use-action.ts";
 
 export function Suspend({ of: account, onClose }: { of: Account; onClose: () => void }) {
   const suspend = account.suspendedAt === null;

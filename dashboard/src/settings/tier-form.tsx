@@ -1,9 +1,9 @@
 import { TextInput } from "@mantine/core";
 import type { Tier } from "../../../src/http/dashboard/api/settings.ts";
 import { change } from "../api.ts";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form, text } from "../pieces/form.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Form, text } from "../components/form.tsx";
+import { useAction } from "../components/use-action.ts";
 
 export function TierForm({ of, onClose }: { of?: Tier; onClose: () => void }) {
   const saving = useAction(

@@ -1,5 +1,5 @@
 import type { LinkProps } from "@tanstack/react-router";
-import type { IconName } from "../pieces/icon.tsx";
+import type { IconName } from "../components/icon.tsx";
 
 interface Place {
   readonly icon: IconName;

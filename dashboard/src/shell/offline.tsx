@@ -1,5 +1,5 @@
+import { Icon } from "../components/icon.tsx";
 import { useConnection } from "../connection.ts";
-import { Icon } from "../pieces/icon.tsx";
 import css from "./shell.module.css";
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });

@@ -1,6 +1,6 @@
 import { UnstyledButton } from "@mantine/core";
 import type { ComponentProps } from "react";
-import { Icon } from "../pieces/icon.tsx";
+import { Icon } from "../components/icon.tsx";
 import css from "./person-menu.module.css";
 
 type Props = { readonly name: string } & Omit<ComponentProps<"button">, "name">;

@@ -3,9 +3,9 @@ import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Person } from "../../../src/http/dashboard/api/session.ts";
 import { change } from "../api.ts";
-import { signedOut } from "../kept.ts";
-import { Icon } from "../pieces/icon.tsx";
-import { toast } from "../pieces/toaster.tsx";
+import { Icon } from "../components/icon.tsx";
+import { toast } from "../components/toaster.tsx";
+import { signedOut } from "../draft-storage.ts";
 import { PersonButton } from "./person-button.tsx";
 
 const SCHEMES = [

@@ -1,6 +1,6 @@
 import { UnstyledButton } from "@mantine/core";
 import { lazy, Suspense, useEffect, useState } from "react";
-import { Icon } from "../pieces/icon.tsx";
+import { Icon } from "../components/icon.tsx";
 import css from "./shell.module.css";
 import { onKey, useShortcuts } from "./shortcuts.ts";
 

@@ -1,6 +1,6 @@
 import { Switch } from "@mantine/core";
 import { useState } from "react";
-import { Dialog } from "../pieces/dialog.tsx";
+import { Dialog } from "../components/dialog.tsx";
 import { areSingleKeysOn, SHORTCUTS, switchSingleKeys } from "./shortcuts.ts";
 import css from "./shortcuts-dialog.module.css";
 

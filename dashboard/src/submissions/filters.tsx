@@ -1,7 +1,7 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useClickOutside } from "@mantine/hooks";
 import { type ReactNode, useRef, useState } from "react";
-import { Icon } from "../pieces/icon.tsx";
+import { Icon } from "../components/icon.tsx";
 import { useShortcuts } from "../shell/shortcuts.ts";
 import { FilterFields } from "./filter-fields.tsx";
 import css from "./filters.module.css";

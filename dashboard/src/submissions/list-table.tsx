@@ -8,8 +8,8 @@ import {
   useRef,
   useState,
 } from "react";
-import type { Column } from "../pieces/data-table.tsx";
-import table from "../pieces/rows.module.css";
+import type { Column } from "../components/data-table.tsx";
+import table from "../components/rows.module.css";
 import css from "./newest-list.module.css";
 import { RowsContext } from "./row-link.tsx";
 

@@ -1,8 +1,8 @@
 import { Button, VisuallyHidden } from "@mantine/core";
 import { memo, useMemo, useState } from "react";
-import { CodeBlock } from "../pieces/code-block.tsx";
-import { copy } from "../pieces/copyable.tsx";
-import { size } from "../pieces/words.ts";
+import { CodeBlock } from "../components/code-block.tsx";
+import { copy } from "../components/copyable.tsx";
+import { size } from "../pieces/format.ts";
 import { showControlCharacters } from "./control-characters.ts";
 import css from "./output.module.css";
 

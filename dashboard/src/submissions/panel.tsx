@@ -1,6 +1,6 @@
 import { Button, CloseButton } from "@mantine/core";
 import { lazy, Suspense } from "react";
-import { RowsWaiting } from "../pieces/data-table.tsx";
+import { RowsWaiting } from "../components/data-table.tsx";
 import { useShortcuts } from "../shell/shortcuts.ts";
 import css from "./panel.module.css";
 

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { API } from "../api.ts";
-import { CodeBlock } from "../pieces/code-block.tsx";
-import { copy } from "../pieces/copyable.tsx";
+import { CodeBlock } from "../components/code-block.tsx";
+import { copy } from "../components/copyable.tsx";
 import css from "./raw-record.module.css";
 
 /** The record as clients and webhooks receive it. */

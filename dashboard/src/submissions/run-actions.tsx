@@ -3,11 +3,11 @@ import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
 import { change } from "../api.ts";
-import { copy } from "../pieces/copyable.tsx";
-import { toast } from "../pieces/toaster.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { copy } from "../components/copyable.tsx";
+import { toast } from "../components/toaster.tsx";
+import { useAction } from "../components/use-action.ts";
 import css from "./run-view.module.css";
-import { isOpen } from "./watched.ts";
+import { isOpen } from "./use-live-run.ts";
 
 interface Props {
   readonly of: SubmissionDetail;

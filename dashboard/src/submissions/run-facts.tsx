@@ -1,9 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
-import { Copyable } from "../pieces/copyable.tsx";
-import { Timestamp } from "../pieces/timestamp.tsx";
-import { duration, exact, size } from "../pieces/words.ts";
+import { Copyable } from "../components/copyable.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { duration, exact, size } from "../pieces/format.ts";
 import { useChoiceOfAccounts } from "../session.ts";
 import css from "./run-view.module.css";
 

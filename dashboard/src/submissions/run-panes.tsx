@@ -6,11 +6,11 @@ import { addressOf, asking } from "../api.ts";
 import type { Chosen } from "../editor/look-at.ts";
 import { readInput, readOutput } from "../editor/readable.ts";
 import { Viewer } from "../editor/viewer.tsx";
-import { size } from "../pieces/words.ts";
+import { size } from "../pieces/format.ts";
 import type { Message } from "./messages.ts";
 import { NOTES } from "./notes.ts";
 import css from "./run-view.module.css";
-import { isOpen, type Live } from "./watched.ts";
+import { isOpen, type Live } from "./use-live-run.ts";
 
 type Stream = "stdout" | "stderr";
 

@@ -1,10 +1,11 @@
 import { lazy, Suspense, useMemo, useState } from "react";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { RowsWaiting } from "../components/data-table.tsx";
+import { Page } from "../components/page.tsx";
+import { QueryBoundary } from "../components/query-boundary.tsx";
 import type { Chosen } from "../editor/look-at.ts";
 import { readOutput } from "../editor/readable.ts";
-import { RowsWaiting } from "../pieces/data-table.tsx";
-import { Page } from "../pieces/page.tsx";
-import { QueryBoundary } from "../pieces/query-boundary.tsx";
+import { Used } from "./limit-usage.tsx";
 import { decisive, findInAll, lastWords } from "./messages.ts";
 import { RunActions } from "./run-actions.tsx";
 import { RunFacts } from "./run-facts.tsx";
@@ -13,9 +14,8 @@ import { RunReason } from "./run-reason.tsx";
 import { RunTabs } from "./run-tabs.tsx";
 import css from "./run-view.module.css";
 import { Timings } from "./timings.tsx";
-import { Used } from "./used.tsx";
+import { isOpen, type Live, useWatched } from "./use-live-run.ts";
 import { colourOf } from "./verdict.tsx";
-import { isOpen, type Live, useWatched } from "./watched.ts";
 
 /** Few runs are long enough for a curve. */
 const UsageCurve = lazy(async () => ({ default: (await import("./usage-curve.tsx")).UsageCurve }));

@@ -1,5 +1,5 @@
 import type { Span } from "../../../src/http/dashboard/api/submissions.ts";
-import { duration } from "../pieces/words.ts";
+import { duration } from "../pieces/format.ts";
 import { layOut } from "./spans.ts";
 import css from "./timings.module.css";
 

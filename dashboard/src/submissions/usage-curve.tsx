@@ -2,8 +2,8 @@ import { useElementSize } from "@mantine/hooks";
 import { type PointerEvent, useState } from "react";
 import type { Samples } from "../../../src/http/dashboard/api/submissions.ts";
 import plot from "../charts/plot.module.css";
-import { duration, size } from "../pieces/words.ts";
-import { byteSteps, highest, memoryTop, stepsWithin, stretches, timeEnd } from "./course.ts";
+import { duration, size } from "../pieces/format.ts";
+import { byteSteps, highest, memoryTop, stepsWithin, stretches, timeEnd } from "./cpu-series.ts";
 import css from "./usage-curve.module.css";
 
 const LEFT = 62;

@@ -1,7 +1,7 @@
 import { Button, Menu, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form, text } from "../pieces/form.tsx";
+import { Dialog } from "../components/dialog.tsx";
+import { Form, text } from "../components/form.tsx";
 import { isSame, MAX_NAME, type View, type ViewsProps } from "./stored-views.ts";
 
 interface Props extends ViewsProps {

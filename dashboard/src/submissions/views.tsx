@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { lazy, useState } from "react";
-import { Later } from "../pieces/later.tsx";
+import { Later } from "../components/later.tsx";
 import { isSame, readViews, storeViews, type View, type ViewsProps } from "./stored-views.ts";
 
 const load = () => import("./views-menu.tsx");

@@ -1,8 +1,8 @@
 import { part } from "../api.ts";
-import { RowsWaiting } from "../pieces/data-table.tsx";
-import { More } from "../pieces/more.tsx";
-import { useParts } from "../pieces/parts.ts";
-import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
+import { RowsWaiting } from "../components/data-table.tsx";
+import { More } from "../components/more.tsx";
+import { Empty, QueryBoundary } from "../components/query-boundary.tsx";
+import { useParts } from "../pieces/pagination.ts";
 import css from "./delivery-log.module.css";
 import { OneDelivery } from "./one-delivery.tsx";
 

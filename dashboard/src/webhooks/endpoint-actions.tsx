@@ -3,10 +3,10 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Endpoint, EndpointChanges } from "../../../src/http/dashboard/api/endpoints.ts";
 import { change } from "../api.ts";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form, text } from "../pieces/form.tsx";
-import { Icon } from "../pieces/icon.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Form, text } from "../components/form.tsx";
+import { Icon } from "../components/icon.tsx";
+import { useAction } from "../components/use-action.ts";
 import { RotateSecret } from "./rotate-secret.tsx";
 import { SIGNINGS } from "./signings.ts";
 

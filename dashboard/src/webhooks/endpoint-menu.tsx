@@ -1,8 +1,8 @@
 import { ActionIcon } from "@mantine/core";
 import { lazy } from "react";
 import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
-import { Icon } from "../pieces/icon.tsx";
-import { Later } from "../pieces/later.tsx";
+import { Icon } from "../components/icon.tsx";
+import { Later } from "../components/later.tsx";
 
 const load = () => import("./endpoint-actions.tsx");
 const EndpointActions = lazy(load);

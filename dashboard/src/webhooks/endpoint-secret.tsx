@@ -1,6 +1,6 @@
 import type { MadeEndpoint } from "../../../src/http/dashboard/api/endpoints.ts";
-import { Secret } from "../pieces/secret.tsx";
-import { Timestamp } from "../pieces/timestamp.tsx";
+import { Secret } from "../components/secret.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
 
 export function EndpointSecret({ made, title, onClose }: { made: MadeEndpoint; title: string; onClose: () => void }) {
   return (

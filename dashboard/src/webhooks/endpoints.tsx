@@ -2,12 +2,12 @@ import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
 import { part } from "../api.ts";
-import { type Column, DataTable, RowsWaiting } from "../pieces/data-table.tsx";
-import { More } from "../pieces/more.tsx";
-import { useParts } from "../pieces/parts.ts";
-import { Empty, QueryBoundary } from "../pieces/query-boundary.tsx";
-import { State } from "../pieces/state.tsx";
-import { Timestamp } from "../pieces/timestamp.tsx";
+import { type Column, DataTable, RowsWaiting } from "../components/data-table.tsx";
+import { More } from "../components/more.tsx";
+import { Empty, QueryBoundary } from "../components/query-boundary.tsx";
+import { State } from "../components/state.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { useParts } from "../pieces/pagination.ts";
 import { Recent } from "./recent.tsx";
 
 const COLUMNS: readonly Column<Endpoint>[] = [

@@ -2,9 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { asking } from "../api.ts";
-import { Icon } from "../pieces/icon.tsx";
-import { Timestamp } from "../pieces/timestamp.tsx";
-import { counted } from "../pieces/words.ts";
+import { Icon } from "../components/icon.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { counted } from "../pieces/format.ts";
 import css from "./failing.module.css";
 
 /** Active endpoints whose last delivery failed. */

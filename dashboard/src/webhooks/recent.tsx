@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
-import { State } from "../pieces/state.tsx";
-import { count } from "../pieces/words.ts";
+import { State } from "../components/state.tsx";
+import { count } from "../pieces/format.ts";
 import css from "./recent.module.css";
 
 export function Recent({ of: { delivered, failed, pending } }: { of: Endpoint["recent"] }) {

@@ -1,10 +1,10 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { change } from "../api.ts";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form, text } from "../pieces/form.tsx";
-import { useAction } from "../pieces/use-action.ts";
-import { counted } from "../pieces/words.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Form, text } from "../components/form.tsx";
+import { useAction } from "../components/use-action.ts";
+import { counted } from "../pieces/format.ts";
 import css from "./replay-failed.module.css";
 
 const HOUR_MS = 3_600_000;

@@ -1,9 +1,9 @@
 import type { Endpoint } from "../../../src/http/dashboard/api/endpoints.ts";
 import { change } from "../api.ts";
-import { Dialog } from "../pieces/dialog.tsx";
-import { Form, text } from "../pieces/form.tsx";
-import { Overlap } from "../pieces/overlap.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Form, text } from "../components/form.tsx";
+import { Overlap } from "../components/overlap.tsx";
+import { useAction } from "../components/use-action.ts";
 import { EndpointSecret } from "./endpoint-secret.tsx";
 
 export function RotateSecret({ endpoint: { id }, onClose }: { endpoint: Endpoint; onClose: () => void }) {

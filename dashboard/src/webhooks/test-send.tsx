@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { change } from "../api.ts";
-import { toast } from "../pieces/toaster.tsx";
-import { useAction } from "../pieces/use-action.ts";
+import { toast } from "../components/toaster.tsx";
+import { useAction } from "../components/use-action.ts";
 
 /** Sends a test message in one attempt and shows the result. */
 export function TestSend({ id }: { id: string }) {

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { Icon } from "../pieces/icon.tsx";
-import { Page } from "../pieces/page.tsx";
+import { Icon } from "../components/icon.tsx";
+import { Page } from "../components/page.tsx";
 import { Endpoints } from "./endpoints.tsx";
 import { NewEndpoint } from "./new-endpoint.tsx";
 

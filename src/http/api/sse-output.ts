@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { ClientError, clientError } from "../../domain/error.ts";
 import { jsonPieces } from "../../domain/json-pieces.ts";
 import { isTerminal } from "../../domain/submission.ts";
-import { StoreUnavailable } from "../../store/engine/errors.ts";
+import { StoreUnavailable } from "../../store/database/errors.ts";
 import type { LiveMark, LivePiece } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { Admit } from "../../store/submissions/types.ts";

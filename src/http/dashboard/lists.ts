@@ -5,7 +5,7 @@ import type { Watching } from "../api/sse-output.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { sendChanges } from "../responses/sse-state.ts";
 import type { ListChange } from "./api/lists.ts";
-import { tagOf } from "./compact.ts";
+import { tagOf } from "./compress.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { queryOf } from "./parse.ts";
 import { personOf } from "./session.ts";

@@ -11,7 +11,7 @@ import type { Watching } from "../api/sse-output.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { RANGES, type Range } from "./api/lists.ts";
 import type { Submissions } from "./api/submissions.ts";
-import { isKnown } from "./compact.ts";
+import { isKnown } from "./compress.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { listRoutes, markOf } from "./lists.ts";
 import { queryOf } from "./parse.ts";

@@ -2,7 +2,7 @@ import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from "@m
 import { z } from "zod";
 import { ClientError, clientError, echo } from "../../domain/error.ts";
 import { NO_METER } from "../../domain/meter.ts";
-import { StoreUnavailable } from "../../store/engine/errors.ts";
+import { StoreUnavailable } from "../../store/database/errors.ts";
 import { checkMaps, invalidPart } from "../api/submit-request.ts";
 import { DATABASE_RETRY } from "../responses/errors.ts";
 import { VERSION } from "../responses/version.ts";

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { AdminError } from "../../admin/error.ts";
 import { ClientError, clientError, type ErrorCode } from "../../domain/error.ts";
 import type { Meter } from "../../domain/meter.ts";
-import { StoreUnavailable } from "../../store/engine/errors.ts";
+import { StoreUnavailable } from "../../store/database/errors.ts";
 import { otherApi } from "../compatibility.ts";
 import { awaitsContinue } from "../listener/expect-continue.ts";
 import { linger } from "../listener/linger.ts";

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { jsonPieces } from "../../domain/json-pieces.ts";
-import { StoreUnavailable } from "../../store/engine/errors.ts";
+import { StoreUnavailable } from "../../store/database/errors.ts";
 import { ownerOf } from "../access/owner.ts";
 import { endSlowReader } from "../listener/drain.ts";
 import { disconnected } from "./client-disconnect.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Engine } from "../database/database.ts";
+import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
 import { note } from "./audit.ts";

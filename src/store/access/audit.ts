@@ -1,7 +1,7 @@
 import type { Selectable, Transaction } from "kysely";
 import { type AuditAction, type AuditActor, addressOf, nameOf } from "../../domain/audit.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Engine } from "../database/database.ts";
+import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { type NamedObject, namedObjects } from "./audit-names.ts";
 import { type AuditSearch, searchAudit } from "./audit-search.ts";

@@ -1,11 +1,11 @@
 import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { ProfileName } from "../../domain/limits.ts";
-import { Batcher } from "../engine/batcher.ts";
-import type { Engine } from "../engine/engine.ts";
-import { inTime, READ_PATIENCE_MS } from "../engine/in-time.ts";
-import type { Transactions } from "../engine/transactions.ts";
-import { behindPlace, liveAt, partOf } from "../parts.ts";
+import { Batcher } from "../database/batcher.ts";
+import type { Engine } from "../database/database.ts";
+import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
+import type { Transactions } from "../database/transactions.ts";
+import { behindPlace, liveAt, partOf } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
 import { note } from "./audit.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { Transactions } from "../engine/transactions.ts";
-import { behindPlace, liveAt, partOf } from "../parts.ts";
+import type { Engine } from "../database/database.ts";
+import type { Transactions } from "../database/transactions.ts";
+import { behindPlace, liveAt, partOf } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
 import { note } from "./audit.ts";
 import type { Part, Project } from "./types.ts";

@@ -1,6 +1,6 @@
 import type { AuditActor } from "../../domain/audit.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Engine } from "../database/database.ts";
+import type { Transactions } from "../database/transactions.ts";
 import { note } from "./audit.ts";
 import type { Tier } from "./types.ts";
 

@@ -1,6 +1,6 @@
 import { type Selectable, sql, type Transaction } from "kysely";
 import type { Signing } from "../../domain/webhook.ts";
-import type { Capabilities } from "../engine/engine.ts";
+import type { Capabilities } from "../database/database.ts";
 import { callbackUrls } from "../judge0/rows.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { Share } from "../sharing/share.ts";

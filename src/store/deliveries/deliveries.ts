@@ -1,8 +1,8 @@
 import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { Attempt, Headers, Next } from "../../domain/delivery.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Engine } from "../database/database.ts";
+import type { Transactions } from "../database/transactions.ts";
 import { readJudge0 } from "../judge0/judge0.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
 import type { Schema } from "../schema/schema.ts";

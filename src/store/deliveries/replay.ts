@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
-import type { Capabilities } from "../engine/engine.ts";
+import type { Capabilities } from "../database/database.ts";
 import type { Schema } from "../schema/schema.ts";
 import { TAKEN, toClaims } from "./claim-deliveries.ts";
 import { aboutEndpoint } from "./endpoints.ts";

@@ -1,8 +1,8 @@
 import type { Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Engine } from "../database/database.ts";
+import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { SealedSecret, SecretPlace } from "./types.ts";
 

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
-import type { Engine } from "../engine/engine.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Engine } from "../database/database.ts";
+import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { SKEW_MS, WINDOW_MS } from "../sharing/recent.ts";
 import type { SendKind } from "./types.ts";

@@ -1,8 +1,8 @@
-import type { Engine } from "../engine/engine.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Engine } from "../database/database.ts";
+import type { Transactions } from "../database/transactions.ts";
+import { type Marks, readMarks, readTotalsMark } from "./change-marks.ts";
 import { countDeliveries, countEnds, hasUncountedDeliveries } from "./count.ts";
 import { addLoad, readQueue } from "./load.ts";
-import { type Marks, readMarks, readTotalsMark } from "./marks.ts";
 import { readDeliveries, readEnds, readFailing, readGroups, readLoad } from "./read-history.ts";
 import { shrink } from "./shrink.ts";
 import type { Counts, DeliveryCount, EndsOf, FailingEndpoint, Group, GroupBy, LoadCount, Range } from "./types.ts";

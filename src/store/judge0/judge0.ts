@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Judge0Submission } from "../../domain/judge0/submission.ts";
 import type { Submission } from "../../domain/submission.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { Engine } from "../database/database.ts";
 import type { Schema } from "../schema/schema.ts";
 import { PROGRAM_COLUMNS, toProgram } from "../submissions/rows.ts";
 import type { Admit } from "../submissions/types.ts";

@@ -14,8 +14,8 @@ import {
   type TestState,
 } from "../../domain/judgement.ts";
 import { cancelled } from "../../domain/outcome.ts";
+import type { StoreEvent } from "../database/notifier.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
-import type { StoreEvent } from "../engine/notifier.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { ENDED_COLUMNS, type Ending, endedBy, insertOutcomes } from "../submissions/outcomes.ts";
 

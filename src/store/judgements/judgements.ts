@@ -14,11 +14,11 @@ import {
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Status } from "../../domain/submission.ts";
 import { note } from "../access/audit.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { Notifier } from "../engine/notifier.ts";
-import type { Transactions } from "../engine/transactions.ts";
-import { between, newestFirst } from "../history/newest.ts";
+import type { Engine } from "../database/database.ts";
+import type { Notifier } from "../database/notifier.ts";
+import type { Transactions } from "../database/transactions.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
+import { between, newestFirst } from "../search/newest.ts";
 import { toProgram } from "../submissions/rows.ts";
 import { cancelJudgement } from "./advance.ts";
 import type { JudgementSearch, NewVersion, Rejudged } from "./types.ts";

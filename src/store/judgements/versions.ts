@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { type ExpressionBuilder, type Kysely, sql, type Transaction } from "kysely";
-import type { Capabilities } from "../engine/engine.ts";
-import { StoreUnavailable } from "../engine/errors.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Capabilities } from "../database/database.ts";
+import { StoreUnavailable } from "../database/errors.ts";
+import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { encodeProgram } from "../submissions/rows.ts";
 import type { LazyContent, NewVersion } from "./types.ts";

@@ -3,9 +3,9 @@ import type { ExpressionBuilder, Kysely, Selectable, Transaction } from "kysely"
 import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
 import type { Part } from "../access/types.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { Transactions } from "../engine/transactions.ts";
-import { behindPlace, USUAL_ROWS } from "../parts.ts";
+import type { Engine } from "../database/database.ts";
+import type { Transactions } from "../database/transactions.ts";
+import { behindPlace, USUAL_ROWS } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { Person, PersonChanges } from "./types.ts";
 

@@ -1,9 +1,9 @@
 import type { Transaction } from "kysely";
 import { SESSION_IDLE_MS, SESSION_LONGEST_MS } from "../../domain/session.ts";
 import { note } from "../access/audit.ts";
-import type { Engine } from "../engine/engine.ts";
-import { inTime, READ_PATIENCE_MS } from "../engine/in-time.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Engine } from "../database/database.ts";
+import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
+import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { From, SessionPerson } from "./types.ts";
 

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { type Selectable, sql, type Transaction } from "kysely";
 import { DOOR_ACTIONS } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Engine } from "../database/database.ts";
+import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 
 const WINDOW_MS = 60_000;

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Engine } from "../engine/engine.ts";
+import type { Engine } from "../database/database.ts";
 import { readVersion } from "./migrate.ts";
 import type { Schema } from "./schema.ts";
 import { BACKUP_FORMAT, type BackedUp, type Cell, TABLES, toJson } from "./tables.ts";

@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from "kysely";
-import type { Capabilities, Engine } from "../engine/engine.ts";
-import { StoreError } from "../engine/errors.ts";
-import { retried } from "../engine/retried.ts";
+import type { Capabilities, Engine } from "../database/database.ts";
+import { StoreError } from "../database/errors.ts";
+import { retried } from "../database/retried.ts";
 import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
 import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts";
 import { retention } from "./migrations/0003-retention.ts";

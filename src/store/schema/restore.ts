@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities, Engine } from "../engine/engine.ts";
-import { StoreError } from "../engine/errors.ts";
+import type { Capabilities, Engine } from "../database/database.ts";
+import { StoreError } from "../database/errors.ts";
 import { migrateTo, NEWEST, readVersion } from "./migrate.ts";
 import type { Schema } from "./schema.ts";
 import {

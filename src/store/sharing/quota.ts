@@ -1,8 +1,8 @@
 import { sql, type Transaction } from "kysely";
-import { Batcher } from "../engine/batcher.ts";
-import type { Engine } from "../engine/engine.ts";
-import { inTime, READ_PATIENCE_MS } from "../engine/in-time.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import { Batcher } from "../database/batcher.ts";
+import type { Engine } from "../database/database.ts";
+import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
+import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 
 import { Recent, SKEW_MS, WINDOW_MS } from "./recent.ts";

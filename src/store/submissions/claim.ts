@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from "kysely";
-import type { Capabilities } from "../engine/engine.ts";
+import type { Capabilities } from "../database/database.ts";
 import { readRepeats } from "../judge0/rows.ts";
 import type { Schema } from "../schema/schema.ts";
 import { fairest, type Queue } from "../sharing/share.ts";

@@ -1,6 +1,6 @@
 import { isTerminal } from "../../domain/submission.ts";
-import { StoreUnavailable } from "../engine/errors.ts";
-import type { Notifier } from "../engine/notifier.ts";
+import { StoreUnavailable } from "../database/errors.ts";
+import type { Notifier } from "../database/notifier.ts";
 import type { Head } from "./read.ts";
 
 type Seen = Head | undefined;

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
+import type { StoreEvent } from "../database/notifier.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
-import type { StoreEvent } from "../engine/notifier.ts";
 import { endJudge0 } from "../judge0/rows.ts";
 import { advanceJudgements, type Locked } from "../judgements/advance.ts";
 import type { Schema } from "../schema/schema.ts";

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import { encodeStates, type TestState } from "../../domain/judgement.ts";
 import { isLive } from "../access/key-rows.ts";
-import type { Capabilities } from "../engine/engine.ts";
+import type { Capabilities } from "../database/database.ts";
 import { insertJudge0, markOf } from "../judge0/rows.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 import { keepComplete } from "../judgements/versions.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { ourLanguages } from "../../../src/cli/engine.ts";
+import { ourLanguages } from "../../../src/cli/installed-languages.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { plan } from "../../../src/worker/plan.ts";

@@ -3,8 +3,8 @@ import { availableParallelism } from "node:os";
 import { after, before, test } from "node:test";
 import { z } from "zod";
 import { assay, NOBODY } from "../../support/cli/processes.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
 /** Both tests together take three minutes alone, and up to ten alongside another kernel. */

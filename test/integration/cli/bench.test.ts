@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { z } from "zod";
 import { assay } from "../../support/cli/processes.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
 import { LISTED } from "../../support/languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { tracesLeft } from "../../support/launcher/machine.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 
 /** Every language is compiled bare and boxed, and boxes run for seconds until the machine is saturated. */
 const LIMIT = { timeout: 240_000 };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AdminError } from "../../../src/admin/error.ts";
 import { dashboardOf, nodesOf } from "../../../src/cli/dashboard.ts";
-import { ourLanguages } from "../../../src/cli/engine.ts";
+import { ourLanguages } from "../../../src/cli/installed-languages.ts";
 import { ClientError } from "../../../src/domain/error.ts";
 import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
 import { temporaryStore } from "../../support/store/temporary.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assay } from "../../support/cli/processes.ts";
-import { useEngine } from "../../support/engine/engine.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 import { makeCertificates, type Receiver, startReceiver } from "../../support/webhooks/receiver.ts";
 
 /** Part of all input of clients and operators that must not appear in a log. */

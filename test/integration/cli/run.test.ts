@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { assay, assayReading, type Ended } from "../../support/cli/processes.ts";
-import { checked } from "../../support/engine/record.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { checked } from "../../support/programs/record.ts";
 
 const LIMIT = { timeout: 60_000 };
 

@@ -4,8 +4,8 @@ import Ajv2020 from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import fc from "fast-check";
 import type { OpenApi } from "../../../src/http/openapi/openapi.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { endpoints, type Known, requests, type Wire } from "./hostile.ts";
 import { type Answer, Line } from "./wire.ts";
 

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assay, dataDirectory, NOBODY, serve, worker } from "../../support/cli/processes.ts";
-import { send } from "../../support/engine/engine.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
 import { scrape, total } from "../../support/metrics/scrape.ts";
+import { send } from "../../support/programs/engine.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
 test("service and worker each expose their own metrics, and both the same about the database", {

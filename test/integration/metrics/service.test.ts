@@ -8,9 +8,9 @@ import type { StatusPage } from "../../../src/cli/operator-pages.ts";
 import { ERRORS } from "../../../src/domain/error.ts";
 import { METHODS, METRICS, STATUS_CLASSES } from "../../../src/domain/metrics.ts";
 import { assay, get } from "../../support/cli/processes.ts";
-import { useEngine } from "../../support/engine/engine.ts";
 import { NAMES } from "../../support/languages/directory.ts";
 import { promtool, scrape, total, valuesOf } from "../../support/metrics/scrape.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
 const LIMIT = { timeout: 60_000 };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { nextStep, Purger } from "../../../src/retention/purger.ts";
-import { StoreUnavailable } from "../../../src/store/engine/errors.ts";
+import { StoreUnavailable } from "../../../src/store/database/errors.ts";
 import { noting } from "../../support/metrics/noting.ts";
 import { onEachEngine } from "../../support/store/temporary.ts";
 import { addProject, endOne } from "../../support/webhooks/project.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type RawBuilder, sql } from "kysely";
 import { NOTHING_MEASURED } from "../../../src/domain/progress.ts";
-import type { Engine } from "../../../src/store/engine/engine.ts";
+import type { Engine } from "../../../src/store/database/database.ts";
 import { openEngine } from "../../../src/store/open.ts";
 import { dueNow, ended, runningNow, waiting } from "../../../src/store/sharing/backlog.ts";
 import { SHARES } from "../../../src/store/sharing/shares.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { internalError } from "../../../src/domain/outcome.ts";
-import { StoreError, StoreUnavailable } from "../../../src/store/engine/errors.ts";
+import { StoreError, StoreUnavailable } from "../../../src/store/database/errors.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { addKey, enqueue } from "../../support/store/temporary.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { StoreUnavailable } from "../../../src/store/engine/errors.ts";
+import { StoreUnavailable } from "../../../src/store/database/errors.ts";
 import { instrumented } from "../../../src/store/instrumented.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { noting } from "../../support/metrics/noting.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { within } from "../../../bench/load/database.ts";
-import { type LiveInput, MAX_LIVE_INPUT } from "../../../src/store/history/live-input.ts";
+import { type LiveInput, MAX_LIVE_INPUT } from "../../../src/store/live/input.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { addKey, enqueue, onEachEngine, type Temporary } from "../../support/store/temporary.ts";

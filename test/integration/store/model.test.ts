@@ -9,7 +9,7 @@ import { isTerminal, MAX_ATTEMPTS, type Status } from "../../../src/domain/submi
 import { openStore } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Lease } from "../../../src/store/submissions/types.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { addKey, type Clock, enqueue, type OpenTemporary, onEachEngine } from "../../support/store/temporary.ts";
 
 const LEASE_MS = 1000;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { internalError } from "../../../src/domain/outcome.ts";
-import { Notifier } from "../../../src/store/engine/notifier.ts";
+import { Notifier } from "../../../src/store/database/notifier.ts";
 import { addKey, enqueue, onEachEngine, sweepLater } from "../../support/store/temporary.ts";
 
 /** A waiter that is not woken would wait forever. */

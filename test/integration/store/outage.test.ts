@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { after, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { internalError } from "../../../src/domain/outcome.ts";
-import { StoreError, StoreUnavailable } from "../../../src/store/engine/errors.ts";
+import { StoreError, StoreUnavailable } from "../../../src/store/database/errors.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { PostgresServer } from "../../support/store/postgres-server.ts";
 import { addKey, enqueue, postgresServer } from "../../support/store/temporary.ts";

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Engine } from "../../../src/store/engine/engine.ts";
+import type { Engine } from "../../../src/store/database/database.ts";
 import type { Schema } from "../../../src/store/schema/schema.ts";
 
 /** The actual schema of a database, from its catalogue, in a form that is the same for every release of the engine. */

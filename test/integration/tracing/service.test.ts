@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { traceOf } from "../../../src/tracing/identity.ts";
-import { useEngine } from "../../support/engine/engine.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 import { type Collector, collector } from "./collector.ts";
 
 let there: Collector | undefined;

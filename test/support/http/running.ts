@@ -9,7 +9,7 @@ import { createSecureContext } from "node:tls";
 import pino from "pino";
 import { createKey, type NewKey } from "../../../src/admin/keys.ts";
 import { dashboardOf } from "../../../src/cli/dashboard.ts";
-import { ourLanguages } from "../../../src/cli/engine.ts";
+import { ourLanguages } from "../../../src/cli/installed-languages.ts";
 import type { Database } from "../../../src/domain/database.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Engine, Readiness } from "../../../src/domain/readiness.ts";

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { PATIENCE } from "../engine/timeouts.ts";
+import { PATIENCE } from "../programs/timeouts.ts";
 
 /** Uids of one launcher: two for each of at most 26 slots. */
 export const UIDS_EACH = 52;

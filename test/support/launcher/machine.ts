@@ -1,7 +1,7 @@
 import { type Dirent, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { PATIENCE } from "../engine/timeouts.ts";
+import { PATIENCE } from "../programs/timeouts.ts";
 import { type Launcher, UIDS_EACH } from "./launcher.ts";
 
 const PATIENCE_MS = 20_000 * PATIENCE;

@@ -1,6 +1,6 @@
 import type { Limits } from "../../../src/domain/limits.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
-import { PATIENCE } from "../engine/timeouts.ts";
+import { PATIENCE } from "../programs/timeouts.ts";
 
 const MIB = 1_048_576;
 

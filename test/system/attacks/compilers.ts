@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
-import { useEngine } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
 import { environment } from "../../support/launcher/launcher.ts";
+import { useEngine } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
 
 /** A compiler reads files for a submission. It may see only the image, which is public, and the source. */
 const engine = useEngine({ workers: 2, parked: true });

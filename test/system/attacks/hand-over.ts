@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { StepReport } from "../../../src/domain/report.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 
 /**

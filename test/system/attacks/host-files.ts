@@ -3,10 +3,10 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { useEngine } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
 import { languagesOf } from "../../support/languages/directory.ts";
 import { environment } from "../../support/launcher/launcher.ts";
+import { useEngine } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
 import { all, attack, linesOf } from "./probes.ts";
 
 const engine = useEngine({ workers: 2, parked: true });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { hostname } from "node:os";
 import { describe, test } from "node:test";
-import { useEngine } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
 import { environment, startLauncher } from "../../support/launcher/launcher.ts";
+import { useEngine } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
 import { connected, run, step } from "../launcher/raw.ts";
 import { all, attack, linesOf, type Way } from "./probes.ts";
 

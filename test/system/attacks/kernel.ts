@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { useEngine } from "../../support/engine/engine.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 import { all, attack } from "./probes.ts";
 
 const engine = useEngine({ workers: 1, parked: true });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type Engine, source } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
+import { type Engine, source } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
 
 /** An attempt, by the name that the attacking program prints, and its expected result. */
 export type Way = readonly [probe: string, expected: string | RegExp];

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { useEngine } from "../../support/engine/engine.ts";
-import { type CompletedRecord, checked } from "../../support/engine/record.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
 import type { Launcher } from "../../support/launcher/launcher.ts";
 import { chargedBytesOf, hostMounts, kernelBytes, programsOf, tracesOf } from "../../support/launcher/machine.ts";
+import { useEngine } from "../../support/programs/engine.ts";
+import { type CompletedRecord, checked } from "../../support/programs/record.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { PROCESS_BYTES, TOO_FEW_PAGES } from "../engine/process-bytes.ts";
 
 /** Programs that use as many resources as they can. Each is bounded, and leaves the host unchanged, so no runtime waits. */

@@ -1,4 +1,4 @@
-import { useEngine } from "../../support/engine/engine.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 import { all, attack } from "./probes.ts";
 
 const engine = useEngine({ workers: 2, parked: true });

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
 import { after, before, describe, test } from "node:test";
 import type { Entries } from "../../../src/sandbox/wire.ts";
-import { useEngine } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { useEngine } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { connected, run, step } from "../launcher/raw.ts";
 
 const MIB = 1_048_576;

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { Agent, type RequestOptions, request } from "node:https";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { TOO_LONG } from "../../support/engine/long.ts";
 import { FROM_OWN_PAGE } from "../../support/http/dashboard/signed-in.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { type BoundedService, boundedService } from "./service.ts";
 
 /** Memory bound for the whole process. */

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ourLanguages } from "../../../src/cli/engine.ts";
+import { ourLanguages } from "../../../src/cli/installed-languages.ts";
 import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
 import type { StepReport } from "../../../src/domain/report.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";

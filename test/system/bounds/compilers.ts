@@ -1,4 +1,4 @@
-import { ourLanguages } from "../../../src/cli/engine.ts";
+import { ourLanguages } from "../../../src/cli/installed-languages.ts";
 import type { ProfileName } from "../../../src/domain/limits.ts";
 import type { WorkFile } from "../../../src/domain/report.ts";
 import type { Step } from "../../../src/sandbox/step.ts";

@@ -5,8 +5,8 @@ import { within } from "../../../bench/load/database.ts";
 import { MEMBERS_ENDPOINTS_A_DAY } from "../../../src/admin/endpoints.ts";
 import { MEMBERS_KEYS } from "../../../src/admin/member-keys.ts";
 import { MEMBERS_PROJECTS } from "../../../src/admin/projects.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
 import { startTwoTenants, type TwoTenants } from "../../support/http/dashboard/two-tenants.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { type OpenTemporary, onEachEngine, temporaryStore } from "../../support/store/temporary.ts";
 
 /** Keys of the other account: one page of a list, and the number after years of use. */

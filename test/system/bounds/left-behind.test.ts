@@ -3,9 +3,9 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { eventually, groupsOf, runningProgramsOf } from "../../support/launcher/machine.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { connected, type Raw, run, step, stepFrame } from "../launcher/raw.ts";
 
 const MiB = 1 << 20;

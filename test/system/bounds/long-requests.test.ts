@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Engine, useEngine } from "../../support/engine/engine.ts";
 import { PistonClient } from "../../support/http/piston-client.ts";
 import { zipOf } from "../../support/problems/zip.ts";
+import { type Engine, useEngine } from "../../support/programs/engine.ts";
 
 /**
  * An account that has nothing running waits for the next slot that becomes free, whatever others run: at most for one run and

@@ -4,9 +4,9 @@ import { release } from "node:os";
 import { after, before, describe, test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { chosenPacks } from "../../../src/languages/packs.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { BUSY_PACK_SOURCES, BUSY_SOURCES, compileStep, multiFile } from "./compilers.ts";
 import { AGENT, beside, buildNeighbours, compileFrame, JUDGE, type Limits, modeFrame } from "./neighbours.ts";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { source, useEngine } from "../../support/engine/engine.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
-import { checked } from "../../support/engine/record.ts";
 import type { Launcher } from "../../support/launcher/launcher.ts";
 import { exists, groupsOf, programsOf, read } from "../../support/launcher/machine.ts";
+import { source, useEngine } from "../../support/programs/engine.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
+import { checked } from "../../support/programs/record.ts";
 
 /**
  * Kinds of kernel objects. A program creates as many as it can, and the loss of free memory is compared with the charge

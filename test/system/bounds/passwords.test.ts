@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { hashPassword } from "../../../src/admin/passwords.ts";
 import { ClientError } from "../../../src/domain/error.ts";
 import { Passwords } from "../../../src/http/dashboard/passwords.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { addPerson } from "../../support/store/members.ts";
 import { temporaryPostgres, temporaryStore } from "../../support/store/temporary.ts";
 

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { percentile, TIMES_ALONE } from "../../support/bounds/measured.ts";
 import { assay } from "../../support/cli/processes.ts";
-import { useEngine } from "../../support/engine/engine.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
+import { useEngine } from "../../support/programs/engine.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 
 const engine = useEngine({ workers: 2 });
 const LONG_SECONDS = 2;

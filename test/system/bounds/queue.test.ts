@@ -5,8 +5,8 @@ import { dropPendingOf, resumeAccount, suspendAccount } from "../../../src/admin
 import type { Store } from "../../../src/store/store.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { percentile, TIMES_ALONE } from "../../support/bounds/measured.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
 import { type Reply, type Running, startHttp } from "../../support/http/running.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { onEachEngine, temporaryStore } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
 

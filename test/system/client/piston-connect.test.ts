@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { useEngine } from "../../support/engine/engine.ts";
 import { PistonClient } from "../../support/http/piston-client.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 
 const LIMIT = { timeout: 60_000 };
 const engine = useEngine();

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { NodePistonClient } from "piston-api-client";
-import { useEngine } from "../../support/engine/engine.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 import { ROOT } from "../../support/repo/documents.ts";
 
 const LIMIT = { timeout: 60_000 };

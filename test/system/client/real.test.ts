@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { assay } from "../../support/cli/processes.ts";
 import { startProxy } from "../../support/client/cutting-proxy.ts";
 import { type Asked, CLIENTS } from "../../support/client/drive.ts";
-import { source, useEngine } from "../../support/engine/engine.ts";
+import { source, useEngine } from "../../support/programs/engine.ts";
 import { makeCertificates, type Receiver, startReceiver } from "../../support/webhooks/receiver.ts";
 
 const LIMIT = { timeout: 60_000 };

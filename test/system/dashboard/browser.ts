@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { AxeResults } from "axe-core";
 import { chromium, type Page } from "playwright-core";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 
 const SWITCHES = [
   "--no-sandbox",

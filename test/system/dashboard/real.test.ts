@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { Webhook } from "standardwebhooks";
-import { TOO_LONG } from "../../support/engine/long.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
 import { place, receiverSettings } from "../faults/places.ts";
 import { assertOnlyStatus, screenshot, type Visitor, violations, visit } from "./browser.ts";

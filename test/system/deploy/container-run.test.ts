@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ComposeService, composeServices } from "../../support/deploy/manifests.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { PostgresServer } from "../../support/store/postgres-server.ts";
 import { freePort } from "../faults/real-serve.ts";
 import { Podman } from "./podman.ts";

@@ -4,8 +4,8 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { ROOT } from "../../support/repo/documents.ts";
 import { makeRelease, PATH } from "./release.ts";
 

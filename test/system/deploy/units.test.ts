@@ -15,7 +15,7 @@ function written(t: TestContext, role: "serve" | "worker", ownWorker: "yes" | "n
   symlinkSync(process.execPath, join(data, "current/node"));
   symlinkSync(ROOT, join(data, "current/app"));
   const script = `checkout=$1 data=$2 role=$4 own_worker=$5 app=$1
-    . "$1/setup/say.sh"; . "$1/setup/units.sh"; units_dir=$3
+    . "$1/setup/log.sh"; . "$1/setup/units.sh"; units_dir=$3
     changed() { :; }
     write_units "$(units_of_role | head -n 1)" 77`;
   execFileSync("sh", ["-euc", script, "sh", ROOT, data, units, role, ownWorker]);
@@ -44,7 +44,7 @@ for (const [role, ownWorker, expected] of [
 
 test("rejects a data directory that units cannot access before set-up", () => {
   const seen = (data: string) => {
-    const script = 'data=$2; . "$1/setup/say.sh"; . "$1/setup/units.sh"; units_see_data';
+    const script = 'data=$2; . "$1/setup/log.sh"; . "$1/setup/units.sh"; units_see_data';
     return spawnSync("sh", ["-euc", script, "sh", ROOT, data], { encoding: "utf8" });
   };
   for (const data of ["/tmp/a", "/var/tmp/a/b", "/home/user/assay", "/root", "/run/user/0/a"]) {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
-import { useEngine } from "../../support/engine/engine.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 
 /** The API reference page in Debian's Chromium, served by the whole product. */
 const engine = useEngine();

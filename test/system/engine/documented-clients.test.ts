@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { useEngine } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
 import { runFetchClient, runShellClient } from "../../support/http/documented-clients.ts";
+import { useEngine } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
 
 const engine = useEngine();
 

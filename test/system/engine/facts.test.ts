@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { cpus, hostname, userInfo } from "node:os";
 import { test } from "node:test";
-import { useEngine } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
+import { useEngine } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
 
 /** One worker, so that runs use the two lanes of its slot in turn, and start from frozen runtimes. */
 const engine = useEngine({ workers: 1, parked: true });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
-import { ourLanguages } from "../../../src/cli/engine.ts";
-import { source, useEngine } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
+import { ourLanguages } from "../../../src/cli/installed-languages.ts";
 import { LISTED } from "../../support/languages/directory.ts";
+import { source, useEngine } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
 
 const STDIN_BYTES = 262_144;
 

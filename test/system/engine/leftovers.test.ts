@@ -3,11 +3,11 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ourLanguages } from "../../../src/cli/engine.ts";
-import { source, useEngine } from "../../support/engine/engine.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
-import { checked } from "../../support/engine/record.ts";
+import { ourLanguages } from "../../../src/cli/installed-languages.ts";
 import { isKeptGroup } from "../../support/launcher/machine.ts";
+import { source, useEngine } from "../../support/programs/engine.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
+import { checked } from "../../support/programs/record.ts";
 
 const engine = useEngine();
 

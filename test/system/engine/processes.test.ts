@@ -12,9 +12,9 @@ import {
   serve,
   worker,
 } from "../../support/cli/processes.ts";
-import { send } from "../../support/engine/engine.ts";
-import { TOO_LONG } from "../../support/engine/long.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { send } from "../../support/programs/engine.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
 /** Two services and three workers on one PostgreSQL database: real processes and boxes, some of which are killed. */

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { source, useEngine } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
+import { source, useEngine } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
 import { answerOfRules, filterOf } from "../launcher/filter.ts";
 
 const engine = useEngine({ workers: 1 });

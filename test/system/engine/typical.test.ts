@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { source, useEngine } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
 import { languagesOf } from "../../support/languages/directory.ts";
+import { source, useEngine } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
 
 /**
  * The programs whose calls are recorded (test/system/launcher/recorded.test.ts) run despite the calls that the filter refuses.

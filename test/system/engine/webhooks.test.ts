@@ -5,8 +5,8 @@ import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { assay } from "../../support/cli/processes.ts";
-import { useEngine } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
+import { useEngine } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
 import { makeCertificates, type Receiver, startReceiver } from "../../support/webhooks/receiver.ts";
 
 const LIMIT = { timeout: 60_000 };

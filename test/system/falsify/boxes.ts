@@ -6,9 +6,9 @@ import type { StepReport } from "../../../src/domain/report.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf, eventually, groupsOf, read, runningProgramsOf } from "../../support/launcher/machine.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { COLD, withWaitingShell } from "../../support/sandbox/parked.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 

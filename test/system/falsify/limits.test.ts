@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { exists } from "../../support/launcher/machine.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { LIMITS, shell } from "../../support/sandbox/steps.ts";
 import { AT_ONCE, type Concluded, concluded, concludedWith, groupAbove, stopWell } from "./boxes.ts";
 

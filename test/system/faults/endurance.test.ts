@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
-import { useEngine } from "../../support/engine/engine.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { type Footprint, footprint, openFiles } from "./footprint.ts";
 import { HOSTILE_STEPS } from "./hostile-steps.ts";

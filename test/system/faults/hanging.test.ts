@@ -5,10 +5,10 @@ import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Slot } from "../../../src/sandbox/slot.ts";
-import { useEngine } from "../../support/engine/engine.ts";
-import { checked } from "../../support/engine/record.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf, programsOf, tracesLeft } from "../../support/launcher/machine.ts";
+import { useEngine } from "../../support/programs/engine.ts";
+import { checked } from "../../support/programs/record.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { connected, run, step, stepFrame } from "../launcher/raw.ts";
 

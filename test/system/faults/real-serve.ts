@@ -19,9 +19,9 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MAIN } from "../../support/cli/processes.ts";
-import { type Answer, send } from "../../support/engine/engine.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 import { childrenOf, read } from "../../support/launcher/machine.ts";
+import { type Answer, send } from "../../support/programs/engine.ts";
 
 const CHECKOUT = resolve(import.meta.dirname, "../../..");
 /** Few languages, because a restarted service runs all smoke tests before it continues. */

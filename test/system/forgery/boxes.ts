@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
-import { ourLanguages } from "../../../src/cli/engine.ts";
+import { ourLanguages } from "../../../src/cli/installed-languages.ts";
 import type { Limits, ProfileName } from "../../../src/domain/limits.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { StepReport } from "../../../src/domain/report.ts";
@@ -8,8 +8,8 @@ import { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
-import { source } from "../../support/engine/engine.ts";
 import { type Launcher, type LauncherOptions, startLauncher } from "../../support/launcher/launcher.ts";
+import { source } from "../../support/programs/engine.ts";
 import { park } from "../../support/sandbox/parked.ts";
 
 export interface Judged {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { TOO_LONG } from "../../support/engine/long.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { accepted, assertSaid, countsSignals, cpuTimeout, exited, useBoxes } from "./boxes.ts";
 
 /** Verdicts that depend on counters of the box's cgroup, which differ between the cgroup versions. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { accepted, assertSaid, cpuTimeout, exited, signalled, useBoxes, wallTimeout } from "./boxes.ts";
 
 const boxes = useBoxes();

@@ -1,7 +1,7 @@
 // Over 300 lines: one list of hostile programs and checkers.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { useEngine } from "../../support/engine/engine.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 import { judge, verdicts } from "./judged.ts";
 
 const LIMIT = { timeout: 60_000 };

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { assayWithin, NOBODY } from "../../support/cli/processes.ts";
-import { useEngine } from "../../support/engine/engine.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 import { importProblem, judge, verdicts, zip } from "./judged.ts";
 
 const LIMIT = { timeout: 120_000 };

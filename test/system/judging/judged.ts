@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Engine } from "../../support/engine/engine.ts";
 import type { PackageTexts } from "../../support/problems/packages.ts";
 import { zipOf } from "../../support/problems/zip.ts";
+import type { Engine } from "../../support/programs/engine.ts";
 
 /** A judgement as the API returns it. */
 export interface Judged {

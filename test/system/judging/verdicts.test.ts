@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { JUDGEMENT_VERDICTS, type JudgementVerdict } from "../../../src/domain/judgement.ts";
-import { source, useEngine } from "../../support/engine/engine.ts";
+import { source, useEngine } from "../../support/programs/engine.ts";
 import { INPUT, LANGUAGES, type LanguageName, MATRIX } from "../matrix/cells.ts";
 import { judge } from "./judged.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Limits } from "../../../src/domain/limits.ts";
-import { type CompletedRecord, checked } from "../../support/engine/record.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
+import { type CompletedRecord, checked } from "../../support/programs/record.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import type { Cell, Intervention } from "./cells.ts";
 
 /** The time until a kill takes effect, also on a busy machine. */

@@ -3,9 +3,9 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MAX_ATTEMPTS } from "../../../src/domain/submission.ts";
-import type { Engine } from "../../support/engine/engine.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { UIDS_EACH } from "../../support/launcher/launcher.ts";
+import type { Engine } from "../../support/programs/engine.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 
 const PATIENCE_MS = 60_000 * PATIENCE;
 

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { useEngine } from "../../support/engine/engine.ts";
 import { startKeyedProxy } from "../../support/mcp/keyed-proxy.ts";
+import { useEngine } from "../../support/programs/engine.ts";
 import { ROOT } from "../../support/repo/documents.ts";
 
 /** The scenarios of the official suite that do not apply, by the reason. */

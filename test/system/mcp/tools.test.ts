@@ -4,8 +4,8 @@ import { after, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SHOWN_BYTES } from "../../../src/http/mcp/results.ts";
 import { assay } from "../../support/cli/processes.ts";
-import { source, useEngine } from "../../support/engine/engine.ts";
 import { WAYS, type Where } from "../../support/mcp/clients.ts";
+import { source, useEngine } from "../../support/programs/engine.ts";
 
 const LIMIT = { timeout: 60_000 };
 /** Connections that tests share are closed before the engine. */

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { chosenPacks, loadPack } from "../../../src/languages/packs.ts";
-import { useEngine } from "../../support/engine/engine.ts";
-import { type CompletedRecord, checked } from "../../support/engine/record.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { environment } from "../../support/launcher/launcher.ts";
+import { useEngine } from "../../support/programs/engine.ts";
+import { type CompletedRecord, checked } from "../../support/programs/record.ts";
 import { withShortCpuTime } from "../matrix/short.ts";
 import { HOSTILE } from "./hostile.ts";
 

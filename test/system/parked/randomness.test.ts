@@ -6,9 +6,9 @@ import { Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
 import { plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { seedOf } from "../../support/sandbox/math-random.ts";
 import { park } from "../../support/sandbox/parked.ts";
 

@@ -6,9 +6,9 @@ import { loadLanguages } from "../../../src/languages/load.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { type Plan, plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { COLD, park } from "../../support/sandbox/parked.ts";
 
 /** Runtimes report their start and their age right, also if they have waited or continue from a state that is older still. */

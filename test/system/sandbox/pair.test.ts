@@ -6,9 +6,9 @@ import type { Limits } from "../../../src/domain/limits.ts";
 import type { StepReport } from "../../../src/domain/report.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
 import { eventually, programsOf, runningProgramsOf } from "../../support/launcher/machine.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { useSlot } from "../../support/sandbox/one-slot.ts";
 import { LIMITS, shell } from "../../support/sandbox/steps.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { ourLanguages } from "../../../src/cli/engine.ts";
+import { ourLanguages } from "../../../src/cli/installed-languages.ts";
 import { type Limits, PROFILE_NAMES } from "../../../src/domain/limits.ts";
 import { cpuRlimit, kernelBytes, tmpInodes, walkableBytes } from "../../../src/sandbox/step.ts";
 import { environment } from "../../support/launcher/launcher.ts";

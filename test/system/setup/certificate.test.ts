@@ -9,7 +9,7 @@ import { FakeCheckout } from "./fake-checkout.ts";
 
 /** Creates or keeps the certificate, like serve. */
 function makeCertificate(data: string, { days, host }: { days?: number; host?: string } = {}): string {
-  const script = `checkout=$1 data=$2; for p in say machine certificate; do . "$1/setup/$p.sh"; done
+  const script = `checkout=$1 data=$2; for p in log machine certificate; do . "$1/setup/$p.sh"; done
     ${days ? `tls_days=${days}` : ""}
     ${host ? `hostname() { echo ${host}; }` : ""}
     mkdir -p "$data/log"; make_certificate 2>&1`;
@@ -37,7 +37,7 @@ test("the certificate is valid for this machine's names, and its authority is co
 
 test("root without CAP_FOWNER creates and keeps a certificate", () => {
   using fake = new FakeCheckout();
-  const script = `checkout=$1 data=$2; for p in say machine certificate; do . "$1/setup/$p.sh"; done
+  const script = `checkout=$1 data=$2; for p in log machine certificate; do . "$1/setup/$p.sh"; done
     mkdir -p "$data/log"; make_certificate; make_certificate`;
   const without = ["--bounding-set", "-fowner", "sh", "-euc", script, "sh"];
   const { status, stderr } = spawnSync("setpriv", [...without, resolve(import.meta.dirname, "../../.."), fake.data], {

@@ -20,7 +20,7 @@ function place(t: TestContext): string {
 
 /** Claims a data directory, as the first command on it does. @param meanwhile defines shell functions that come in between. */
 async function claim(data: string, meanwhile = ""): Promise<void> {
-  const script = `. setup/say.sh; . setup/data-dir.sh; data=$1; ${meanwhile} claim_data_dir`;
+  const script = `. setup/log.sh; . setup/data-dir.sh; data=$1; ${meanwhile} claim_data_dir`;
   await promisify(execFile)("sh", ["-euc", script, "sh", data], { cwd: CHECKOUT });
 }
 

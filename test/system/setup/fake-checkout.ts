@@ -34,7 +34,7 @@ export class FakeCheckout implements Disposable {
       "setup",
       "test/run.ts",
       "test/support/leak-guard.ts",
-      "test/support/engine/timeouts.ts",
+      "test/support/programs/timeouts.ts",
     ])
       cpSync(join(real, part), join(this.checkout, part), { recursive: true });
     this.write("package.json", '{\n  "name": "assay",\n  "version": "1.2.3",\n  "type": "module"\n}\n');
@@ -89,7 +89,7 @@ export class FakeCheckout implements Disposable {
   [Symbol.dispose](): void {
     for (const { child } of this.#commands) child.kill("SIGKILL");
     const instances = existsSync(join(this.data, "run")) ? this.list("run") : [];
-    const script = `. "$1/setup/say.sh"; . "$1/setup/groups.sh"; remove_groups "$2"`;
+    const script = `. "$1/setup/log.sh"; . "$1/setup/groups.sh"; remove_groups "$2"`;
     for (const instance of instances) execFileSync("sh", ["-c", script, "sh", this.checkout, instance]);
     rmSync(this.root, { recursive: true, force: true });
   }

@@ -30,7 +30,7 @@ function inhabited(t: TestContext, name: string): { path: string; process: Child
 }
 
 const removeGroups = (instance: string) =>
-  execFileSync("sh", ["-euc", '. setup/say.sh; . setup/groups.sh; remove_groups "$1"', "sh", instance], {
+  execFileSync("sh", ["-euc", '. setup/log.sh; . setup/groups.sh; remove_groups "$1"', "sh", instance], {
     cwd: resolve(import.meta.dirname, "../../.."),
   });
 

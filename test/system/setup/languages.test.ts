@@ -154,7 +154,7 @@ function withUnits(fake: FakeCheckout): { settings: string; install: () => strin
     .replace(/^settings_file=.*$/m, `settings_file=${settings}`);
   fake.write("setup/units.sh", moved);
   const script =
-    'checkout=$1 data=$2; . "$1/setup/say.sh"; . "$1/setup/units.sh"; changed() { :; }; make_settings; cat "$settings_file"';
+    'checkout=$1 data=$2; . "$1/setup/log.sh"; . "$1/setup/units.sh"; changed() { :; }; make_settings; cat "$settings_file"';
   const environment = { PATH: process.env.PATH, ASSAY_WORKERS: "2", ASSAY_LANGUAGES: "ruby" };
   return {
     settings,

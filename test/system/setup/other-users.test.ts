@@ -35,11 +35,11 @@ for (const [name, line] of [
     const others = () =>
       spawnSync("flock", ["--nonblock", lock, "true"], { uid: NOBODY, gid: NOBODY, encoding: "utf8" });
     assert.equal(others().status, 0, "a file that is open for reading can be locked");
-    shell(["say", "step", "data-dir", "instance"], line, { data });
+    shell(["log", "step", "data-dir", "instance"], line, { data });
     assert.equal(statSync(lock).mode & 0o777, 0o600);
     assert.match(others().stderr, /Permission denied/);
     rmSync(lock);
-    shell(["say", "step", "data-dir", "instance"], line, { data });
+    shell(["log", "step", "data-dir", "instance"], line, { data });
     assert.match(others().stderr, /Permission denied/);
   });
 

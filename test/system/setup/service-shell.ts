@@ -15,7 +15,7 @@ export function directory(t: TestContext): string {
 }
 
 export const script = (lines: string) =>
-  `${["say", "step", "data-dir", "machine", "groups", "instance", "relay"].map((part) => `. ${setup}/${part}.sh`).join("\n")}
+  `${["log", "step", "data-dir", "machine", "groups", "instance", "relay"].map((part) => `. ${setup}/${part}.sh`).join("\n")}
 checkout=${resolve(setup, "..")} service_user=daemon uid_locks=/nowhere
 ${lines}`;
 

@@ -42,7 +42,7 @@ test("a signal during the end of Node does not hide its exit status", () => {
       "dash",
       [
         "-euc",
-        `. setup/say.sh; . setup/instance.sh; . setup/prepare.sh
+        `. setup/log.sh; . setup/instance.sh; . setup/prepare.sh
         kill() { command kill "$@" && sleep 0.2; } # Node is dead before the trap returns
         sh -c '${then}' & node_pid=$!
         (sleep 0.3; command kill -s HUP $$) &

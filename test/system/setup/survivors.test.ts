@@ -207,7 +207,7 @@ const shell = (lines: string) =>
     encoding: "utf8",
     timeout: 30_000,
   });
-const parts = "checkout=.; for part in say machine groups; do . setup/$part.sh; done; service_user=daemon";
+const parts = "checkout=.; for part in log machine groups; do . setup/$part.sh; done; service_user=daemon";
 
 test("without a control group, the command prints a warning and continues", () => {
   const { status, stdout, stderr } = shell(`mount -t tmpfs -o ro none /sys/fs/cgroup; ${parts}

@@ -20,7 +20,7 @@ const NOBODY = 65_534;
 
 /** Takes a range after `first` in the shell; the locks are in a directory of the test. */
 function take(locks: string, first = ":") {
-  const script = `checkout=$1; for p in say instance; do . "$1/setup/$p.sh"; done; uid_locks=$2
+  const script = `checkout=$1; for p in log instance; do . "$1/setup/$p.sh"; done; uid_locks=$2
     ${first}
     take_uid_range; echo "$uid_base"`;
   const args = ["-euc", script, "sh", resolve(import.meta.dirname, "../../.."), locks];

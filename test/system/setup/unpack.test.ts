@@ -35,7 +35,7 @@ function makeOrchard(t: TestContext) {
 }
 
 function find({ root, checkout, data }: ReturnType<typeof makeOrchard>) {
-  const parts = `checkout=$1 data=$2; for part in say step software unpack fruit; do . "$1/setup/$part.sh"; done
+  const parts = `checkout=$1 data=$2; for part in log step software unpack fruit; do . "$1/setup/$part.sh"; done
     apt_get() { [ "$1" = update ] || cp "$0"/*.deb .; }
     find_unpacked fruit fruit; echo "$unpacked"`;
   return spawnSync("sh", ["-euc", parts, root, checkout, data], { encoding: "utf8" });

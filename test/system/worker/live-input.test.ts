@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import pino from "pino";
 import type { Slot } from "../../../src/sandbox/slot.ts";
-import type { LiveInput } from "../../../src/store/history/live-input.ts";
+import type { LiveInput } from "../../../src/store/live/input.ts";
 import { runWithInput } from "../../../src/worker/live-input.ts";
 import { useSlot } from "../../support/sandbox/one-slot.ts";
 import { shell } from "../../support/sandbox/steps.ts";

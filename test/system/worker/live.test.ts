@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
-import { StoreUnavailable } from "../../../src/store/engine/errors.ts";
-import type { LiveStore } from "../../../src/store/history/live.ts";
+import { StoreUnavailable } from "../../../src/store/database/errors.ts";
+import type { LiveStore } from "../../../src/store/live/output.ts";
 import { LiveOutput } from "../../../src/worker/live.ts";
 import { addKey, enqueue, temporaryStore } from "../../support/store/temporary.ts";
 

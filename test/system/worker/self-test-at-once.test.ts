@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { SelfTest } from "../../../src/worker/self-test.ts";
-import { PATIENCE } from "../../support/engine/timeouts.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { broken, someLanguages } from "../../support/worker/some-languages.ts";
 
 /** Smoke tests before a worker starts: several at the same time. */

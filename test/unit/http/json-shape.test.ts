@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { parseForm } from "../../../src/http/form-body.ts";
-import { parseJson } from "../../../src/http/json-body.ts";
-import { checkShape, MAX_NAME_BYTES } from "../../../src/http/json-shape.ts";
+import { parseForm } from "../../../src/http/body/form-body.ts";
+import { parseJson } from "../../../src/http/body/json-body.ts";
+import { checkShape, MAX_NAME_BYTES } from "../../../src/http/body/json-shape.ts";
 import { decodeBase64 } from "../../../src/http/judge0/request.ts";
 
 /** CPU time of a second call, in ms: the first one may be compiled. */

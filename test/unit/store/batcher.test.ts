@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Batcher } from "../../../src/store/engine/batcher.ts";
-import { StoreUnavailable } from "../../../src/store/engine/errors.ts";
+import { Batcher } from "../../../src/store/database/batcher.ts";
+import { StoreUnavailable } from "../../../src/store/database/errors.ts";
 
 /** Doubles numbers; records each group, which waits until `open` is called. */
 function doubling(fail: (group: readonly number[]) => Error | null = () => null) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Ahead } from "../../../src/worker/ahead.ts";
-import { Gather } from "../../../src/worker/gather.ts";
+import { Gather } from "../../../src/worker/delay-to-share-commit.ts";
+import { Ahead } from "../../../src/worker/prefetch.ts";
 
 test("more submissions are claimed ahead the shorter the runs are", () => {
   const ahead = new Ahead(2);

@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import type { Capabilities } from "../../engine/engine.ts";
+import type { Capabilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /** Files, arguments, environment and limits of a program. */

@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import type { Capabilities } from "../../engine/engine.ts";
+import type { Capabilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /** Problems with their numbered versions, and the problem of a judgement, which can have been deleted since. */

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Outcome } from "../../../domain/outcome.ts";
-import type { Capabilities } from "../../engine/engine.ts";
+import type { Capabilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 const AT_ONCE = 1_000;

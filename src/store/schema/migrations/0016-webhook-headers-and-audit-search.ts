@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities } from "../../engine/engine.ts";
+import type { Capabilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /**

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ourLanguages } from "../../../../src/cli/engine.ts";
+import { ourLanguages } from "../../../../src/cli/installed-languages.ts";
 import { listed } from "../../../../src/languages/load.ts";
 import { BROKEN, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Capabilities } from "./engine.ts";
+import type { Capabilities } from "./database.ts";
 
 const MAX_TRIES = 6;
 const TRY_AGAIN_MS = 10;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql, type Transaction } from "kysely";
 import pg from "pg";
 import type { Schema } from "../schema/schema.ts";
-import type { Listening, Notify } from "./engine.ts";
+import type { Listening, Notify } from "./database.ts";
 import { isSubmissionEvent, isTopic, type StoreEvent } from "./notifier.ts";
 
 const CHANNEL = "assay";

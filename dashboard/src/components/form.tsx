@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
 import type { ReactNode, SubmitEvent } from "react";
+import { sentence } from "../pieces/format.ts";
 import css from "./form.module.css";
 import { Trouble } from "./query-boundary.tsx";
-import { sentence } from "./words.ts";
 
 interface Props {
   readonly submit: string;

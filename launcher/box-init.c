@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "inside.h"
+#include "box-init.h"
 #include "seccomp.h"
 
 static struct exec_args *exec_args;

@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect, type PostgresPool, sql } from "kysely";
 import pg from "pg";
 import type { Schema } from "../schema/schema.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./database.ts";
 import { StoreError, StoreUnavailable } from "./errors.ts";
 import { notifyBy } from "./listener.ts";
 import { isOutage, reasonOf } from "./outage.ts";

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "private.h"
+#include "unforked-memory.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

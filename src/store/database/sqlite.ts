@@ -1,6 +1,6 @@
 import { Kysely, sql } from "kysely";
 import type { Schema } from "../schema/schema.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./database.ts";
 import { SqliteLinks, sqliteDialect } from "./sqlite-driver.ts";
 import { SqliteLink } from "./sqlite-link.ts";
 

@@ -1,6 +1,6 @@
 import type { Usage } from "../../../src/http/dashboard/api/submissions.ts";
-import { count, duration, size } from "../pieces/words.ts";
-import css from "./used.module.css";
+import { count, duration, size } from "../pieces/format.ts";
+import css from "./limit-usage.module.css";
 
 const NAMES: Readonly<Record<Usage["name"], string>> = {
   cpu: "CPU time",

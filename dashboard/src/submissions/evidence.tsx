@@ -1,8 +1,8 @@
 import type { Proof } from "../../../src/http/dashboard/api/submissions.ts";
-import { type Column, DataTable } from "../pieces/data-table.tsx";
-import { Empty } from "../pieces/query-boundary.tsx";
+import { type Column, DataTable } from "../components/data-table.tsx";
+import { Empty } from "../components/query-boundary.tsx";
+import css from "./evidence.module.css";
 import { InlineCode } from "./inline-code.tsx";
-import css from "./proven.module.css";
 
 const COLUMNS: readonly Column<Proof>[] = [
   { head: "Field", cell: ({ field }) => <code className={css.field}>{field}</code> },

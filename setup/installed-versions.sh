@@ -35,7 +35,7 @@ set_up_role() {
   if [ "$role" = worker ]; then prepare_engine; else prepare_service; fi
   case $role in
   serve) make_certificate ;;
-  software) : >"$data/software-alone" ;; # see elsewhere.sh
+  software) : >"$data/software-alone" ;; # see prebuilt.sh
   esac
   only_ours "$data/serve.lock" # a unit may write to it, but cannot create it
   keep_recent_versions

@@ -1,11 +1,11 @@
 import type { Kysely } from "kysely";
-import type { Engine } from "../engine/engine.ts";
-import type { Notifier } from "../engine/notifier.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Engine } from "../database/database.ts";
+import type { Notifier } from "../database/notifier.ts";
+import type { Transactions } from "../database/transactions.ts";
+import type { LiveLook, LiveMark, LivePiece } from "../history/types.ts";
 import type { Schema } from "../schema/schema.ts";
 import { statusOf } from "../submissions/rows.ts";
 import type { Lease } from "../submissions/types.ts";
-import type { LiveLook, LiveMark, LivePiece } from "./types.ts";
 
 /** Maximum number of pieces per read; readers read again. */
 const MAX_PIECES = 64;

@@ -9,7 +9,7 @@ import type { Span } from "../charts/times.ts";
 import { inside, percent, sum, total } from "../overview/sums.ts";
 import { during, ofVerdict } from "../overview/to-list.ts";
 import { CLASSES, verdictColour } from "../overview/verdicts.ts";
-import { count } from "../pieces/words.ts";
+import { count } from "../pieces/format.ts";
 import type { Search } from "../submissions/search.ts";
 
 /** The states of deliveries in the colours of the overview. */

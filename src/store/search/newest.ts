@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
+import type { JudgedSearch, Named, Search, Total } from "../history/types.ts";
 import type { JudgementRow, Schema, SubmissionRow } from "../schema/schema.ts";
-import type { JudgedSearch, Named, Search, Total } from "./types.ts";
 
 /** Rows per account that one search reads: bounds how long a search delays others on SQLite. */
 const LOOKED_AT = 5_000;

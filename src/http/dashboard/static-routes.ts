@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
-import { type BuiltFile, readBuilt } from "./built.ts";
+import { type BuiltFile, readBuilt } from "./static-assets.ts";
 
 /** The directory in which Vite puts files with a content hash in their name. */
 const HASHED = "assets/";

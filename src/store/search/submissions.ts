@@ -1,5 +1,6 @@
 import { type Kysely, sql } from "kysely";
-import type { Engine } from "../engine/engine.ts";
+import type { Engine } from "../database/database.ts";
+import type { FoundSubmission, ReadSubmission, Search, TestOf, Total } from "../history/types.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
@@ -7,7 +8,6 @@ import { statusOf } from "../submissions/rows.ts";
 import { samplesOf } from "../submissions/samples.ts";
 import type { Admit } from "../submissions/types.ts";
 import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
-import type { FoundSubmission, ReadSubmission, Search, TestOf, Total } from "./types.ts";
 
 const COLUMNS = ["started_at", "cause"] as const satisfies readonly (keyof SubmissionRow)[];
 

@@ -1,13 +1,13 @@
 import { type Kysely, sql } from "kysely";
 import { decodeStates, type JudgementVerdict } from "../../domain/judgement.ts";
 import type { Status } from "../../domain/submission.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { Engine } from "../database/database.ts";
+import type { Beginning, FoundJudged, JudgedSearch, ReadJudged, Total } from "../history/types.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { toProgram } from "../submissions/rows.ts";
 import type { Admit } from "../submissions/types.ts";
 import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
-import type { Beginning, FoundJudged, JudgedSearch, ReadJudged, Total } from "./types.ts";
 
 const COLUMNS = ["score", "states", "problem_id", "problem_version"] as const satisfies readonly (keyof JudgementRow)[];
 

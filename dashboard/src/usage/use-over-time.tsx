@@ -2,8 +2,8 @@ import { SegmentedControl, Skeleton } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
 import { asking } from "../api.ts";
-import { Section } from "../pieces/page.tsx";
-import { QueryBoundary } from "../pieces/query-boundary.tsx";
+import { Section } from "../components/page.tsx";
+import { QueryBoundary } from "../components/query-boundary.tsx";
 
 const UseChart = lazy(() => import("./use-chart.tsx").then((module) => ({ default: module.UseChart })));
 

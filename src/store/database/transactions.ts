@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./database.ts";
 import type { Notifier, StoreEvent } from "./notifier.ts";
 import { type Call, type Operation, type OperationInput, perform, type Result } from "./operations.ts";
 import { runPieces } from "./pieces.ts";

@@ -1,11 +1,11 @@
 import type { Transaction } from "kysely";
 import { isTerminal, MAX_STDIN_BYTES, type Status } from "../../domain/submission.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { Notifier } from "../engine/notifier.ts";
-import type { Transactions } from "../engine/transactions.ts";
+import type { Engine } from "../database/database.ts";
+import type { Notifier } from "../database/notifier.ts";
+import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { Lease } from "../submissions/types.ts";
-import { heldSeq } from "./live.ts";
+import { heldSeq } from "./output.ts";
 
 /** All input of a run: as much as a submission can have from the start, in this many pieces. */
 export const MAX_LIVE_INPUT = { bytes: MAX_STDIN_BYTES, pieces: 10_000 } as const;

@@ -4,7 +4,7 @@
 
 software=${checkout%/app/*}
 
-software_is_elsewhere() { [ -f "$software/software-alone" ] && [ "$software" != "$data" ]; }
+software_is_prebuilt() { [ -f "$software/software-alone" ] && [ "$software" != "$data" ]; }
 
 # use_software: sets the variables that set-up would otherwise set.
 use_software() {

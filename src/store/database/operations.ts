@@ -5,7 +5,7 @@ import { type ClaimRequest, claim } from "../submissions/claim.ts";
 import { enqueue } from "../submissions/enqueue.ts";
 import { type Finish, finish, type Release, release, renew } from "../submissions/lease.ts";
 import type { Enqueue, Lease } from "../submissions/types.ts";
-import type { Capabilities } from "./engine.ts";
+import type { Capabilities } from "./database.ts";
 
 type Trx = Transaction<Schema>;
 type Locks = Pick<Capabilities, "lock">;

@@ -49,7 +49,7 @@ struct shape {
 
 enum { WORK_FLAGS = MS_NOSUID | MS_NODEV };
 
-/* The two processes of a box (inside.c). Neither function returns. */
+/* The two processes of a box (box-init.c). Neither function returns. */
 struct inside {
 	struct shape shape;
 	bool new_work; /* mounts /box */
