@@ -5,7 +5,7 @@ import { cpus, loadavg } from "node:os";
 import { join, relative } from "node:path";
 import { test } from "node:test";
 import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
-import { source } from "../../support/engine/engine.ts";
+import { source } from "../../support/programs/engine.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 import { useBoxes } from "../forgery/boxes.ts";
 
