@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { EngineFlags } from "../src/cli/installed-languages.ts";
+import type { WorkerFlags } from "../src/cli/installed-languages.ts";
 import { bareRuns } from "./bare.ts";
 import { PLAIN } from "./plain.ts";
 import { type Row, timesRow } from "./row.ts";
@@ -22,7 +22,7 @@ int main() {
 `;
 
 /** A judgement of 100 runs of a C++ program of 10 ms, compared with the CPU time of such runs without a box, over the CPUs. */
-export async function judgementRow({ image }: EngineFlags, socket: string, runs: number): Promise<Row> {
+export async function judgementRow({ image }: WorkerFlags, socket: string, runs: number): Promise<Row> {
   const { cpp: plain } = PLAIN;
   if (!plain) throw new Error("no plain commands for C++");
   const program = { name: "cpp", source: "main.cpp", code: CODE, before: plain.compile, commands: [plain.execute] };

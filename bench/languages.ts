@@ -1,4 +1,4 @@
-import { type EngineFlags, ourLanguages } from "../src/cli/installed-languages.ts";
+import { installedLanguages, type WorkerFlags } from "../src/cli/installed-languages.ts";
 import { listed } from "../src/languages/load.ts";
 import { bareRuns } from "./bare.ts";
 import { PLAIN } from "./plain.ts";
@@ -10,8 +10,8 @@ import { startWhole } from "./whole.ts";
  * The smoke test of every language from POST to record, compared with compiling and running it bare in the same image.
  * The service is a real one with durable storage, over plain HTTP on loopback.
  */
-export async function languageRows(flags: EngineFlags, socket: string, runs: number): Promise<Row[]> {
-  const languages = listed(ourLanguages());
+export async function languageRows(flags: WorkerFlags, socket: string, runs: number): Promise<Row[]> {
+  const languages = listed(installedLanguages());
   const programs = languages.map(({ name, source, smokeTest, compile, execute }) => {
     const own = [compile, execute].flatMap((step) => (step ? [step.command] : []));
     const plain = PLAIN[name];

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
-import type { EngineFlags } from "../src/cli/installed-languages.ts";
+import type { WorkerFlags } from "../src/cli/installed-languages.ts";
 import { finished, type Row, ratesRow } from "./row.ts";
 
 const spread = z.object({ median: z.number(), p99: z.number() });
@@ -17,12 +17,12 @@ const resultSchema = z.object({
 });
 
 /** The static program that both sides of these rows run; it is built with the launcher. */
-export function helloProgram(flags: EngineFlags): string {
+export function helloProgram(flags: WorkerFlags): string {
   return join(dirname(flags.launcher), "bench-hello");
 }
 
 /** Rows measured inside the launcher, without socket and service. */
-export async function launcherRows(flags: EngineFlags, runs: number): Promise<Row[]> {
+export async function launcherRows(flags: WorkerFlags, runs: number): Promise<Row[]> {
   const { stdout } = await promisify(execFile)(join(dirname(flags.launcher), "assay-bench.delegated"), [
     "--runs",
     String(runs),

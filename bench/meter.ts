@@ -9,7 +9,7 @@ import { join } from "node:path";
 import pino from "pino";
 import { createKey } from "../src/admin/keys.ts";
 import { dashboardOf } from "../src/cli/dashboard.ts";
-import { ourLanguages } from "../src/cli/installed-languages.ts";
+import { installedLanguages } from "../src/cli/installed-languages.ts";
 import { type Meter, NO_METER } from "../src/domain/meter.ts";
 import { internalError } from "../src/domain/outcome.ts";
 import { HttpServer } from "../src/http/server.ts";
@@ -31,9 +31,9 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
   const store = await openStore({ database, meter });
   const limits = { profiles: ["judge" as const], requestsPerMinute: 1_000_000, concurrency: 1_000 };
   const { key } = await createKey(store, { name: "k", ...limits }, "bench");
-  const engine = { workers: () => 1, languages: () => ["python"], readiness: async () => READY, stop: async () => {} };
+  const workers = { size: () => 1, languages: () => ["python"], readiness: async () => READY, stop: async () => {} };
   const log = pino({ level: "silent" });
-  const languages = ourLanguages();
+  const languages = installedLanguages();
   const sending = {
     sealer: keySealer(randomBytes(32)),
     allowed: [],
@@ -46,7 +46,7 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
   const options = {
     ...dashboard,
     store,
-    engine,
+    workers,
     log,
     meter,
     canonicalLanguage: () => "python",

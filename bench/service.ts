@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EngineFlags } from "../src/cli/installed-languages.ts";
+import type { WorkerFlags } from "../src/cli/installed-languages.ts";
 import type { Limits } from "../src/domain/limits.ts";
 import { Slot } from "../src/sandbox/slot.ts";
 import { helloProgram } from "./launcher.ts";
@@ -33,7 +33,7 @@ const LIMITS: Limits = {
  * A whole run from the service's view, from request to teardown report, compared with Node's child_process.spawn of the
  * same program without isolation.
  */
-export async function serviceRow(flags: EngineFlags, socket: string, runs: number): Promise<Row> {
+export async function serviceRow(flags: WorkerFlags, socket: string, runs: number): Promise<Row> {
   const program = helloProgram(flags);
   const data = readFileSync(program);
   const slot = await Slot.open(socket);

@@ -1,14 +1,14 @@
 import { join, resolve } from "node:path";
 import type { z } from "zod";
 import { type LogLevel, settingsSchema } from "./config/settings.ts";
-import type { Database } from "./domain/database.ts";
+import type { DatabaseLocation } from "./domain/database.ts";
 import { OperatorError } from "./domain/operator-error.ts";
 import type { Address, HostPort, Transport } from "./domain/transport.ts";
 
 /** All settings, read once at the start from `ASSAY_*` variables. A flag overrides its variable. */
 export interface Config {
   readonly dataDir: string;
-  readonly database: Database;
+  readonly database: DatabaseLocation;
   readonly listen: Address;
   readonly transport: Transport;
   /** File with the authority that set-up made for the service; null with a certificate from elsewhere, or none. */
@@ -156,7 +156,7 @@ function fromFlags(flags: Flags): Record<string, string> {
   return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-function databaseOf(url: string | undefined, dataDir: string): Database {
+function databaseOf(url: string | undefined, dataDir: string): DatabaseLocation {
   return url === undefined ? { kind: "sqlite", path: join(dataDir, "db", "assay.sqlite") } : { kind: "postgres", url };
 }
 

@@ -1,13 +1,13 @@
 import { sql } from "kysely";
-import type { Database } from "../../src/domain/database.ts";
-import type { Engine } from "../../src/store/database/database.ts";
-import { openEngine } from "../../src/store/open.ts";
+import type { DatabaseLocation } from "../../src/domain/database.ts";
+import type { Database } from "../../src/store/database/database.ts";
+import { openDatabase } from "../../src/store/open.ts";
 import { nameOf, parentOf } from "./processes.ts";
 
 /** A database that is created for the benchmark and removed by `drop`. */
 export interface BenchDatabase {
-  readonly kind: Database["kind"];
-  readonly database: Database;
+  readonly kind: DatabaseLocation["kind"];
+  readonly database: DatabaseLocation;
   /** The server's version; null if the engine is part of the service. */
   readonly version: string | null;
   /** The server's first process; null if it is not on this machine. */
@@ -31,8 +31,8 @@ export async function makeDatabase(url: string | undefined, directory: string): 
   await within({ kind: "postgres", url }, ({ db }) => sql`create database ${sql.id(name)}`.execute(db));
   const own = new URL(url);
   own.pathname = `/${name}`;
-  const database: Database = { kind: "postgres", url: own.href };
-  const ask = <T>(work: (engine: Engine) => Promise<T>) => within(database, work);
+  const database: DatabaseLocation = { kind: "postgres", url: own.href };
+  const ask = <T>(work: (database: Database) => Promise<T>) => within(database, work);
   const { version, server } = await ask(async ({ db }) => {
     const { rows } = await sql<{ version: string; pid: number }>`
       select current_setting('server_version') as version, pg_backend_pid() as pid`.execute(db);
@@ -68,7 +68,7 @@ export async function makeDatabase(url: string | undefined, directory: string): 
 let made = 0;
 
 function embedded(path: string): BenchDatabase {
-  const database: Database = { kind: "sqlite", path };
+  const database: DatabaseLocation = { kind: "sqlite", path };
   return {
     ...{ kind: "sqlite", database, version: null, server: null },
     counted: async () => null,
@@ -83,11 +83,11 @@ function embedded(path: string): BenchDatabase {
 }
 
 /** Runs work below the store, on its own connection. */
-export async function within<T>(database: Database, work: (engine: Engine) => Promise<T>): Promise<T> {
-  const engine = await openEngine(database);
+export async function within<T>(database: DatabaseLocation, work: (database: Database) => Promise<T>): Promise<T> {
+  const opened = await openDatabase(database);
   try {
-    return await work(engine);
+    return await work(opened);
   } finally {
-    await engine.db.destroy();
+    await opened.db.destroy();
   }
 }

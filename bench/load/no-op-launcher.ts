@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { dirname } from "node:path";
-import { ourLanguages } from "../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../src/cli/installed-languages.ts";
 import { CONTROLS } from "../../src/domain/controls.ts";
 import type { Language } from "../../src/domain/language.ts";
 import { ourBuild } from "../../src/sandbox/build.ts";
@@ -56,7 +56,7 @@ function answer(printed: string): Buffer {
   ]);
 }
 
-const languages = ourLanguages().list();
+const languages = installedLanguages().list();
 const COMPILED = answer("");
 const PRINTED = new Map(languages.map((language) => [language, answer(language.smokeTest.stdout)]));
 

@@ -2,7 +2,7 @@
 import { availableParallelism, cpus, release } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ourLanguages } from "../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../src/cli/installed-languages.ts";
 import { type Bare, barePython } from "./bare.ts";
 import { type BenchDatabase, makeDatabase } from "./database.ts";
 import type { Plan } from "./generator.ts";
@@ -100,7 +100,7 @@ const MAX_PENDING = 1_000;
 export async function measureWhole(options: Options): Promise<Whole> {
   const within = dirname(options.launcherSocket);
   const user = userOf(options.launcherSocket);
-  const hello = ourLanguages().resolve("python")?.smokeTest.code ?? "";
+  const hello = installedLanguages().resolve("python")?.smokeTest.code ?? "";
   const rows = {
     loaded: [] as LoadedBesideBare[],
     stored: [] as Stored[],

@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { ourLanguages } from "../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../src/cli/installed-languages.ts";
 import { listed } from "../../src/languages/load.ts";
 import { makeDatabase } from "../load/database.ts";
 import { makePlace, realSandbox, userOf } from "../load/serving.ts";
@@ -45,7 +45,7 @@ export async function measurePeers(options: PeersOptions): Promise<PeerRow[]> {
       try {
         const chosen = ({ name }: Program) =>
           options.programs.length === 0 || options.programs.some((begin) => name.startsWith(begin));
-        const programs = listed(ourLanguages()).flatMap(programsOf).filter(chosen);
+        const programs = listed(installedLanguages()).flatMap(programsOf).filter(chosen);
         if (programs[0]) await warmUp(programs[0], [ours, peer]);
         for (const one of programs) {
           for (const amount of clients) {

@@ -2,7 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { Audit } from "../../src/http/dashboard/api/audit.ts";
 import type { Topic } from "../../src/http/dashboard/api/changes.ts";
-import type { Deliveries, Delivery, SentBody } from "../../src/http/dashboard/api/deliveries.ts";
+import type { Deliveries, DeliveryResource, SentBody } from "../../src/http/dashboard/api/deliveries.ts";
 import type {
   Endpoint,
   EndpointChanges,
@@ -23,7 +23,7 @@ import type {
   NewJudgement,
   TestDetail,
 } from "../../src/http/dashboard/api/judgements.ts";
-import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "../../src/http/dashboard/api/keys.ts";
+import type { KeyLimits, KeyResource, Keys, MadeKey, NewKey, Rotation } from "../../src/http/dashboard/api/keys.ts";
 import type { Language } from "../../src/http/dashboard/api/languages.ts";
 import type { Total } from "../../src/http/dashboard/api/lists.ts";
 import type {
@@ -48,8 +48,8 @@ import type {
   SignIn,
 } from "../../src/http/dashboard/api/session.ts";
 import type {
-  Account,
   AccountChanges,
+  AccountResource,
   Dropped,
   NewAccount,
   Settings,
@@ -109,7 +109,7 @@ export const asking = {
   firstSteps: (account?: string) => question<FirstSteps>("/first-steps", { account }, ["settings", "runs"]),
   now: (account?: string) => question<Now>("/overview/now", { account }, ["runs", "deliveries", "health"]),
   health: () => question<Health>("/health", {}, ["health"]),
-  key: (id: string) => question<Key>(`/keys/${encodeURIComponent(id)}`, {}, ["settings", "usage"]),
+  key: (id: string) => question<KeyResource>(`/keys/${encodeURIComponent(id)}`, {}, ["settings", "usage"]),
   project: (id: string) => question<Project>(`/projects/${encodeURIComponent(id)}`, {}, ["settings"]),
   endpoint: (id: string) => question<Endpoint>(`/endpoints/${encodeURIComponent(id)}`, {}, ["settings", "deliveries"]),
   failing: () => question<Failing>("/endpoints/failing", {}, ["settings", "deliveries"]),
@@ -135,7 +135,7 @@ export const asking = {
       staleTime: Number.POSITIVE_INFINITY,
     }),
   deliveriesOf: (id: string) =>
-    question<readonly Delivery[]>(`/submissions/${encodeURIComponent(id)}/deliveries`, {}, ["deliveries"]),
+    question<readonly DeliveryResource[]>(`/submissions/${encodeURIComponent(id)}/deliveries`, {}, ["deliveries"]),
   /** Of the program, which does not change. */
   programFile: (id: string, path: string) =>
     queryOptions({
@@ -180,21 +180,21 @@ export const change = {
   makeProject: (body: NewProject) => send<Project>("POST", "/projects", body),
   project: (id: string, body: ProjectChanges) => send<Project>("PATCH", `/projects/${id}`, body),
   makeKey: (body: NewKey) => send<MadeKey>("POST", "/keys", body),
-  key: (id: string, body: KeyLimits) => send<Key>("PATCH", `/keys/${id}`, body),
-  revokeKey: (id: string) => send<Key>("POST", `/keys/${id}/revoke`),
+  key: (id: string, body: KeyLimits) => send<KeyResource>("PATCH", `/keys/${id}`, body),
+  revokeKey: (id: string) => send<KeyResource>("POST", `/keys/${id}/revoke`),
   rotateKey: (id: string, body: Rotation) => send<MadeKey>("POST", `/keys/${id}/rotate`, body),
   makeEndpoint: (body: NewEndpoint) => send<MadeEndpoint>("POST", "/endpoints", body),
   endpoint: (id: string, body: EndpointChanges) => send<Endpoint>("PATCH", `/endpoints/${id}`, body),
   rotateSecret: (id: string, rotation: Rotation) =>
     send<MadeEndpoint>("POST", `/endpoints/${id}/rotate-secret`, rotation),
   removeEndpoint: (id: string) => send<void>("DELETE", `/endpoints/${id}`),
-  testEndpoint: (id: string) => send<Delivery>("POST", `/endpoints/${id}/test`),
+  testEndpoint: (id: string) => send<DeliveryResource>("POST", `/endpoints/${id}/test`),
   replayFailed: (id: string, times: Replays) => send<Replayed>("POST", `/endpoints/${id}/replay-failed`, times),
-  replay: (id: string) => send<Delivery>("POST", `/deliveries/${id}/replay`),
+  replay: (id: string) => send<DeliveryResource>("POST", `/deliveries/${id}/replay`),
   tier: (name: string, body: Omit<Tier, "name">) => send<Tier>("PUT", `/tiers/${encodeURIComponent(name)}`, body),
-  makeAccount: (body: NewAccount) => send<Account>("POST", "/accounts", body),
-  suspend: (id: string) => send<Account>("POST", `/accounts/${id}/suspend`),
-  resume: (id: string) => send<Account>("POST", `/accounts/${id}/resume`),
+  makeAccount: (body: NewAccount) => send<AccountResource>("POST", "/accounts", body),
+  suspend: (id: string) => send<AccountResource>("POST", `/accounts/${id}/suspend`),
+  resume: (id: string) => send<AccountResource>("POST", `/accounts/${id}/resume`),
   dropPending: (id: string) => send<Dropped>("POST", `/accounts/${id}/drop-pending`),
   submit: (body: NewSubmission) => send<Accepted>("POST", "/submissions", body),
   again: (id: string) => send<Accepted>("POST", `/submissions/${encodeURIComponent(id)}/again`),
@@ -205,7 +205,7 @@ export const change = {
   importProblem: (archive: Blob, options: Parameters, progress: Progress) =>
     upload<ImportedProblem>(`/problems${queryOf(options)}`, archive, progress),
   deleteProblem: (id: string) => send<void>("DELETE", `/problems/${encodeURIComponent(id)}`),
-  account: (id: string, body: AccountChanges) => send<Account>("PATCH", `/accounts/${id}`, body),
+  account: (id: string, body: AccountChanges) => send<AccountResource>("PATCH", `/accounts/${id}`, body),
 };
 
 /** @param topics whose changes make the answer stale (changes.ts). */

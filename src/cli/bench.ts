@@ -13,10 +13,10 @@ import { peerTable } from "../../bench/peers/measure.ts";
 import { measurePeers } from "../../bench/peers/peers.ts";
 import { type Row, rowTable } from "../../bench/row.ts";
 import { serviceRow } from "../../bench/service.ts";
-import type { EngineFlags } from "./installed-languages.ts";
+import type { WorkerFlags } from "./installed-languages.ts";
 import { DATA } from "./with-store.ts";
 
-interface BenchFlags extends EngineFlags {
+interface BenchFlags extends WorkerFlags {
   readonly json?: boolean;
   readonly runs: number;
   readonly launcherSocket: string;

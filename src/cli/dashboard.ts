@@ -12,7 +12,7 @@ import { sendTest } from "../webhooks/send-test.ts";
 import { BlockedError } from "../webhooks/target.ts";
 import type { Worker } from "../worker/worker.ts";
 import type { WorkerRegistry } from "../worker/worker-registry.ts";
-import { ourExamples } from "./installed-languages.ts";
+import { installedExamples } from "./installed-languages.ts";
 
 export interface DashboardOptions {
   readonly config: Pick<Config, "database" | "retentionMs" | "ownAuthority">;
@@ -37,7 +37,7 @@ export function dashboardOf(options: DashboardOptions): ManagementDependencies {
     bodyBegin: beginOf,
     ownAuthority: config.ownAuthority,
     languages,
-    examples: ourExamples(languages),
+    examples: installedExamples(languages),
     nodes,
     databaseKind: config.database.kind === "sqlite" ? "SQLite" : "PostgreSQL",
     retentionMs: config.retentionMs,
@@ -50,9 +50,7 @@ export function nodesOf(fleet: WorkerRegistry | null, worker: Worker | null): Da
   return async () => {
     if (!worker) return [];
     const readiness = await worker.readiness();
-    return [
-      { id: worker.id, slots: worker.workers(), languages: worker.languages(), readiness, provenAtMs: Date.now() },
-    ];
+    return [{ id: worker.id, slots: worker.size(), languages: worker.languages(), readiness, provenAtMs: Date.now() }];
   };
 }
 

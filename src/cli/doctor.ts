@@ -13,7 +13,7 @@ import { ourBuild } from "../sandbox/build.ts";
 import { type ParkedRuntime, Slot } from "../sandbox/slot.ts";
 import { kindOf, preparations } from "../worker/parking.ts";
 import { SelfTest } from "../worker/self-test.ts";
-import { type EngineFlags, ourLanguages } from "./installed-languages.ts";
+import { installedLanguages, type WorkerFlags } from "./installed-languages.ts";
 import { DATA } from "./with-store.ts";
 
 interface Finding {
@@ -44,7 +44,7 @@ export function doctorCommand(): Command {
     .action(doctor);
 }
 
-interface DoctorFlags extends EngineFlags {
+interface DoctorFlags extends WorkerFlags {
   readonly json?: boolean;
   /** Memory that may hold the files of the image. */
   readonly imageBytes: string;
@@ -96,7 +96,7 @@ async function checkControls(flags: DoctorFlags, note: (finding: Finding) => voi
 }
 
 /** The smoke test of each language, in boxes of a separate launcher. */
-async function checkLanguages(flags: EngineFlags, note: (finding: Finding) => void): Promise<void> {
+async function checkLanguages(flags: WorkerFlags, note: (finding: Finding) => void): Promise<void> {
   // In the directory of the instance. Short names, because that of a socket has at most 107 bytes.
   const directory = mkdtempSync(join(tmpdir(), "d-"));
   const socket = join(directory, "socket");
@@ -109,7 +109,7 @@ async function checkLanguages(flags: EngineFlags, note: (finding: Finding) => vo
     for (let end: End | null = null; !existsSync(socket); end = await Promise.race([ended, sleep(10, null)])) {
       if (end) return note(finding("launcher", false, `it did not listen: ${end.how}`, "launcher"));
     }
-    const prover = new SelfTest(socket, ourLanguages());
+    const prover = new SelfTest(socket, installedLanguages());
     for (const { name, ok, detail, fault } of await prover.proveAll())
       note(finding(`language ${name}`, ok, fault ?? detail, "language"));
     prover.close();
@@ -125,7 +125,7 @@ async function checkLanguages(flags: EngineFlags, note: (finding: Finding) => vo
 async function checkRuntimes(socket: string, note: (finding: Finding) => void): Promise<void> {
   const mebibytes = (bytes: number) => Math.round(bytes / 1_048_576);
   const budget = mebibytes(loadConfig({}).parkBytes);
-  for (const { kind, language, steps } of preparations(ourLanguages()).values()) {
+  for (const { kind, language, steps } of preparations(installedLanguages()).values()) {
     if (kind !== kindOf(language, "judge", false)) continue;
     const slot = await openSlot(socket);
     const parked: ParkedRuntime[] = [];
@@ -163,7 +163,7 @@ function endOf(child: ChildProcess): Promise<End> {
   });
 }
 
-function engineArguments({ image, instance, uidBase }: EngineFlags): string[] {
+function engineArguments({ image, instance, uidBase }: WorkerFlags): string[] {
   return ["--image", join(image, "rootfs"), "--instance", instance, "--uid-base", uidBase];
 }
 

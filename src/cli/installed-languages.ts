@@ -8,17 +8,17 @@ import { chosenPacks } from "../languages/packs.ts";
 const LANGUAGES = fileURLToPath(new URL("../../languages", import.meta.url));
 
 /** The eight, and the chosen packs. */
-export function ourLanguages(): Languages {
+export function installedLanguages(): Languages {
   return loadLanguages(LANGUAGES, chosenPacks(LANGUAGES, languagePacks()));
 }
 
 /** Example programs by language. */
-export function ourExamples(languages: Languages): ReadonlyMap<string, readonly Example[]> {
+export function installedExamples(languages: Languages): ReadonlyMap<string, readonly Example[]> {
   return loadExamples(LANGUAGES, languages);
 }
 
 /** Paths of launcher and image, and the reserved names and user ids of this command; set by `./assay`. */
-export interface EngineFlags {
+export interface WorkerFlags {
   readonly launcher: string;
   /** The directory that has rootfs/ and versions.json. */
   readonly image: string;

@@ -13,7 +13,7 @@ import { contentsOf } from "../problems/tests.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge, type LocalProblem, type LocalResult } from "../worker/judge-locally.ts";
 import { answer, table } from "./answer.ts";
-import { ourLanguages } from "./installed-languages.ts";
+import { installedLanguages } from "./installed-languages.ts";
 import { languageOf, type ProgramFlags, readProgram, withProgram } from "./read-program.ts";
 import { DATA } from "./with-store.ts";
 
@@ -51,7 +51,7 @@ export function judgeCommand(): Command {
 }
 
 async function judgeFile(path: string, flags: JudgeFlags): Promise<void> {
-  const languages = ourLanguages();
+  const languages = installedLanguages();
   const { language, program } = await readProgram(path, flags, languages);
   const problem = await readLocal(flags, languages);
   const slot = await Slot.open(flags.launcherSocket);

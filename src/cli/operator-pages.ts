@@ -1,12 +1,12 @@
 import type { Config } from "../config.ts";
-import type { Engine } from "../domain/readiness.ts";
+import type { WorkerPool } from "../domain/readiness.ts";
 import type { Recent, Shares, SlotCounts, Status } from "../domain/status.ts";
 import type { OperatorDependencies } from "../http/listener/operator.ts";
 import { setGauges } from "../metrics/gauges.ts";
-import { Look } from "../metrics/look.ts";
+import { Sample } from "../metrics/look.ts";
 import type { Prometheus } from "../metrics/prometheus.ts";
 import type { Store } from "../store/store.ts";
-import { ourLanguages } from "./installed-languages.ts";
+import { installedLanguages } from "./installed-languages.ts";
 import { version } from "./version.ts";
 
 const RECENT_MS = 300_000;
@@ -25,19 +25,19 @@ export function operatorPages(
   {
     prometheus,
     store,
-    engine,
+    workers,
     slots,
-  }: { prometheus: Prometheus; store: Store; engine: Engine; slots: () => SlotCounts | null },
+  }: { prometheus: Prometheus; store: Store; workers: WorkerPool; slots: () => SlotCounts | null },
 ): OperatorDependencies {
   const { dataDir, transport } = config;
   const certificatePath = transport.kind === "https" ? transport.certPath : null;
-  const look = new Look({ version: version(), store, engine, slots, dataDir, certificatePath });
-  const languages = ourLanguages()
+  const look = new Sample({ version: version(), store, workers, slots, dataDir, certificatePath });
+  const languages = installedLanguages()
     .list()
     .map(({ name }) => name);
   return {
     store,
-    engine,
+    workers,
     metrics: {
       contentType: prometheus.contentType,
       async text() {

@@ -10,7 +10,7 @@ import type { Store } from "../store/store.ts";
 import { LocalJudge } from "../worker/judge-locally.ts";
 import { answer, sayStep, table } from "./answer.ts";
 import { readImport, writeImport } from "./import-stream.ts";
-import { ourLanguages } from "./installed-languages.ts";
+import { installedLanguages } from "./installed-languages.ts";
 import { wholeNumber } from "./option-values.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
@@ -109,7 +109,7 @@ function seconds(text: string): number {
 async function pack(path: string, { name, timeLimit, launcherSocket }: ImportFlags): Promise<void> {
   if (process.stdout.isTTY) throw new ConfigError("start it as ./assay problems import");
   process.stdout.once("error", () => process.exit(1)); // the other process has ended, with the reason
-  const [files, languages] = [await readPackage(path), ourLanguages()];
+  const [files, languages] = [await readPackage(path), installedLanguages()];
   const measure = async (problem: ProblemPackage) => {
     if (launcherSocket === undefined) throw new PackageError("the package", `has no time limit: ${WAYS}`);
     const slot = await Slot.open(launcherSocket);
@@ -127,7 +127,7 @@ const WAYS = "give --time-limit or, in its problem.yaml, limits.time_limit";
 /** Reports to set-up whether a launcher is needed (setup/command-admin.sh). */
 async function probe(path: string, { timeLimit }: ImportFlags): Promise<void> {
   if (timeLimit !== undefined) return;
-  const { timing, submissions } = readProblem(await readPackage(path), ourLanguages());
+  const { timing, submissions } = readProblem(await readPackage(path), installedLanguages());
   if (timing.limitSecs !== null) return;
   if (submissions.length === 0)
     throw new PackageError("the package", `has no time limit, and no submissions to measure: ${WAYS}`);

@@ -5,7 +5,7 @@ import { type Verified, verify } from "../problems/verify.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge } from "../worker/judge-locally.ts";
 import { answer, escaped, sayStep, table } from "./answer.ts";
-import { ourLanguages } from "./installed-languages.ts";
+import { installedLanguages } from "./installed-languages.ts";
 import { addStored } from "./problems-stored.ts";
 import { DATA } from "./with-store.ts";
 
@@ -33,7 +33,7 @@ export function problemsCommand(): Command {
 }
 
 async function verifyPackage(directory: string, flags: VerifyFlags): Promise<void> {
-  const languages = ourLanguages();
+  const languages = installedLanguages();
   const files = await readPackage(directory);
   const problem = readProblem(files, languages);
   const slot = await Slot.open(flags.launcherSocket);

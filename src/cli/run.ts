@@ -10,7 +10,7 @@ import { Slot } from "../sandbox/slot.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { plan } from "../worker/plan.ts";
 import { run } from "../worker/run.ts";
-import { ourLanguages } from "./installed-languages.ts";
+import { installedLanguages } from "./installed-languages.ts";
 import { type ProgramFlags, readProgram, withProgram } from "./read-program.ts";
 import { describe } from "./verdict-text.ts";
 import { DATA } from "./with-store.ts";
@@ -48,7 +48,7 @@ export function runCommand(): Command {
 }
 
 async function runFile(path: string, flags: RunFlags): Promise<void> {
-  const languages = ourLanguages();
+  const languages = installedLanguages();
   const { language, program: read } = await readProgram(path, flags, languages);
   const program = { ...read, stdin: await readInput(flags.stdin) };
   const record = await runProgram(program, language, flags.profile, languages, flags.launcherSocket);

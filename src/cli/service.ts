@@ -18,7 +18,7 @@ import { Worker } from "../worker/worker.ts";
 import { WorkerHeartbeat } from "../worker/worker-heartbeat.ts";
 import { WorkerRegistry } from "../worker/worker-registry.ts";
 import { dashboardOf, nodesOf } from "./dashboard.ts";
-import { ourLanguages } from "./installed-languages.ts";
+import { installedLanguages } from "./installed-languages.ts";
 import { providerOf } from "./oidc-settings.ts";
 import { operatorPages } from "./operator-pages.ts";
 import { version } from "./version.ts";
@@ -41,7 +41,7 @@ export interface Service {
 }
 
 /**
- * Composes the service from the bottom up: store, engine, webhooks, servers; it stops in reverse order. The only place that
+ * Composes the service from the bottom up: store, workers, webhooks, servers; it stops in reverse order. The only place that
  * imports all modules.
  * @throws if the database, certificate, address or key of webhook secrets cannot be used.
  */
@@ -49,28 +49,28 @@ export async function startService(config: Config): Promise<Service> {
   const log = logger(config);
   if (config.unknownSettings.length > 0) log.warn({ settings: config.unknownSettings }, "unknown settings");
   await checkFree(config.listen);
-  const languages = ourLanguages();
+  const languages = installedLanguages();
   const meter = new Prometheus(languages.list().map(({ name }) => name));
   const store = await openStore({ ...config, meter });
   const sending = await sendingOf(store, config);
   const tracing = tracingOf(config, log, "assay");
   const tracer = tracing ?? NO_TRACER;
-  const worker = config.ownWorker ? work(config, store, log, { meter, tracer }) : null;
+  const own = config.ownWorker ? startOwnWorker(config, store, log, { meter, tracer }) : null;
   // With a shared database this worker is one of several; otherwise it is the only one.
   const fleet = store.manyProcesses ? await WorkerRegistry.start({ store, leaseMs: config.leaseMs, log }) : null;
-  const engine = fleet ?? worker?.engine;
-  if (!engine)
+  const workers = fleet ?? own?.worker;
+  if (!workers)
     throw new ConfigError("a service without a worker needs a PostgreSQL database, which it shares with workers");
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
-  const summariser = StatsAggregator.start({ store, log, slots: () => engine.workers() });
+  const summariser = StatsAggregator.start({ store, log, slots: () => workers.size() });
   const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
   const stopping = new AbortController();
-  const nodes = nodesOf(fleet, worker?.engine ?? null);
+  const nodes = nodesOf(fleet, own?.worker ?? null);
   const dependencies: DashboardDependencies = {
     ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
     store,
-    engine,
+    workers,
     log,
     meter,
     tracer,
@@ -80,12 +80,12 @@ export async function startService(config: Config): Promise<Service> {
     provider: providerOf(config),
   };
   const http = new HttpServer(dependencies, config.transport, config.connections);
-  const slots = () => worker?.engine.slots() ?? null;
-  const operator = new OperatorServer(operatorPages(config, { prometheus: meter, store, engine, slots }));
+  const slots = () => own?.worker.slots() ?? null;
+  const operator = new OperatorServer(operatorPages(config, { prometheus: meter, store, workers, slots }));
   const stop = async () => {
     http.beginClosing();
     stopping.abort(new Error("the service is stopping"));
-    await worker?.stop();
+    await own?.stop();
     // Together, because each has a time limit of its own: the last webhook attempts have 10 s, the last responses 2 s.
     await Promise.all([
       fleet?.stop(),
@@ -110,7 +110,7 @@ export async function startService(config: Config): Promise<Service> {
   return {
     port,
     reload: () => http.reloadCertificate(),
-    ready: async () => worker?.begun,
+    ready: async () => own?.begun,
     async stop() {
       log.info("draining");
       await stop();
@@ -127,19 +127,19 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
   const log = logger(config);
   if (config.unknownSettings.length > 0) log.warn({ settings: config.unknownSettings }, "unknown settings");
   const prometheus = new Prometheus(
-    ourLanguages()
+    installedLanguages()
       .list()
       .map(({ name }) => name),
   );
   const store = await openStore({ ...config, meter: prometheus });
   const tracing = tracingOf(config, log, "assay-worker");
-  const worker = work(config, store, log, { meter: prometheus, tracer: tracing ?? NO_TRACER });
-  const { engine } = worker;
+  const own = startOwnWorker(config, store, log, { meter: prometheus, tracer: tracing ?? NO_TRACER });
+  const { worker } = own;
   const operator = new OperatorServer(
-    operatorPages(config, { prometheus, store, engine, slots: () => engine.slots() }),
+    operatorPages(config, { prometheus, store, workers: worker, slots: () => worker.slots() }),
   );
   const stop = async () => {
-    await worker.stop();
+    await own.stop();
     await operator.close();
     await store.close();
     await tracing?.close();
@@ -150,7 +150,7 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
     await stop();
     throw error;
   }
-  void worker.begun.then(() => log.info({ workers: worker.engine.workers() }, "working"));
+  void own.begun.then(() => log.info({ workers: worker.size() }, "working"));
   return {
     async stop() {
       log.info("draining");
@@ -174,31 +174,31 @@ function tracingOf({ otlpEndpoint: endpoint }: Config, log: Logger, service: str
   return endpoint === null ? null : new Otlp({ endpoint, service, version: version(), log });
 }
 
-interface Working {
-  readonly engine: Worker;
+interface OwnWorker {
+  readonly worker: Worker;
   readonly begun: Promise<void>;
   /** Drains: leaves the registry, claims nothing new, and lets running submissions finish. */
   stop(): Promise<void>;
 }
 
 /** A worker in this process, registered if the database is shared. */
-function work(
+function startOwnWorker(
   config: Config,
   store: Store,
   log: Logger,
   told: { readonly meter: Meter; readonly tracer: Tracer },
-): Working {
-  const engine = Worker.start({ ...config, store, languages: ourLanguages(), log, ...told });
+): OwnWorker {
+  const worker = Worker.start({ ...config, store, languages: installedLanguages(), log, ...told });
   const { leaseMs } = config;
   const announcer = store.manyProcesses
-    ? WorkerHeartbeat.start({ store, id: engine.id, worker: engine, leaseMs, log }, engine.begun)
+    ? WorkerHeartbeat.start({ store, id: worker.id, worker, leaseMs, log }, worker.begun)
     : null;
   return {
-    engine,
-    begun: engine.begun,
+    worker,
+    begun: worker.begun,
     async stop() {
       await announcer?.stop();
-      await engine.stop();
+      await worker.stop();
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Judgement } from "./outcome.ts";
+import type { RunVerdict } from "./outcome.ts";
 
 /**
  * Durations are stored as counts in fixed bins, so that counts of different times and accounts can be added. There are
@@ -42,6 +42,6 @@ export function percentiles(amounts: ReadonlyMap<number, number>): Percentiles |
 }
 
 /** The verdict by which the history counts a run; CE for a program with a compile error, whose verdict is RE. */
-export function classOf({ verdict, cause }: Pick<Judgement, "verdict" | "cause">): string {
+export function classOf({ verdict, cause }: Pick<RunVerdict, "verdict" | "cause">): string {
   return cause === "compile_error" ? "CE" : verdict;
 }

@@ -111,11 +111,11 @@ export function verdictIn(state: TestState): JudgementVerdict | null {
 /**
  * @param checked null if the program was not AC; an interactor can have rejected it before it failed.
  */
-export function verdictOfRun({ status, judgement }: Outcome, checked: Checked | null): JudgementVerdict {
+export function verdictOfRun({ status, result }: Outcome, checked: Checked | null): JudgementVerdict {
   if (status === "error") return "IE";
-  if (judgement.cause.startsWith("compile_")) return "CE";
+  if (result.cause.startsWith("compile_")) return "CE";
   if (checked && checked.verdict !== "AC") return checked.verdict;
-  if (judgement.verdict !== "AC") return judgement.verdict;
+  if (result.verdict !== "AC") return result.verdict;
   return checked?.verdict ?? "IE";
 }
 
@@ -280,7 +280,7 @@ export function resultOfRun(outcome: Outcome, checked: Checked | null): RunResul
   return {
     verdict,
     share: verdict === "AC" ? (checked?.share ?? 0) : 0,
-    message: shortened(checked?.message ?? outcome.judgement.errorMessage),
+    message: shortened(checked?.message ?? outcome.result.errorMessage),
     cpuUsec: outcome.metrics?.cpuUsec ?? null,
     wallNs: outcome.metrics?.wallNs ?? null,
     memoryBytes: outcome.metrics?.memoryPeakBytes ?? null,

@@ -29,7 +29,7 @@ export type Integrity = "complete" | "truncated_by_judge_limit" | "crash_mid_wri
 
 export type Divergence = "cpu_bound" | "sleep_or_block_bound" | "host_interference_suspected";
 
-export interface Judgement {
+export interface RunVerdict {
   readonly verdict: Verdict;
   readonly cause: Cause;
   readonly actor: Actor;
@@ -123,14 +123,14 @@ export interface RunStats {
  */
 export interface Outcome {
   readonly status: "completed" | "error";
-  readonly judgement: Judgement;
+  readonly result: RunVerdict;
   readonly output: Output | null;
   /** Null without an execute step. */
   readonly metrics: Metrics | null;
   /** Null without a report. */
   readonly evidence: Evidence | null;
   /** Absent in old records and in runs that the platform failed. */
-  readonly course?: RunStats;
+  readonly runStats?: RunStats;
   /** Over the runs of a submission that ran several times; not part of the record, which is that of the last run. */
   readonly means?: Pick<Metrics, "cpuUsec" | "memoryPeakBytes">;
   /** Of a successful compilation, for a client of Judge0; not part of the record, and stored apart from it. */
@@ -146,7 +146,7 @@ export interface Outcome {
 export function internalError(errorMessage: string, evidence: Evidence | null = null): Outcome {
   return {
     status: "error",
-    judgement: {
+    result: {
       verdict: "IE",
       cause: "internal_error",
       actor: "judge",
@@ -163,5 +163,5 @@ export function internalError(errorMessage: string, evidence: Evidence | null = 
 /** The outcome of a submission that a request ended. */
 export function cancelled(errorMessage: string): Outcome {
   const outcome = internalError(errorMessage);
-  return { ...outcome, judgement: { ...outcome.judgement, cause: "cancelled" } };
+  return { ...outcome, result: { ...outcome.result, cause: "cancelled" } };
 }

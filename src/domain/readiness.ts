@@ -27,9 +27,9 @@ export function faultyCheck(name: string, error: unknown): Check {
 }
 
 /** Runs submissions. */
-export interface Engine {
+export interface WorkerPool {
   /** Submissions that can run at the same time now; 0 if none can. */
-  workers(): number;
+  size(): number;
   /** Canonical names of the languages that passed their smoke test, in a fixed order. */
   languages(): readonly string[];
   /** The newest proof; makes a new one if that is too old. Never rejects. */

@@ -8,7 +8,7 @@ type Settle = (admitted: boolean) => void;
  * A byte budget shared by owners. An owner may have as much as then remains free: the first one half, the next one a
  * quarter. One owner can therefore never fill it, and a new owner finds space.
  */
-export class Room {
+export class ByteBudget {
   readonly #totalBytes: number;
   readonly #waitTimeoutMs: number;
   readonly #taken = new Map<string, number>();

@@ -2,7 +2,7 @@
  * Shares the event loop: runs one piece of work in each iteration, so that other events are served in between. Owners
  * take turns, so that an owner with a hundred responses does not slow down an owner with one.
  */
-export class Pace {
+export class EventLoopTurns {
   /** Waiting work by owner; the next owner comes first. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #running = false;

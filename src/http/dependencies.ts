@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Meter } from "../domain/meter.ts";
-import type { Engine } from "../domain/readiness.ts";
+import type { WorkerPool } from "../domain/readiness.ts";
 import type { Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Store } from "../store/store.ts";
@@ -8,7 +8,7 @@ import type { Store } from "../store/store.ts";
 /** Dependencies of the server on the rest of the service; main composes them. */
 export interface Dependencies {
   readonly store: Store;
-  readonly engine: Pick<Engine, "workers" | "languages" | "readiness">;
+  readonly workers: Pick<WorkerPool, "size" | "languages" | "readiness">;
   readonly languages: Languages;
   readonly log: Logger;
   /** Counts every request. */

@@ -4,7 +4,7 @@ import fastify, { type FastifyInstance, type FastifyRequest, LogController } fro
 import { clientError } from "../domain/error.ts";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import type { Address, Transport } from "../domain/transport.ts";
-import { Pace } from "../fairness/event-loop-turns.ts";
+import { EventLoopTurns } from "../fairness/event-loop-turns.ts";
 import { MinuteWindow } from "../fairness/sliding-window.ts";
 import { authenticate, checkVisit, Failures } from "./access/auth.ts";
 import { decorateCaller } from "./access/caller.ts";
@@ -30,7 +30,7 @@ import { dashboardRoutes } from "./dashboard/routes.ts";
 import { Guard } from "./dashboard/session.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { judge0Routes } from "./judge0/routes.ts";
-import { type ConnectionLimits, Places } from "./listener/connection-quota.ts";
+import { type ConnectionLimits, ConnectionQuota } from "./listener/connection-quota.ts";
 import { type Clients, Connections, RequestsUnderWay } from "./listener/connections.ts";
 import type { DrainLimits } from "./listener/drain.ts";
 import { createListener, type ListenerLimits, MAX_HEADER_BYTES, tls } from "./listener/listener.ts";
@@ -79,7 +79,7 @@ export class HttpServer {
     this.#transport = transport;
     const { meter = NO_METER } = dependencies;
     const trusts = trustedHops(transport, () => this.#onSocketFile);
-    const places = new Places(limits, meter);
+    const places = new ConnectionQuota(limits, meter);
     const clients = transport.kind === "proxied" ? new RequestsUnderWay(places) : new Connections(places);
     this.#server = create(dependencies, meter, transport, trusts, clients, limits);
     this.#server.server.on("connection", (socket: Socket) => {
@@ -95,7 +95,7 @@ export class HttpServer {
     this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
     guard.decorate(this.#server);
-    const pace = new Pace();
+    const pace = new EventLoopTurns();
     const answers = new LongAnswers(pace, meter, drain);
     readJsonOnly(this.#server, pace);
     sendErrors(this.#server, meter);

@@ -1,14 +1,14 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { type Engine, notReady } from "../domain/readiness.ts";
+import { notReady, type WorkerPool } from "../domain/readiness.ts";
 import type { Backlog, SlotCounts, Status } from "../domain/status.ts";
 import type { Store } from "../store/store.ts";
 
 export interface LookOptions {
   readonly version: string;
   readonly store: Pick<Store, "ping" | "backlog">;
-  readonly engine: Pick<Engine, "workers" | "languages" | "readiness">;
+  readonly workers: Pick<WorkerPool, "size" | "languages" | "readiness">;
   /** Null in a process that runs no submissions. */
   readonly slots: () => SlotCounts | null;
   readonly dataDir: string;
@@ -21,7 +21,7 @@ const DATABASE_MS = 3_000;
 const PROOF_MS = 8_000;
 
 /** Collects the status of the service. Concurrent requests share one result. */
-export class Look {
+export class Sample {
   readonly #options: LookOptions;
   #underWay: Promise<Status> | null = null;
   #asked: Promise<Status["database"]> | null = null;
@@ -39,9 +39,9 @@ export class Look {
   }
 
   async #status(): Promise<Status> {
-    const { version, engine, slots, dataDir, certificatePath } = this.#options;
+    const { version, workers, slots, dataDir, certificatePath } = this.#options;
     const [readiness, database, disk] = await Promise.all([
-      within(PROOF_MS, engine.readiness()),
+      within(PROOF_MS, workers.readiness()),
       within(DATABASE_MS, this.#database()),
       statfs(dataDir).catch(() => null),
     ]);
@@ -53,8 +53,8 @@ export class Look {
         ready,
         readyAtMs: this.#readyAtMs,
         failures: checks.filter(({ ok }) => !ok),
-        workers: engine.workers(),
-        languages: engine.languages(),
+        workers: workers.size(),
+        languages: workers.languages(),
       },
       slots: slots(),
       database,

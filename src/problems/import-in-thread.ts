@@ -6,7 +6,7 @@ import type { Languages } from "../languages/load.ts";
 import { toPlain } from "../languages/plain.ts";
 import { PackageError } from "./files.ts";
 import type { Importable, ReadOptions } from "./import.ts";
-import type { Answer, Opening, Wanted } from "./import-thread.ts";
+import type { ImportReply, Opening, Wanted } from "./import-thread.ts";
 
 /** Of a hostile archive. The archive and one of its files are outside of this memory. */
 const MEMORY_MIB = 256;
@@ -62,12 +62,12 @@ export async function importInThread<T>(
     );
   });
   failed.catch(() => {}); // also between two calls
-  const next = async (): Promise<Answer> => {
+  const next = async (): Promise<ImportReply> => {
     const [ending, over] = [new AbortController(), new AbortController()];
     void exceedsCpuTime(thread, mostCpuMs, ending.signal).then((exceeds) => exceeds && over.abort());
     const late = AbortSignal.any([signal, over.signal, AbortSignal.timeout(MOST_WALL_MS), ending.signal]);
     try {
-      const [answer] = (await Promise.race([once(thread, "message", { signal: late }), failed])) as [Answer];
+      const [answer] = (await Promise.race([once(thread, "message", { signal: late }), failed])) as [ImportReply];
       if ("fault" in answer) throw new PackageError("", answer.fault);
       return answer;
     } catch (error) {

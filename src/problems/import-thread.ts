@@ -23,13 +23,13 @@ export interface Wanted {
  * Messages of the thread: first the bytes of all files, before it unpacks any, and again with those of an archive among them, each
  * of which awaits a reply; then the package; then a content for each request.
  */
-export type Answer =
+export type ImportReply =
   | { readonly unpacked: number }
   | { readonly opened: Importable }
   | { readonly content: Uint8Array }
   | { readonly fault: string };
 
-function say(answer: Answer): void {
+function say(answer: ImportReply): void {
   parentPort?.postMessage(answer, "content" in answer ? [answer.content.buffer as ArrayBuffer] : []);
 }
 

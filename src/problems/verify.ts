@@ -101,8 +101,8 @@ async function validate(
   stdin: Buffer,
   args: readonly string[],
 ): Promise<{ readonly ended: string; readonly accepts: boolean; readonly broken: boolean }> {
-  const { judgement } = await judge.run(language, "judge", program, stdin, args);
-  const { cause, exitCode, verdict, errorMessage } = judgement;
+  const { result } = await judge.run(language, "judge", program, stdin, args);
+  const { cause, exitCode, verdict, errorMessage } = result;
   const failed = (ended: string) => ({ ended, accepts: false, broken: true });
   if (cause === "compile_error") return failed("an error of its compiler");
   if (cause.startsWith("compile_")) return failed(`an error of its compiler${tail(errorMessage)}`);

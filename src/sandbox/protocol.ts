@@ -25,15 +25,20 @@ export const FRAMES = {
 export type FrameName = keyof typeof FRAMES;
 
 type Count = "one" | "optional" | "many";
-interface Key {
+interface FrameKey {
   readonly number: number;
   readonly type: "int" | "bytes";
   readonly frame: FrameName;
   readonly count: Count;
 }
 
-const int = (number: number, frame: FrameName, count: Count = "one"): Key => ({ number, type: "int", frame, count });
-const bytes = (number: number, frame: FrameName, count: Count = "one"): Key => ({
+const int = (number: number, frame: FrameName, count: Count = "one"): FrameKey => ({
+  number,
+  type: "int",
+  frame,
+  count,
+});
+const bytes = (number: number, frame: FrameName, count: Count = "one"): FrameKey => ({
   number,
   type: "bytes",
   frame,
@@ -151,7 +156,7 @@ export const KEYS = {
   STEP_OBJECT: bytes(151, "FAILED"),
   STEP_ERRNO: int(152, "FAILED"),
   SENT_SIGNAL: int(109, "ENDED", "optional"),
-} as const satisfies Record<string, Key>;
+} as const satisfies Record<string, FrameKey>;
 // end
 
 export type KeyName = keyof typeof KEYS;

@@ -1,12 +1,12 @@
 import { sql } from "kysely";
-import type { Database } from "../domain/database.ts";
+import type { DatabaseLocation } from "../domain/database.ts";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import { accountStore } from "./access/accounts.ts";
 import { auditStore } from "./access/audit.ts";
 import { keyStore } from "./access/keys.ts";
 import { projectStore } from "./access/projects.ts";
 import { tierStore } from "./access/tiers.ts";
-import type { Engine, Listening } from "./database/database.ts";
+import type { Database, Listening } from "./database/database.ts";
 import { Notifier } from "./database/notifier.ts";
 import { openPostgres } from "./database/postgres.ts";
 import { openSqlite } from "./database/sqlite.ts";
@@ -41,7 +41,7 @@ import { workerStore } from "./workers.ts";
 
 export interface StoreOptions {
   /** The directory of a database file must exist; so must the database on a server. */
-  readonly database: Database;
+  readonly database: DatabaseLocation;
   /** Wall clock in milliseconds since the epoch; replaceable for tests. */
   readonly now?: () => number;
   /** Monotonic clock in milliseconds; replaceable for tests. */
@@ -60,14 +60,14 @@ export async function openStore({
   steady = () => performance.now(),
   meter = NO_METER,
 }: StoreOptions): Promise<Store> {
-  const engine = await openEngine(database);
+  const opened = await openDatabase(database);
   try {
-    await migrate(engine);
+    await migrate(opened);
   } catch (error) {
-    await engine.db.destroy();
+    await opened.db.destroy();
     throw error;
   }
-  const store = composeStore(engine, now, steady);
+  const store = composeStore(opened, now, steady);
   return meter === NO_METER ? store : instrumented(store, meter);
 }
 
@@ -76,21 +76,21 @@ export async function openStore({
  * @returns the number of rows. @throws StoreError, without changes, for a database that is not empty or an invalid backup.
  */
 export async function restoreStore({ database }: StoreOptions, lines: AsyncIterable<string>): Promise<number> {
-  const engine = await openEngine(database);
+  const opened = await openDatabase(database);
   try {
-    return await restore(engine, lines);
+    return await restore(opened, lines);
   } finally {
-    await engine.db.destroy();
+    await opened.db.destroy();
   }
 }
 
-/** Opens the engine of a database without checking the schema. @throws if it is unusable. */
-export function openEngine(database: Database): Engine | Promise<Engine> {
+/** Opens a database without checking its schema. @throws if it is unusable. */
+export function openDatabase(database: DatabaseLocation): Database | Promise<Database> {
   return database.kind === "sqlite" ? openSqlite(database.path) : openPostgres(database.url);
 }
 
-function composeStore(engine: Engine, now: () => number, steady: () => number): Store {
-  const { notify } = engine.capabilities;
+function composeStore(database: Database, now: () => number, steady: () => number): Store {
+  const { notify } = database.capabilities;
   let listening: Listening | undefined;
   const wakeups = new Notifier(() => {
     listening = notify?.listen(
@@ -98,44 +98,44 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
       () => wakeups.sayAll(),
     );
   });
-  const transactions = new Transactions(engine, wakeups);
-  const submissions = submissionStore(engine, transactions, wakeups, now, steady);
+  const transactions = new Transactions(database, wakeups);
+  const submissions = submissionStore(database, transactions, wakeups, now, steady);
   return {
     submissions: submissions.store,
-    queue: queueStore(engine, transactions, now),
-    accounts: accountStore(engine, transactions, now),
-    deliveries: deliveryStore(engine, transactions, now),
-    tiers: tierStore(engine, transactions, now),
-    projects: projectStore(engine, transactions, now),
-    keys: keyStore(engine, transactions, now),
-    endpoints: endpointStore(engine, transactions, now),
-    secrets: secretStore(engine, transactions, now),
-    audit: auditStore(engine, transactions, now),
-    people: peopleStore(engine, transactions, now),
-    invitations: invitationStore(engine, transactions, now),
-    sessions: sessionStore(engine, transactions, now),
-    sends: sendStore(engine, transactions, now),
-    signIns: signInStore(engine, transactions, now),
-    quota: quotaStore(engine, transactions, now),
-    workers: workerStore(engine, transactions, wakeups, now),
-    retention: retentionStore(engine, transactions, now),
-    records: recordStore(engine),
-    judge0: judge0Store(engine),
-    judged: judgedStore(engine),
-    history: historyStore(engine, transactions, now),
-    live: liveStore(engine, transactions, wakeups),
-    liveInput: liveInputStore(engine, transactions, wakeups),
-    judgements: judgementStore(engine, transactions, wakeups, now),
-    problems: problemStore(engine, transactions, now),
+    queue: queueStore(database, transactions, now),
+    accounts: accountStore(database, transactions, now),
+    deliveries: deliveryStore(database, transactions, now),
+    tiers: tierStore(database, transactions, now),
+    projects: projectStore(database, transactions, now),
+    keys: keyStore(database, transactions, now),
+    endpoints: endpointStore(database, transactions, now),
+    secrets: secretStore(database, transactions, now),
+    audit: auditStore(database, transactions, now),
+    people: peopleStore(database, transactions, now),
+    invitations: invitationStore(database, transactions, now),
+    sessions: sessionStore(database, transactions, now),
+    sends: sendStore(database, transactions, now),
+    signIns: signInStore(database, transactions, now),
+    quota: quotaStore(database, transactions, now),
+    workers: workerStore(database, transactions, wakeups, now),
+    retention: retentionStore(database, transactions, now),
+    records: recordStore(database),
+    judge0: judge0Store(database),
+    judged: judgedStore(database),
+    history: historyStore(database, transactions, now),
+    live: liveStore(database, transactions, wakeups),
+    liveInput: liveInputStore(database, transactions, wakeups),
+    judgements: judgementStore(database, transactions, wakeups, now),
+    problems: problemStore(database, transactions, now),
     manyProcesses: notify !== null,
     onWork: (listener) => wakeups.on("work", listener),
     onEnds: (listener) => wakeups.on("ends", listener),
     onDeliveries: (listener) => wakeups.on("deliveries", listener),
-    backup: (write) => backup(engine, now, write),
-    backlog: (accountIds) => backlog(engine.db, now(), accountIds),
-    endedWithin: (ms) => endedSince(engine.db, now() - ms),
+    backup: (write) => backup(database, now, write),
+    backlog: (accountIds) => backlog(database.db, now(), accountIds),
+    endedWithin: (ms) => endedSince(database.db, now() - ms),
     async ping() {
-      await sql`select 1`.execute(engine.db);
+      await sql`select 1`.execute(database.db);
     },
     async close() {
       try {
@@ -144,7 +144,7 @@ function composeStore(engine: Engine, now: () => number, steady: () => number): 
         // After all commits under way.
         await transactions.run(async () => {});
       } finally {
-        await engine.db.destroy();
+        await database.db.destroy();
       }
     },
   };

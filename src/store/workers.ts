@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Readiness } from "../domain/readiness.ts";
-import type { Engine } from "./database/database.ts";
+import type { Database } from "./database/database.ts";
 import type { Notifier } from "./database/notifier.ts";
 import type { Transactions } from "./database/transactions.ts";
 
@@ -29,7 +29,7 @@ export interface SeenWorker extends AnnouncedWorker {
 export type WorkerStore = ReturnType<typeof workerStore>;
 
 /** The announcements of workers to services. @param now milliseconds since the epoch. */
-export function workerStore({ db }: Engine, transactions: Transactions, wakeups: Notifier, now: () => number) {
+export function workerStore({ db }: Database, transactions: Transactions, wakeups: Notifier, now: () => number) {
   const changed = { words: () => [{ kind: "workers" } as const] };
   return {
     /** Announces the state of the worker; to be repeated within `leaseMs`. */

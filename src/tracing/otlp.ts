@@ -175,6 +175,6 @@ function about({ id, language, profile }: Submission): Attributes {
   return { "assay.submission_id": id, "assay.language": language, "assay.profile": profile };
 }
 
-function judged({ judgement }: Outcome): Attributes {
-  return { "assay.verdict": judgement.verdict, "assay.cause": judgement.cause, "assay.actor": judgement.actor };
+function judged({ result }: Outcome): Attributes {
+  return { "assay.verdict": result.verdict, "assay.cause": result.cause, "assay.actor": result.actor };
 }

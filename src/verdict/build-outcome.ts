@@ -6,20 +6,20 @@ import { metrics } from "./metrics.ts";
 import { compileOutput, executeOutput } from "./output.ts";
 
 /**
- * Builds the outcome of a submission from the launcher's reports: judgement, output, metrics
+ * Builds the outcome of a submission from the launcher's reports: result, output, metrics
  * and evidence. Pure. An internal error keeps its evidence, which names missing controls, but
  * has no output or metrics.
  */
 export function buildOutcome(steps: StepReports): Outcome {
-  const judgement = judge(steps);
-  const ran = judgement.cause === "compile_error" ? without(steps) : steps;
+  const result = judge(steps);
+  const ran = result.cause === "compile_error" ? without(steps) : steps;
   const proof = evidence(ran);
-  if (judgement.verdict === "IE") return { ...internalError("", proof), judgement };
+  if (result.verdict === "IE") return { ...internalError("", proof), result };
   const { compile, execute } = ran;
   if (execute) {
     return {
       status: "completed",
-      judgement,
+      result,
       output: executeOutput(execute),
       metrics: metrics(execute),
       evidence: proof,
@@ -27,7 +27,7 @@ export function buildOutcome(steps: StepReports): Outcome {
   }
   return {
     status: "completed",
-    judgement,
+    result,
     output: compile ? compileOutput(compile) : null,
     metrics: null,
     evidence: proof,

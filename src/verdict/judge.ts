@@ -1,4 +1,4 @@
-import type { Judgement, LimitCause } from "../domain/outcome.ts";
+import type { LimitCause, RunVerdict } from "../domain/outcome.ts";
 import { internalError, LIMIT_CAUSES } from "../domain/outcome.ts";
 import type { StepReport, StepReports } from "../domain/report.ts";
 import { TABLE } from "./table.ts";
@@ -8,11 +8,11 @@ import { validateReport } from "./validate-report.ts";
  * Decides the verdict from the reports; no other function does. Pure.
  * The compile step is judged first, by the same table. If it succeeded, the execute step decides.
  */
-export function judge({ compile, execute }: StepReports): Judgement {
+export function judge({ compile, execute }: StepReports): RunVerdict {
   if (compile) {
-    const judgement = judgeStep(compile);
-    if (judgement.verdict !== "AC") {
-      return execute ? internal("a program that does not compile was run") : asCompile(judgement);
+    const result = judgeStep(compile);
+    if (result.verdict !== "AC") {
+      return execute ? internal("a program that does not compile was run") : asCompile(result);
     }
   }
   if (!execute) return internal("the sandbox was lost before the run ended");
@@ -29,7 +29,7 @@ function cannotBeExecuted({ failure }: StepReport): boolean {
   return failure?.step === "exec" && failure.object.startsWith("./");
 }
 
-function unusable(compile: StepReport): Judgement {
+function unusable(compile: StepReport): RunVerdict {
   return {
     verdict: "RE",
     cause: "compile_error",
@@ -40,8 +40,8 @@ function unusable(compile: StepReport): Judgement {
   };
 }
 
-/** The judgement of one step, compile or execute. */
-export function judgeStep(report: StepReport): Judgement {
+/** The result of one step, compile or execute. */
+export function judgeStep(report: StepReport): RunVerdict {
   const reason = validateReport(report);
   if (reason) return internal(reason);
   const row = TABLE.find(({ when }) => when(report));
@@ -57,15 +57,15 @@ export function judgeStep(report: StepReport): Judgement {
 }
 
 /**
- * Turns the judgement of a compile step into that of the submission. A limit keeps its verdict,
+ * Turns the result of a compile step into that of the submission. A limit keeps its verdict,
  * and its cause gets the prefix. If the compiler failed or crashed, the program does not compile.
  */
-function asCompile(judgement: Judgement): Judgement {
-  const { cause, errorMessage } = judgement;
-  if (isLimit(cause)) return { ...judgement, cause: `compile_${cause}`, errorMessage: `compile step: ${errorMessage}` };
-  if (judgement.verdict === "IE") return judgement;
+function asCompile(result: RunVerdict): RunVerdict {
+  const { cause, errorMessage } = result;
+  if (isLimit(cause)) return { ...result, cause: `compile_${cause}`, errorMessage: `compile step: ${errorMessage}` };
+  if (result.verdict === "IE") return result;
   return {
-    ...judgement,
+    ...result,
     verdict: "RE",
     cause: "compile_error",
     errorMessage: `the program does not compile (the compiler ${errorMessage}); see stderr`,
@@ -76,6 +76,6 @@ function isLimit(cause: string): cause is LimitCause {
   return (LIMIT_CAUSES as readonly string[]).includes(cause);
 }
 
-function internal(reason: string): Judgement {
-  return internalError(reason).judgement;
+function internal(reason: string): RunVerdict {
+  return internalError(reason).result;
 }

@@ -23,7 +23,7 @@ export interface Row {
 const exitedZero = (report: StepReport): boolean => report.exitCode === 0;
 
 /**
- * The judgement of one step: the first matching row decides. These are rows 2 to 8 of the
+ * The result of one step: the first matching row decides. These are rows 2 to 8 of the
  * decision table; row 1, a failure of the platform, is in validate-report.ts and precedes them.
  * The upper rows use only counters of the kernel and the supervisor. Above `SIG`, values that
  * a program controls (exit code, signals to itself, output) can prevent a verdict, but never

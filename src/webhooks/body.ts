@@ -2,14 +2,14 @@ import { jsonPieces } from "../domain/json-pieces.ts";
 import { DEFAULT_FIELDS, judge0Answer } from "../domain/judge0/fields.ts";
 import { toJudgementRecord } from "../domain/judgement-record.ts";
 import { toLongRecord } from "../domain/record.ts";
-import { Pace } from "../fairness/event-loop-turns.ts";
+import { EventLoopTurns } from "../fairness/event-loop-turns.ts";
 import type { Message } from "../store/deliveries/types.ts";
 
 /** The bytes of a body, in pieces of at most 64 KiB. */
 export type Body = readonly Buffer[];
 
 /** Shared by all attempts of this process: one piece of any body is encoded or signed per iteration of the event loop. */
-const pace = new Pace();
+const pace = new EventLoopTurns();
 
 /**
  * Encodes the body, which is identical in every attempt, because a terminal record never changes. Encoded at once, a record

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
-import type { Room } from "../store/deliveries/delivery-share.ts";
+import type { DeliveryShare } from "../store/deliveries/delivery-share.ts";
 import type { DeliveryClaim } from "../store/deliveries/types.ts";
 import type { Store } from "../store/store.ts";
 import { deliver } from "./deliver.ts";
@@ -99,7 +99,7 @@ export class Deliverer {
     }
   }
 
-  #room(): Room {
+  #room(): DeliveryShare {
     const heldBytes = new Map<string, number>();
     for (const { accountId, bodyBytes } of this.#active.keys())
       heldBytes.set(accountId, (heldBytes.get(accountId) ?? 0) + bodyBytes);

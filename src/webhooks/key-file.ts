@@ -25,7 +25,7 @@ const MAX_KEYS = 16;
 
 const ID_BYTES = 4;
 
-export interface Key {
+export interface SealingKey {
   /** The first 4 bytes of a hash of the key: identifies the key without revealing it. */
   readonly id: Buffer;
   /** 32 bytes. */
@@ -61,7 +61,7 @@ export class SecretKeyError extends OperatorError {
  * Reads the keys for webhook secrets: 32 random bytes each, without separators. The first one seals.
  * @throws SecretKeyError if the file is missing, is accessible to others, or has a wrong size or a duplicate key.
  */
-export function loadKeys({ path, make, hasSecrets = false }: SecretKeyFile): readonly [Key, ...Key[]] {
+export function loadKeys({ path, make, hasSecrets = false }: SecretKeyFile): readonly [SealingKey, ...SealingKey[]] {
   const bytes = read(path) ?? (make ? makeKey(path) : undefined);
   if (!bytes) throw new SecretKeyError(`${path} does not exist; ${hasSecrets ? HOW_TO_COPY : HOW_TO_MAKE}`);
   if (bytes.length === 0 || bytes.length % KEY_BYTES !== 0 || bytes.length > MAX_KEYS * KEY_BYTES) {
@@ -73,11 +73,11 @@ export function loadKeys({ path, make, hasSecrets = false }: SecretKeyFile): rea
   );
   const ids = new Set(keys.map(({ id }) => id.toString("hex")));
   if (ids.size < keys.length) throw new SecretKeyError(`${path} has a duplicate key, or two keys with the same id`);
-  return keys as [Key, ...Key[]];
+  return keys as [SealingKey, ...SealingKey[]];
 }
 
 /** @param bytes 32 bytes. */
-export function keyOf(bytes: Buffer): Key {
+export function keyOf(bytes: Buffer): SealingKey {
   if (bytes.length !== KEY_BYTES) throw new SecretKeyError(`a key must have ${KEY_BYTES} bytes, not ${bytes.length}`);
   const id = createHash("sha256").update("assay: id of a sealing key").update(bytes).digest().subarray(0, ID_BYTES);
   return { id, bytes };
@@ -111,7 +111,10 @@ export function forgetOldKeys(path: string, first: Buffer): number {
  * Replaces the file atomically: a reader sees the old keys or the new ones. The draft file is also the lock between
  * commands. Without it, concurrent additions could lose a key and all secrets that it had sealed.
  */
-function changeKeys(named: string, change: (keys: readonly [Key, ...Key[]]) => readonly Key[]): void {
+function changeKeys(
+  named: string,
+  change: (keys: readonly [SealingKey, ...SealingKey[]]) => readonly SealingKey[],
+): void {
   loadKeys({ path: named, make: false });
   const path = realpathSync(named);
   const draft = `${path}.new`;

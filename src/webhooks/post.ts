@@ -34,7 +34,7 @@ export interface PostOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: Headers;
   /** At most 1 KiB. */
@@ -48,7 +48,7 @@ export interface Answer {
  * cookies, use a proxy of the environment or reuse connections.
  * @throws BlockedError, the error of the connection, or the reason of the signal.
  */
-export async function post({ method, target, headers, body }: Post, options: PostOptions): Promise<Answer> {
+export async function post({ method, target, headers, body }: Post, options: PostOptions): Promise<HttpResponse> {
   const { signal } = options;
   const addresses = await orAborted(() => permittedAddresses(target, options.resolve, signal), signal);
   const client = new Client(target.url.origin, {
@@ -134,7 +134,7 @@ function begin(text: string): string {
 }
 
 /** Reads the first bytes. An interrupted response still has a status, which decides the delivery. */
-async function readBegin(body: AsyncIterable<Buffer>): Promise<Pick<Answer, "begin" | "broken">> {
+async function readBegin(body: AsyncIterable<Buffer>): Promise<Pick<HttpResponse, "begin" | "broken">> {
   const kept: Buffer[] = [];
   let length = 0;
   let broken: unknown = null;

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import type { KeyRing } from "../domain/sealer.ts";
-import { type Key, keyOf, loadKeys, SecretKeyError, type SecretKeyFile } from "./key-file.ts";
+import { keyOf, loadKeys, type SealingKey, SecretKeyError, type SecretKeyFile } from "./key-file.ts";
 
 const ALGORITHM = "aes-256-gcm";
 /** First byte of a sealed secret. Form 1 has no key id, so decryption uses each key in turn. */
@@ -10,7 +10,7 @@ const WITH_ID = 2;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-type Keys = readonly [Key, ...Key[]];
+type Keys = readonly [SealingKey, ...SealingKey[]];
 
 /**
  * Seals with the first key of a file: form (1 byte), key id (4 bytes, form 2 only), nonce (12), ciphertext, tag (16).
@@ -61,7 +61,7 @@ function ring(first: Keys, read: () => Keys): KeyRing {
   };
 }
 
-function sealWith(key: Key, named: boolean, id: string, secret: string): Buffer {
+function sealWith(key: SealingKey, named: boolean, id: string, secret: string): Buffer {
   const head = named ? Buffer.concat([Buffer.from([WITH_ID]), key.id]) : Buffer.from([WITHOUT_ID]);
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(ALGORITHM, key.bytes, nonce, { authTagLength: TAG_BYTES });
@@ -71,7 +71,7 @@ function sealWith(key: Key, named: boolean, id: string, secret: string): Buffer 
 }
 
 /** @returns undefined if none of the keys opens it. */
-function opened(keys: Keys, id: string, sealed: Buffer): { secret: string; key: Key } | undefined {
+function opened(keys: Keys, id: string, sealed: Buffer): { secret: string; key: SealingKey } | undefined {
   if (sealed[0] !== WITHOUT_ID && sealed[0] !== WITH_ID) return undefined;
   for (const key of keys) {
     const headBytes = sealed[0] === WITH_ID ? 1 + key.id.length : 1;

@@ -4,7 +4,7 @@ import type { Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
 import type { DeliveryClaim } from "../store/deliveries/types.ts";
 import type { Body } from "./body.ts";
-import { type Answer, post } from "./post.ts";
+import { type HttpResponse, post } from "./post.ts";
 import { type Resolve, resolvePublic } from "./resolve.ts";
 import { sign } from "./sign.ts";
 import { BlockedError, parseTarget } from "./target.ts";
@@ -87,7 +87,7 @@ function endingOf(status: number): Sent["ending"] {
 /** What is known of the response. */
 type Seen = Pick<Attempt, "status" | "error" | "answer" | "answerHeaders">;
 
-function seenIn({ status, headers, begin, broken }: Answer): Seen {
+function seenIn({ status, headers, begin, broken }: HttpResponse): Seen {
   const error = broken === null ? null : `the response was interrupted: ${words(broken)}`;
   return { status, error, answer: begin, answerHeaders: headers };
 }

@@ -22,7 +22,7 @@ export function testBody(id: string, nowMs: number): Buffer {
     completedAtMs: nowMs,
     outcome: {
       status: "completed",
-      judgement: {
+      result: {
         verdict: "AC",
         cause: "normal_exit",
         actor: "runtime",

@@ -3,7 +3,7 @@ const MOST = 24;
 const MOST_MS = 60;
 
 /** Releases several callers together, so that their work can share a transaction. */
-export class Gather {
+export class CommitDelay {
   #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
 

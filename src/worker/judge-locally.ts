@@ -24,7 +24,7 @@ import type { ClaimedTest } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import { type Plan, plan, planOfJudge } from "./plan.ts";
-import { type Kept, type RunOptions, run } from "./run.ts";
+import { type CompileCache, type RunOptions, run } from "./run.ts";
 import { type JudgeWhere, TestChecker } from "./test-checker.ts";
 
 /** Memory for the compiled program and the compiled checker. */
@@ -130,7 +130,7 @@ export class LocalJudge {
     const judgement = { verdict: "AC", cause: "normal_exit", actor: "runtime", signal: null } as const;
     const outcome: Outcome = {
       status: "completed",
-      judgement: { ...judgement, exitCode: 0, errorMessage: null },
+      result: { ...judgement, exitCode: 0, errorMessage: null },
       output: { stdout: output, stderr: Buffer.alloc(0), integrity: "complete" },
       metrics: null,
       evidence: null,
@@ -149,7 +149,7 @@ export class LocalJudge {
     }
   }
 
-  #keptFor(language: string): Kept {
+  #keptFor(language: string): CompileCache {
     return {
       owner: "",
       get: (compile) => this.#artifacts.get("", artifactKey(language, compile)),

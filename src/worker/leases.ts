@@ -214,7 +214,7 @@ export class Leases {
 
 /** Whether a client has ended the submission: it was cancelled, is no longer needed by its judgement, or was deleted. */
 function isUnwanted(found: Submission | undefined): boolean {
-  return found === undefined || found.outcome?.judgement.cause === "cancelled";
+  return found === undefined || found.outcome?.result.cause === "cancelled";
 }
 
 /** Ends the run without deciding the state of its submission. */

@@ -13,7 +13,7 @@ import { judge, judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
 import { type Ended, FEEDBACK, FILES, failed, INTERFACES } from "./checker-interfaces.ts";
 import { executeKept, planOfJudge } from "./plan.ts";
-import type { Execute, Kept } from "./run.ts";
+import type { CompileCache, Execute } from "./run.ts";
 
 /** Bytes of a text of a checker that are read. */
 const MAX_TEXT_BYTES = 2_000;
@@ -55,7 +55,7 @@ export async function runChecker(
   slot: Pick<Slot, "run">,
   program: CheckerProgram,
   test: CheckedTest,
-  kept: Kept,
+  kept: CompileCache,
 ): Promise<CheckedPass> {
   const begun = await begin(slot, program, kept);
   if ("verdict" in begun) return begun;
@@ -80,7 +80,7 @@ export async function prepareInteraction(
   slot: Pick<Slot, "run" | "runPair">,
   program: CheckerProgram,
   test: CheckedTest,
-  kept: Kept,
+  kept: CompileCache,
 ): Promise<Interaction | Checked> {
   const begun = await begin(slot, program, kept);
   if ("verdict" in begun) return begun;
@@ -93,7 +93,7 @@ export async function prepareInteraction(
       if (judgeStep(reports[1]).verdict === "IE") throw new SandboxError("the box of the interactor failed");
       return reports[0];
     },
-    check: ({ judgement: { verdict }, output }) => {
+    check: ({ result: { verdict }, output }) => {
       if (!reports || !output) return null;
       const [ended, ofPeer] = reports;
       // The end of its input, which followed, can have made the program fail.
@@ -117,7 +117,7 @@ export const OUTPUT_EXCEEDED: Checked = { verdict: "WA", share: 0, message: "the
 async function begin(
   slot: Pick<Slot, "run">,
   { spec, language, limits, program }: CheckerProgram,
-  kept: Kept,
+  kept: CompileCache,
 ): Promise<Step | Checked> {
   const { compile, execute } = planOfJudge(language, limits, program);
   if (!compile) return execute;
@@ -196,7 +196,7 @@ async function compiled(
   slot: Pick<Slot, "run">,
   compile: Step,
   spec: ProgramChecker,
-  kept: Kept,
+  kept: CompileCache,
 ): Promise<Artifact | Checked> {
   const known = kept.get(compile);
   if (known) return known;

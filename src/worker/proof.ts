@@ -15,15 +15,15 @@ export async function proveLanguage(slot: Pick<Slot, "run">, languages: Language
   try {
     const program = { code: Buffer.from(language.smokeTest.code, "utf8"), stdin: Buffer.alloc(0) };
     const outcome = buildOutcome(await run(slot, plan(language, languages.limitsFor(language, "judge"), program)));
-    const { judgement, output, evidence } = outcome;
+    const { result, output, evidence } = outcome;
     const ok =
-      judgement.verdict === "AC" &&
+      result.verdict === "AC" &&
       output?.stdout.toString("utf8") === language.smokeTest.stdout &&
       evidence?.isolation.mode === "strict" &&
       evidence.teardown.cleanupVerified;
     if (ok) return { name, ok, detail: language.label };
-    const detail = failed(judgement.verdict, judgement.errorMessage);
-    return judgement.verdict === "TLE" ? { name, ok, detail, late: true } : { name, ok, detail };
+    const detail = failed(result.verdict, result.errorMessage);
+    return result.verdict === "TLE" ? { name, ok, detail, late: true } : { name, ok, detail };
   } catch (error) {
     return faultyCheck(name, error);
   }

@@ -3,7 +3,7 @@ import type { Repeats } from "../domain/judge0/submission.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import { addMeasured, NOTHING_MEASURED, type Progress } from "../domain/progress.ts";
 import type { Artifact } from "./artifacts.ts";
-import type { Kept } from "./run.ts";
+import type { CompileCache } from "./run.ts";
 
 const ACCEPTED = 3;
 
@@ -13,9 +13,9 @@ export type Repeated = { readonly outcome: Outcome } | { readonly outcome: Outco
 export interface RepeatOptions {
   /** The runs of earlier claims; null before the first one. */
   readonly progress: Progress | null;
-  readonly kept: Kept;
+  readonly kept: CompileCache;
   /** Runs the program with the artifact of the first run, so that it is compiled once also where none are kept. */
-  readonly runOnce: (kept: Kept) => Promise<Outcome>;
+  readonly runOnce: (kept: CompileCache) => Promise<Outcome>;
   /** Asked before each further run; false: the slot is for others. @param bytes that would be stored until then. */
   readonly mayContinue: (bytes: number) => Promise<boolean>;
   /** Aborted when the result is not needed any more. */
@@ -31,7 +31,7 @@ export async function repeat(
   { progress, kept, runOnce, mayContinue, signal }: RepeatOptions,
 ): Promise<Repeated> {
   let own: Artifact | undefined;
-  const keeps: Kept = {
+  const keeps: CompileCache = {
     owner: kept.owner,
     get: (compile) => {
       own ??= kept.get(compile);

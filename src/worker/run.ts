@@ -6,7 +6,7 @@ import type { Artifact } from "./artifacts.ts";
 import { executeKept, type Plan } from "./plan.ts";
 
 /** Artifacts of earlier compile steps, for one submission. */
-export interface Kept {
+export interface CompileCache {
   /** The account of the submission, whose steps share what a slot keeps for later ones. */
   readonly owner: string;
   /** What this compile step left earlier. */
@@ -14,7 +14,7 @@ export interface Kept {
   readonly put: (compile: Step, artifact: Artifact) => void;
 }
 
-const NOTHING_KEPT: Kept = { owner: "", get: () => undefined, put: () => {} };
+const NOTHING_KEPT: CompileCache = { owner: "", get: () => undefined, put: () => {} };
 
 /** Runs the execute step of a program. */
 export type Execute = (step: Step, onOutput?: OnOutput) => Promise<StepReport>;
@@ -22,7 +22,7 @@ export type Execute = (step: Step, onOutput?: OnOutput) => Promise<StepReport>;
 export interface RunOptions {
   /** Receives the output of the program; compiler output is only in the report. */
   readonly onOutput?: OnOutput | undefined;
-  readonly kept?: Kept;
+  readonly kept?: CompileCache;
   /** In place of a run on the slot alone. */
   readonly interact?: Execute | undefined;
 }

@@ -24,7 +24,7 @@ import { about } from "./log-fields.ts";
 import { kindOf } from "./parking.ts";
 import { isOwnStep, type Plan, plan } from "./plan.ts";
 import { repeat } from "./repeat.ts";
-import { type Execute, type Kept, type RunOptions, run } from "./run.ts";
+import { type CompileCache, type Execute, type RunOptions, run } from "./run.ts";
 import { runStats } from "./run-stats.ts";
 import { samplesOf } from "./samples.ts";
 import { TestChecker, type Tested, type Yielded } from "./test-checker.ts";
@@ -150,7 +150,7 @@ export class Runner {
     const { store, log, meter, tracer } = this.#options;
     const { lease } = claim;
     const { language } = claim.submission;
-    const { verdict } = outcome.judgement;
+    const { verdict } = outcome.result;
     // An interactor that cannot run is not the platform's failure.
     if (outcome.status === "error" && !checked && (await store.submissions.repeat(lease))) {
       meter.count("repeated", { language });
@@ -189,7 +189,7 @@ export class Runner {
     const kept = this.#keptFor(submission);
     const mayContinue = (bytes: number) => this.#mayContinue(claim, startedMs, bytes);
     if (!test) {
-      const runOnce = (keeps: Kept) => this.#outcome(claim, slot, keeps, signal);
+      const runOnce = (keeps: CompileCache) => this.#outcome(claim, slot, keeps, signal);
       if (!repeats) return { outcome: await runOnce(kept), checked: null };
       const repeated = await repeat(repeats, { progress, kept, runOnce, mayContinue, signal });
       return "progress" in repeated ? repeated : { ...repeated, checked: null };
@@ -210,7 +210,13 @@ export class Runner {
   }
 
   /** Turns any exception of the run into an internal error of the submission. */
-  async #outcome(claim: Claim, slot: Slot, kept: Kept, signal: AbortSignal, interact?: Execute): Promise<Outcome> {
+  async #outcome(
+    claim: Claim,
+    slot: Slot,
+    kept: CompileCache,
+    signal: AbortSignal,
+    interact?: Execute,
+  ): Promise<Outcome> {
     const { languages, log, meter } = this.#options;
     const { submission, program } = claim;
     try {
@@ -225,9 +231,9 @@ export class Runner {
         const samples = samplesOf(reports, steps);
         const warnings = claim.judge0 ? warningsOf(reports) : undefined;
         const more = { ...(samples && { samples }), ...(warnings && { compileOutput: warnings }) };
-        return { ...outcome, course: runStats(reports, steps), ...more };
+        return { ...outcome, runStats: runStats(reports, steps), ...more };
       }
-      log.error({ ...about(claim), reason: outcome.judgement.errorMessage }, "IE");
+      log.error({ ...about(claim), reason: outcome.result.errorMessage }, "IE");
       return outcome;
     } catch (error) {
       this.#lost(error, claim, signal, "the sandbox was lost");
@@ -271,7 +277,7 @@ export class Runner {
     }
   }
 
-  #keptFor({ accountId, language }: Pick<Submission, "accountId" | "language">): Kept {
+  #keptFor({ accountId, language }: Pick<Submission, "accountId" | "language">): CompileCache {
     const { meter } = this.#options;
     return {
       owner: accountId,

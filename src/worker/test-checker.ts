@@ -15,7 +15,7 @@ import {
   prepareInteraction,
   runChecker,
 } from "./program-checker.ts";
-import type { Execute, Kept } from "./run.ts";
+import type { CompileCache, Execute } from "./run.ts";
 
 interface Where<Does extends keyof Slot> {
   readonly slot: Pick<Slot, Does>;
@@ -57,10 +57,10 @@ const NOTHING = Buffer.alloc(0);
 /** Runs and checks programs on the tests of judgements. */
 export class TestChecker {
   readonly #languages: Languages;
-  readonly #keptFor: (owner: Pick<Submission, "accountId" | "language">) => Kept;
+  readonly #keptFor: (owner: Pick<Submission, "accountId" | "language">) => CompileCache;
   readonly #comparer = new Comparer();
 
-  constructor(languages: Languages, keptFor: (owner: Pick<Submission, "accountId" | "language">) => Kept) {
+  constructor(languages: Languages, keptFor: (owner: Pick<Submission, "accountId" | "language">) => CompileCache) {
     this.#languages = languages;
     this.#keptFor = keptFor;
   }
@@ -120,8 +120,8 @@ export class TestChecker {
     outcome: Outcome,
     { slot, accountId, signal, freeSlot }: Where<"run">,
   ): Promise<CheckedPass | null> {
-    const { judgement, output } = outcome;
-    if (judgement.verdict !== "AC" || !output) return null;
+    const { result, output } = outcome;
+    if (result.verdict !== "AC" || !output) return null;
     if (isCut(outcome, "stdout")) return OUTPUT_EXCEEDED;
     const { checker: spec, answers } = test;
     if (spec.type !== "program") {
@@ -145,7 +145,7 @@ export class TestChecker {
     return { spec, language, limits: this.#languages.limitsFor(language, "judge"), program };
   }
 
-  #keptOf({ language }: CheckerProgram, accountId: string): Kept {
+  #keptOf({ language }: CheckerProgram, accountId: string): CompileCache {
     return this.#keptFor({ accountId, language: language.name });
   }
 }

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { HeartbeatMonitor } from "../domain/heartbeat-monitor.ts";
-import { type Engine, notReady, type Readiness } from "../domain/readiness.ts";
+import { notReady, type Readiness, type WorkerPool } from "../domain/readiness.ts";
 import type { Store } from "../store/store.ts";
 import type { AnnouncedWorker, SeenWorker } from "../store/workers.ts";
 
@@ -22,7 +22,7 @@ const NODES_PATIENCE_MS = 3_000;
 const LOOKS_PER_LEASE = 3;
 
 /** All workers of the database as one engine, known by their announcements only, including those of this process. */
-export class WorkerRegistry implements Engine {
+export class WorkerRegistry implements WorkerPool {
   readonly #options: WorkerRegistryOptions;
   readonly #unsubscribe: () => void;
   readonly #voices = new HeartbeatMonitor();
@@ -47,7 +47,7 @@ export class WorkerRegistry implements Engine {
     return fleet;
   }
 
-  workers(): number {
+  size(): number {
     return this.#live.reduce((sum, { slots }) => sum + slots, 0);
   }
 

@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { type Meter, NO_METER } from "../domain/meter.ts";
-import type { Check, Engine } from "../domain/readiness.ts";
+import type { Check, WorkerPool } from "../domain/readiness.ts";
 import type { SlotCounts } from "../domain/status.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
 import { ClaimLoop } from "./claim-loop.ts";
-import { Gather } from "./delay-to-share-commit.ts";
+import { CommitDelay } from "./delay-to-share-commit.ts";
 import { type ActiveRun, Leases } from "./leases.ts";
 import { preparations } from "./parking.ts";
 import { Ahead } from "./prefetch.ts";
@@ -58,7 +58,7 @@ function waitingSlots(workers: number): number {
 }
 
 /** Claims submissions and runs them, one at a time on each slot. */
-export class Worker implements Engine {
+export class Worker implements WorkerPool {
   /** The holder of its leases. */
   readonly id = randomUUID();
   readonly #options: WorkerOptions;
@@ -71,7 +71,7 @@ export class Worker implements Engine {
   readonly #runner: Runner;
   readonly #claims: ClaimLoop;
   readonly #ahead: NonNullable<WorkerOptions["ahead"]>;
-  readonly #gather = new Gather();
+  readonly #gather = new CommitDelay();
   readonly #stopping = new AbortController();
   /** Outcomes that may wait for the database. More of them take the places of runs. */
   readonly #mostEnded: number;
@@ -128,7 +128,7 @@ export class Worker implements Engine {
     return new Worker(options);
   }
 
-  workers(): number {
+  size(): number {
     return Math.min(this.#slots.alive, this.#options.workers);
   }
 

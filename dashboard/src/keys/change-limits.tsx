@@ -1,11 +1,11 @@
-import type { Key } from "../../../src/http/dashboard/api/keys.ts";
+import type { KeyResource } from "../../../src/http/dashboard/api/keys.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../components/dialog.tsx";
 import { Form } from "../components/form.tsx";
 import { useAction } from "../components/use-action.ts";
 import { LimitFields, limitsIn } from "./limit-fields.tsx";
 
-export function ChangeLimits({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {
+export function ChangeLimits({ apiKey: key, onClose }: { apiKey: KeyResource; onClose: () => void }) {
   const changing = useAction((form: FormData) => change.key(key.id, limitsIn(form)), {
     toast: ({ name }) => `Limits of ${name} saved.`,
     done: onClose,

@@ -1,6 +1,6 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { useState } from "react";
-import type { Key } from "../../../src/http/dashboard/api/keys.ts";
+import type { KeyResource } from "../../../src/http/dashboard/api/keys.ts";
 import { Icon } from "../components/icon.tsx";
 import { ChangeLimits } from "./change-limits.tsx";
 import { Revoke } from "./revoke.tsx";
@@ -8,7 +8,7 @@ import { Rotate } from "./rotate.tsx";
 
 const ACTS = { limits: ChangeLimits, rotate: Rotate, revoke: Revoke } as const;
 
-export default function KeyActions({ apiKey: key }: { apiKey: Key }) {
+export default function KeyActions({ apiKey: key }: { apiKey: KeyResource }) {
   const [act, setAct] = useState<keyof typeof ACTS | null>(null);
   const Act = act && ACTS[act];
   return (

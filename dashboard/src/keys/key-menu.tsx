@@ -1,13 +1,13 @@
 import { ActionIcon } from "@mantine/core";
 import { lazy } from "react";
-import type { Key } from "../../../src/http/dashboard/api/keys.ts";
+import type { KeyResource } from "../../../src/http/dashboard/api/keys.ts";
 import { Icon } from "../components/icon.tsx";
 import { Later } from "../components/later.tsx";
 
 const load = () => import("./key-actions.tsx");
 const KeyActions = lazy(load);
 
-export function KeyMenu({ apiKey }: { apiKey: Key }) {
+export function KeyMenu({ apiKey }: { apiKey: KeyResource }) {
   return (
     <Later
       load={load}

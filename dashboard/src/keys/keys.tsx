@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import type { Key } from "../../../src/http/dashboard/api/keys.ts";
+import type { KeyResource } from "../../../src/http/dashboard/api/keys.ts";
 import { part } from "../api.ts";
 import { type Column, DataTable, RowsWaiting } from "../components/data-table.tsx";
 import { More } from "../components/more.tsx";
@@ -13,9 +13,9 @@ import { KeyMenu } from "./key-menu.tsx";
 import css from "./keys.module.css";
 import { Meter } from "./meter.tsx";
 
-export const TONES: Readonly<Record<Key["state"], Tone>> = { live: "good", expired: "idle", revoked: "bad" };
+export const TONES: Readonly<Record<KeyResource["state"], Tone>> = { live: "good", expired: "idle", revoked: "bad" };
 
-const COLUMNS: readonly Column<Key>[] = [
+const COLUMNS: readonly Column<KeyResource>[] = [
   {
     head: "Key",
     cell: ({ id, name, prefix, ofPlayground }) => (

@@ -1,12 +1,12 @@
 import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
-import type { Key, KeyLimits } from "../../../src/http/dashboard/api/keys.ts";
+import type { KeyLimits, KeyResource } from "../../../src/http/dashboard/api/keys.ts";
 import { number, text } from "../components/form.tsx";
 import css from "./limit-fields.module.css";
 
 const PROFILES = ["judge", "agent"];
 
 /** The limits of a key, with the present ones as defaults. */
-export function LimitFields({ of: apiKey }: { of?: Key }) {
+export function LimitFields({ of: apiKey }: { of?: KeyResource }) {
   const profiles = apiKey?.profiles ?? ["judge"];
   return (
     <>

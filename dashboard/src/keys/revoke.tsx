@@ -1,10 +1,10 @@
-import type { Key } from "../../../src/http/dashboard/api/keys.ts";
+import type { KeyResource } from "../../../src/http/dashboard/api/keys.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../components/dialog.tsx";
 import { Form } from "../components/form.tsx";
 import { useAction } from "../components/use-action.ts";
 
-export function Revoke({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {
+export function Revoke({ apiKey: key, onClose }: { apiKey: KeyResource; onClose: () => void }) {
   const revoking = useAction(() => change.revokeKey(key.id), {
     toast: ({ name }) => `Key ${name} revoked.`,
     done: onClose,

@@ -1,4 +1,4 @@
-import type { Key } from "../../../src/http/dashboard/api/keys.ts";
+import type { KeyResource } from "../../../src/http/dashboard/api/keys.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../components/dialog.tsx";
 import { Form, text } from "../components/form.tsx";
@@ -6,7 +6,7 @@ import { Overlap } from "../components/overlap.tsx";
 import { useAction } from "../components/use-action.ts";
 import { KeySecret } from "./key-secret.tsx";
 
-export function Rotate({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {
+export function Rotate({ apiKey: key, onClose }: { apiKey: KeyResource; onClose: () => void }) {
   const rotating = useAction((overlapMs: number) => change.rotateKey(key.id, { overlapMs }));
   if (rotating.data) return <KeySecret made={rotating.data} title="Key rotated" onClose={onClose} />;
   return (

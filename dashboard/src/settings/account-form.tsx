@@ -1,12 +1,12 @@
 import { NativeSelect, TextInput } from "@mantine/core";
-import type { Account, Tier } from "../../../src/http/dashboard/api/settings.ts";
+import type { AccountResource, Tier } from "../../../src/http/dashboard/api/settings.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../components/dialog.tsx";
 import { Form, text } from "../components/form.tsx";
 import { useAction } from "../components/use-action.ts";
 
 interface Props {
-  readonly of?: Account;
+  readonly of?: AccountResource;
   readonly tiers: readonly Tier[];
   readonly onClose: () => void;
 }

@@ -1,10 +1,10 @@
-import type { Account } from "../../../src/http/dashboard/api/settings.ts";
+import type { AccountResource } from "../../../src/http/dashboard/api/settings.ts";
 import { change } from "../api.ts";
 import { Dialog } from "../components/dialog.tsx";
 import { Form } from "../components/form.tsx";
 import { useAction } from "../components/use-action.ts";
 
-export function Suspend({ of: account, onClose }: { of: Account; onClose: () => void }) {
+export function Suspend({ of: account, onClose }: { of: AccountResource; onClose: () => void }) {
   const suspend = account.suspendedAt === null;
   const word = suspend ? "Suspend" : "Resume";
   const changing = useAction(() => (suspend ? change.suspend(account.id) : change.resume(account.id)), {

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Delivery, Headers } from "../../../src/http/dashboard/api/deliveries.ts";
+import type { DeliveryResource, Headers } from "../../../src/http/dashboard/api/deliveries.ts";
 import { asking, change } from "../api.ts";
 import { CodeBlock } from "../components/code-block.tsx";
 import { Confirm } from "../components/confirm.tsx";
@@ -13,12 +13,12 @@ import { Timestamp } from "../components/timestamp.tsx";
 import { counted, duration } from "../pieces/format.ts";
 import css from "./delivery-log.module.css";
 
-const TONES: Readonly<Record<Delivery["state"], Tone>> = { pending: "idle", delivered: "good", failed: "bad" };
+const TONES: Readonly<Record<DeliveryResource["state"], Tone>> = { pending: "idle", delivered: "good", failed: "bad" };
 
-type Attempt = Delivery["attempts"][number];
+type Attempt = DeliveryResource["attempts"][number];
 
 /** A delivery in one line; expanded, its request and its attempts with their responses. */
-export function OneDelivery({ of: delivery }: { of: Delivery }) {
+export function OneDelivery({ of: delivery }: { of: DeliveryResource }) {
   const { id, state, kind, attempts, reason, nextAt, createdAt, webhookId, url } = delivery;
   const last = attempts.at(-1);
   return (
@@ -73,7 +73,7 @@ export function OneDelivery({ of: delivery }: { of: Delivery }) {
 }
 
 /** The submission or judgement whose result was sent. */
-function Subject({ of: { submissionId, kind, webhookId } }: { of: Delivery }) {
+function Subject({ of: { submissionId, kind, webhookId } }: { of: DeliveryResource }) {
   if (submissionId) {
     return (
       <Link to="/submissions/$id" params={{ id: submissionId }}>

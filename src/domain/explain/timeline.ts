@@ -20,7 +20,7 @@ export function timeline({ createdAtMs, startedAtMs, outcome }: Submission, nowM
     startMs += ms;
   };
   add("queue", "wait", Math.max((startedAtMs ?? nowMs) - createdAtMs, 0));
-  for (const { step, runMs, wallMs, teardownMs } of stepsOf(outcome?.course)) {
+  for (const { step, runMs, wallMs, teardownMs } of stepsOf(outcome?.runStats)) {
     if (wallMs === null) add(step, "whole", runMs);
     else {
       add(step, "set-up", Math.max(runMs - wallMs, 0));

@@ -82,8 +82,8 @@ const FIELDS = {
     status === 6
       ? ((outcome && content(outcome.output?.stderr, isCut(outcome, "stderr"))) ?? content(messageOf(outcome, status)))
       : content(compileOutput, compileOutput?.length === MAX_COMPILE_OUTPUT_BYTES),
-  exit_code: ({ submission: { outcome }, status }) => (status === 6 ? null : (outcome?.judgement.exitCode ?? null)),
-  exit_signal: ({ submission: { outcome }, status }) => (status === 6 ? null : (outcome?.judgement.signal ?? null)),
+  exit_code: ({ submission: { outcome }, status }) => (status === 6 ? null : (outcome?.result.exitCode ?? null)),
+  exit_signal: ({ submission: { outcome }, status }) => (status === 6 ? null : (outcome?.result.signal ?? null)),
   message: ({ submission: { outcome }, status }) => content(messageOf(outcome, status)),
   wall_time: ({ submission }) => secs(metricsOf(submission)?.wall),
   compiler_options: setting("compiler_options"),
@@ -165,7 +165,7 @@ function metricsOf({ status, outcome }: Judge0Submission["submission"]) {
 function messageOf(outcome: Submission["outcome"], status: number | null): Buffer | null {
   if (status === 4 && outcome && isCut(outcome, "stdout"))
     return Buffer.from("more output than the limit, which cannot be compared");
-  const { cause, exitCode, errorMessage } = outcome?.judgement ?? {};
+  const { cause, exitCode, errorMessage } = outcome?.result ?? {};
   // `compile_output` has the messages of the compiler.
   const isTold = cause === "compile_error" && exitCode !== 0;
   return isTold || !errorMessage ? null : Buffer.from(errorMessage);

@@ -27,13 +27,13 @@ export type Judge0Status = keyof typeof JUDGE0_STATUSES;
 const BY_SIGNAL: Readonly<Record<number, Judge0Status>> = { 6: 10, 8: 9, 11: 7, 25: 8 };
 
 const BY_VERDICT = { AC: 3, RE: 11, TLE: 5, MLE: 12, PLE: 12, FSE: 8, SIG: 12, IE: 13 } as const satisfies Record<
-  Outcome["judgement"]["verdict"],
+  Outcome["result"]["verdict"],
   Judge0Status
 >;
 
 /** The status of an end. Standard output beyond its limit is not known as a whole, so it is no right answer, as in a judgement. */
 export function judge0StatusOf(outcome: Outcome, expected: Buffer | null): Judge0Status {
-  const { verdict, cause, signal } = outcome.judgement;
+  const { verdict, cause, signal } = outcome.result;
   if (cause.startsWith("compile_") && verdict !== "IE") return 6;
   if (verdict === "SIG") return BY_SIGNAL[signal ?? 0] ?? 12;
   if (verdict !== "AC" || expected === null) return BY_VERDICT[verdict];

@@ -6,13 +6,13 @@ import type { NewJudgement } from "../../store/judgements/types.ts";
 import { countRequests } from "../access/rate-limit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
-import { accept, type How, queueFull, VersionGone } from "./accept.ts";
+import { type AcceptOptions, accept, queueFull, VersionGone } from "./accept.ts";
 import { checkTestLimits, toJudgementRequest } from "./judgement-request.ts";
 import { toFields } from "./program-options.ts";
 import { toSubmitRequest, type ValidatedRequest } from "./submit-request.ts";
 
 /** The key to which the runs are charged, and the owner of the request. */
-export interface Judging extends Pick<How, "key" | "revoked"> {
+export interface Judging extends Pick<AcceptOptions, "key" | "revoked"> {
   readonly caller: Caller;
   readonly owner: string;
 }

@@ -20,7 +20,7 @@ const FULL_RETRY_SECS = 1;
 /** Accepted by this request, or by an earlier one with the same idempotency key. */
 export type Accepted = Extract<Enqueued, { submission: Submission }>;
 
-export interface How {
+export interface AcceptOptions {
   /** An idempotency key. */
   readonly key?: string | undefined;
   /** The output can be watched while the program runs. */
@@ -61,7 +61,7 @@ export async function accept(
     judge0,
     judgedOn,
     revoked = "unauthorized",
-  }: How = {},
+  }: AcceptOptions = {},
 ): Promise<Accepted> {
   if (refusal && key === undefined) throw refusal;
   const result = await store.submissions.enqueue({

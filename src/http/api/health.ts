@@ -4,18 +4,18 @@ import type { Readiness } from "../../domain/readiness.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** GET /api/health and /api/health/ready. They report `strict` and `ready` only after a recent self-test. */
-export function healthRoutes(server: FastifyInstance, { store, engine }: Dependencies): void {
+export function healthRoutes(server: FastifyInstance, { store, workers }: Dependencies): void {
   server.get("/api/health", async () => {
-    const [readiness, depth] = await Promise.all([engine.readiness(), store.submissions.depth()]);
+    const [readiness, depth] = await Promise.all([workers.readiness(), store.submissions.depth()]);
     return {
       status: readiness.ready ? "ok" : "degraded",
       enforcement_mode: enforcementMode(readiness),
-      workers: engine.workers(),
+      workers: workers.size(),
       queue_depth: depth,
     };
   });
 
-  server.get("/api/health/ready", async () => readinessBody(await engine.readiness()));
+  server.get("/api/health/ready", async () => readinessBody(await workers.readiness()));
 }
 
 /**

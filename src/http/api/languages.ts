@@ -6,8 +6,8 @@ import { listed } from "../../languages/load.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** The available languages: their canonical names, and their details. */
-export function languagesRoutes(server: FastifyInstance, { engine, languages }: Dependencies): void {
-  const available = () => listed(languages, engine.languages());
+export function languagesRoutes(server: FastifyInstance, { workers, languages }: Dependencies): void {
+  const available = () => listed(languages, workers.languages());
   server.get("/api/languages", async () => available().map(({ name }) => name));
 
   server.get("/api/languages/details", async () =>

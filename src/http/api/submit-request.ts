@@ -63,7 +63,7 @@ export interface ValidatedRequest {
 export function toSubmitRequest(
   body: unknown,
   caller: Caller,
-  { languages, engine }: Pick<Dependencies, "languages" | "engine">,
+  { languages, workers }: Pick<Dependencies, "languages" | "workers">,
 ): ValidatedRequest {
   const fields = checkShape(body);
   const code = contentOf(fields, "code");
@@ -75,7 +75,7 @@ export function toSubmitRequest(
   const stdinBytes = Buffer.byteLength(stdin);
   if (stdinBytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [stdinBytes]);
   const language = languages.resolve(fields.language);
-  const available = engine.languages();
+  const available = workers.languages();
   // Created only when needed: an error captures the stack.
   const known = () => listed(languages, available).map(({ name }) => name);
   const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), known()]);

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { MAX_FILES_BYTES } from "../../domain/additions.ts";
 import { clientError } from "../../domain/error.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
-import { Room } from "../../fairness/byte-budget.ts";
-import type { Pace } from "../../fairness/event-loop-turns.ts";
+import { ByteBudget } from "../../fairness/byte-budget.ts";
+import type { EventLoopTurns } from "../../fairness/event-loop-turns.ts";
 import { Semaphore } from "../../fairness/semaphore.ts";
 import { ownerOf } from "../access/owner.ts";
 import { awaitsContinue, sayContinue } from "../listener/expect-continue.ts";
@@ -73,12 +73,12 @@ declare module "fastify" {
 
 /** Memory of bodies. */
 export interface BodyRooms {
-  readonly room: Room;
-  readonly largeRoom: Room;
+  readonly room: ByteBudget;
+  readonly largeRoom: ByteBudget;
 }
 
 export function bodyRooms(): BodyRooms {
-  return { room: new Room(BODIES_BYTES), largeRoom: new Room(LARGE_BODIES_BYTES, LARGE_WAIT_MS) };
+  return { room: new ByteBudget(BODIES_BYTES), largeRoom: new ByteBudget(LARGE_BODIES_BYTES, LARGE_WAIT_MS) };
 }
 
 /**
@@ -87,7 +87,7 @@ export function bodyRooms(): BodyRooms {
  */
 export function readJsonOnly(
   server: FastifyInstance,
-  pace: Pace,
+  pace: EventLoopTurns,
   { room, largeRoom }: BodyRooms = bodyRooms(),
   admission?: Admission,
 ): void {

@@ -8,7 +8,7 @@ import {
   suspendAccount,
   updateAccount,
 } from "../../admin/accounts.ts";
-import type { Account, AccountChanges, Dropped, NewAccount } from "./api/settings.ts";
+import type { AccountChanges, AccountResource, Dropped, NewAccount } from "./api/settings.ts";
 import { ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { bodyOf } from "./parse.ts";
@@ -30,24 +30,24 @@ interface ById {
 export function accountRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "administrator" } as const;
 
-  server.post(ACCOUNTS, { config }, async (request): Promise<Account> => {
+  server.post(ACCOUNTS, { config }, async (request): Promise<AccountResource> => {
     return answer(await createAccount(store, bodyOf(request, newAccount), actorOf(request)));
   });
 
-  server.patch<ById>(`${ACCOUNTS}/:id`, { config }, async (request): Promise<Account> => {
+  server.patch<ById>(`${ACCOUNTS}/:id`, { config }, async (request): Promise<AccountResource> => {
     const change = bodyOf(request, changes);
     const person = personOf(request);
     const { id } = await ownAccount(store, person, request.params.id);
     return answer(await updateAccount(store, id, change, actorOf(request)));
   });
 
-  server.post<ById>(`${ACCOUNTS}/:id/suspend`, { config }, async (request): Promise<Account> => {
+  server.post<ById>(`${ACCOUNTS}/:id/suspend`, { config }, async (request): Promise<AccountResource> => {
     const person = personOf(request);
     const { id } = await ownAccount(store, person, request.params.id);
     return answer(await suspendAccount(store, id, actorOf(request)));
   });
 
-  server.post<ById>(`${ACCOUNTS}/:id/resume`, { config }, async (request): Promise<Account> => {
+  server.post<ById>(`${ACCOUNTS}/:id/resume`, { config }, async (request): Promise<AccountResource> => {
     const person = personOf(request);
     const { id } = await ownAccount(store, person, request.params.id);
     return answer(await resumeAccount(store, id, actorOf(request)));
@@ -61,6 +61,6 @@ export function accountRoutes(server: FastifyInstance, { store }: DashboardDepen
   });
 }
 
-export function answer({ id, name, tier, createdAt, suspendedAt }: AccountView): Account {
+export function answer({ id, name, tier, createdAt, suspendedAt }: AccountView): AccountResource {
   return { id, name, tier, createdAt, suspendedAt };
 }

@@ -7,7 +7,7 @@ import type { Delivery as Stored } from "../../store/deliveries/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/owner.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
-import type { Deliveries, Delivery, SentBody } from "./api/deliveries.ts";
+import type { Deliveries, DeliveryResource, SentBody } from "./api/deliveries.ts";
 import { anId } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { nextOf, place } from "./pages.ts";
@@ -62,7 +62,7 @@ export function deliveryRoutes(
   server.post<{ Params: { id: string } }>(
     `${DELIVERIES}/:id/replay`,
     { config },
-    async (request): Promise<Delivery> => {
+    async (request): Promise<DeliveryResource> => {
       const person = personOf(request);
       const { id, accountId } = await ownDelivery(store, person, request.params.id);
       await takeSend(store, "replays", accountId);
@@ -80,7 +80,7 @@ async function ownDelivery(store: Store, person: SignedIn, id: string): Promise<
 }
 
 /** Text from the receiver is displayed, so control characters are removed. */
-export function deliveryAnswer({ endpoint, submission, attempts, ...view }: DeliveryView): Delivery {
+export function deliveryAnswer({ endpoint, submission, attempts, ...view }: DeliveryView): DeliveryResource {
   return {
     ...view,
     endpointId: endpoint,

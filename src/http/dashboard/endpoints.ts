@@ -13,7 +13,7 @@ import { clientError } from "../../domain/error.ts";
 import { SIGNINGS } from "../../domain/webhook.ts";
 import type * as stored from "../../store/deliveries/types.ts";
 import type { Store } from "../../store/store.ts";
-import type { Delivery } from "./api/deliveries.ts";
+import type { DeliveryResource } from "./api/deliveries.ts";
 import type {
   Endpoint,
   EndpointChanges,
@@ -124,7 +124,7 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     return reply.code(204).send();
   });
 
-  server.post<ById>(`${ENDPOINTS}/:id/test`, { config }, async (request): Promise<Delivery> => {
+  server.post<ById>(`${ENDPOINTS}/:id/test`, { config }, async (request): Promise<DeliveryResource> => {
     const person = personOf(request);
     const { id, accountId } = await ownEndpoint(store, person, request.params.id);
     await takeSend(store, "tests", accountId);

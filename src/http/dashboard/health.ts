@@ -9,7 +9,7 @@ import { personOf } from "./session.ts";
 /** /dashboard/api/health: the result of the newest self-test, with the doctor's explanations. */
 export function healthRoutes(server: FastifyInstance, d: DashboardDependencies): void {
   server.get("/dashboard/api/health", { config: { session: "member" } }, async (request): Promise<Health> => {
-    const [readiness, latencyMs] = await Promise.all([d.engine.readiness(), latencyOf(d.store)]);
+    const [readiness, latencyMs] = await Promise.all([d.workers.readiness(), latencyOf(d.store)]);
     return {
       ready: readiness.ready,
       cgroupBackend: readiness.cgroupBackend,

@@ -134,7 +134,7 @@ export function testDetailOf(contents: readonly Beginning[], run: Submission | u
 
 function toRun(submission: Submission): LongTest["run"] {
   const record = toLongRecord(submission);
-  const course = submission.outcome?.course;
+  const course = submission.outcome?.runStats;
   const { id, status, result, output, evidence } = record;
   const shown = (text: LongText | null) =>
     text && toShown({ bytes: text.bytes.subarray(0, SHOWN_BYTES), size: text.bytes.length });

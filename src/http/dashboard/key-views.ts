@@ -3,14 +3,14 @@ import { clientError } from "../../domain/error.ts";
 import { isPlaygroundKey } from "../../domain/key.ts";
 import type { Account, ApiKey, KeyUsage } from "../../store/access/types.ts";
 import type { Store } from "../../store/store.ts";
-import type { Key } from "./api/keys.ts";
+import type { KeyResource } from "./api/keys.ts";
 import { ownKey } from "./authorize.ts";
 import type { SignedIn } from "./session.ts";
 
 const UNUSED: KeyUsage = { requests: 0, pending: 0, running: 0 };
 
 /** Keys as the dashboard displays them, in the same order, with their current usage. */
-export async function keyViews(store: Store, keys: readonly ApiKey[]): Promise<Key[]> {
+export async function keyViews(store: Store, keys: readonly ApiKey[]): Promise<KeyResource[]> {
   const [accounts, usage] = await Promise.all([
     store.accounts.list([...new Set(keys.map(({ accountId }) => accountId))]),
     store.keys.usage(keys.map(({ id }) => id)),
@@ -23,13 +23,13 @@ export async function keyViews(store: Store, keys: readonly ApiKey[]): Promise<K
 }
 
 /** @throws ClientError notFound. */
-export async function keyOf(store: Store, person: SignedIn, id: string): Promise<Key> {
+export async function keyOf(store: Store, person: SignedIn, id: string): Promise<KeyResource> {
   const [key] = await keyViews(store, [await ownKey(store, person, id)]);
   if (!key) throw clientError("notFound", []);
   return key;
 }
 
-function answer(key: ApiKey, account: Account, usage: KeyUsage): Key {
+function answer(key: ApiKey, account: Account, usage: KeyUsage): KeyResource {
   const { projectId, projectName } = key;
   const { account: _name, projectId: _id, ...view } = keyView(key);
   return {

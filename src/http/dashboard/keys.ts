@@ -4,7 +4,7 @@ import { createKey, revokeKey, rotateKey, updateKey } from "../../admin/keys.ts"
 import { checkMembersKey, checkMembersRevoke, MEMBERS_KEYS } from "../../admin/member-keys.ts";
 import { PROFILE_NAMES } from "../../domain/limits.ts";
 import type { Store } from "../../store/store.ts";
-import type { Key, KeyLimits, Keys, MadeKey, NewKey, Rotation } from "./api/keys.ts";
+import type { KeyLimits, KeyResource, Keys, MadeKey, NewKey, Rotation } from "./api/keys.ts";
 import { anId, ownAccount, ownKey, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { keyOf, keyViews } from "./key-views.ts";
@@ -55,7 +55,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
     return { keys: await keyViews(store, shown), next };
   });
 
-  server.get<ById>(`${KEYS}/:id`, { config }, (request): Promise<Key> => {
+  server.get<ById>(`${KEYS}/:id`, { config }, (request): Promise<KeyResource> => {
     return keyOf(store, personOf(request), request.params.id);
   });
 
@@ -82,7 +82,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
     return { key: await keyOf(store, person, made.id), secret: made.key };
   });
 
-  server.patch<ById>(`${KEYS}/:id`, { config }, async (request): Promise<Key> => {
+  server.patch<ById>(`${KEYS}/:id`, { config }, async (request): Promise<KeyResource> => {
     const update = bodyOf(request, limits);
     const person = personOf(request);
     const key = await ownKey(store, person, request.params.id);
@@ -99,7 +99,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
     return { key: await keyOf(store, person, made.id), secret: made.key };
   });
 
-  server.post<ById>(`${KEYS}/:id/revoke`, { config }, async (request): Promise<Key> => {
+  server.post<ById>(`${KEYS}/:id/revoke`, { config }, async (request): Promise<KeyResource> => {
     const person = personOf(request);
     const key = await ownKey(store, person, request.params.id);
     if (!person.administrator) checkMembersRevoke(key);

@@ -6,10 +6,10 @@ import type { Language, StepLimits } from "./api/languages.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 
 /** /dashboard/api/languages: the configured languages, with example programs. */
-export function languageRoutes(server: FastifyInstance, { engine, languages, examples }: DashboardDependencies): void {
+export function languageRoutes(server: FastifyInstance, { workers, languages, examples }: DashboardDependencies): void {
   server.get("/dashboard/api/languages", { config: { session: "member" } }, async (): Promise<Language[]> => {
-    const { checks } = await engine.readiness();
-    const available = engine.languages();
+    const { checks } = await workers.readiness();
+    const available = workers.languages();
     return listed(languages).map((language) => {
       const { name, aliases, label, compile, execute } = language;
       const limits = PROFILE_NAMES.map((profile) => {

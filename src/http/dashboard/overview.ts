@@ -59,16 +59,16 @@ export function overviewRoutes(server: FastifyInstance, d: DashboardDependencies
 }
 
 /** Whether any worker accepts work now. Does not start a self-test, which costs a run. */
-async function nowOf({ store, engine }: DashboardDependencies, accountIds: readonly string[] | null): Promise<Now> {
+async function nowOf({ store, workers }: DashboardDependencies, accountIds: readonly string[] | null): Promise<Now> {
   const { pending, oldestPendingMs, running, deliveries } = await store.backlog(accountIds ?? undefined);
   return {
     at: new Date().toISOString(),
     pending,
     oldestPendingMs,
     running: Object.values(running).reduce((sum, amount) => sum + amount, 0),
-    slots: engine.workers(),
+    slots: workers.size(),
     deliveriesDue: deliveries,
-    ready: engine.workers() > 0 && engine.languages().length > 0,
+    ready: workers.size() > 0 && workers.languages().length > 0,
   };
 }
 

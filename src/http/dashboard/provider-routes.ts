@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { clientError } from "../../domain/error.ts";
-import type { Kept, Provider, Vouched } from "./provider.ts";
+import type { PendingSignIn, Provider, Vouched } from "./provider.ts";
 import type { SignInContext } from "./sign-in.ts";
 
 const BEGIN = "/dashboard/api/provider";
@@ -59,9 +59,9 @@ function originOf(request: FastifyRequest): string {
   return `${request.protocol}://${request.host}`;
 }
 
-function readKept(cookie: string | undefined): Kept | undefined {
+function readKept(cookie: string | undefined): PendingSignIn | undefined {
   try {
-    const kept = JSON.parse(Buffer.from(cookie ?? "", "base64url").toString("utf8")) as Partial<Kept>;
+    const kept = JSON.parse(Buffer.from(cookie ?? "", "base64url").toString("utf8")) as Partial<PendingSignIn>;
     const { state, nonce, verifier } = kept;
     if (typeof state !== "string" || typeof nonce !== "string" || typeof verifier !== "string") return undefined;
     return { state, nonce, verifier };

@@ -13,7 +13,7 @@ export interface ProviderSettings {
 }
 
 /** Values to verify a response of the provider; kept only by the browser that was redirected. */
-export interface Kept {
+export interface PendingSignIn {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
@@ -43,7 +43,7 @@ export class Provider {
   }
 
   /** The URL to redirect to, and the values to keep. @throws when the provider does not respond. */
-  async begin(redirectUri: string): Promise<{ readonly url: URL; readonly kept: Kept }> {
+  async begin(redirectUri: string): Promise<{ readonly url: URL; readonly kept: PendingSignIn }> {
     const kept = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier() };
     const url = oidc.buildAuthorizationUrl(await this.#known(), {
       redirect_uri: redirectUri,
@@ -61,7 +61,7 @@ export class Provider {
    * @returns undefined for a person without a verified e-mail.
    * @throws when the response is not for this browser, or is not valid.
    */
-  async finish(callbackUrl: URL, { state, nonce, verifier }: Kept): Promise<Vouched | undefined> {
+  async finish(callbackUrl: URL, { state, nonce, verifier }: PendingSignIn): Promise<Vouched | undefined> {
     const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
     const configuration = await this.#known();
     const tokens = await oidc.authorizationCodeGrant(configuration, callbackUrl, checks);

@@ -11,7 +11,7 @@ import type { Program } from "../../domain/submission.ts";
 import type { Languages } from "../../languages/load.ts";
 import type { FoundSubmission, ReadSubmission } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
-import type { Delivery } from "./api/deliveries.ts";
+import type { DeliveryResource } from "./api/deliveries.ts";
 import type { SubmissionDetail, SubmissionRow } from "./api/submissions.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 
@@ -30,7 +30,7 @@ export async function detailOf(
   { found, submission, program, run, live, originalId, samples }: ReadSubmission,
 ): Promise<LongDetail> {
   const record = toLongRecord(submission);
-  const course = submission.outcome?.course;
+  const course = submission.outcome?.runStats;
   return {
     row: toRow(found),
     run: run && { judgementId: run.judgementId, test: run.test },
@@ -57,7 +57,7 @@ export async function detailOf(
 }
 
 /** A project has few endpoints; more deliveries than `MAX_DELIVERIES` are replays. */
-export async function deliveriesOf(store: Store, submissionId: string): Promise<Delivery[]> {
+export async function deliveriesOf(store: Store, submissionId: string): Promise<DeliveryResource[]> {
   const found = await store.deliveries.list({ submissionId, max: MAX_DELIVERIES });
   return found.map((one) => deliveryAnswer(deliveryView(one)));
 }

@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000;
 
 /** Judge0's routes about the service instead of a submission. */
 export function infoRoutes(server: FastifyInstance, dependencies: Dependencies): void {
-  const { store, engine, languages } = dependencies;
+  const { store, workers, languages } = dependencies;
 
   server.get(`${JUDGE0}/languages`, async () =>
     numbered(dependencies).map(({ id, language: { label: name } }) => ({ id, name })),
@@ -57,7 +57,7 @@ export function infoRoutes(server: FastifyInstance, dependencies: Dependencies):
   );
   server.get(`${JUDGE0}/workers`, async () => {
     const { pending, running } = await store.backlog();
-    const available = engine.workers();
+    const available = workers.size();
     const working = Math.min(
       available,
       Object.values(running).reduce((sum, amount) => sum + amount, 0),

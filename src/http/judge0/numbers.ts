@@ -1,7 +1,7 @@
 import type { Language } from "../../domain/language.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-type Known = Pick<Dependencies, "languages" | "engine">;
+type Known = Pick<Dependencies, "languages" | "workers">;
 
 /** A language by one of its Judge0 numbers. */
 export interface Numbered {
@@ -10,8 +10,8 @@ export interface Numbered {
 }
 
 /** The numbers of the languages that work now, in their order. The files of languages/ have them. */
-export function numbered({ languages, engine }: Known): Numbered[] {
-  return engine
+export function numbered({ languages, workers }: Known): Numbered[] {
+  return workers
     .languages()
     .flatMap((name) => languages.resolve(name) ?? [])
     .flatMap((language) => (language.judge0 ?? []).map((id) => ({ id, language })))

@@ -21,7 +21,7 @@ const MAX_ENTRIES = 4 * MAX_FILES;
 /** Names and headers of an archive are smaller than this. */
 const MAX_ARCHIVE_BYTES = MAX_FILES_BYTES + 131_072;
 
-type Known = Pick<Dependencies, "languages" | "engine" | "store">;
+type Known = Pick<Dependencies, "languages" | "workers" | "store">;
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A submission of a Judge0 client as one of ours, and the rest that is stored with it. */
@@ -42,7 +42,7 @@ export async function translate(body: unknown, caller: Caller, base64: boolean, 
   const languageId = numberOf(fields, "language_id", faults);
   if (languageId === null && !faults.has("language_id")) faults.add("language_id", "can't be blank");
   // Nothing is proven yet: then no number is known, and the client has to wait.
-  const unproven = known.engine.languages().length === 0;
+  const unproven = known.workers.languages().length === 0;
   const language = unproven ? known.languages.resolve(MULTI_FILE) : byNumber(known, languageId ?? 0);
   if (languageId !== null && !language) faults.add("language_id", `language with id ${languageId} doesn't exist`);
   if (!language || languageId === null) {

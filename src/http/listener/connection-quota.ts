@@ -10,7 +10,7 @@ export interface ConnectionLimits {
 export const CONNECTIONS: ConnectionLimits = { maxConnections: 2_000, maxConnectionsPerAddress: 1_000 };
 
 /** A connection, or a request in progress. */
-export interface Place {
+export interface CountedConnection {
   readonly from: string;
   /** Null: no valid key or session so far. */
   owner: string | null;
@@ -22,13 +22,13 @@ export interface Place {
  * taken, the oldest place without an owner is ended and given to the new client: a legitimate client shows its key at
  * once. An owner may have as many places as then remain free.
  */
-export class Places {
+export class ConnectionQuota {
   readonly #limits: ConnectionLimits;
   readonly #meter: Meter;
   /** Places without an owner, by address, oldest first. */
-  readonly #strangers = new Map<string, Set<Place>>();
+  readonly #strangers = new Map<string, Set<CountedConnection>>();
   readonly #owned = new Map<string, number>();
-  readonly #all = new Set<Place>();
+  readonly #all = new Set<CountedConnection>();
   #ownedInAll = 0;
 
   constructor(limits: Partial<ConnectionLimits>, meter: Meter) {
@@ -46,7 +46,7 @@ export class Places {
    * place was released.
    * @returns undefined when every place has an owner.
    */
-  take(from: string, end: () => void): Place | undefined {
+  take(from: string, end: () => void): CountedConnection | undefined {
     const strangers = this.#strangers.get(from)?.size ?? 0;
     if (strangers >= this.#limits.maxConnectionsPerAddress) this.#endOldest(from, "address");
     if (this.#all.size >= this.most && !this.#endOldest(this.#mostStrangers(), "all")) {
@@ -63,7 +63,7 @@ export class Places {
    * Assigns a place to the owner of a valid key or session.
    * @returns whether the owner may have the place.
    */
-  own(place: Place, owner: string): boolean {
+  own(place: CountedConnection, owner: string): boolean {
     if (!this.#all.has(place) || place.owner === owner) return true;
     const others = this.#owned.get(owner) ?? 0;
     const free = this.most - this.#ownedInAll + (place.owner === null ? 0 : 1);
@@ -76,12 +76,12 @@ export class Places {
   }
 
   /** Releases a place. Has no effect on a place that was ended. */
-  leave(place: Place): void {
+  leave(place: CountedConnection): void {
     if (this.#all.delete(place)) this.#leaveCount(place);
   }
 
   /** Subtracts the place from its owner's or address's count. */
-  #leaveCount(place: Place): void {
+  #leaveCount(place: CountedConnection): void {
     const { owner, from } = place;
     if (owner === null) {
       const strangers = this.#strangers.get(from);

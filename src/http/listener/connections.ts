@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Place, Places } from "./connection-quota.ts";
+import type { ConnectionQuota, CountedConnection } from "./connection-quota.ts";
 import { network } from "./network.ts";
 
 /** Limits the clients of a listener: their connections, or their requests in progress. */
@@ -16,11 +16,11 @@ export interface Clients {
 
 /** Each TCP connection takes a place. */
 export class Connections implements Clients {
-  readonly #places: Places;
+  readonly #places: ConnectionQuota;
   /** Keyed by nameOf, because a destroyed socket no longer has a local address. */
-  readonly #open = new Map<string, Place>();
+  readonly #open = new Map<string, CountedConnection>();
 
-  constructor(places: Places) {
+  constructor(places: ConnectionQuota) {
     this.#places = places;
   }
 
@@ -56,10 +56,10 @@ const CONNECTIONS_FOR_EACH_PLACE = 2;
 
 /** Behind a proxy each request in progress takes a place, because all connections belong to the proxy. */
 export class RequestsUnderWay implements Clients {
-  readonly #places: Places;
-  readonly #underWay = new WeakMap<FastifyRequest["raw"], Place>();
+  readonly #places: ConnectionQuota;
+  readonly #underWay = new WeakMap<FastifyRequest["raw"], CountedConnection>();
 
-  constructor(places: Places) {
+  constructor(places: ConnectionQuota) {
     this.#places = places;
   }
 

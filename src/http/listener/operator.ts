@@ -5,7 +5,7 @@ import { readinessBody } from "../api/health.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { removeStaleSocket } from "./stale-socket.ts";
 
-export interface OperatorDependencies extends Pick<Dependencies, "store" | "engine"> {
+export interface OperatorDependencies extends Pick<Dependencies, "store" | "workers"> {
   /** For Prometheus. Neither `metrics` nor `status` fails when the database is unavailable. */
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   /** For display. */
@@ -66,7 +66,7 @@ interface Answer {
   readonly type?: string;
 }
 
-async function answer(url: string, { store, engine, metrics, status }: OperatorDependencies): Promise<Answer> {
+async function answer(url: string, { store, workers, metrics, status }: OperatorDependencies): Promise<Answer> {
   try {
     if (url === "/metrics") return { status: 200, body: await metrics.text(), type: metrics.contentType };
     if (url === "/status") return { status: 200, body: await status() };
@@ -74,7 +74,7 @@ async function answer(url: string, { store, engine, metrics, status }: OperatorD
       await store.ping();
       return { status: 200, body: { status: "live" } };
     }
-    if (url === "/ready") return { status: 200, body: readinessBody(await engine.readiness(), true) };
+    if (url === "/ready") return { status: 200, body: readinessBody(await workers.readiness(), true) };
     return { status: 404, body: { error: "no such endpoint; there are /live, /ready, /metrics and /status" } };
   } catch (error) {
     if (error instanceof ClientError) return { status: error.status, body: error.body };

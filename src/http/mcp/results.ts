@@ -90,7 +90,7 @@ export function showRun(submission: Submission, holdMs: number): Shown<Run> {
     id,
     status: record.status,
     language,
-    verdict: submission.outcome?.judgement.verdict ?? null,
+    verdict: submission.outcome?.result.verdict ?? null,
     why: whyOf(record, submission) ?? notEnded(holdMs),
     exit_code: result.exit_code,
     signal: result.signal,
@@ -174,7 +174,7 @@ function notEnded(holdMs: number): string {
 }
 
 function whyOf(record: LongRecord, { outcome }: Submission): string | undefined {
-  const text = explain(record, outcome?.course)?.text;
+  const text = explain(record, outcome?.runStats)?.text;
   return text && firstSentence(text);
 }
 

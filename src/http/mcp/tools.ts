@@ -154,10 +154,10 @@ async function judge(given: z.output<typeof judgeInput>, call: Call): Promise<Sh
 
 async function listLanguages(
   _: object,
-  { request, dependencies: { engine, languages } }: Call,
+  { request, dependencies: { workers, languages } }: Call,
 ): Promise<Shown<object>> {
   const { defaultProfile } = callerOf(request);
-  const found = listed(languages, engine.languages()).map((language) => {
+  const found = listed(languages, workers.languages()).map((language) => {
     const { name, label, aliases } = language;
     const { wallMs, memoryBytes } = languages.limitsFor(language, defaultProfile).execute;
     return { name, label, aliases: [...aliases], wall_time_secs: wallMs / 1000, memory_bytes: memoryBytes };

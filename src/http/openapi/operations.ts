@@ -15,7 +15,7 @@ export interface Operation {
   readonly body?: SchemaName;
   /** The media type of a body that is not JSON. */
   readonly media?: string;
-  readonly answers: readonly Answer[];
+  readonly answers: readonly OperationResponse[];
   /** In addition to the errors of every endpoint. */
   readonly errors: readonly ErrorCode[];
 }
@@ -28,7 +28,7 @@ export interface Parameter {
   readonly schema: Readonly<Record<string, unknown>>;
 }
 
-export interface Answer {
+export interface OperationResponse {
   readonly status: number;
   readonly description: string;
   /** If several, any of them. None: not JSON, but of this media type. */

@@ -70,11 +70,11 @@ export function pistonAnswer({ id, outcome }: Submission, language: Language, { 
 }
 
 function stagesOf(outcome: Outcome, { compile }: Language): { readonly compile?: Stage; readonly run: Stage } {
-  const { cause, exitCode, verdict, errorMessage: message } = outcome.judgement;
+  const { cause, exitCode, verdict, errorMessage: message } = outcome.result;
   const stage = stageOf(outcome);
   if (!cause.startsWith("compile_")) {
     if (!compile || verdict === "IE") return { run: stage };
-    return { compile: { ...EMPTY, code: 0, wall_time: compileMs(outcome.course) }, run: stage };
+    return { compile: { ...EMPTY, code: 0, wall_time: compileMs(outcome.runStats) }, run: stage };
   }
   // The file that the compiler wrote cannot be executed.
   if (cause === "compile_error" && exitCode === 0)
@@ -83,10 +83,10 @@ function stagesOf(outcome: Outcome, { compile }: Language): { readonly compile?:
   return { compile: stage, run: stage };
 }
 
-function stageOf({ judgement, output, metrics, evidence, course }: Outcome): Stage {
-  const { verdict, exitCode, signal, errorMessage } = judgement;
+function stageOf({ result, output, metrics, evidence, runStats }: Outcome): Stage {
+  const { verdict, exitCode, signal, errorMessage } = result;
   const ends = PISTON_ENDS[verdict];
-  const cut = verdict === "AC" ? cutOf(output, course) : undefined;
+  const cut = verdict === "AC" ? cutOf(output, runStats) : undefined;
   const isCut = output?.integrity === "truncated_by_judge_limit";
   const [stdout, stderr] = [output?.stdout ?? NOTHING.bytes, output?.stderr ?? NOTHING.bytes];
   const cpuUsec = metrics?.cpuUsec ?? evidence?.limits.cpuUsec;
@@ -99,17 +99,17 @@ function stageOf({ judgement, output, metrics, evidence, course }: Outcome): Sta
     message: cut ? `the output to ${cut} is longer than the limit: it was cut` : errorMessage,
     status: cut ? CUT[cut] : signal === null ? ends.exited : ends.signalled,
     cpu_time: cpuUsec === undefined ? null : Math.round(cpuUsec / 1000),
-    wall_time: metrics ? Math.round(metrics.wallNs / 1e6) : compileMs(course),
+    wall_time: metrics ? Math.round(metrics.wallNs / 1e6) : compileMs(runStats),
     memory: metrics?.memoryPeakBytes ?? evidence?.limits.memoryPeakBytes ?? null,
   };
 }
 
 /** Unknown for a program that was compiled earlier. */
-function compileMs(course: Outcome["course"]): number | null {
+function compileMs(course: Outcome["runStats"]): number | null {
   return course?.compile ? Math.round(course.compile.wallMs) : null;
 }
 
-function cutOf(output: Outcome["output"], course: Outcome["course"]): keyof typeof CUT | undefined {
+function cutOf(output: Outcome["output"], course: Outcome["runStats"]): keyof typeof CUT | undefined {
   return cutStreams(output?.integrity ?? null, course)?.[0];
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import { Room } from "../../fairness/byte-budget.ts";
+import { ByteBudget } from "../../fairness/byte-budget.ts";
 import { callerOf } from "../access/caller.ts";
 import { ownerOf } from "../access/owner.ts";
 import { Watching } from "../api/sse-output.ts";
@@ -23,7 +23,7 @@ export function connectRoute(
   stopping: AbortSignal,
 ): void {
   const watching = new Watching(MAX_SESSIONS);
-  const places = new Room(MAX_ALL_SESSIONS, 0);
+  const places = new ByteBudget(MAX_ALL_SESSIONS, 0);
   server.get(PISTON_CONNECT, { config: { submits: true } }, async (request, reply) => {
     watching.enter(callerOf(request).accountId, reply);
     const leave = await places.take(ownerOf(request), 1, disconnected(reply));

@@ -37,7 +37,7 @@ const SERVICE_LIMIT = -1;
 export function readProgram(
   body: unknown,
   caller: Caller,
-  dependencies: Pick<Dependencies, "engine" | "languages">,
+  dependencies: Pick<Dependencies, "workers" | "languages">,
 ): PistonProgram {
   if (typeof body !== "object" || body === null || Array.isArray(body)) throw clientError("bodyNotObject", []);
   const given = body as Fields;

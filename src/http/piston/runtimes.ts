@@ -36,12 +36,12 @@ function versionOf(label: string): string {
 export function findRuntime(
   name: string,
   selector: string,
-  { engine, languages }: Pick<Dependencies, "engine" | "languages">,
+  { workers, languages }: Pick<Dependencies, "workers" | "languages">,
 ): { readonly runtime: Runtime; readonly language: Language } {
   if (selector.length > MAX_SELECTOR)
     throw clientError("pistonRequest", [`version must have at most ${MAX_SELECTOR} characters`]);
   // While no language has been tested, the program is refused by accept(), with the reason.
-  const available = engine.languages();
+  const available = workers.languages();
   for (const language of listed(languages)) {
     if (available.length > 0 && !available.includes(language.name)) continue;
     const runtime = runtimeOf(language);
@@ -55,17 +55,17 @@ export function findRuntime(
 }
 
 /** The languages that work now, and all of them as packages. An operator installs packages, not a client. */
-export function runtimesRoutes(server: FastifyInstance, { engine, languages }: Dependencies): void {
+export function runtimesRoutes(server: FastifyInstance, { workers, languages }: Dependencies): void {
   server.get(`${PISTON}/runtimes`, async () =>
     listed(languages)
-      .filter(({ name }) => engine.languages().includes(name))
+      .filter(({ name }) => workers.languages().includes(name))
       .map(runtimeOf),
   );
 
   server.get(`${PISTON}/packages`, async () =>
     listed(languages).map((one) => {
       const { language, version } = runtimeOf(one);
-      return { language, language_version: version, installed: engine.languages().includes(one.name) };
+      return { language, language_version: version, installed: workers.languages().includes(one.name) };
     }),
   );
 

@@ -229,7 +229,7 @@ export class Session {
     const ended = await store.submissions.get(id, accountId, admit);
     if (this.#over.aborted) return;
     if (!ended?.outcome) throw clientError("notFound", []); // its records were erased
-    const { cause } = ended.outcome.judgement;
+    const { cause } = ended.outcome.result;
     this.#id = undefined;
     await this.#inTime(() => stages.end(pistonAnswer(ended, language, runtime), cause.startsWith("compile_")));
     this.#close("done");

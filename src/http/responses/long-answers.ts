@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
 import { jsonPieces, longBytes } from "../../domain/json-pieces.ts";
 import type { Meter } from "../../domain/meter.ts";
-import { Room } from "../../fairness/byte-budget.ts";
-import type { Pace } from "../../fairness/event-loop-turns.ts";
+import { ByteBudget } from "../../fairness/byte-budget.ts";
+import type { EventLoopTurns } from "../../fairness/event-loop-turns.ts";
 import type { Admit } from "../../store/submissions/types.ts";
 import { DRAIN, type DrainLimits, endSlowReader } from "../listener/drain.ts";
 import { disconnected } from "./client-disconnect.ts";
@@ -24,12 +24,12 @@ const RETRY_SECS = 5;
  * has received it.
  */
 export class LongAnswers {
-  readonly room = new Room(ANSWERS_BYTES);
-  readonly pace: Pace;
+  readonly room = new ByteBudget(ANSWERS_BYTES);
+  readonly pace: EventLoopTurns;
   readonly #meter: Meter;
   readonly drain: DrainLimits;
 
-  constructor(pace: Pace, meter: Meter, drain: DrainLimits = DRAIN) {
+  constructor(pace: EventLoopTurns, meter: Meter, drain: DrainLimits = DRAIN) {
     this.pace = pace;
     this.#meter = meter;
     this.drain = drain;

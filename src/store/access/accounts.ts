@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
@@ -11,7 +11,7 @@ import type { Account } from "./types.ts";
 export type AccountStore = ReturnType<typeof accountStore>;
 
 /** @param now milliseconds since the epoch. */
-export function accountStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
+export function accountStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
   const select = () =>
     db
       .selectFrom("accounts")

@@ -1,6 +1,6 @@
 import type { Selectable, Transaction } from "kysely";
 import { type AuditAction, type AuditActor, addressOf, nameOf } from "../../domain/audit.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { type NamedObject, namedObjects } from "./audit-names.ts";
@@ -44,7 +44,7 @@ const READING_MS = 3_600_000;
 export type AuditStore = ReturnType<typeof auditStore>;
 
 /** @param now milliseconds since the epoch. */
-export function auditStore({ db }: Engine, transactions: Transactions, now: () => number) {
+export function auditStore({ db }: Database, transactions: Transactions, now: () => number) {
   return {
     /** Adds an entry when an administrator reads a submission or a judgement, at most once per hour for the pair. */
     async noteReading({

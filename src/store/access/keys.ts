@@ -2,7 +2,7 @@ import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import { Batcher } from "../database/batcher.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { behindPlace, liveAt, partOf } from "../pagination.ts";
@@ -33,7 +33,7 @@ function named(text: string) {
 export type KeyStore = ReturnType<typeof keyStore>;
 
 /** @param now milliseconds since the epoch. */
-export function keyStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
+export function keyStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
   const touched = new Map<string, number>();
   const callers = new Batcher((hashes: readonly string[]) => findCallers(db, hashes, now()));
   /** The newest keys of an account, or of all: a search by name has no index. */

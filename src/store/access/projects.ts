@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { behindPlace, liveAt, partOf } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -13,7 +13,7 @@ type ProjectRow = Selectable<Schema["projects"]>;
 export type ProjectStore = ReturnType<typeof projectStore>;
 
 /** @param now milliseconds since the epoch. */
-export function projectStore({ db }: Engine, transactions: Transactions, now: () => number) {
+export function projectStore({ db }: Database, transactions: Transactions, now: () => number) {
   const select = () =>
     db
       .selectFrom("projects")

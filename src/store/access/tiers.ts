@@ -1,5 +1,5 @@
 import type { AuditActor } from "../../domain/audit.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { note } from "./audit.ts";
 import type { Tier } from "./types.ts";
@@ -7,7 +7,7 @@ import type { Tier } from "./types.ts";
 export type TierStore = ReturnType<typeof tierStore>;
 
 /** @param now milliseconds since the epoch. */
-export function tierStore({ db }: Engine, transactions: Transactions, now: () => number) {
+export function tierStore({ db }: Database, transactions: Transactions, now: () => number) {
   return {
     async list(): Promise<Tier[]> {
       const rows = await db.selectFrom("tiers").selectAll().orderBy("name").execute();

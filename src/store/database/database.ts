@@ -7,7 +7,7 @@ import type { Call } from "./operations.ts";
  * A database with its abilities. Code depends on abilities instead of the engine's name, so that
  * another engine is one more file like sqlite.ts and postgres.ts.
  */
-export interface Engine {
+export interface Database {
   readonly db: Kysely<Schema>;
   readonly capabilities: Capabilities;
 }

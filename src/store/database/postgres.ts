@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect, type PostgresPool, sql } from "kysely";
 import pg from "pg";
 import type { Schema } from "../schema/schema.ts";
-import type { Engine } from "./database.ts";
+import type { Database } from "./database.ts";
 import { StoreError, StoreUnavailable } from "./errors.ts";
 import { notifyBy } from "./listener.ts";
 import { isOutage, reasonOf } from "./outage.ts";
@@ -40,7 +40,7 @@ const LOST_TO_ANOTHER = new Set(["40P01", "40001"]);
  * use LISTEN and NOTIFY.
  * @throws StoreError if the server is unusable; the message has its address without the password.
  */
-export async function openPostgres(url: string): Promise<Engine> {
+export async function openPostgres(url: string): Promise<Database> {
   const config: pg.ClientConfig = {
     connectionString: url,
     application_name: "assay",

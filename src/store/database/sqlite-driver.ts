@@ -5,7 +5,7 @@ import { StoreUnavailable } from "./errors.ts";
 import type { Call } from "./operations.ts";
 import { isOutage } from "./outage.ts";
 import type { SqliteLink } from "./sqlite-link.ts";
-import type { Answer, Failure, Request, Statement } from "./sqlite-thread.ts";
+import type { Failure, Request, Statement, ThreadReply } from "./sqlite-thread.ts";
 
 /**
  * A writing connection for one transaction at a time, and a read-only one, which is opened when a read would wait for the
@@ -37,11 +37,11 @@ export class SqliteLinks {
   }
 
   /** The caller has the turn. */
-  write(request: Request): Promise<Answer> {
+  write(request: Request): Promise<ThreadReply> {
     return this.#writer.ask(request);
   }
 
-  async writeAlone(request: Request): Promise<Answer> {
+  async writeAlone(request: Request): Promise<ThreadReply> {
     const endTurn = await this.takeTurn();
     try {
       return await this.write(request);
@@ -51,7 +51,7 @@ export class SqliteLinks {
   }
 
   /** Does not wait for a transaction. The answer to a writing statement is its result, or that it writes. */
-  async read(request: Request): Promise<Answer> {
+  async read(request: Request): Promise<ThreadReply> {
     if (!this.#reader && this.#turns === 0) return await this.writeAlone(request);
     this.#reader ??= this.#openReader().catch((error) => {
       this.#reader = null;
@@ -174,7 +174,7 @@ class LinkedConnection implements DatabaseConnection {
     throw new Error("rows are not streamed");
   }
 
-  async #write(text: string, parameters: readonly unknown[]): Promise<Answer> {
+  async #write(text: string, parameters: readonly unknown[]): Promise<ThreadReply> {
     const request = { kind: "statement", begin: this.#begin, first: this.#first, text, parameters } as const;
     this.#begin = null;
     this.#first = [];
@@ -185,7 +185,7 @@ class LinkedConnection implements DatabaseConnection {
   }
 }
 
-function result<R>(answer: Answer): QueryResult<R> {
+function result<R>(answer: ThreadReply): QueryResult<R> {
   switch (answer.kind) {
     case "rows":
       for (const column of answer.bytes) for (const row of answer.rows) row[column] = asBuffers(row[column]);

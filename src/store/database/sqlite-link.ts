@@ -1,9 +1,9 @@
 import { Worker } from "node:worker_threads";
 import { StoreError } from "./errors.ts";
-import type { Answer, Opening, Request } from "./sqlite-thread.ts";
+import type { Opening, Request, ThreadReply } from "./sqlite-thread.ts";
 
 interface Asked {
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (answer: ThreadReply) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -26,7 +26,7 @@ export class SqliteLink {
     throw new StoreError(`cannot use the database ${opening.path}: ${message}`);
   }
 
-  async ask(request: Request): Promise<Answer> {
+  async ask(request: Request): Promise<ThreadReply> {
     if (this.#closed) throw new Error("the database is closed");
     return await this.#thread.ask(request);
   }
@@ -54,7 +54,7 @@ class SqliteThread {
   }
 
   private constructor() {
-    this.#worker.on("message", (answer: Answer) => {
+    this.#worker.on("message", (answer: ThreadReply) => {
       const asked = this.#asked.shift();
       // An open store must not keep a process alive.
       if (this.#asked.length === 0) this.#worker.unref();
@@ -70,7 +70,7 @@ class SqliteThread {
     this.#worker.unref();
   }
 
-  ask(request: Request): Promise<Answer> {
+  ask(request: Request): Promise<ThreadReply> {
     return new Promise((resolve, reject) => {
       this.#worker.postMessage(request); // throws for a parameter that is not a database value
       if (this.#asked.length === 0) this.#worker.ref();

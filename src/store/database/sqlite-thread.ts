@@ -47,7 +47,7 @@ export interface Failure {
   readonly code: string | undefined;
 }
 
-export type Answer =
+export type ThreadReply =
   | {
       readonly kind: "rows";
       readonly rows: Record<string, unknown>[];
@@ -90,7 +90,7 @@ async function handle(request: Request): Promise<void> {
   connection?.checkpointIfLarge();
 }
 
-async function answerTo(request: Request): Promise<[Answer, ArrayBuffer[]?]> {
+async function answerTo(request: Request): Promise<[ThreadReply, ArrayBuffer[]?]> {
   try {
     if (request.kind === "open") {
       connection = new Connection(request);
@@ -158,7 +158,7 @@ class Connection {
     this.#database.close();
   }
 
-  run({ begin, first, text, parameters }: Statement): [Answer, ArrayBuffer[]?] {
+  run({ begin, first, text, parameters }: Statement): [ThreadReply, ArrayBuffer[]?] {
     try {
       if (begin) this.#begin(begin === "flushed");
       else if (this.#role === "write" && !this.inTransaction) this.#flushCommits(true);
@@ -179,7 +179,7 @@ class Connection {
     }
   }
 
-  async perform({ calls, flushed }: Calls): Promise<Answer> {
+  async perform({ calls, flushed }: Calls): Promise<ThreadReply> {
     try {
       this.#performs ??= await this.#performer();
       const ended = await this.#performs(calls, flushed);

@@ -1,6 +1,6 @@
 import { Kysely, sql } from "kysely";
 import type { Schema } from "../schema/schema.ts";
-import type { Engine } from "./database.ts";
+import type { Database } from "./database.ts";
 import { SqliteLinks, sqliteDialect } from "./sqlite-driver.ts";
 import { SqliteLink } from "./sqlite-link.ts";
 
@@ -9,7 +9,7 @@ import { SqliteLink } from "./sqlite-link.ts";
  * blocks the event loop and no read waits for a transaction.
  * @throws StoreError if the file is unusable; its directory must exist.
  */
-export async function openSqlite(path: string): Promise<Engine> {
+export async function openSqlite(path: string): Promise<Database> {
   const writer = await SqliteLink.open({ path, role: "write" });
   const links = new SqliteLinks(writer, () => SqliteLink.open({ path, role: "read" }));
   const db = new Kysely<Schema>({ dialect: sqliteDialect(links, true) });

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
-import type { Engine } from "./database.ts";
+import type { Database } from "./database.ts";
 import type { Notifier, StoreEvent } from "./notifier.ts";
 import { type Call, type Operation, type OperationInput, perform, type Result } from "./operations.ts";
 import { runPieces } from "./pieces.ts";
@@ -32,13 +32,13 @@ const MAX_GROUP = 64;
  * piece has its own savepoint, so that a failure does not affect the others.
  */
 export class Transactions {
-  readonly #engine: Engine;
+  readonly #database: Database;
   readonly #wakeups: Notifier;
   #waiting: Waiting[] = [];
   #draining = false;
 
-  constructor(engine: Engine, wakeups: Notifier) {
-    this.#engine = engine;
+  constructor(database: Database, wakeups: Notifier) {
+    this.#database = database;
     this.#wakeups = wakeups;
   }
 
@@ -73,7 +73,7 @@ export class Transactions {
     { words = () => [] }: Options<Result<O>>,
   ): Promise<Result<O>> {
     const call = { operation, asked };
-    const work = (trx: Transaction<Schema>) => perform(trx, this.#engine.capabilities, call) as Promise<Result<O>>;
+    const work = (trx: Transaction<Schema>) => perform(trx, this.#database.capabilities, call) as Promise<Result<O>>;
     return this.#run(work, call, flushed, words);
   }
 
@@ -83,7 +83,7 @@ export class Transactions {
     flushed: boolean,
     words: (value: T) => readonly StoreEvent[],
   ): Promise<T> {
-    const value = this.#engine.capabilities.oneWriter
+    const value = this.#database.capabilities.oneWriter
       ? await this.#inGroup(work, call, flushed)
       : await this.#alone(work, flushed, words);
     for (const word of words(value)) this.#wakeups.publish(word);
@@ -91,7 +91,7 @@ export class Transactions {
   }
 
   async #alone<T>(work: Work<T>, flushed: boolean, words: (value: T) => readonly StoreEvent[]): Promise<T> {
-    const { capabilities } = this.#engine;
+    const { capabilities } = this.#database;
     return await retried(capabilities, () =>
       this.#transaction(flushed, async (trx) => {
         const value = await work(trx);
@@ -112,7 +112,7 @@ export class Transactions {
   }
 
   #transaction<T>(flushed: boolean, work: Work<T>): Promise<T> {
-    const { db, capabilities: abilities } = this.#engine;
+    const { db, capabilities: abilities } = this.#database;
     if (!flushed) return abilities.asyncCommit(work);
     // Explicit, because at higher levels, statements after a lock could read a snapshot from before the lock.
     return db.transaction().setIsolationLevel("read committed").execute(work);
@@ -137,7 +137,7 @@ export class Transactions {
   /** The first pieces that can share a commit: all named operations, or all functions. */
   #groupSize(): number {
     const most = Math.min(this.#waiting.length, MAX_GROUP);
-    if (!this.#engine.capabilities.performAll) return most;
+    if (!this.#database.capabilities.performAll) return most;
     const byName = this.#waiting[0]?.call !== null;
     const other = this.#waiting.findIndex(({ call }) => (call !== null) !== byName);
     return other < 0 ? most : Math.min(other, most);
@@ -147,7 +147,7 @@ export class Transactions {
     // One piece that needs a flush makes the whole group flush.
     const flushed = group.some((piece) => piece.flushed);
     const calls = group.flatMap(({ call }) => call ?? []);
-    const { performAll } = this.#engine.capabilities;
+    const { performAll } = this.#database.capabilities;
     if (performAll && calls.length === group.length) return performAll(calls, flushed);
     return this.#transaction(flushed, (trx) =>
       runPieces(

@@ -4,7 +4,7 @@ import type { Capabilities } from "../database/database.ts";
 import { callbackUrls } from "../judge0/rows.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { Share } from "../sharing/share.ts";
-import { chooseFairly, type Due, type DueEndpoint, type Room } from "./delivery-share.ts";
+import { chooseFairly, type DeliveryShare, type Due, type DueEndpoint } from "./delivery-share.ts";
 import type { DeliveryClaim, DeliveryKind } from "./types.ts";
 import { insertUncountedDeliveries } from "./uncounted.ts";
 
@@ -22,7 +22,7 @@ const RECORD_BYTES = 4_096;
 /** A run in a judgement, with its message. */
 const RUN_BYTES = 4_096;
 
-export interface DueRequest extends Room {
+export interface DueRequest extends DeliveryShare {
   readonly nowMs: number;
   readonly leaseUntilMs: number;
 }

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { Attempt, Headers, Next } from "../../domain/delivery.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { readJudge0 } from "../judge0/judge0.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
@@ -9,7 +9,7 @@ import type { Schema } from "../schema/schema.ts";
 import { readEnded } from "../submissions/read.ts";
 import { bringNear, claimDue } from "./claim-deliveries.ts";
 import { listDeliveries, recentDeliveries } from "./delivery-log.ts";
-import type { Room } from "./delivery-share.ts";
+import type { DeliveryShare } from "./delivery-share.ts";
 import {
   addTest,
   endpointsToReplay,
@@ -29,7 +29,11 @@ import { insertUncountedDeliveries } from "./uncounted.ts";
 export type DeliveryStore = ReturnType<typeof deliveryStore>;
 
 /** The outbox and its log. @param now milliseconds since the epoch. */
-export function deliveryStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
+export function deliveryStore(
+  { db, capabilities: abilities }: Database,
+  transactions: Transactions,
+  now: () => number,
+) {
   let lastMs = Number.POSITIVE_INFINITY;
   return {
     /**
@@ -37,7 +41,7 @@ export function deliveryStore({ db, capabilities: abilities }: Engine, transacti
      * delivery-share.ts. After the loss of its holder, a delivery is due again when its lease has expired: a receiver may
      * see an attempt twice, but never none. Deliveries to removed or inactive endpoints end here.
      */
-    async claimDue({ leaseMs, ...limits }: Room & { readonly leaseMs: number }): Promise<DeliveryClaim[]> {
+    async claimDue({ leaseMs, ...limits }: DeliveryShare & { readonly leaseMs: number }): Promise<DeliveryClaim[]> {
       const nowMs = now();
       const request = { ...limits, nowMs, leaseUntilMs: nowMs + leaseMs };
       // Also true at the first claim, because earlier clock changes are unknown.

@@ -16,7 +16,7 @@ export interface DueEndpoint extends Line {
 }
 
 /** Free capacity of the claiming process. */
-export interface Room {
+export interface DeliveryShare {
   /** Attempts that it can start. */
   readonly places: number;
   /** Maximum concurrent attempts per endpoint, in all processes. */
@@ -47,7 +47,7 @@ export interface Bodies {
  */
 export async function chooseFairly(
   endpoints: readonly DueEndpoint[],
-  { places, perEndpoint, bodies }: Room,
+  { places, perEndpoint, bodies }: DeliveryShare,
   dueOf: (endpoint: DueEndpoint, most: number) => Promise<Due[]>,
 ): Promise<(Due & { readonly account: Share })[]> {
   const held = new Map(bodies.heldBytes);

@@ -5,7 +5,7 @@ import type { Signing } from "../../domain/webhook.ts";
 import { note } from "../access/audit.ts";
 import { lockAccount, lockProject } from "../access/projects.ts";
 import type { Part } from "../access/types.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { behindPlace, partOf } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -19,7 +19,11 @@ type EndpointRow = Selectable<Schema["endpoints"]>;
 export type EndpointStore = ReturnType<typeof endpointStore>;
 
 /** @param now milliseconds since the epoch. */
-export function endpointStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
+export function endpointStore(
+  { db, capabilities: abilities }: Database,
+  transactions: Transactions,
+  now: () => number,
+) {
   /** Changes an endpoint that was not removed, with an audit entry unless nothing changes. */
   const change = (
     id: string,

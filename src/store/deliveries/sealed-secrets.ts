@@ -1,7 +1,7 @@
 import type { Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { SealedSecret, SecretPlace } from "./types.ts";
@@ -18,7 +18,7 @@ const FIRST: SecretPlace = { table: "endpoints", id: "" };
 export type SecretStore = ReturnType<typeof secretStore>;
 
 /** @param now milliseconds since the epoch. */
-export function secretStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
+export function secretStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /** @param max 500 by default. @returns `next`: the position of the next part; null for none. */
     part(

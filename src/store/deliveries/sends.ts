@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { SKEW_MS, WINDOW_MS } from "../sharing/recent.ts";
@@ -15,7 +15,7 @@ export type SendStore = ReturnType<typeof sendStore>;
  * Counts the send requests of members over all processes. Counting transactions are serialised, so limits are exact.
  * @param now milliseconds since the epoch.
  */
-export function sendStore({ capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
+export function sendStore({ capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
      * Counts a request of the account, unless it had `limit` requests in the last minute.

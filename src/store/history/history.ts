@@ -1,4 +1,4 @@
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { type Marks, readMarks, readTotalsMark } from "./change-marks.ts";
 import { countDeliveries, countEnds, hasUncountedDeliveries } from "./count.ts";
@@ -16,7 +16,7 @@ export type HistoryStore = ReturnType<typeof historyStore>;
  * updated the aggregate itself, all processes would wait for each other's commits at the row of the current minute.
  * The same for deliveries.
  */
-export function historyStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
+export function historyStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
      * Counts up to `max` ended submissions. Each is counted once, over all processes.

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Judge0Submission } from "../../domain/judge0/submission.ts";
 import type { Submission } from "../../domain/submission.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Schema } from "../schema/schema.ts";
 import { PROGRAM_COLUMNS, toProgram } from "../submissions/rows.ts";
 import type { Admit } from "../submissions/types.ts";
@@ -12,7 +12,7 @@ export type Judge0Store = ReturnType<typeof judge0Store>;
 export const MOST_LISTED = 10_000;
 
 /** Submissions of Judge0's clients. Those of other clients are unknown here. */
-export function judge0Store({ db }: Engine) {
+export function judge0Store({ db }: Database) {
   const newest = (accountId: string) =>
     db
       .selectFrom("judge0_submissions")

@@ -14,7 +14,7 @@ import {
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Status } from "../../domain/submission.ts";
 import { note } from "../access/audit.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
@@ -34,7 +34,7 @@ export type JudgementStore = ReturnType<typeof judgementStore>;
  * rest (advance.ts). @param now milliseconds since the epoch.
  */
 export function judgementStore(
-  { db, capabilities }: Engine,
+  { db, capabilities }: Database,
   transactions: Transactions,
   wakeups: Notifier,
   now: () => number,

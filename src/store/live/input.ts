@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { isTerminal, MAX_STDIN_BYTES, type Status } from "../../domain/submission.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -25,7 +25,7 @@ export type Given = "given" | "full" | "ended";
 export type LiveInputStore = ReturnType<typeof liveInputStore>;
 
 /** Rows that clients add during a run, its worker reads, and its end deletes. A repeated run reads them from the start. */
-export function liveInputStore({ db, capabilities }: Engine, transactions: Transactions, wakeups: Notifier) {
+export function liveInputStore({ db, capabilities }: Database, transactions: Transactions, wakeups: Notifier) {
   return {
     /** Adds input for a submission that takes it. Of one submission, one call at a time. */
     give(id: string, accountId: string, inputs: readonly LiveInput[]): Promise<Given> {

@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { LiveLook, LiveMark, LivePiece } from "../history/types.ts";
@@ -34,7 +34,7 @@ export async function heldSeq(
 }
 
 /** Live output: rows that workers add during a run and its end deletes (lease.ts). */
-export function liveStore({ db, capabilities }: Engine, transactions: Transactions, wakeups: Notifier) {
+export function liveStore({ db, capabilities }: Database, transactions: Transactions, wakeups: Notifier) {
   return {
     /**
      * Adds new output of a run. @param n increasing number of the first piece.

@@ -3,7 +3,7 @@ import type { AuditActor } from "../../domain/audit.ts";
 import type { LinkKind } from "../../domain/session.ts";
 import { note } from "../access/audit.ts";
 import type { Part } from "../access/types.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { behindPlace, USUAL_ROWS } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -13,8 +13,8 @@ import type { Invitation, NewInvitation } from "./types.ts";
 export type InvitationStore = ReturnType<typeof invitationStore>;
 
 /** @param now milliseconds since the epoch. */
-export function invitationStore(engine: Engine, transactions: Transactions, now: () => number) {
-  const { db, capabilities: abilities } = engine;
+export function invitationStore(database: Database, transactions: Transactions, now: () => number) {
+  const { db, capabilities: abilities } = database;
   return {
     /**
      * Adds an invitation. It replaces one of the same kind for the same person, and a `first` one replaces any other.

@@ -3,7 +3,7 @@ import type { ExpressionBuilder, Kysely, Selectable, Transaction } from "kysely"
 import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
 import type { Part } from "../access/types.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { behindPlace, USUAL_ROWS } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -14,8 +14,8 @@ export type PersonRow = Selectable<Schema["people"]>;
 export type PeopleStore = ReturnType<typeof peopleStore>;
 
 /** @param now milliseconds since the epoch. */
-export function peopleStore(engine: Engine, transactions: Transactions, now: () => number) {
-  const { db, capabilities: abilities } = engine;
+export function peopleStore(database: Database, transactions: Transactions, now: () => number) {
+  const { db, capabilities: abilities } = database;
   return {
     /** Whether any person exists. */
     any: (): Promise<boolean> => anybody(db),

@@ -1,7 +1,7 @@
 import type { Transaction } from "kysely";
 import { SESSION_IDLE_MS, SESSION_LONGEST_MS } from "../../domain/session.ts";
 import { note } from "../access/audit.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -16,7 +16,7 @@ const MOST_PLACES = 20;
 export type SessionStore = ReturnType<typeof sessionStore>;
 
 /** @param now milliseconds since the epoch. */
-export function sessionStore({ db }: Engine, transactions: Transactions, now: () => number) {
+export function sessionStore({ db }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
      * Adds a session with its audit entry, and stores the place of the sign-in.

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type Selectable, sql, type Transaction } from "kysely";
 import { DOOR_ACTIONS } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 
@@ -27,7 +27,7 @@ export type SignInStore = ReturnType<typeof signInStore>;
  * are exact.
  * @param now milliseconds since the epoch.
  */
-export function signInStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
+export function signInStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
   const locked = <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
     // A power failure may lose the last attempts; in return, requests do not wait for the disk.
     transactions.runAsyncCommit(async (trx) => {

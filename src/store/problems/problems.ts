@@ -3,7 +3,7 @@ import type { Kysely, Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { Definition } from "../../domain/judgement.ts";
 import { note } from "../access/audit.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { keepComplete } from "../judgements/versions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -21,7 +21,7 @@ export type ProblemStore = ReturnType<typeof problemStore>;
  * Problems of accounts. Their versions are those of judgements (src/store/judgements/versions.ts), which are kept while a
  * problem or a judgement has them. An id of another account is like an unknown one. @param now milliseconds since the epoch.
  */
-export function problemStore({ db, capabilities }: Engine, transactions: Transactions, now: () => number) {
+export function problemStore({ db, capabilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
      * Makes a stored version the current one of the problem of this name, which is created if there is none.

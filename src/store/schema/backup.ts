@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import { readVersion } from "./migrate.ts";
 import type { Schema } from "./schema.ts";
 import { BACKUP_FORMAT, type BackedUp, type Cell, TABLES, toJson } from "./tables.ts";
@@ -17,7 +17,7 @@ type Row = Readonly<Record<string, Cell>>;
  * @returns the number of rows.
  */
 export async function backup(
-  { capabilities: abilities }: Engine,
+  { capabilities: abilities }: Database,
   now: () => number,
   write: (line: string) => Promise<void>,
 ): Promise<number> {

@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from "kysely";
-import type { Capabilities, Engine } from "../database/database.ts";
+import type { Capabilities, Database } from "../database/database.ts";
 import { StoreError } from "../database/errors.ts";
 import { retried } from "../database/retried.ts";
 import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
@@ -60,8 +60,8 @@ export const NEWEST = MIGRATIONS.length;
  * one migrates and the others wait for it.
  * @throws StoreError if the schema is newer than this program.
  */
-export async function migrate(engine: Engine): Promise<void> {
-  const { db, capabilities: abilities } = engine;
+export async function migrate(database: Database): Promise<void> {
+  const { db, capabilities: abilities } = database;
   if ((await readVersion(db, abilities)) === NEWEST) return;
   // An older release may be running, whose transactions lock the tables in another order.
   await retried(abilities, () =>

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities, Engine } from "../database/database.ts";
+import type { Capabilities, Database } from "../database/database.ts";
 import { StoreError } from "../database/errors.ts";
 import { migrateTo, NEWEST, readVersion } from "./migrate.ts";
 import type { Schema } from "./schema.ts";
@@ -20,7 +20,10 @@ import {
  * @returns the number of rows.
  * @throws StoreError if the database is not empty, or the backup is incomplete or from a newer release.
  */
-export async function restore({ db, capabilities: abilities }: Engine, lines: AsyncIterable<string>): Promise<number> {
+export async function restore(
+  { db, capabilities: abilities }: Database,
+  lines: AsyncIterable<string>,
+): Promise<number> {
   const reader = lines[Symbol.asyncIterator]();
   const next = async (): Promise<unknown> => {
     const { done, value } = await reader.next();

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { decodeStates, type JudgementVerdict } from "../../domain/judgement.ts";
 import type { Status } from "../../domain/submission.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Beginning, FoundJudged, JudgedSearch, ReadJudged, Total } from "../history/types.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
@@ -14,7 +14,7 @@ const COLUMNS = ["score", "states", "problem_id", "problem_version"] as const sa
 export type JudgedStore = ReturnType<typeof judgedStore>;
 
 /** Searches judgements for the dashboard, like `RecordStore` submissions. */
-export function judgedStore({ db }: Engine) {
+export function judgedStore({ db }: Database) {
   return {
     /** The number of matches among the newest 10,000 judgements of each account. */
     count(which: JudgedSearch): Promise<Total> {

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { FoundSubmission, ReadSubmission, Search, TestOf, Total } from "../history/types.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
@@ -14,7 +14,7 @@ const COLUMNS = ["started_at", "cause"] as const satisfies readonly (keyof Submi
 export type RecordStore = ReturnType<typeof recordStore>;
 
 /** Searches submissions for the dashboard. */
-export function recordStore({ db }: Engine) {
+export function recordStore({ db }: Database) {
   return {
     /**
      * In order of acceptance. One search reads a bounded number of submissions, however rare the matches are.

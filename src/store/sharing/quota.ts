@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import { Batcher } from "../database/batcher.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -21,7 +21,7 @@ export type QuotaStore = ReturnType<typeof quotaStore>;
  * reads does not wait for a lock of another process: memory decides, and the database is updated when the lock is free.
  * @param now milliseconds since the epoch.
  */
-export function quotaStore({ capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
+export function quotaStore({ capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
   // A power failure may lose the last requests; in return, requests do not wait for the disk.
   const takes = new Batcher((all: readonly Take[]) => takeAll(transactions, all, now));
   const oldest = new Map<string, Numbered>();

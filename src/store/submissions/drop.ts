@@ -3,7 +3,7 @@ import type { AuditActor } from "../../domain/audit.ts";
 import { internalError } from "../../domain/outcome.ts";
 import type { Shares } from "../../domain/status.ts";
 import { note } from "../access/audit.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { StoreEvent } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { lockJudgements, stopJudgement } from "../judgements/advance.ts";
@@ -19,7 +19,7 @@ const DROPPED = internalError("dropped by the operator before it ran");
 export type QueueStore = ReturnType<typeof queueStore>;
 
 /** @param now milliseconds since the epoch. */
-export function queueStore({ db, capabilities: abilities }: Engine, transactions: Transactions, now: () => number) {
+export function queueStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /** Adds an audit entry for a drop of pending submissions. @returns the last submission, an argument of `drop`. */
     beginDrop(whose: Whose, actor: AuditActor): Promise<number> {

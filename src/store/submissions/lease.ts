@@ -86,7 +86,7 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
 }
 
 function howItEnds({ outcome }: Finish): string {
-  return `${outcome.status} ${outcome.judgement.verdict} ${outcome.judgement.cause}`;
+  return `${outcome.status} ${outcome.result.verdict} ${outcome.result.cause}`;
 }
 
 /** A claimed run that its worker gives up. `begun`: whether code of the program may have run. */

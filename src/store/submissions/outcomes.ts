@@ -32,7 +32,7 @@ export interface Ending {
 }
 
 /** The columns that end a submission: no lease, and how it ended. */
-export function endedBy({ status, judgement: { verdict, cause } }: Outcome, nowMs: number) {
+export function endedBy({ status, result: { verdict, cause } }: Outcome, nowMs: number) {
   return { worker_id: null, lease_until: null, status, completed_at: nowMs, verdict, cause };
 }
 
@@ -67,7 +67,7 @@ export async function insertUncounted(
     account_id: row.account_id,
     key_id: row.key_id,
     language: row.language,
-    verdict: classOf(outcome.judgement),
+    verdict: classOf(outcome.result),
     completed_at: nowMs,
     wait_ms: (row.started_at ?? nowMs) - row.created_at,
     run_ms: nowMs - (row.started_at ?? nowMs),

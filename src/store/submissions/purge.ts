@@ -1,7 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../access/audit.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { purgeVersion } from "../judgements/versions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -14,7 +14,7 @@ export type RetentionStore = ReturnType<typeof retentionStore>;
  * record never changes: it is either complete or absent.
  * @param now milliseconds since the epoch.
  */
-export function retentionStore({ db, capabilities }: Engine, transactions: Transactions, now: () => number) {
+export function retentionStore({ db, capabilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
      * Deletes up to `max` records that ended at that time or before, oldest first, as many test messages, and some

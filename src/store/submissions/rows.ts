@@ -84,19 +84,31 @@ export function decodeProgram(bytes: Buffer): Program {
   };
 }
 
-/** The `body` column: the outcome without output bytes and samples. */
-interface Body extends Omit<Outcome, "output" | "samples" | "compileOutput"> {
+/** The `body` column: the outcome without output bytes and samples, with the names that stored rows have. */
+interface Body extends Omit<Outcome, "output" | "samples" | "compileOutput" | "result" | "runStats"> {
+  readonly judgement: Outcome["result"];
+  readonly course?: Outcome["runStats"];
   readonly integrity: NonNullable<Outcome["output"]>["integrity"] | null;
 }
 
 export function fromOutcome(outcome: Outcome): Omit<OutcomeRow, "submission_seq"> {
-  const { output, samples: _, compileOutput: __, ...rest } = outcome;
-  const body: Body = { ...rest, integrity: output?.integrity ?? null };
+  const { output, result, runStats, samples: _, compileOutput: __, ...rest } = outcome;
+  const body: Body = {
+    judgement: result,
+    ...rest,
+    ...(runStats && { course: runStats }),
+    integrity: output?.integrity ?? null,
+  };
   return { stdout: output?.stdout ?? null, stderr: output?.stderr ?? null, body: JSON.stringify(body) };
 }
 
 export function toOutcome(row: Omit<OutcomeRow, "submission_seq">): Outcome {
-  const { integrity, ...rest } = JSON.parse(row.body) as Body;
+  const { integrity, judgement, course, ...rest } = JSON.parse(row.body) as Body;
   const { stdout, stderr } = row;
-  return { ...rest, output: integrity && stdout && stderr ? { stdout, stderr, integrity } : null };
+  return {
+    ...rest,
+    result: judgement,
+    ...(course && { runStats: course }),
+    output: integrity && stdout && stderr ? { stdout, stderr, integrity } : null,
+  };
 }

@@ -6,7 +6,7 @@ import type { Samples } from "../../domain/samples.ts";
 import type { Submission } from "../../domain/submission.ts";
 import { note } from "../access/audit.ts";
 import { Batcher } from "../database/batcher.ts";
-import type { Engine } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import type { Notifier, StoreEvent } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { isNext } from "./claim.ts";
@@ -27,14 +27,14 @@ export type SubmissionStore = ReturnType<typeof submissionStore>["store"];
  * @param now milliseconds since the epoch. @param steady monotonic milliseconds, as for Silence.
  */
 export function submissionStore(
-  engine: Engine,
+  database: Database,
   transactions: Transactions,
   wakeups: Notifier,
   now: () => number,
   steady: () => number,
 ) {
-  const { db } = engine;
-  const { oneWriter } = engine.capabilities;
+  const { db } = database;
+  const { oneWriter } = database.capabilities;
   /**
    * With one writer, transactions run in the order of their calls: a claim that this notification causes finds the work of
    * the transaction that is called next, and shares its commit. With several, the notification follows the commit.
@@ -130,7 +130,7 @@ export function submissionStore(
       const done = await transactions.run(
         async (trx) => {
           // A claim chooses submissions before it updates them, so none may end in between.
-          await engine.capabilities.lock(trx, "claim");
+          await database.capabilities.lock(trx, "claim");
           const words = await cancel(trx, { id, accountId }, now());
           if (words && actor)
             await note(trx, { atMs: now(), actor, action: "submission.cancel", subject: id, accountId, detail: {} });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { ourLanguages } from "../../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { plan } from "../../../src/worker/plan.ts";
@@ -15,7 +15,7 @@ import { run } from "../../../src/worker/run.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../bench/load/no-op-launcher.ts", import.meta.url));
 const LIMIT = { timeout: 30_000 };
-const languages = ourLanguages();
+const languages = installedLanguages();
 
 function started(t: TestContext, mode: number) {
   const directory = mkdtempSync(join(tmpdir(), "assay-no-op-"));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AdminError } from "../../../src/admin/error.ts";
 import { dashboardOf, nodesOf } from "../../../src/cli/dashboard.ts";
-import { ourLanguages } from "../../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { ClientError } from "../../../src/domain/error.ts";
 import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
 import { temporaryStore } from "../../support/store/temporary.ts";
@@ -19,7 +19,7 @@ test("a test message in progress when the service stops is abandoned, logged, an
   const sending = { sealer, allowed, trust: trustedAuthorities(certificates.ca), userAgent: "Assay/0.0.0" };
   const stopping = new AbortController();
   const config = { database, retentionMs: null, ownAuthority: null };
-  const languages = ourLanguages();
+  const languages = installedLanguages();
   const nodes = nodesOf(null, null);
   const dashboard = dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal });
   const sent = dashboard.sendTest(id, "test");

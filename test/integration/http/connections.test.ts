@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Places } from "../../../src/http/listener/connection-quota.ts";
+import { ConnectionQuota } from "../../../src/http/listener/connection-quota.ts";
 import { Connections } from "../../../src/http/listener/connections.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { type Reply, startHttp } from "../../support/http/running.ts";
@@ -12,7 +12,7 @@ import { noting } from "../../support/metrics/noting.ts";
 
 test("counts connections from one client port to several server addresses separately", async (t) => {
   const { meter, times } = noting();
-  const connections = new Connections(new Places({ maxConnections: 2 }, meter));
+  const connections = new Connections(new ConnectionQuota({ maxConnections: 2 }, meter));
   const server = createServer();
   const accepted: Socket[] = [];
   server.on("connection", (socket: Socket) => accepted.push(socket));

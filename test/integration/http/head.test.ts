@@ -4,12 +4,12 @@ import { request } from "node:http";
 import { test } from "node:test";
 import fastify from "fastify";
 import { NO_METER } from "../../../src/domain/meter.ts";
-import { Pace } from "../../../src/fairness/event-loop-turns.ts";
+import { EventLoopTurns } from "../../../src/fairness/event-loop-turns.ts";
 import { LongAnswers } from "../../../src/http/responses/long-answers.ts";
 
 /** A server with one long answer. `read` has the pieces that were generated, and `ended` how many generators have ended. */
 async function serve(t: { after: (work: () => unknown) => void }) {
-  const answers = new LongAnswers(new Pace(), NO_METER);
+  const answers = new LongAnswers(new EventLoopTurns(), NO_METER);
   const seen = { read: 0, ended: 0 };
   function* pieces() {
     try {

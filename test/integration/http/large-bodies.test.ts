@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fastify, { type FastifyInstance } from "fastify";
 import { clientError } from "../../../src/domain/error.ts";
 import { NO_METER } from "../../../src/domain/meter.ts";
-import { Room } from "../../../src/fairness/byte-budget.ts";
-import { Pace } from "../../../src/fairness/event-loop-turns.ts";
+import { ByteBudget } from "../../../src/fairness/byte-budget.ts";
+import { EventLoopTurns } from "../../../src/fairness/event-loop-turns.ts";
 import { decorateCaller } from "../../../src/http/access/caller.ts";
 import { type BodyRooms, readJsonOnly } from "../../../src/http/body/body.ts";
 import { sendErrors } from "../../../src/http/responses/errors.ts";
@@ -53,7 +53,7 @@ test("stalled uploads take no memory from other accounts, and end soon", LIMIT, 
 
 /** A server with a small room for large bodies. The header `account` has the account. */
 async function small(t: TestContext, roomMib: number, windowMs: number) {
-  const rooms: BodyRooms = { room: new Room(16 * MIB), largeRoom: new Room(roomMib * MIB, 1_000) };
+  const rooms: BodyRooms = { room: new ByteBudget(16 * MIB), largeRoom: new ByteBudget(roomMib * MIB, 1_000) };
   const server = fastify() as unknown as FastifyInstance;
   decorateCaller(server);
   server.decorateRequest("person", null);
@@ -61,7 +61,7 @@ async function small(t: TestContext, roomMib: number, windowMs: number) {
     if (request.headers.account === undefined) throw clientError("unauthorized", []);
     request.caller = { accountId: request.headers.account } as unknown as NonNullable<typeof request.caller>;
   });
-  readJsonOnly(server, new Pace(), rooms, { stepBytes: MIB, windowMs });
+  readJsonOnly(server, new EventLoopTurns(), rooms, { stepBytes: MIB, windowMs });
   sendErrors(server, NO_METER);
   const handled = { bodies: 0, go: Promise.withResolvers<void>() };
   server.post(PATH, { config: { large: true } }, async (request) => {

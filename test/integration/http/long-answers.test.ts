@@ -7,8 +7,8 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { jsonPieces, LongText } from "../../../src/domain/json-pieces.ts";
 import { toRecord } from "../../../src/domain/record.ts";
-import { Room } from "../../../src/fairness/byte-budget.ts";
-import { Pace } from "../../../src/fairness/event-loop-turns.ts";
+import { ByteBudget } from "../../../src/fairness/byte-budget.ts";
+import { EventLoopTurns } from "../../../src/fairness/event-loop-turns.ts";
 import { checkShape, MAX_DEPTH, MAX_VALUES } from "../../../src/http/body/json-shape.ts";
 import { endSlowReader } from "../../../src/http/listener/drain.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
@@ -65,7 +65,7 @@ test("disconnects a client that reads a long response too slowly, and releases w
 });
 
 test("an owner leaves as much free as it holds, and a waiting owner proceeds as soon as its bytes fit", async () => {
-  const room = new Room(100, 50);
+  const room = new ByteBudget(100, 50);
   const first = (await room.take("a", 50, never)) ?? assert.fail();
   assert.equal(await room.take("a", 1, never), undefined);
   const other = (await room.take("b", 25, never)) ?? assert.fail();
@@ -100,7 +100,7 @@ test("a closed response has no slow reader", LIMIT, async (t) => {
 });
 
 test("a request that has ended does not wait for space", LIMIT, async () => {
-  const room = new Room(100, 5_000);
+  const room = new ByteBudget(100, 5_000);
   const give = (await room.take("a", 50, never)) ?? assert.fail();
   const began = performance.now();
   assert.equal(await room.take("a", 50, AbortSignal.abort()), undefined);
@@ -110,7 +110,7 @@ test("a request that has ended does not wait for space", LIMIT, async () => {
 });
 
 test("owners take turns, with one piece of work per turn of the event loop", async () => {
-  const pace = new Pace();
+  const pace = new EventLoopTurns();
   const order: string[] = [];
   let turn = 0;
   const count = () => {

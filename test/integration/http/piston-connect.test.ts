@@ -280,7 +280,7 @@ test("a session ends if its program does not start in time, and others continue"
   assert.equal(await waiting.closed, "4002 Notified Error");
   assert.equal(messageOf(waiting), "the program did not start within 0.4 s");
   const [{ assay_id: id } = {}] = waiting.received as { assay_id?: string }[];
-  while ((await store.submissions.get(`${id}`, claim.submission.accountId))?.outcome?.judgement.cause !== "cancelled")
+  while ((await store.submissions.get(`${id}`, claim.submission.accountId))?.outcome?.result.cause !== "cancelled")
     await sleep(20);
   await store.live.append(claim.lease, 0, [piece("a")]);
   await running.until(() => running.output() === "a");

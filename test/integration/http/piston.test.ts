@@ -50,7 +50,7 @@ onEachEngine((open) => {
       const expected = { ...(compile && { compile }), run: { ...run, ...(message && { message }) } };
       assert.deepEqual([status, stages], [200, { ...expected, language: "c", version: "14.0.0" }], name);
       const record = await ask({ path: `/api/result/${assay_id}` });
-      assert.equal(record.json.result.verdict, next.judgement.verdict);
+      assert.equal(record.json.result.verdict, next.result.verdict);
     }
   });
 
@@ -86,7 +86,7 @@ test("a cut output has Piston's status", LIMIT, async (t) => {
     const outcome = buildOutcome({ execute: report({ ...output, ...seen }) });
     const course = { stdoutBytes: stream === "stdout" ? 9 : 2, stderrBytes: stream === "stderr" ? 9 : 2 };
     const execute = { runMs: 1, teardownMs: 1, processesPeak: 1, limits, ...course };
-    return { ...outcome, course: { compileMs: null, execute } };
+    return { ...outcome, runStats: { compileMs: null, execute } };
   });
   const statuses = { stdout: "OL", stderr: "EL" } as const;
   for (const cut of ["stdout", "stderr"] as const) {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { notReady } from "../../../src/domain/readiness.ts";
 import { setGauges } from "../../../src/metrics/gauges.ts";
-import { Look, type LookOptions } from "../../../src/metrics/look.ts";
+import { type LookOptions, Sample } from "../../../src/metrics/look.ts";
 import { Prometheus } from "../../../src/metrics/prometheus.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { READY } from "../../support/http/running.ts";
@@ -14,13 +14,13 @@ import { samplesOf } from "../../support/metrics/scrape.ts";
 import { PostgresServer } from "../../support/store/postgres-server.ts";
 
 const EMPTY = { pending: 0, oldestPendingMs: 0, held: 0, largestShare: 0, running: {}, deliveries: 0, oldestDueMs: 0 };
-const ENGINE = { workers: () => 2, languages: () => ["c"], readiness: async () => READY };
+const WORKERS = { size: () => 2, languages: () => ["c"], readiness: async () => READY };
 
-function lookWith(options: Partial<LookOptions>): Look {
-  return new Look({
+function lookWith(options: Partial<LookOptions>): Sample {
+  return new Sample({
     version: "1.2.3",
     store: { ping: async () => {}, backlog: async () => EMPTY },
-    engine: ENGINE,
+    workers: WORKERS,
     slots: () => ({ wanted: 2, alive: 2, busy: 0 }),
     dataDir: tmpdir(),
     certificatePath: null,
@@ -28,7 +28,7 @@ function lookWith(options: Partial<LookOptions>): Look {
   });
 }
 
-async function gauges(look: Look): Promise<Map<string, number>> {
+async function gauges(look: Sample): Promise<Map<string, number>> {
   const prometheus = new Prometheus(["c", "python"]);
   setGauges(prometheus, await look.status(), ["c", "python"]);
   return samplesOf(await prometheus.text());
@@ -68,7 +68,7 @@ test("queries a hanging database once and waits for 3 s, however often it is scr
 
 test("an engine without a proof is not ready, with the reason and the time of its last proof", async () => {
   let readiness = READY;
-  const look = lookWith({ engine: { ...ENGINE, readiness: async () => readiness } });
+  const look = lookWith({ workers: { ...WORKERS, readiness: async () => readiness } });
   const { engine } = await look.status();
   assert.deepEqual([engine.ready, engine.failures], [true, []]);
   readiness = notReady("the launcher does not answer");

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type RawBuilder, sql } from "kysely";
 import { NOTHING_MEASURED } from "../../../src/domain/progress.ts";
-import type { Engine } from "../../../src/store/database/database.ts";
-import { openEngine } from "../../../src/store/open.ts";
+import type { Database } from "../../../src/store/database/database.ts";
+import { openDatabase } from "../../../src/store/open.ts";
 import { dueNow, ended, runningNow, waiting } from "../../../src/store/sharing/backlog.ts";
 import { SHARES } from "../../../src/store/sharing/shares.ts";
 import {
@@ -166,7 +166,7 @@ onEachEngine((temporary) => {
 /** Ended records that the statements must not scan; a service has about this many after some weeks. */
 const RECORDS = 20_000;
 
-async function fill(engine: Engine, open: string): Promise<void> {
+async function fill(engine: Database, open: string): Promise<void> {
   await sql.raw(`insert into accounts (id, name, tier, created_at) values ('a', 'a', 'beta', 0)`).execute(engine.db);
   await sql
     .raw(`insert into api_keys (id, account_id, name, prefix, hash, profiles, default_profile, created_at)
@@ -214,7 +214,7 @@ for (const [name, temporary, numbers, explain] of ENGINES) {
   describe(`on ${name}`, () => {
     test("a scrape finds the queue by an index, regardless of the number of records", async (t) => {
       const { database } = await temporary(t);
-      const engine = await openEngine(database);
+      const engine = await openDatabase(database);
       try {
         await fill(engine, numbers);
         for (const [what, statement] of Object.entries(STATEMENTS)) {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
-import type { Database } from "../../../src/domain/database.ts";
+import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import type { Judge0Request } from "../../../src/domain/judge0/submission.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import type { Progress } from "../../../src/domain/progress.ts";
 import { StoreError } from "../../../src/store/database/errors.ts";
 import { openSqlite } from "../../../src/store/database/sqlite.ts";
-import { openEngine, openStore, restoreStore } from "../../../src/store/open.ts";
+import { openDatabase, openStore, restoreStore } from "../../../src/store/open.ts";
 import { migrateTo } from "../../../src/store/schema/migrate.ts";
 import { TABLES } from "../../../src/store/schema/tables.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -235,8 +235,8 @@ test("a backup of an older release is restored with its schema and then migrated
   );
 });
 
-async function tableNames(database: Database): Promise<string[]> {
-  const { db } = await openEngine(database);
+async function tableNames(database: DatabaseLocation): Promise<string[]> {
+  const { db } = await openDatabase(database);
   try {
     const names =
       database.kind === "sqlite"

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { sql } from "kysely";
 import { internalError } from "../../../src/domain/outcome.ts";
-import { openEngine } from "../../../src/store/open.ts";
+import { openDatabase } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { HEADS } from "../../../src/store/submissions/claim.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
@@ -35,7 +35,7 @@ test("a claim reads a few rows for each key with pending work, regardless of the
     const key = await addKey(store, name);
     await Promise.all(Array.from({ length: 400 }, () => enqueue(store, key, { maxPending: 10_000 })));
   }
-  const engine = await openEngine(database);
+  const engine = await openDatabase(database);
   t.after(() => engine.db.destroy());
   const explained = await sql<{ "QUERY PLAN": readonly [{ readonly Plan: PlanNode }] }>`
     explain (analyze, format json) ${HEADS}`.execute(engine.db);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql, type Transaction } from "kysely";
-import type { Engine } from "../../../src/store/database/database.ts";
+import type { Database } from "../../../src/store/database/database.ts";
 import { Notifier } from "../../../src/store/database/notifier.ts";
 import { openPostgres } from "../../../src/store/database/postgres.ts";
 import { openSqlite } from "../../../src/store/database/sqlite.ts";
@@ -14,18 +14,18 @@ import { migrate, migrateTo, NEWEST, readVersion } from "../../../src/store/sche
 import type { Schema } from "../../../src/store/schema/schema.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
-async function sqlite(t: TestContext): Promise<Engine> {
+async function sqlite(t: TestContext): Promise<Database> {
   const directory = mkdtempSync(join(tmpdir(), "assay-engine-"));
   t.after(() => rmSync(directory, { recursive: true }));
   return opened(t, await openSqlite(join(directory, "assay.sqlite")));
 }
 
-async function postgres(t: TestContext): Promise<Engine> {
+async function postgres(t: TestContext): Promise<Database> {
   const server = await postgresServer();
   return opened(t, await openPostgres(server.url(await server.createDatabase())));
 }
 
-async function opened(t: TestContext, engine: Engine): Promise<Engine> {
+async function opened(t: TestContext, engine: Database): Promise<Database> {
   t.after(() => engine.db.destroy());
   await migrate(engine);
   return engine;

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { within } from "../../../bench/load/database.ts";
 import { binOf } from "../../../src/domain/history.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
-import { openEngine, openStore } from "../../../src/store/open.ts";
+import { openDatabase, openStore } from "../../../src/store/open.ts";
 import { migrateTo, NEWEST } from "../../../src/store/schema/migrate.ts";
 import { countAll, end } from "../../support/store/history.ts";
 import { addKey, emptyDatabase, enqueue, onEachEngine, START_MS, sweepLater } from "../../support/store/temporary.ts";
@@ -134,7 +134,7 @@ onEachEngine((temporaryStore) => {
 for (const kind of ["sqlite", "postgres"] as const) {
   test(`the migrations count earlier ends once, by key too, on ${kind}`, async (t) => {
     const database = await emptyDatabase(t, kind);
-    const engine = await openEngine(database);
+    const engine = await openDatabase(database);
     t.after(() => engine.db.destroy());
     await engine.db.transaction().execute((trx) => migrateTo(trx, engine.capabilities, BEFORE));
     await sql`insert into accounts values ('a', 'a', 'beta', 0)`.execute(engine.db);

@@ -46,7 +46,7 @@ onEachEngine((temporaryStore) => {
         [0, "AC", 1, "ac"],
         [1, "AC", 1, "ac"],
         [2, "AC", 1, "ac"],
-        [3, "TLE", 0, TLE.judgement.errorMessage],
+        [3, "TLE", 0, TLE.result.errorMessage],
         [4, "WA", 0, "wa"],
       ],
     );

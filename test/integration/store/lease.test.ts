@@ -112,8 +112,8 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await sweepLater(store, clock, LEASE_MS), { requeued: [], failed: [claim.submission.id] });
     const submission = await read();
     assert.equal(submission?.status, "error");
-    assert.equal(submission?.outcome?.judgement.verdict, "IE");
-    assert.match(submission?.outcome?.judgement.errorMessage ?? "", /lost 3 times/);
+    assert.equal(submission?.outcome?.result.verdict, "IE");
+    assert.match(submission?.outcome?.result.errorMessage ?? "", /lost 3 times/);
   });
 
   test("agent work that is lost is never repeated", async (t) => {

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { sql } from "kysely";
 import { within } from "../../../bench/load/database.ts";
-import { openEngine } from "../../../src/store/open.ts";
+import { openDatabase } from "../../../src/store/open.ts";
 import { migrateTo, NEWEST } from "../../../src/store/schema/migrate.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { addKey, emptyDatabase, enqueue, onEachEngine, type Temporary } from "../../support/store/temporary.ts";
@@ -144,7 +144,7 @@ async function pages(
 for (const kind of ["sqlite", "postgres"] as const) {
   test(`the migration to causes reads them from earlier outcomes on ${kind}`, async (t) => {
     const database = await emptyDatabase(t, kind);
-    const engine = await openEngine(database);
+    const engine = await openDatabase(database);
     t.after(() => engine.db.destroy());
     await engine.db.transaction().execute((trx) => migrateTo(trx, engine.capabilities, BEFORE));
     await sql`insert into accounts (id, name, tier, created_at) values ('a', 'a', 'beta', 0)`.execute(engine.db);

@@ -4,18 +4,18 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, type TestContext, test } from "node:test";
 import { sql } from "kysely";
-import type { Database } from "../../../src/domain/database.ts";
-import type { Engine } from "../../../src/store/database/database.ts";
+import type { DatabaseLocation } from "../../../src/domain/database.ts";
+import type { Database } from "../../../src/store/database/database.ts";
 import { StoreError } from "../../../src/store/database/errors.ts";
-import { openEngine, openStore } from "../../../src/store/open.ts";
+import { openDatabase, openStore } from "../../../src/store/open.ts";
 import { migrateTo, NEWEST } from "../../../src/store/schema/migrate.ts";
 import { emptyDatabase } from "../../support/store/temporary.ts";
 import { notAdditive } from "./additive.ts";
 import { schemaText } from "./schema-text.ts";
 
 /** The engine below the store, for statements that the store does not offer. */
-async function below(t: TestContext, database: Database): Promise<Engine> {
-  const engine = await openEngine(database);
+async function below(t: TestContext, database: DatabaseLocation): Promise<Database> {
+  const engine = await openDatabase(database);
   t.after(() => engine.db.destroy());
   return engine;
 }

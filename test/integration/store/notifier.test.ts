@@ -26,7 +26,7 @@ onEachEngine((temporaryStore) => {
     for (let i = 0; i < 5; i++) await turn();
     assert.equal(woken, false);
     await store.submissions.finish(second.lease, internalError("y"));
-    assert.equal((await waiting)?.outcome?.judgement.errorMessage, "y");
+    assert.equal((await waiting)?.outcome?.result.errorMessage, "y");
   });
 
   test("a wait that starts after the end returns at once", LIMIT, async (t) => {

@@ -6,7 +6,7 @@ import { Kysely, sql, type Transaction } from "kysely";
 import pg from "pg";
 import { within } from "../../../bench/load/database.ts";
 import { seed } from "../../../bench/load/seed.ts";
-import type { Database } from "../../../src/domain/database.ts";
+import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { type Call, perform } from "../../../src/store/database/operations.ts";
 import { runPieces } from "../../../src/store/database/pieces.ts";
 import { BY_INDEX } from "../../../src/store/database/postgres.ts";
@@ -267,7 +267,7 @@ async function look(
 }
 
 /** Adds a delivery for each record without one: the deliveries of an endpoint over the retention time. */
-async function fillDeliveries(database: Database): Promise<void> {
+async function fillDeliveries(database: DatabaseLocation): Promise<void> {
   await within(database, async ({ db }) => {
     await sql`insert into deliveries (id, endpoint_id, submission_seq, message_id, kind, state, created_at, ended_at)
       select 'd' || seq, (select min(id) from endpoints), seq, id, 'result', 'delivered', created_at, completed_at
@@ -277,7 +277,7 @@ async function fillDeliveries(database: Database): Promise<void> {
 }
 
 /** Compares the server's own counts of sequential scans. @returns the big tables that were scanned. */
-async function readThrough(database: Database, work: () => Promise<void>): Promise<string[]> {
+async function readThrough(database: DatabaseLocation, work: () => Promise<void>): Promise<string[]> {
   if (database.kind === "sqlite") return [];
   const scans = () =>
     within(database, async ({ db }) => {
@@ -299,7 +299,7 @@ function settled(): Promise<void> {
 }
 
 /** Records every statement that the driver receives during `work`. */
-async function recorded(t: TestContext, { kind }: Database, work: () => Promise<void>): Promise<Asked[]> {
+async function recorded(t: TestContext, { kind }: DatabaseLocation, work: () => Promise<void>): Promise<Asked[]> {
   const asked: Asked[] = [];
   if (kind === "postgres") {
     const { query } = pg.Client.prototype;
@@ -328,7 +328,7 @@ async function recorded(t: TestContext, { kind }: Database, work: () => Promise<
 }
 
 /** @returns the indexes by which each statement finds rows of big tables. @throws if a statement scans such a table. */
-async function waysOf(database: Database, asked: readonly Asked[], big = BIG): Promise<Map<string, string[]>> {
+async function waysOf(database: DatabaseLocation, asked: readonly Asked[], big = BIG): Promise<Map<string, string[]>> {
   const ways = new Map<string, string[]>();
   for (const { text, values } of asked) {
     if (ways.has(text)) continue;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
 import { within } from "../../../bench/load/database.ts";
-import type { Database } from "../../../src/domain/database.ts";
+import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import type { Search } from "../../../src/store/history/types.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -25,7 +25,7 @@ async function all(store: Store, which: Partial<Search>): Promise<{ ids: string[
 }
 
 /** Adds ended records of an account, one for each second before START_MS. */
-async function fill(database: Database, account: string, key: string, amount: number): Promise<void> {
+async function fill(database: DatabaseLocation, account: string, key: string, amount: number): Promise<void> {
   const numbers = sql`with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${amount})`;
   await within(database, ({ db }) =>
     sql`insert into submissions (id, account_id, key_id, language, profile, status, attempts, created_at, started_at, completed_at, verdict)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SESSION_IDLE_MS, SESSION_LONGEST_MS } from "../../../src/domain/session.ts";
-import { openEngine } from "../../../src/store/open.ts";
+import { openDatabase } from "../../../src/store/open.ts";
 import { addPerson, addSession } from "../../support/store/members.ts";
 import { onEachEngine } from "../../support/store/temporary.ts";
 
@@ -53,7 +53,7 @@ onEachEngine((temporaryStore) => {
     clock.nowMs += SESSION_IDLE_MS;
     await addSession(store, ada, "young");
     await store.sessions.forget();
-    const engine = await openEngine(database);
+    const engine = await openDatabase(database);
     t.after(() => engine.db.destroy());
     assert.deepEqual(await engine.db.selectFrom("sessions").select("hash").execute(), [{ hash: "young" }]);
   });

@@ -1,5 +1,5 @@
 import pino from "pino";
-import type { Database } from "../../../src/domain/database.ts";
+import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { Deliverer } from "../../../src/webhooks/deliverer.ts";
 import { keySealer } from "../../../src/webhooks/seal.ts";
@@ -7,7 +7,7 @@ import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
 
 /** A service process that a test kills. Its settings are one JSON argument. */
 const { database, port, ca, key, leaseMs } = JSON.parse(process.argv[2] ?? "") as {
-  database: Database;
+  database: DatabaseLocation;
   port: number;
   ca: string;
   key: string;

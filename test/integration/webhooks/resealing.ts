@@ -1,10 +1,10 @@
 import { reseal } from "../../../src/cli/webhooks-reseal.ts";
-import type { Database } from "../../../src/domain/database.ts";
+import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { openStore } from "../../../src/store/open.ts";
 
 /** A process that reseals secrets, two in a transaction. With `dies`, it kills itself after the first. */
 const { database, path, dies } = JSON.parse(process.argv[2] ?? "") as {
-  database: Database;
+  database: DatabaseLocation;
   path: string;
   dies: boolean;
 };

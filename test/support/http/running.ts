@@ -9,10 +9,10 @@ import { createSecureContext } from "node:tls";
 import pino from "pino";
 import { createKey, type NewKey } from "../../../src/admin/keys.ts";
 import { dashboardOf } from "../../../src/cli/dashboard.ts";
-import { ourLanguages } from "../../../src/cli/installed-languages.ts";
-import type { Database } from "../../../src/domain/database.ts";
+import { installedLanguages } from "../../../src/cli/installed-languages.ts";
+import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { Engine, Readiness } from "../../../src/domain/readiness.ts";
+import type { Readiness, WorkerPool } from "../../../src/domain/readiness.ts";
 import type { Transport } from "../../../src/domain/transport.ts";
 import type { ProviderSettings } from "../../../src/http/dashboard/provider.ts";
 import type { ConnectionLimits } from "../../../src/http/listener/connection-quota.ts";
@@ -62,7 +62,7 @@ export interface Running {
   /** The clock of the store; it advances only when a test moves it. */
   readonly clock: Clock;
   readonly another: Temporary["another"];
-  readonly database: Database;
+  readonly database: DatabaseLocation;
   readonly server: HttpServer;
   readonly port: number;
   readonly caPath: string;
@@ -97,7 +97,7 @@ export interface Options {
   readonly ownAuthority?: boolean;
   readonly heartbeatMs?: number;
   /** A real engine, instead of the engine that the test controls. */
-  readonly engineOver?: (store: Store) => Engine;
+  readonly engineOver?: (store: Store) => WorkerPool;
 }
 
 /** Starts the real server on a real listener over a real store; HTTPS by default. */
@@ -120,14 +120,14 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
     { id: "node 1", slots: engine.workers, languages: engine.languages, readiness: engine.ready, provenAtMs: START_MS },
   ];
   const config = { database, retentionMs: 86_400_000, ownAuthority: options.ownAuthority === true ? certPath : null };
-  const languages = ourLanguages();
+  const languages = installedLanguages();
   const server = new HttpServer(
     {
       ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
       meter,
       store,
-      engine: options.engineOver?.(store) ?? {
-        workers: () => engine.workers,
+      workers: options.engineOver?.(store) ?? {
+        size: () => engine.workers,
         languages: () => engine.languages,
         readiness: async () => engine.ready,
         stop: async () => {},
@@ -254,7 +254,7 @@ export async function checkedBy({ test, program, submission }: Claim, outcome: O
   return { judgementSeq: test.judgementSeq, checked: await checker.check(test, program.stdin, outcome, where) };
 }
 
-const checker = new TestChecker(ourLanguages(), () => ({ owner: "", get: () => undefined, put: () => {} }));
+const checker = new TestChecker(installedLanguages(), () => ({ owner: "", get: () => undefined, put: () => {} }));
 
 let made: { certPath: string; keyPath: string } | undefined;
 

@@ -5,7 +5,7 @@ import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { after, before, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Database } from "../../../src/domain/database.ts";
+import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { assay, dataDirectory, NOBODY, type Serving, serveWith } from "../cli/processes.ts";
 import { pathOf } from "../languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
@@ -54,7 +54,7 @@ export interface EngineOptions {
   /** The project of the key, which is created. */
   readonly project?: string;
   /** SQLite by default. */
-  readonly database?: Database["kind"];
+  readonly database?: DatabaseLocation["kind"];
   /** A copy of the checkout, whose service runs. */
   readonly checkout?: () => string;
   /** Language packs, in the image that `assay test` built with them. */

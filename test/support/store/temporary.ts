@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, type TestContext } from "node:test";
-import type { Database } from "../../../src/domain/database.ts";
+import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import type { ProfileName } from "../../../src/domain/limits.ts";
 import { newSubmission, programOf, requestHash, type SubmitRequest } from "../../../src/domain/submission.ts";
 import { openStore } from "../../../src/store/open.ts";
@@ -22,7 +22,7 @@ export const START_MS = Date.UTC(2031, 0, 2, 3, 4, 5, 678);
 export interface Temporary {
   readonly store: Store;
   readonly clock: Clock;
-  readonly database: Database;
+  readonly database: DatabaseLocation;
   /** Opens the same database again, like another process, with the same clock; closed with the first store. */
   readonly another: () => Promise<Store>;
   readonly dispose: () => Promise<void>;
@@ -34,7 +34,7 @@ export type OpenTemporary = (t?: TestContext) => Promise<Temporary>;
 /** A store in a new SQLite file; closed and removed after the test, or by `dispose`. */
 export const temporaryStore: OpenTemporary = async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "assay-store-"));
-  const database: Database = { kind: "sqlite", path: join(directory, "assay.sqlite") };
+  const database: DatabaseLocation = { kind: "sqlite", path: join(directory, "assay.sqlite") };
   await writeFile(database.path, await migratedFile());
   return temporary(t, database, () => rm(directory, { recursive: true }));
 };
@@ -47,7 +47,7 @@ export const temporaryPostgres: OpenTemporary = async (t) => {
 };
 
 /** An empty database without a schema; removed after the test. */
-export async function emptyDatabase(t: TestContext, kind: Database["kind"]): Promise<Database> {
+export async function emptyDatabase(t: TestContext, kind: DatabaseLocation["kind"]): Promise<DatabaseLocation> {
   if (kind === "postgres") {
     const running = await postgresServer();
     return { kind, url: running.url(await running.createDatabase()) };
@@ -100,7 +100,7 @@ let template: Promise<string> | undefined;
 
 async function temporary(
   t: TestContext | undefined,
-  database: Database,
+  database: DatabaseLocation,
   remove: () => Promise<void>,
 ): Promise<Temporary> {
   const clock: Clock = { nowMs: START_MS, steadyMs: 0 };

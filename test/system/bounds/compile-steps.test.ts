@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ourLanguages } from "../../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
 import type { StepReport } from "../../../src/domain/report.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
@@ -30,7 +30,7 @@ const ROUNDS = 2;
 const MODES = ["pass-a-byte", "pass-a-futex", "fork-and-exit", "vfork-and-exit", "change-protection"];
 
 const loadFactor = () => Math.max(1, (loadavg()[0] ?? 0) / cpus().length);
-const languages = ourLanguages();
+const languages = installedLanguages();
 
 describe("a compile step that runs code of the program, on a machine full of them", () => {
   let launcher: Launcher;

@@ -1,10 +1,10 @@
-import { ourLanguages } from "../../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import type { ProfileName } from "../../../src/domain/limits.ts";
 import type { WorkFile } from "../../../src/domain/report.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
 import { plan } from "../../../src/worker/plan.ts";
 
-const languages = ourLanguages();
+const languages = installedLanguages();
 const NOTHING = Buffer.alloc(0);
 
 /** The compile step of a program. @throws if the language has none. */

@@ -77,15 +77,15 @@ for (const profile of TOO_LONG ? PROFILE_NAMES.slice(0, 1) : PROFILE_NAMES) {
         });
         const { facts, outcome } = judged;
         t.diagnostic(
-          `${Math.round(endMs(judged))} ms; ${facts.cpuUsec / 1e3} ms of CPU; ${Math.round(facts.memoryPeakBytes / 1_048_576)} MiB; ${outcome.judgement.verdict}`,
+          `${Math.round(endMs(judged))} ms; ${facts.cpuUsec / 1e3} ms of CPU; ${Math.round(facts.memoryPeakBytes / 1_048_576)} MiB; ${outcome.result.verdict}`,
         );
-        assert.notEqual(outcome.judgement.verdict, "IE", outcome.judgement.errorMessage ?? "");
+        assert.notEqual(outcome.result.verdict, "IE", outcome.result.errorMessage ?? "");
         assert.equal(outcome.evidence?.teardown.cleanupVerified, true);
         const heldMib = facts.memoryPeakBytes / 1_048_576;
         const bound = END_MS + (PROPORTIONAL.includes(way) ? END_MS_PER_MIB * heldMib : 0);
         assert.ok(endMs(judged) < bound * loadFactor(), `${endMs(judged)} ms from the deadline to the end`);
         const late = facts.cpuUsec > CPU_MS * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC;
-        if (late) assert.ok(["TLE", "MLE", "PLE"].includes(outcome.judgement.verdict), outcome.judgement.verdict);
+        if (late) assert.ok(["TLE", "MLE", "PLE"].includes(outcome.result.verdict), outcome.result.verdict);
       });
     }
   });
@@ -107,12 +107,10 @@ for (const profile of TOO_LONG ? PROFILE_NAMES.slice(0, 1) : PROFILE_NAMES) {
       const count = profile === "judge" ? 9 : 60;
       const code = source("c", "ends/ends-slowly");
       const judged = await boxes().judgedCode("c", code, { profile, stdin: `${way} ${count}` });
-      const { judgement } = judged.outcome;
-      t.diagnostic(
-        `${Math.round(endMs(judged))} ms; ${judged.facts.cpuUsec / 1e3} ms of CPU; ${judgement.errorMessage}`,
-      );
-      assert.equal(judgement.cause, cause);
-      if (cause === "oom_kill") assert.match(judgement.errorMessage ?? "", /in the kernel/);
+      const { result } = judged.outcome;
+      t.diagnostic(`${Math.round(endMs(judged))} ms; ${judged.facts.cpuUsec / 1e3} ms of CPU; ${result.errorMessage}`);
+      assert.equal(result.cause, cause);
+      if (cause === "oom_kill") assert.match(result.errorMessage ?? "", /in the kernel/);
       assert.ok(endMs(judged) < END_MS * loadFactor(), `${endMs(judged)} ms from the kill to the end`);
     });
   }
@@ -173,8 +171,8 @@ for (const way of WALKS) {
       t.diagnostic(
         `${Math.round(endMs(judged))} ms; ${facts.cpuUsec / 1e3} ms of CPU; ${Math.round(facts.kernelBytes / 1_048_576)} MiB, ${Math.round(walkableMib)} with all tasks`,
       );
-      assert.equal(outcome.judgement.cause, cause, outcome.judgement.errorMessage ?? "");
-      if (cause === "oom_kill") assert.match(outcome.judgement.errorMessage ?? "", /page tables of one process/);
+      assert.equal(outcome.result.cause, cause, outcome.result.errorMessage ?? "");
+      if (cause === "oom_kill") assert.match(outcome.result.errorMessage ?? "", /page tables of one process/);
       assert.equal(outcome.evidence?.teardown.cleanupVerified, true);
       // What exceeds the bound is ended before all tasks are in a call.
       const bound = END_MS + END_MS_PER_MIB * Math.min(walkableMib, facts.walkableLimitBytes / 1_048_576);
@@ -288,7 +286,7 @@ for (const [language, what, code] of HONEST) {
     t.diagnostic(
       `${Math.round(facts.walkableBytes / 1_048_576)} of ${Math.round(facts.walkableLimitBytes / 1_048_576)} MiB, ${Math.round(facts.memoryPeakBytes / 1_048_576)} MiB of memory`,
     );
-    assert.equal(outcome.judgement.verdict, "AC", outcome.judgement.errorMessage ?? "");
+    assert.equal(outcome.result.verdict, "AC", outcome.result.errorMessage ?? "");
     assert.ok(facts.walkableBytes < facts.walkableLimitBytes / 1.5);
   });
 }
@@ -306,7 +304,7 @@ describe("endless output uses little CPU time of the slot", () => {
         .map((pid, index) => cpuTicks(pid) - (before[index] ?? 0))
         .reduce((sum, ticks) => sum + ticks, 0);
       t.diagnostic(`${facts.stdoutSeen / 1e6} MB; slot ${spent * 10} ms, program ${facts.cpuUsec / 1e3} ms`);
-      assert.equal(outcome.judgement.verdict, "TLE");
+      assert.equal(outcome.result.verdict, "TLE");
       assert.ok(spent * 10 < wallMs * SLOT_SHARE, `${spent * 10} ms of CPU in the slot`);
     });
   }

@@ -29,14 +29,17 @@ function outcomeOf({ program }: Claim): Outcome {
     1_000_000 * (1 + Math.round(4_000 * Math.abs(Math.sin(stdin.length + Number(stdin.replace(/\D/g, ""))))));
   const ran = { wallNs, cpuUsec: Math.round(wallNs / 1_500), memoryPeakBytes: 3_000_000 + Math.round(wallNs / 50) };
   if (stdin.startsWith("slow"))
-    return { ...buildOutcome({ execute: signalled(9, { killReason: "cpu" }) }), course: COURSE };
+    return { ...buildOutcome({ execute: signalled(9, { killReason: "cpu" }) }), runStats: COURSE };
   if (stdin.startsWith("flood")) {
     const stdout = Buffer.from("y\n".repeat(50_000));
     const course = { ...COURSE, execute: { ...COURSE.execute, stdoutBytes: 9_000_000 } };
-    return { ...buildOutcome({ execute: report({ stdout, stdoutSeen: 9_000_000, ...ran }) }), course };
+    return { ...buildOutcome({ execute: report({ stdout, stdoutSeen: 9_000_000, ...ran }) }), runStats: course };
   }
   const stdout = Buffer.from(stdin.startsWith("wrong") ? WRONG : ANSWER);
-  return { ...buildOutcome({ execute: report({ stdout, stderr: Buffer.from("a note\n"), ...ran }) }), course: COURSE };
+  return {
+    ...buildOutcome({ execute: report({ stdout, stderr: Buffer.from("a note\n"), ...ran }) }),
+    runStats: COURSE,
+  };
 }
 
 const one = (stdin: string, more: object = {}) => ({ stdin, expected: ANSWER, ...more });

@@ -21,7 +21,7 @@ const UNCAUGHT =
 const PYTHON = `${"# a line\n".repeat(40)}raise ValueError("no")\n`;
 const MIB = 1_048_576;
 
-const ending = (steps: StepReports): Outcome => ({ ...buildOutcome(steps), course: runStats(steps, PLAN) });
+const ending = (steps: StepReports): Outcome => ({ ...buildOutcome(steps), runStats: runStats(steps, PLAN) });
 const executed = (name: string) => ending({ execute: ENDS[name] ?? assert.fail(name) });
 
 /** How a run of each verdict begins: what the heading says, why, and on which line. */

@@ -22,7 +22,7 @@ interface Styled {
 
 const OUT_OF_MEMORY: Outcome = {
   ...buildOutcome({ execute: signalled(9, { oomKills: 1, stdout: Buffer.from(WRITTEN), stdoutSeen: 999_999 }) }),
-  course: {
+  runStats: {
     compileMs: 120,
     execute: {
       ...{ runMs: 20, teardownMs: 2, processesPeak: 3, stdoutBytes: 999_999, stderrBytes: 0 },

@@ -43,7 +43,11 @@ test("the curve of memory and CPUs over time", async (t) => {
     const limits = { wallMs: samples?.limitMs ?? 10_000, cpuMs: 10_000, stdoutBytes: 65_536, stderrBytes: 65_536 };
     const sizes = { processesPeak: 1, stdoutBytes: 0, stderrBytes: 0 };
     const course = { compileMs: null, execute: { runMs: atMs + 3, wallMs: atMs, teardownMs: 2, ...sizes, limits } };
-    await runPending(club.running.store, () => ({ ...buildOutcome({ execute }), course, ...(samples && { samples }) }));
+    await runPending(club.running.store, () => ({
+      ...buildOutcome({ execute }),
+      runStats: course,
+      ...(samples && { samples }),
+    }));
     return `/submissions/${json.id}`;
   };
   const eaten = await ended(EATEN, signalled(9, { oomKills: 1 }));

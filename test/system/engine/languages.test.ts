@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
-import { ourLanguages } from "../../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { LISTED } from "../../support/languages/directory.ts";
 import { source, useEngine } from "../../support/programs/engine.ts";
 import { checked } from "../../support/programs/record.ts";
@@ -50,7 +50,7 @@ test("a Java source that exceeds the compiler's memory limit is MLE, as in every
   assert.deepEqual([result.verdict, result.cause, result.actor], ["MLE", "compile_oom_kill", "kernel"]);
 });
 
-for (const { name: language, smokeTest: hello, source: file, compile } of ourLanguages().list()) {
+for (const { name: language, smokeTest: hello, source: file, compile } of installedLanguages().list()) {
   const run = async (program: string, stdin = "") =>
     checked(await engine().run(language, source(language, program), { stdin }));
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ourLanguages } from "../../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { isKeptGroup } from "../../support/launcher/machine.ts";
 import { source, useEngine } from "../../support/programs/engine.ts";
 import { TOO_LONG } from "../../support/programs/long.ts";
@@ -98,7 +98,7 @@ function* mixed(total: number): Generator<[string, string]> {
     ["javascript", "console.log(1)"],
   ];
   const slow: [string, string][] = [
-    ...ourLanguages()
+    ...installedLanguages()
       .list()
       .map(({ name, smokeTest: hello }): [string, string] => [name, hello.code]),
     ["python", source("python", "eats-memory")],

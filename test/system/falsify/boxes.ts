@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Evidence, Judgement } from "../../../src/domain/outcome.ts";
+import type { Evidence, RunVerdict } from "../../../src/domain/outcome.ts";
 import type { StepReport } from "../../../src/domain/report.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
@@ -17,7 +17,7 @@ export const AT_ONCE = { concurrency: true };
 
 export interface Concluded {
   readonly facts: StepReport;
-  readonly judgement: Judgement;
+  readonly result: RunVerdict;
   readonly evidence: Evidence;
   /** Whether the slot continues: it ends if it could not clean up. */
   readonly alive: boolean;
@@ -37,9 +37,9 @@ export async function concluded(
   options: Interference = {},
 ): Promise<Concluded & { readonly launcher: Launcher }> {
   const stepped = await reported(step, options);
-  const { judgement, evidence } = buildOutcome({ execute: stepped.facts });
+  const { result, evidence } = buildOutcome({ execute: stepped.facts });
   assert.ok(evidence, "there is no evidence");
-  return { ...stepped, judgement, evidence };
+  return { ...stepped, result, evidence };
 }
 
 /** The same without a conclusion: a step that failed on the platform's side has no evidence. */

@@ -38,7 +38,7 @@ before(async () => {
 test("without a fault, every control is applied and the run is strict", () => {
   const { isolation } = sound.evidence;
   assert.deepEqual([...isolation.controlsApplied].toSorted(), CONTROLS.toSorted());
-  assert.deepEqual([isolation.controlsMissing, isolation.mode, sound.judgement.verdict], [[], "strict", "AC"]);
+  assert.deepEqual([isolation.controlsMissing, isolation.mode, sound.result.verdict], [[], "strict", "AC"]);
   assert.deepEqual([isolation.procPolicy, isolation.sysPolicy], ["hardened", "builtin-deny"]);
   assert.equal(isolation.reason, `all controls applied and read back from the kernel (${sound.facts.backend})`);
 });
@@ -46,15 +46,15 @@ test("without a fault, every control is applied and the run is strict", () => {
 describe("a control that is not applied is missing from the evidence, and the run is IE", () => {
   for (const [control, { missing, also = [] }] of Object.entries(LOST)) {
     test(control, async () => {
-      const { judgement, evidence } = await concludedWith(control);
+      const { result, evidence } = await concludedWith(control);
       const { isolation } = evidence;
       const gone = isolation.controlsMissing.map((text) => text.slice(0, text.indexOf(":")));
       assert.deepEqual(gone.toSorted(), [control, ...also].toSorted());
       assert.ok(isolation.controlsMissing.includes(`${control}: ${missing}`), isolation.controlsMissing.join());
       for (const name of gone)
         assert.ok(!isolation.controlsApplied.includes(name), `${name} is both applied and missing`);
-      assert.deepEqual([judgement.verdict, judgement.cause, isolation.mode], ["IE", "internal_error", "incomplete"]);
-      assert.equal(judgement.errorMessage, "a control of the sandbox could not be verified");
+      assert.deepEqual([result.verdict, result.cause, isolation.mode], ["IE", "internal_error", "incomplete"]);
+      assert.equal(result.errorMessage, "a control of the sandbox could not be verified");
       assert.match(isolation.reason, /not every control could be read back/);
       assert.equal(isolation.procPolicy, gone.includes("restricted_proc") ? "none" : "hardened");
       assert.equal(isolation.sysPolicy, gone.includes("seccomp_filter") ? "disabled" : "builtin-deny");
@@ -69,9 +69,9 @@ describe("a limit file that cannot be read back is a missing control", AT_ONCE, 
       : { memory_limit: "memory.limit_in_bytes", process_limit: "pids.max" };
   for (const control of ["memory_limit", "process_limit"] as const) {
     test(control, async () => {
-      const { judgement, evidence } = await concludedWith(`unreadable:${names()[control]}`);
+      const { result, evidence } = await concludedWith(`unreadable:${names()[control]}`);
       assert.deepEqual(evidence.isolation.controlsMissing, [`${control}: cannot be read back`]);
-      assert.equal(judgement.verdict, "IE");
+      assert.equal(result.verdict, "IE");
     });
   }
 });

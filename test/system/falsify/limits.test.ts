@@ -88,10 +88,10 @@ describe("an unreadable counter is an error of the evidence, and the run is IE",
     const files = Object.entries(FILES[sound.facts.backend] ?? {});
     const unreadable = files.map(([file, facts]) =>
       t.test(file, { skip: absent[file] ? "this kernel lacks the counter" : false }, async () => {
-        const { judgement, evidence } = await concludedWith(`unreadable:${file}`);
+        const { result, evidence } = await concludedWith(`unreadable:${file}`);
         const named = evidence.teardown.collectionErrors.map((text) => text.slice(0, text.indexOf(":")));
         assert.deepEqual([...new Set(named)].filter((name) => facts.includes(name)).toSorted(), facts.toSorted());
-        assert.equal(judgement.verdict, "IE");
+        assert.equal(result.verdict, "IE");
         assert.equal(evidence.teardown.cleanupVerified, false);
       }),
     );
@@ -105,16 +105,16 @@ describe("an unreadable counter is an error of the evidence, and the run is IE",
 
   test("the signal counts of the kernel", async (t) => {
     if (sound.facts.signalSource === "none") return t.skip("no tracepoint on this machine");
-    const { judgement, evidence } = await concludedWith("signal_counts");
+    const { result, evidence } = await concludedWith("signal_counts");
     assert.match(evidence.teardown.collectionErrors.join(), /^signal counts: /);
-    assert.equal(judgement.verdict, "IE");
+    assert.equal(result.verdict, "IE");
   });
 });
 
 describe("a limit above the box is not attributed to the program", () => {
   test("memory: an OOM kill because of a group above is IE, not MLE", async () => {
     const limit = sound.facts.backend === "cgroup_v2" ? "memory.max" : "memory.limit_in_bytes";
-    const { facts, judgement, launcher } = await concluded(
+    const { facts, result, launcher } = await concluded(
       shell(`${A_MOMENT}; head -c 100000000 /dev/zero | tail; sleep 5`, {
         limits: { ...LIMITS, wallMs: 20_000 * PATIENCE },
       }),
@@ -132,14 +132,11 @@ describe("a limit above the box is not attributed to the program", () => {
     await stopWell(launcher);
     assert.ok(facts.oomKills > 0, "the leaf does not count the kill");
     assert.ok(facts.memoryPeakBytes < facts.memoryLimitBytes);
-    assert.deepEqual(
-      [judgement.verdict, judgement.errorMessage],
-      ["IE", "the host ran out of memory, not the program"],
-    );
+    assert.deepEqual([result.verdict, result.errorMessage], ["IE", "the host ran out of memory, not the program"]);
   });
 
   test("processes: a fork refused by a group above is not PLE", async () => {
-    const { facts, judgement, launcher } = await concluded(shell(`${A_MOMENT}; true | true | true || exit 1; exit 1`), {
+    const { facts, result, launcher } = await concluded(shell(`${A_MOMENT}; true | true | true || exit 1; exit 1`), {
       meanwhile: (owner) => {
         const above = groupAbove(owner, (path) => exists(join(path, "pids.max")));
         writeFileSync(join(above, "pids.max"), "2");
@@ -148,8 +145,8 @@ describe("a limit above the box is not attributed to the program", () => {
     await stopWell(launcher);
     // From Linux 6.11 on, v2 counts the refusal in the group above, and not in the leaf.
     const counted = facts.pidsRefused > 0;
-    assert.equal(judgement.verdict, counted ? "IE" : "RE");
+    assert.equal(result.verdict, counted ? "IE" : "RE");
     if (sound.facts.backend !== "cgroup_v2") assert.ok(counted, "the leaf does not count it");
-    if (counted) assert.equal(judgement.errorMessage, "the host refused a process, not the program's own limit");
+    if (counted) assert.equal(result.errorMessage, "the host refused a process, not the program's own limit");
   });
 });

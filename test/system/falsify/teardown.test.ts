@@ -34,7 +34,7 @@ const ACCEPTED = {
 };
 
 test("without leftovers, the clean-up is verified and the slot continues", async () => {
-  const { evidence, judgement, alive, launcher } = await concluded(shell("true"));
+  const { evidence, result, alive, launcher } = await concluded(shell("true"));
   assert.deepEqual(evidence.teardown, {
     reapStatus: "clean",
     descendantContainment: "ok",
@@ -44,7 +44,7 @@ test("without leftovers, the clean-up is verified and the slot continues", async
     collectionErrors: [],
     judgeActions: [],
   });
-  assert.deepEqual([judgement, alive], [ACCEPTED, true]);
+  assert.deepEqual([result, alive], [ACCEPTED, true]);
   await stopWell(launcher);
 });
 
@@ -134,7 +134,7 @@ describe("leftovers are listed, the clean-up is not verified, and the slot is di
       teardown.judgeActions.map(({ type }) => type),
       ["descendant_kill"],
     );
-    assert.deepEqual([result.judgement, result.alive], [ACCEPTED, false]);
+    assert.deepEqual([result.result, result.alive], [ACCEPTED, false]);
     await stopWell(result.launcher);
     assert.deepEqual(await ended, [null, "SIGKILL"], "the process must be killed with the box's group");
   });
@@ -154,7 +154,7 @@ describe("leftovers are listed, the clean-up is not verified, and the slot is di
     const { teardown } = result.evidence;
     assert.deepEqual([teardown.zombieCount, teardown.reapStatus, teardown.cleanupVerified], [1, "incomplete", false]);
     assert.equal(teardown.descendantContainment, "leaked");
-    assert.deepEqual([result.judgement, result.alive], [ACCEPTED, false]);
+    assert.deepEqual([result.result, result.alive], [ACCEPTED, false]);
     parent?.kill("SIGKILL");
     await stopWell(result.launcher);
   });
@@ -175,34 +175,34 @@ describe("leftovers are listed, the clean-up is not verified, and the slot is di
     assert.match(error ?? "", new RegExp(`^cgroup not removed: ${leaf} in \\w+: Device or resource busy$`));
     assert.deepEqual([teardown.collectionErrors.length, teardown.cleanupVerified], [1, false]);
     assert.deepEqual([teardown.descendantContainment, teardown.reapStatus], ["ok", "clean"]);
-    assert.deepEqual([result.judgement, result.alive], [ACCEPTED, false]);
+    assert.deepEqual([result.result, result.alive], [ACCEPTED, false]);
     rmdirSync(inside[0] as string);
     await stopWell(result.launcher);
     assert.deepEqual(groupsOf(result.launcher), []);
   });
 
   test("a mount", async () => {
-    const { judgement, evidence, alive } = await concluded(shell("true", { work: "keep" }), {
+    const { result, evidence, alive } = await concluded(shell("true", { work: "keep" }), {
       fault: "umount",
       first: shell("true", { more: true }),
     });
     assert.deepEqual(evidence.teardown.residualMounts, ["/box"]);
     assert.equal(evidence.teardown.cleanupVerified, false);
-    assert.deepEqual([judgement, alive], [ACCEPTED, false]);
+    assert.deepEqual([result, alive], [ACCEPTED, false]);
   });
 
   test("an init that does not end", async () => {
-    const { judgement, evidence, alive } = await concludedWith("init_stays");
+    const { result, evidence, alive } = await concludedWith("init_stays");
     assert.deepEqual([evidence.teardown.reapStatus, evidence.teardown.cleanupVerified], ["incomplete", false]);
-    assert.deepEqual([judgement, alive], [ACCEPTED, false]);
+    assert.deepEqual([result, alive], [ACCEPTED, false]);
   });
 
   test("a process of the program that escapes the kill without a pid namespace", async () => {
-    const { judgement, evidence, alive } = await concludedWith("pid_namespace", "sleep 600 > /dev/null 2>&1 &");
+    const { result, evidence, alive } = await concludedWith("pid_namespace", "sleep 600 > /dev/null 2>&1 &");
     const { teardown } = evidence;
     assert.deepEqual([teardown.descendantContainment, teardown.cleanupVerified], ["leaked", false]);
     assert.match(teardown.collectionErrors.join(), /cgroup not removed/);
-    assert.deepEqual([judgement.verdict, alive], ["IE", false]);
+    assert.deepEqual([result.verdict, alive], ["IE", false]);
   });
 
   test("processes that replace each killed one by forking, without a pid namespace", async () => {
@@ -224,7 +224,7 @@ describe("leftovers are listed, the clean-up is not verified, and the slot is di
     const { facts, alive, launcher } = await reported(endless, { fault: "init_stays" });
     await stopWell(launcher);
     assert.deepEqual(
-      [facts.failure?.step, buildOutcome({ execute: facts }).judgement.verdict, alive],
+      [facts.failure?.step, buildOutcome({ execute: facts }).result.verdict, alive],
       ["wait", "IE", false],
     );
   });

@@ -47,8 +47,8 @@ class Direct {
     const report = await this.#slot.run(step).catch((cause: unknown) => {
       throw new Error(`${name}: the slot was lost: ${launcher.stderr()}`, { cause });
     });
-    const { judgement, evidence } = buildOutcome({ execute: report });
-    assert.equal(judgement.verdict, verdict, `${name}: ${JSON.stringify(judgement)}`);
+    const { result, evidence } = buildOutcome({ execute: report });
+    assert.equal(result.verdict, verdict, `${name}: ${JSON.stringify(result)}`);
     assert.equal(evidence?.teardown.cleanupVerified, true, name);
     this.seen.set(verdict, (this.seen.get(verdict) ?? 0) + 1);
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
-import { ourLanguages } from "../../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import type { Limits, ProfileName } from "../../../src/domain/limits.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { StepReport } from "../../../src/domain/report.ts";
@@ -34,7 +34,7 @@ export interface Boxes {
   readonly judgedCode: (language: string, code: string, trial?: Trial) => Promise<Judged>;
 }
 
-const languages = ourLanguages();
+const languages = installedLanguages();
 
 /** Runs a program on a slot with the plan and the judge of normal submissions. */
 export async function judgedOn(
@@ -133,7 +133,7 @@ const SIGXFSZ = 25;
 export function assertSaid(judged: Judged, said: Said): void {
   const { facts, outcome } = judged;
   const expected = countsSignals(judged) ? said : asWithoutCounts(said);
-  const { errorMessage, ...judgement } = outcome.judgement;
+  const { errorMessage, ...judgement } = outcome.result;
   const counted = (key: "pidsRefused" | "fsizeSignals" | "survivors") =>
     expected[key] === "some" && facts[key] > 0 ? "some" : facts[key];
   const { killReason, oomKills, cpuRlimitSignals } = facts;

@@ -107,8 +107,8 @@ test("swap on: a program gets no swap, whether it was on before or not", LIMIT, 
   const running = slot.run(shell(`sleep 2; ${eats}`));
   const swap = await swapOn(t);
   if (swap === null) return t.skip("swap cannot be switched on on this machine");
-  const { judgement, evidence } = buildOutcome({ execute: await running });
-  assert.deepEqual([judgement.verdict, evidence?.isolation.mode], ["MLE", "strict"]);
+  const { result, evidence } = buildOutcome({ execute: await running });
+  assert.deepEqual([result.verdict, evidence?.isolation.mode], ["MLE", "strict"]);
 
   const { ok, checks, missing } = await (await Machine.with(t)).doctor();
   assert.deepEqual([ok, missing], [true, ["swap"]]);
@@ -116,7 +116,7 @@ test("swap on: a program gets no swap, whether it was on before or not", LIMIT, 
   const { status, json } = await ready(await machine.service());
   assert.deepEqual([status, json.enforcement_mode], [200, "strict"]);
   const after = buildOutcome({ execute: await slot.run(shell(eats)) });
-  assert.equal(after.judgement.verdict, "MLE");
+  assert.equal(after.result.verdict, "MLE");
   swap.stdin?.end();
   await once(swap, "exit");
   slot.close();

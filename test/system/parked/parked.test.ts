@@ -103,7 +103,7 @@ for (const { name, file } of sources) {
       assert.deepEqual(seen(parked), seen(frozen));
       for (const [step, report] of [[steps.compile, parked.compile] as const, [steps.execute, parked.execute] as const])
         if (report) assert.equal(report.parkedRuntime, step?.command.park !== undefined);
-      assert.deepEqual(buildOutcome(parked).judgement, buildOutcome(anew).judgement);
+      assert.deepEqual(buildOutcome(parked).result, buildOutcome(anew).result);
     },
   );
 }

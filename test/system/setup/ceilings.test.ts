@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { ourLanguages } from "../../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { type Limits, PROFILE_NAMES } from "../../../src/domain/limits.ts";
 import { cpuRlimit, kernelBytes, tmpInodes, walkableBytes } from "../../../src/sandbox/step.ts";
 import { environment } from "../../support/launcher/launcher.ts";
@@ -33,7 +33,7 @@ const ceilings = readFileSync(new URL("../../../setup/ceilings", import.meta.url
   .map((line) => line.split(" ") as [string, string]);
 
 test("no limit of a language exceeds the launcher's ceilings", () => {
-  const languages = ourLanguages();
+  const languages = installedLanguages();
   assert.deepEqual(ceilings.map(([key]) => key).toSorted(), Object.keys(LIMIT_OF).toSorted());
   for (const [key, most] of ceilings) {
     for (const language of languages.list()) {

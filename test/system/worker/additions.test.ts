@@ -38,16 +38,16 @@ async function outcomeOf(name: string, code: string, added: Added): Promise<Outc
   const kept = { owner: "", get: () => artifact, put };
   const steps = plan(language, languages.limitsFor(language, "judge"), program);
   const first = buildOutcome(await run(slot, steps, { kept }));
-  if (!steps.compile || first.judgement.verdict !== "AC") return first;
+  if (!steps.compile || first.result.verdict !== "AC") return first;
   assert.ok(artifact, `${name}: all files that the compiler left are kept`);
   const again = buildOutcome(await run(slot, steps, { kept }));
-  assert.deepEqual([again.judgement, again.output], [first.judgement, first.output], `${name}: from the artifact`);
+  assert.deepEqual([again.result, again.output], [first.result, first.output], `${name}: from the artifact`);
   return first;
 }
 
 async function prints(name: string, code: string, added: Added): Promise<string> {
-  const { judgement, output } = await outcomeOf(name, code, added);
-  assert.equal(judgement.verdict, "AC", `${name}: ${output?.stdout} ${output?.stderr}`);
+  const { result, output } = await outcomeOf(name, code, added);
+  assert.equal(result.verdict, "AC", `${name}: ${output?.stdout} ${output?.stderr}`);
   return String(output?.stdout);
 }
 
@@ -207,8 +207,8 @@ test("a lower limit ends the program, and the evidence has it", LIMIT, async () 
     ],
   ];
   for (const [limits, code, cause] of cases) {
-    const { judgement, evidence } = await outcomeOf("python", code, { limits });
-    assert.equal(judgement.cause, cause, JSON.stringify(judgement));
+    const { result, evidence } = await outcomeOf("python", code, { limits });
+    assert.equal(result.cause, cause, JSON.stringify(result));
     if (limits.memory_bytes) assert.equal(evidence?.limits.memoryLimitBytes, limits.memory_bytes);
     if (limits.processes) assert.equal(evidence?.limits.processLimit, limits.processes);
   }
@@ -219,8 +219,8 @@ test("a lower limit ends the program, and the evidence has it", LIMIT, async () 
       javascript: "console.log(1)",
       java: "class Main { public static void main(String[] a) { System.out.println(1); } }",
     };
-    const { judgement, output } = await outcomeOf(name, code[name as "java"], { limits: { open_files: 40 } });
-    assert.deepEqual([judgement.verdict, String(output?.stdout)], ["AC", "1\n"], `${name} with few descriptors`);
+    const { result, output } = await outcomeOf(name, code[name as "java"], { limits: { open_files: 40 } });
+    assert.deepEqual([result.verdict, String(output?.stdout)], ["AC", "1\n"], `${name} with few descriptors`);
   }
   const nofile = await prints("python", "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))", {
     limits: { open_files: 12 },

@@ -62,7 +62,7 @@ async function judged(
 
 /** The outcome without values that differ between two runs of the same program. */
 function lasting(reports: StepReports) {
-  const { course, metrics, evidence, ...outcome } = buildOutcome(reports);
+  const { runStats, metrics, evidence, ...outcome } = buildOutcome(reports);
   assert.ok(metrics && evidence);
   const { limits, ...others } = evidence;
   const { cpuUsec, memoryPeakBytes, ...fixed } = limits;
@@ -186,7 +186,7 @@ test("a source with a compile error is compiled each time", LIMIT, async () => {
   const artifacts = new Artifacts(64 * 1_048_576);
   for (let time = 0; time < 2; time++) {
     const reports = await judged(artifacts, "c", "int main( {");
-    assert.deepEqual([buildOutcome(reports).judgement.cause, steps.length], ["compile_error", 1]);
+    assert.deepEqual([buildOutcome(reports).result.cause, steps.length], ["compile_error", 1]);
   }
   assert.equal(artifacts.bytes, 0);
 });

@@ -57,8 +57,8 @@ for (const [name, end, verdict, cause] of [
     const reports = await run(fake, { compile, execute });
     assert.deepEqual(reports, { compile: end });
     assert.deepEqual(fake.steps, [compile]);
-    const { judgement } = buildOutcome(reports);
-    assert.deepEqual([judgement.verdict, judgement.cause], [verdict, cause]);
+    const { result } = buildOutcome(reports);
+    assert.deepEqual([result.verdict, result.cause], [verdict, cause]);
   });
 }
 

@@ -22,7 +22,7 @@ class Said {
   known: readonly string[] = ["c", "python"];
   proof: Readiness = PROVEN;
   proofs = 0;
-  workers = () => this.slots;
+  size = () => this.slots;
   languages = () => this.known;
   readiness = async () => {
     this.proofs++;
@@ -51,7 +51,7 @@ onEachEngine((temporaryStore) => {
       const options = { store, id: `worker ${ids++}`, worker, leaseMs: LEASE_MS, log };
       const announcer = WorkerHeartbeat.start(options, Promise.resolve());
       users.push(announcer);
-      await until(() => fleet.workers() > 0);
+      await until(() => fleet.size() > 0);
       return announcer;
     };
     return { fleet, join, store };
@@ -59,7 +59,7 @@ onEachEngine((temporaryStore) => {
 
   test("a service without workers reports that and is not ready", LIMIT, async (t) => {
     const { fleet } = await fleetOf(t);
-    assert.equal(fleet.workers(), 0);
+    assert.equal(fleet.size(), 0);
     assert.deepEqual(fleet.languages(), []);
     assert.equal((await fleet.readiness()).ready, false);
   });
@@ -70,13 +70,13 @@ onEachEngine((temporaryStore) => {
     await join(first);
     assert.deepEqual(fleet.languages(), ["c", "python"]);
     const second = await join(Object.assign(new Said(), { slots: 3, known: ["python", "rust"] }));
-    await until(() => fleet.workers() === 5);
+    await until(() => fleet.size() === 5);
     assert.deepEqual(fleet.languages(), ["python"]);
     await second.stop();
-    await until(() => fleet.workers() === 2);
+    await until(() => fleet.size() === 2);
     assert.deepEqual(fleet.languages(), ["c", "python"]);
     first.slots = 1;
-    await until(() => fleet.workers() === 1);
+    await until(() => fleet.size() === 1);
   });
 
   test("one worker with a recent proof of every control is enough to be ready", LIMIT, async (t) => {
@@ -111,7 +111,7 @@ onEachEngine((temporaryStore) => {
         WorkerHeartbeat.start({ ...shared, id: `${id}`, worker }, begun),
       );
       try {
-        await until(() => fleet.workers() === 4);
+        await until(() => fleet.size() === 4);
         const announced = { id: "stuck", slots: 1, languages: [], readiness: PROVEN, provenAtMs: Date.now() };
         await store.workers.announce(announced, 60_000);
         const nodes = await fleet.nodes();
@@ -180,11 +180,11 @@ onEachEngine((temporaryStore) => {
     test(`a worker whose clock is an hour ${way} is registered, ready and removed like any other`, LIMIT, async (t) => {
       const { fleet, join, store } = await fleetOf(t, undefined, wrongMs);
       await join(new Said());
-      await until(() => fleet.workers() === 2);
+      await until(() => fleet.size() === 2);
       await until(async () => (await fleet.readiness()).ready);
       // From here on, the worker is silent as if it had been killed.
       store.workers.announce = async () => {};
-      await until(() => fleet.workers() === 0);
+      await until(() => fleet.size() === 0);
       assert.equal((await fleet.readiness()).ready, false);
     });
   }
@@ -194,7 +194,7 @@ onEachEngine((temporaryStore) => {
     const { id, ...rest } = { id: "said", slots: 2, languages: ["c"], readiness: PROVEN };
     const announce = (provenAtMs: number) => store.workers.announce({ id, ...rest, provenAtMs }, 60_000);
     await announce(Date.now());
-    await until(() => fleet.workers() === 2);
+    await until(() => fleet.size() === 2);
     const answer = fleet.readiness();
     assert.equal(await Promise.race([answer, sleep(300)]), undefined, "the request waits for a new proof");
     await announce(Date.now());
@@ -205,9 +205,9 @@ onEachEngine((temporaryStore) => {
     const { fleet, store } = await fleetOf(t);
     const dead = { id: "dead", slots: 2, languages: ["c"], readiness: PROVEN, provenAtMs: Date.now() };
     await store.workers.announce(dead, LEASE_MS);
-    await until(() => fleet.workers() === 2);
+    await until(() => fleet.size() === 2);
     const before = performance.now();
-    await until(() => fleet.workers() === 0);
+    await until(() => fleet.size() === 0);
     assert.ok(performance.now() - before < 3 * LEASE_MS);
     assert.equal((await fleet.readiness()).ready, false);
   });

@@ -89,7 +89,7 @@ async function working(
   return { ...temporary, worker, logs, times, key, submit, end, now };
 }
 
-const verdictOf = ({ outcome }: Submission) => outcome?.judgement.verdict;
+const verdictOf = ({ outcome }: Submission) => outcome?.result.verdict;
 const stdoutOf = ({ outcome }: Submission) => outcome?.output?.stdout.toString();
 
 /** Pids of the submissions' programs. Processes that are starting or exiting have no command line. */
@@ -140,7 +140,7 @@ test("every submission ends with its own output", LIMIT, async (t) => {
     assert.equal(verdictOf(ended), "AC");
     assert.equal(stdoutOf(ended), `${numbers[index]} in ${numbers[index]}\n`);
   }
-  assert.equal((await end(wrong)).outcome?.judgement.cause, "compile_error");
+  assert.equal((await end(wrong)).outcome?.result.cause, "compile_error");
   assert.equal(stdoutOf(await end(right)), "c\n");
 });
 
@@ -165,7 +165,7 @@ test("stores run statistics with the record: the time of each step and the limit
   const { submit, end } = await working(t, { languages: someLanguages(["c"]) });
   const code = '#include <unistd.h>\nint main(void) { usleep(300000); return write(1, "four", 4) != 4; }';
   const { outcome } = await end(await submit(code, { language: "c" }));
-  const { compileMs, compile, execute } = outcome?.course ?? assert.fail();
+  const { compileMs, compile, execute } = outcome?.runStats ?? assert.fail();
   assert.ok(compileMs !== null && compileMs > 5 && compileMs < 20_000, `${compileMs}`);
   assert.ok(execute && execute.runMs >= 300 && execute.teardownMs > 0 && execute.teardownMs < 5_000);
   assert.ok(execute.wallMs && execute.wallMs >= 300 && execute.wallMs <= execute.runMs);
@@ -173,8 +173,8 @@ test("stores run statistics with the record: the time of each step and the limit
   const { limits } = execute;
   assert.deepEqual([execute.stdoutBytes, execute.stderrBytes, limits.wallMs > limits.cpuMs], [4, 0, true]);
   const unfit = await end(await submit("int main( {", { language: "c" }));
-  assert.equal(unfit.outcome?.course?.execute, null);
-  assert.equal((await end(await submit("x", { language: "cobol" }))).outcome?.course, undefined);
+  assert.equal(unfit.outcome?.runStats?.execute, null);
+  assert.equal((await end(await submit("x", { language: "cobol" }))).outcome?.runStats, undefined);
 });
 
 test("a worker offers only proven languages", LIMIT, async (t) => {
@@ -182,7 +182,7 @@ test("a worker offers only proven languages", LIMIT, async (t) => {
   const { worker, logs } = await working(t, { languages });
   assert.deepEqual(worker.languages(), ["python"]);
   assert.ok(logs.some((line) => line.includes('"language":"c"') && line.includes("not offered")));
-  assert.equal(worker.workers(), 2);
+  assert.equal(worker.size(), 2);
   assert.equal((await worker.readiness()).ready, true);
 });
 
@@ -221,7 +221,7 @@ test("a submission in a removed language ends as an internal error with that rea
   const { submit, end } = await working(t);
   const { status, outcome } = await end(await submit("x", { language: "cobol" }));
   assert.equal(status, "error");
-  assert.equal(outcome?.judgement.errorMessage, "the language cobol is no longer available");
+  assert.equal(outcome?.result.errorMessage, "the language cobol is no longer available");
 });
 
 test("a key with many submissions does not delay a key with one", LIMIT, async (t) => {
@@ -366,7 +366,7 @@ test("a killed slot delays its own run; other and later runs are not affected", 
   assert.deepEqual([stdoutOf(ended), ended.attempts], ["after all\n", 2]);
   const next = await Promise.all([1, 2, 3, 4].map((n) => submit(`print(${n})`)));
   for (const id of next) assert.equal(verdictOf(await end(id)), "AC");
-  await eventually("the second slot", () => worker.workers() === 2);
+  await eventually("the second slot", () => worker.size() === 2);
   await eventually("the count of ends", () => times("ended python AC") === 6);
   assert.deepEqual(["sandboxesLost", "repeated python", "slotsLost", "slotsOpened"].map(times), [1, 1, 1, 3]);
 });
@@ -377,12 +377,12 @@ test("a cancelled run is killed at once, and its slot serves others", LIMIT, asy
   await programRuns();
   assert.equal(await store.submissions.cancel(id, "another account"), false);
   assert.equal(await store.submissions.cancel(id, key.accountId), true);
-  assert.equal((await now(id)).outcome?.judgement.cause, "cancelled");
+  assert.equal((await now(id)).outcome?.result.cause, "cancelled");
   await eventually("the end of the program", () => programs().length === 0);
   assert.equal(await store.submissions.cancel(id, key.accountId), false);
   assert.equal(verdictOf(await end(await submit("print(1)"))), "AC");
-  await eventually("both slots", () => worker.workers() === 2);
-  assert.equal((await now(id)).outcome?.judgement.cause, "cancelled");
+  await eventually("both slots", () => worker.size() === 2);
+  assert.equal((await now(id)).outcome?.result.cause, "cancelled");
   assertNothingLost({ logs, times });
 });
 
@@ -435,7 +435,7 @@ for (const [what, choose, message] of [
     const hopeless = await submit(SLEEP);
     await killRunning(3, choose);
     const { status, outcome, attempts } = await end(hopeless);
-    assert.deepEqual([status, outcome?.judgement, attempts], ["error", internalError(message).judgement, 3]);
+    assert.deepEqual([status, outcome?.result, attempts], ["error", internalError(message).result, 3]);
     assert.deepEqual(["repeated python", "ended python AC", "ended python IE"].map(times), [4, 1, 1]);
   });
 }
@@ -455,8 +455,8 @@ test(
 test("slots killed while idle are replaced at once", LIMIT, async (t) => {
   const { worker, times, submit, end } = await working(t);
   for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
-  await eventually("the loss", () => worker.workers() === 0);
-  await eventually("new slots", () => worker.workers() === 2);
+  await eventually("the loss", () => worker.size() === 0);
+  await eventually("new slots", () => worker.size() === 2);
   assert.deepEqual(["slotsLost", "slotsOpened"].map(times), [2, 4]);
   const id = await submit("print(1)");
   assert.equal(verdictOf(await end(id)), "AC");
@@ -477,14 +477,14 @@ test(
     assert.equal(await readyNow(), true);
     await launcher.kill();
     assert.equal(await readyNow(), false);
-    await eventually("the loss", () => worker.workers() === 0);
+    await eventually("the loss", () => worker.size() === 0);
     const waiting = await submit("print('patient')");
     await sleep(1_100); // the first attempt to reconnect fails as well
     assert.equal((await now(waiting)).status, "pending");
     launcher = await startLauncher({ slots: 8, after: launcher });
     assert.equal(await readyNow(), true);
     assert.equal(stdoutOf(await end(waiting)), "patient\n");
-    await eventually("both slots", () => worker.workers() === 2);
+    await eventually("both slots", () => worker.size() === 2);
     assert.equal(await readyNow(), true);
   },
 );
@@ -542,7 +542,7 @@ test("a submission that is cancelled before its start never runs, and costs no s
   const [first, second, third] = held as [string, string, string];
   assert.equal(await there.store.submissions.cancel(second, there.key.accountId), true);
   for (const id of [...running, first, third]) assert.equal(verdictOf(await there.end(id)), "AC");
-  assert.equal((await there.end(second)).outcome?.judgement.cause, "cancelled");
+  assert.equal((await there.end(second)).outcome?.result.cause, "cancelled");
   assert.equal(there.times("slotsLost"), 0);
   await eventually("the count of ends", () => there.times("ended python AC") === 4);
 });
@@ -580,7 +580,7 @@ test("at the drain deadline, judge runs are requeued and agent runs end as error
   assert.deepEqual([status, attempts, startedAtMs], ["pending", 0, null]);
   const ended = await now(agent);
   assert.equal(ended.status, "error");
-  assert.match(ended.outcome?.judgement.errorMessage ?? "", /agent runs are not repeated/);
+  assert.match(ended.outcome?.result.errorMessage ?? "", /agent runs are not repeated/);
   assert.deepEqual(["givenBack", "slotsLost"].map(times), [2, 0]);
   await eventually("their end", () => programsOf(launcher).length === 0);
 });

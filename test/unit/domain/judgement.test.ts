@@ -202,9 +202,9 @@ test("points follow the rule of each group", () => {
 
 test("the verdict of a run is the program's, or else the checker's", () => {
   const checked = (verdict: Checked["verdict"]): Checked => ({ verdict, share: 1, message: null });
-  const ended = (verdict: Outcome["judgement"]["verdict"], cause: Outcome["judgement"]["cause"]): Outcome => {
+  const ended = (verdict: Outcome["result"]["verdict"], cause: Outcome["result"]["cause"]): Outcome => {
     const outcome = internalError("");
-    return { ...outcome, status: "completed", judgement: { ...outcome.judgement, verdict, cause } };
+    return { ...outcome, status: "completed", result: { ...outcome.result, verdict, cause } };
   };
   assert.equal(verdictOfRun(ended("AC", "normal_exit"), checked("AC")), "AC");
   assert.equal(verdictOfRun(ended("AC", "normal_exit"), checked("WA")), "WA");

@@ -41,13 +41,13 @@ test("an internal error has evidence, but no output and no metrics", () => {
 test("a compiled file that cannot be executed is RE; a language runtime that cannot be executed is IE", () => {
   const refused = (object: string) =>
     report({ failure: { step: "exec", object, errno: 2 }, exitCode: null, signal: null });
-  const { status, judgement, metrics, evidence } = buildOutcome({ compile: report(), execute: refused("./main") });
+  const { status, result, metrics, evidence } = buildOutcome({ compile: report(), execute: refused("./main") });
   assert.equal(status, "completed");
-  assert.deepEqual([judgement.verdict, judgement.cause, judgement.exitCode], ["RE", "compile_error", 0]);
+  assert.deepEqual([result.verdict, result.cause, result.exitCode], ["RE", "compile_error", 0]);
   assert.equal(metrics, null);
   assert.equal(evidence?.isolation.mode, "strict");
-  assert.equal(buildOutcome({ compile: report(), execute: refused("/usr/bin/java") }).judgement.verdict, "IE");
-  assert.equal(buildOutcome({ execute: refused("./main") }).judgement.verdict, "IE");
+  assert.equal(buildOutcome({ compile: report(), execute: refused("/usr/bin/java") }).result.verdict, "IE");
+  assert.equal(buildOutcome({ execute: refused("./main") }).result.verdict, "IE");
 });
 
 test("integrity is the first reason for incomplete output", () => {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Judgement } from "../../../src/domain/outcome.ts";
+import type { RunVerdict } from "../../../src/domain/outcome.ts";
 import type { StepReport } from "../../../src/domain/report.ts";
 import { judge, judgeStep } from "../../../src/verdict/judge.ts";
 import { TABLE } from "../../../src/verdict/table.ts";
 import { report, signalled } from "../../support/verdict/reports.ts";
 
-const short = ({ verdict, cause, actor }: Judgement) => `${verdict} ${cause} ${actor}`;
+const short = ({ verdict, cause, actor }: RunVerdict) => `${verdict} ${cause} ${actor}`;
 
 /** One report for each row of the table, in order, with evidence for that row and for none above it. */
 const ROWS: readonly [string, StepReport, string][] = [

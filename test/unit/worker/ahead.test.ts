@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Gather } from "../../../src/worker/delay-to-share-commit.ts";
+import { CommitDelay } from "../../../src/worker/delay-to-share-commit.ts";
 import { Ahead } from "../../../src/worker/prefetch.ts";
 
 test("more submissions are claimed ahead the shorter the runs are", () => {
@@ -24,7 +24,7 @@ test("more submissions are claimed ahead the shorter the runs are", () => {
 
 test("24 callers continue together, and fewer after 60 ms or when released", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const gather = new Gather();
+  const gather = new CommitDelay();
   let gone = 0;
   const join = () => void gather.join().then(() => gone++);
   for (let callers = 0; callers < 23; callers++) join();

@@ -5,11 +5,11 @@ import { internalError } from "../../../src/domain/outcome.ts";
 import { decodeProgress, encodeProgress, type Progress } from "../../../src/domain/progress.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { type Repeated, repeat } from "../../../src/worker/repeat.ts";
-import { type Kept, run } from "../../../src/worker/run.ts";
+import { type CompileCache, run } from "../../../src/worker/run.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { report } from "../../support/verdict/reports.ts";
 
-const NOTHING_KEPT: Kept = { owner: "", get: () => undefined, put: () => {} };
+const NOTHING_KEPT: CompileCache = { owner: "", get: () => undefined, put: () => {} };
 const ran = (stdout: string, more: Parameters<typeof report>[0] = {}) =>
   buildOutcome({ execute: report({ stdout: Buffer.from(stdout), ...more }) });
 const AMOUNTS = [
@@ -81,7 +81,7 @@ test("a program is compiled once, also if no artifacts are kept", async () => {
       return { ...report(), ...(isCompile && { files: [{ name: "main", data: Buffer.from("x") }] }) };
     },
   };
-  const runOnce = async (kept: Kept) => buildOutcome(await run(slot, plan, { kept }));
+  const runOnce = async (kept: CompileCache) => buildOutcome(await run(slot, plan, { kept }));
   await repeat({ runs: 3, expected: null }, { ...ALONE, runOnce });
   assert.deepEqual(steps, ["compile", "execute", "execute", "execute"]);
 });

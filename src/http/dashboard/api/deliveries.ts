@@ -1,11 +1,11 @@
 /** POST /endpoints/:id/test → Delivery, after its single attempt. */
 /** GET /deliveries?endpoint=ID|submission=ID[&before=NEXT] → Deliveries, newest first. POST /deliveries/:id/replay → Delivery. */
 export interface Deliveries {
-  readonly deliveries: readonly Delivery[];
+  readonly deliveries: readonly DeliveryResource[];
   readonly next: string | null;
 }
 
-export interface Delivery {
+export interface DeliveryResource {
   readonly id: string;
   readonly endpointId: string;
   /** The URL to which it is or was sent. */

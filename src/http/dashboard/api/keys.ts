@@ -2,11 +2,11 @@ import type { AccountRef } from "./session.ts";
 
 /** GET /keys[?account=ID][&project=ID][&state=live][&name=TEXT][&before=NEXT&limit=100] → Keys; `name`: part of the name or beginning of the key. */
 export interface Keys {
-  readonly keys: readonly Key[];
+  readonly keys: readonly KeyResource[];
   readonly next: string | null;
 }
 
-export interface Key {
+export interface KeyResource {
   readonly id: string;
   readonly name: string;
   readonly account: AccountRef;
@@ -55,6 +55,6 @@ export interface Rotation {
 
 /** The only response with the secret. */
 export interface MadeKey {
-  readonly key: Key;
+  readonly key: KeyResource;
   readonly secret: string;
 }

@@ -16,7 +16,7 @@ export interface Tier {
   readonly concurrency: number;
 }
 
-export interface Account {
+export interface AccountResource {
   readonly id: string;
   readonly name: string;
   readonly tier: string;
@@ -26,7 +26,7 @@ export interface Account {
 }
 
 /** An account with its current usage of shared resources. */
-export interface UsedAccount extends Account {
+export interface UsedAccount extends AccountResource {
   readonly pending: number;
   readonly running: number;
   /** Requests of all its keys in the last minute. */

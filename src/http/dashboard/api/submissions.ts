@@ -1,6 +1,6 @@
 import type { SubmissionRecord } from "../../../domain/record.ts";
 import type { Samples } from "../../../domain/samples.ts";
-import type { Delivery } from "./deliveries.ts";
+import type { DeliveryResource } from "./deliveries.ts";
 import type { AccountRef } from "./session.ts";
 
 export type { Samples };
@@ -59,7 +59,7 @@ export interface SubmissionDetail {
   /** The streams whose output was cut; null if this is unknown, as for an old record. */
   readonly cut: readonly ("stdout" | "stderr")[] | null;
   readonly proofs: readonly Proof[];
-  readonly deliveries: readonly Delivery[];
+  readonly deliveries: readonly DeliveryResource[];
 }
 
 export interface Explanation {

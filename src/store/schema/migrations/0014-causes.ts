@@ -23,7 +23,7 @@ export async function causes(trx: Transaction<Schema>, _: Capabilities): Promise
       .limit(AT_ONCE)
       .execute();
     const causeOf = ({ body }: { readonly body: string }) =>
-      (JSON.parse(body) as Pick<Outcome, "judgement">).judgement.cause;
+      (JSON.parse(body) as { readonly judgement: Outcome["result"] }).judgement.cause;
     for (const [cause, alike] of Map.groupBy(rows, causeOf)) {
       const seqs = alike.map(({ seq }) => seq);
       await trx.updateTable("submissions").set({ cause }).where("seq", "in", seqs).execute();

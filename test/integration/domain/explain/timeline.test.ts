@@ -16,7 +16,7 @@ test("spans follow one another from acceptance", () => {
     compile: report({ wallNs: 180_000_000, spentMs: { run: 200, teardown: 4.04 } }),
     execute: report({ wallNs: 16_000_000, spentMs: { run: 30.26, teardown: 5 } }),
   };
-  assert.deepEqual(timeline(ended({ ...buildOutcome(steps), course: runStats(steps, PLAN) }), 0), [
+  assert.deepEqual(timeline(ended({ ...buildOutcome(steps), runStats: runStats(steps, PLAN) }), 0), [
     { step: "queue", phase: "wait", startMs: 0, ms: 1_500 },
     { step: "compile", phase: "set-up", startMs: 1_500, ms: 20 },
     { step: "compile", phase: "run", startMs: 1_520, ms: 180 },
@@ -31,7 +31,9 @@ test("a step of an old record is drawn whole, and one of an interaction by its w
   const execute = report({ spentMs: { run: 30, teardown: 5 } });
   const { wallMs: _, ...old } = runStats({ execute }, PLAN).execute ?? assert.fail();
   const phases = (course: RunStats) =>
-    timeline(ended({ ...buildOutcome({ execute }), course }), 0).map(({ step, phase, ms }) => `${step} ${phase} ${ms}`);
+    timeline(ended({ ...buildOutcome({ execute }), runStats: course }), 0).map(
+      ({ step, phase, ms }) => `${step} ${phase} ${ms}`,
+    );
   const expected = ["queue wait 1500", "compile whole 204", "execute whole 30", "execute teardown 5"];
   assert.deepEqual(phases({ compileMs: 204, execute: old }), expected);
   const pair = runStats({ execute: { ...execute, wallNs: 8e6, elapsedNs: 12e6, endedFirst: true } }, PLAN);
@@ -44,7 +46,7 @@ test("omits missing steps: of a program that does not compile, an old record, a 
   const compile = report({ exitCode: 1 });
   const names = (...args: Parameters<typeof timeline>) =>
     timeline(...args).map(({ step, phase }) => `${step} ${phase}`);
-  assert.deepEqual(names(ended({ ...buildOutcome({ compile }), course: runStats({ compile }, PLAN) }), 0), [
+  assert.deepEqual(names(ended({ ...buildOutcome({ compile }), runStats: runStats({ compile }, PLAN) }), 0), [
     "queue wait",
     "compile set-up",
     "compile run",

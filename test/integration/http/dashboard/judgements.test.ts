@@ -133,7 +133,7 @@ onEachEngine((open) => {
     assert.equal((await ada("GET", `${path}/0`)).json.run, null);
     await runAll(club, () => ({
       ...buildOutcome({ execute: signalled(9, { oomKills: 1, stdout: Buffer.from(long), stdoutSeen: 999_999 }) }),
-      course: {
+      runStats: {
         compileMs: null,
         execute: {
           ...{ runMs: 20, teardownMs: 2, processesPeak: 3, stdoutBytes: 0, stderrBytes: 0 },

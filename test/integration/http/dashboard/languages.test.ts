@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ourLanguages } from "../../../../src/cli/installed-languages.ts";
+import { installedLanguages } from "../../../../src/cli/installed-languages.ts";
 import { listed } from "../../../../src/languages/load.ts";
 import { BROKEN, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 
@@ -10,7 +10,7 @@ test("lists every language with its commands, limits and examples, available or 
   const all = (await ada("GET", "/languages")).json as Record<string, unknown>[];
   assert.deepEqual(
     all.map(({ name, available, detail }) => [name, available, detail]),
-    listed(ourLanguages()).map(({ name }) => [
+    listed(installedLanguages()).map(({ name }) => [
       name,
       ["python", "c"].includes(name),
       name === "rust" ? "its smoke test ended as RE" : "not tested yet",

@@ -187,7 +187,7 @@ onEachEngine((open) => {
     );
     await runPending(store, () => ({
       ...buildOutcome({ execute: signalled(9, { oomKills: 1 }) }),
-      course: {
+      runStats: {
         compileMs: null,
         execute: {
           ...{ runMs: 20, teardownMs: 2, processesPeak: 3, stdoutBytes: 0, stderrBytes: 0 },

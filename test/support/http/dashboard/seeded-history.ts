@@ -1,5 +1,5 @@
 import { within } from "../../../../bench/load/database.ts";
-import type { Database } from "../../../../src/domain/database.ts";
+import type { DatabaseLocation } from "../../../../src/domain/database.ts";
 import type { Store } from "../../../../src/store/store.ts";
 
 export interface SeededRun {
@@ -21,7 +21,7 @@ export interface SeededDelivery {
 
 /** Counts runs and deliveries as ended that have no records, as after the retention time. */
 export async function seedHistory(
-  { store, database }: { readonly store: Store; readonly database: Database },
+  { store, database }: { readonly store: Store; readonly database: DatabaseLocation },
   runs: readonly SeededRun[],
   deliveries: readonly SeededDelivery[] = [],
 ): Promise<void> {
