@@ -192,7 +192,7 @@ test("two boxes that become too large at once end without an error of the judge"
   for (const slot of slots) slot.close();
   for (const judged of both) {
     t.diagnostic(`${Math.round(endMs(judged))} ms, ${Math.round(judged.facts.walkableBytes / 1_048_576)} MiB`);
-    assert.equal(judged.outcome.judgement.verdict, "MLE", judged.outcome.judgement.errorMessage ?? "");
+    assert.equal(judged.outcome.result.verdict, "MLE", judged.outcome.result.errorMessage ?? "");
     assert.equal(judged.outcome.evidence?.teardown.cleanupVerified, true);
     // They need all CPUs of a small machine.
     const bound = 2 * (END_MS + (END_MS_PER_MIB * judged.facts.walkableLimitBytes) / 1_048_576);
@@ -209,7 +209,7 @@ test("60,000 mappings of the same memory make no call long", async (t) => {
   });
   const { facts, outcome } = judged;
   t.diagnostic(`${Math.round(endMs(judged))} ms; ${facts.cpuUsec / 1e3} ms of CPU; ${facts.kernelBytes >> 20} MiB`);
-  assert.equal(outcome.judgement.cause, "cpu_timeout", outcome.judgement.errorMessage ?? "");
+  assert.equal(outcome.result.cause, "cpu_timeout", outcome.result.errorMessage ?? "");
   assert.equal(outcome.evidence?.teardown.cleanupVerified, true);
   assert.ok(
     facts.cpuUsec < limits.cpuMs * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC + 4e3 * (facts.kernelBytes >> 20),
@@ -227,7 +227,7 @@ test("a larger memory limit, as in compile steps, permits no more page tables", 
   const stdin = "rollup-of-one-mapping 60 4600";
   const { facts, outcome } = await boxes().judgedCode("c", code, { profile: "agent", limits, stdin });
   t.diagnostic(`${facts.cpuUsec / 1e3} ms of CPU; ${Math.round(facts.walkableBytes / 1_048_576)} MiB with all tasks`);
-  assert.equal(outcome.judgement.cause, "oom_kill", outcome.judgement.errorMessage ?? "");
+  assert.equal(outcome.result.cause, "oom_kill", outcome.result.errorMessage ?? "");
   assert.ok(facts.cpuUsec < limits.cpuMs * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC, `${facts.cpuUsec} us`);
 });
 

@@ -5,8 +5,8 @@ import { cpus, loadavg } from "node:os";
 import { join, relative } from "node:path";
 import { test } from "node:test";
 import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
-import { source } from "../../support/programs/engine.ts";
 import { environment } from "../../support/launcher/launcher.ts";
+import { source } from "../../support/programs/engine.ts";
 import { useBoxes } from "../forgery/boxes.ts";
 
 const MIB = 1_048_576;
@@ -67,8 +67,8 @@ for (const [way, cpuMs, what] of [
     });
     const endMs = facts.endUsec / 1e3 + facts.spentMs.teardown;
     t.diagnostic(`${Math.round(endMs)} ms; ${facts.cpuUsec / 1e3} ms of CPU; ${facts.memoryPeakBytes / MIB} MiB`);
-    const { verdict, cause } = outcome.judgement;
-    assert.deepEqual([verdict, cause], ["MLE", "oom_kill"], outcome.judgement.errorMessage ?? "");
+    const { verdict, cause } = outcome.result;
+    assert.deepEqual([verdict, cause], ["MLE", "oom_kill"], outcome.result.errorMessage ?? "");
     assert.ok(facts.cpuUsec <= limits.cpuMs * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC, `${facts.cpuUsec} us`);
     assert.ok(endMs < (250 + (4 * facts.kernelBytes) / MIB) * loadFactor(), `${endMs} ms to the end`);
   });

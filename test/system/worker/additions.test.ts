@@ -151,8 +151,8 @@ const SCRIPTS: Readonly<Record<string, { readonly compile?: string; readonly run
 for (const [tool, { compile, run: script, files }] of Object.entries(SCRIPTS))
   test(`a script uses ${tool}, which prints nothing of its own`, LIMIT, async () => {
     const scripts = compile === undefined ? files : { ...files, "compile.sh": compile };
-    const { judgement, output } = await outcomeOf("multifile", script, { files: scripts });
-    assert.deepEqual([judgement.verdict, String(output?.stdout), String(output?.stderr)], ["AC", "ok\n", ""]);
+    const { result, output } = await outcomeOf("multifile", script, { files: scripts });
+    assert.deepEqual([result.verdict, String(output?.stdout), String(output?.stderr)], ["AC", "ok\n", ""]);
   });
 
 test("the heap of a JVM that a program starts does not depend on the memory of the host", LIMIT, async () => {
