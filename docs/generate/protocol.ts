@@ -16,7 +16,7 @@ export function keys(): string {
     ([, number, name, type = "", frame, count = ""]) =>
       `  ${name}: ${type.toLowerCase()}(${number}, "${frame}"${COUNTS[count]}),`,
   );
-  return ["export const KEYS = {", ...rows, "} as const satisfies Record<string, Key>;"].join("\n");
+  return ["export const KEYS = {", ...rows, "} as const satisfies Record<string, FrameKey>;"].join("\n");
 }
 
 /** The controls of launcher/controls.def as TypeScript. */

@@ -8,8 +8,8 @@ import { listed, loadLanguages } from "../../../src/languages/load.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 
 const languages = loadLanguages(LANGUAGES);
-const engine = { languages: () => languages.list().map(({ name }) => name) };
-const find = (name: string, selector: string) => findRuntime(name, selector, { languages, engine } as never);
+const workers = { languages: () => languages.list().map(({ name }) => name) };
+const find = (name: string, selector: string) => findRuntime(name, selector, { languages, workers } as never);
 
 test("every language has a version, and no two have the same name", () => {
   const all = listed(languages).map(runtimeOf);
