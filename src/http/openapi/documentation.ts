@@ -46,7 +46,7 @@ export function documentationRoutes(server: FastifyInstance): void {
     return send(reply, (await pages()).search(typeof q === "string" ? q : ""));
   });
   for (const { path, type } of FILES) {
-    const text = readFileSync(new URL(`.${path}`, import.meta.url), "utf8");
+    const text = readFileSync(new URL(`..${path}`, import.meta.url), "utf8");
     server.get(path, { config }, async (_request, reply) => reply.type(type).send(text));
   }
 }
