@@ -20,10 +20,10 @@ const ENDED_BY: Readonly<Record<string, Usage["name"]>> = {
 };
 
 /** Usage of the execute step; empty without one. Values that an old record does not have are absent. */
-export function usage({ result, metrics, evidence }: RecordWithoutOutput, course?: RunStats): Usage[] {
+export function usage({ result, metrics, evidence }: RecordWithoutOutput, runStats?: RunStats): Usage[] {
   if (!evidence || metrics.wall_time_secs === null || metrics.cpu_time_secs === null) return [];
   const { cgroup } = evidence.limits;
-  const execute = course?.execute;
+  const execute = runStats?.execute;
   const cpuMs = Math.round(metrics.cpu_time_secs * 1000);
   const wallMs = Math.round(metrics.wall_time_secs * 1000);
   const memory = { used: cgroup.memory_peak_bytes, limit: cgroup.memory_limit_bytes };
@@ -45,16 +45,19 @@ export function usage({ result, metrics, evidence }: RecordWithoutOutput, course
 }
 
 /** Whether the end of the stream is missing. True as well if the stream that was cut is unknown. */
-export function isCut({ output, course }: Pick<Outcome, "output" | "course">, stream: "stdout" | "stderr"): boolean {
-  const cut = cutStreams(output?.integrity ?? null, course);
+export function isCut(
+  { output, runStats }: Pick<Outcome, "output" | "runStats">,
+  stream: "stdout" | "stderr",
+): boolean {
+  const cut = cutStreams(output?.integrity ?? null, runStats);
   return cut === null || cut.includes(stream);
 }
 
 /** The streams whose output was cut; null if this is unknown, as for an old record. */
-export function cutStreams(integrity: string | null, course?: RunStats): readonly ("stdout" | "stderr")[] | null {
+export function cutStreams(integrity: string | null, runStats?: RunStats): readonly ("stdout" | "stderr")[] | null {
   if (integrity !== "truncated_by_judge_limit") return [];
-  if (!course) return null;
-  const { execute } = course;
+  if (!runStats) return null;
+  const { execute } = runStats;
   if (!execute) return ["stderr"]; // the messages of the compiler, from both of its streams
   const { limits, stdoutBytes, stderrBytes } = execute;
   const cut = [
