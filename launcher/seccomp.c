@@ -133,6 +133,10 @@ static void emit(struct sock_filter op)
 
 static void emit_below(const struct rule *rule)
 {
+	if (rule->when != ALWAYS) {
+		emit(LOAD(ARGUMENT(rule->when)));
+		emit(UNLESS_EQUAL(rule->when_value, 5));
+	}
 	emit(LOAD(ARGUMENT(rule->argument) + 4));
 	emit(UNLESS_EQUAL(0, 2));
 	emit(LOAD(ARGUMENT(rule->argument)));

@@ -10,7 +10,7 @@ import { answer, answerOfRules, callsInHeaders, DONE, type Filter, filterOf, typ
  * The filters of both architectures, run by an interpreter. test/system/engine/seccomp.test.ts tests the native filter in the
  * kernel as well.
  */
-const { EPERM, EINVAL, ENOSYS, ENOTTY, EAFNOSUPPORT, EOPNOTSUPP } = constants.errno;
+const { EPERM, EINVAL, ENOMEM, ENOSYS, ENOTTY, EAFNOSUPPORT, EOPNOTSUPP } = constants.errno;
 const arm64 = environment("ASSAY_TEST_ARM64");
 const ARM64: Toolchain = { compiler: join(arm64, "gcc"), run: [join(arm64, "run")] };
 const NATIVE: Toolchain = { compiler: "gcc", run: [] };
@@ -145,7 +145,8 @@ function assertJudged(filter: Filter, call: (name: string, ...args: (number | bi
   assert.deepEqual([call("pipe2", 0, 0x80), call("pipe2", 0, 0x80800)], [EINVAL, 0], "O_EXCL; close-on-exec");
   for (const [name, argument] of Object.entries({ sendto: 3, sendmsg: 2, recvfrom: 3, recvmsg: 2 }))
     assert.equal(call(name, ...Array(argument).fill(0), 1), EOPNOTSUPP, `${name} out of band`);
-  const [MADV_DONTNEED, MADV_NOHUGEPAGE] = [4, 15];
+  const [MADV_WILLNEED, MADV_DONTNEED, MADV_NOHUGEPAGE] = [3, 4, 15];
+  assert.equal(call("madvise", 0, 0, MADV_WILLNEED), DONE);
   for (const advice of [MADV_DONTNEED, MADV_NOHUGEPAGE]) assert.equal(call("madvise", 0, 0, advice), 0);
   for (const [advice, number] of Object.entries({
     FREE: 8,
@@ -163,6 +164,16 @@ function assertJudged(filter: Filter, call: (name: string, ...args: (number | bi
     [0, MAYMOVE, MAYMOVE | FIXED, MAYMOVE | DONTUNMAP].map((flags) => call("mremap", 0, 0, 0, flags)),
     [0, 0, 0, EINVAL],
   );
+  const lengths = [2 ** 24 - 1, 2 ** 24, 2 ** 32];
+  for (const [flags, answers] of [
+    [MAYMOVE, [0, 0, 0]],
+    [MAYMOVE | FIXED, [0, ENOMEM, ENOMEM]],
+  ] as const)
+    assert.deepEqual(
+      lengths.map((length) => call("mremap", 0, length, length, flags)),
+      answers,
+      "moves to an address",
+    );
   for (const read of ["read", "pread64"])
     assert.deepEqual(
       [0, 65_536, 2 ** 27 - 1, 2 ** 27, 2 ** 31, 2 ** 32, -1].map((bytes) => call(read, 0, 0, bytes)),

@@ -485,6 +485,41 @@ static void copies(void)
 	split_forever(from);
 }
 
+// Reads ahead, in one call, in many mappings of the whole of a large file, which the kernel looks at for each of them.
+static void advice(void)
+{
+	int fd = open("/usr/lib/jvm/java-21-openjdk-amd64/lib/modules", O_RDONLY);
+	if (fd < 0)
+		fd = open("/usr/lib/jvm/java-21-openjdk-arm64/lib/modules", O_RDONLY);
+	size_t size = 100ul << 20, mapped = 0;
+	char *all = mmap(NULL, COPIES * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	while (all != MAP_FAILED && mapped < COPIES && mmap(all + mapped * size, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED)
+		mapped++;
+	for (;;)
+		if (all == MAP_FAILED || madvise(all, mapped * size, MADV_WILLNEED))
+			forever();
+}
+
+// Moves many mappings with one call, again and again.
+static void moves(void)
+{
+	size_t page = 4096, size = COPIES * page;
+	int fd = memfd_create("page", 0);
+	ftruncate(fd, 2 * page);
+	char *from = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *to = from + size;
+	for (size_t at = 0; from != MAP_FAILED && at < size; at += page)
+		if (mmap(from + at, page, PROT_READ, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED)
+			break;
+	for (;;) {
+		if (mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED)
+			forever();
+		char *moved = to;
+		to = from;
+		from = moved;
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*way)(void);
@@ -501,6 +536,7 @@ static const struct {
 	{"smaps-of-scattered", smaps_of_scattered, true}, {"end-of-scattered", end_of_scattered, true},
 	{"memory-of-living", memory_of_living},
 	{"rollup-of-brief", rollup_of_brief, true}, {"frees", frees, true}, {"copies", copies, true},
+	{"advice", advice}, {"moves", moves},
 };
 
 int main(void)
