@@ -65,7 +65,7 @@ run_node() {
 }
 
 # Processes that run alongside Node and end with it.
-beside_pid= sharing_pid=
+beside_pid=
 interruptions=0
 
 # Ends Node's process group, which includes doctor's launcher. Before setsid there is no such group. A second signal, at
@@ -76,7 +76,7 @@ end_node() {
   0) interruptions=1 interrupted_since=$now ending=TERM ;;
   *) [ $((now - interrupted_since)) -lt 100 ] || interruptions=2 ending=KILL ;;
   esac
-  for ended_pid in $node_pid $beside_pid $sharing_pid; do
+  for ended_pid in $node_pid $beside_pid; do
     kill -s $ending -- "-$ended_pid" 2>/dev/null || kill -s $ending "$ended_pid" 2>/dev/null || true
   done
 }

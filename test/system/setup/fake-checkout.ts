@@ -33,6 +33,7 @@ export class FakeCheckout implements Disposable {
       "assay",
       "setup",
       "test/run.ts",
+      "test/runner",
       "test/support/leak-guard.ts",
       "test/support/programs/timeouts.ts",
     ])

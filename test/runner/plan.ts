@@ -1,0 +1,255 @@
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+
+/**
+ * What a run of `assay test` consists of. Paths are those below test/, and name every file that begins with them. A file belongs to
+ * the first group that names it, in the order of {@link GROUPS}.
+ *
+ * To add a test, nothing is needed here, unless the test measures something or needs the machine for itself.
+ */
+
+/** Test files that run under the same conditions. */
+export interface Group {
+  readonly name: string;
+  /** Empty for the group of all files that no other group names. */
+  readonly paths: readonly string[];
+  /** How many files run at once. */
+  readonly atOnce: number;
+  /** A program that runs another one with a lower priority. */
+  readonly priority?: readonly string[];
+}
+
+const CPUS = availableParallelism();
+
+const GROUPS = {
+  /** Tests that need the whole machine. */
+  exclusive: {
+    name: "exclusive",
+    paths: ["system/bounds/event-loop.test.ts", "system/bounds/neighbours"],
+    atOnce: 1,
+  },
+  /** Tests that measure durations, or the memory of the machine. */
+  measuring: {
+    name: "measuring",
+    paths: [
+      "system/bounds/answers",
+      "system/bounds/compile-steps",
+      "system/bounds/connections",
+      "system/bounds/event-loop-disk",
+      "system/bounds/judge0-batch",
+      "system/bounds/keys",
+      "system/bounds/left-behind",
+      "system/bounds/objects",
+      "system/bounds/queue",
+      "system/bounds/refused",
+      "system/bounds/times",
+      "system/bounds/webhooks",
+    ],
+    atOnce: 1,
+  },
+  /** Tests with whole services and their boxes. */
+  services: {
+    name: "services",
+    paths: [
+      "integration/cli/bench",
+      "integration/cli/doctor",
+      "integration/cli/logs",
+      "integration/cli/run",
+      "integration/metrics/",
+      "integration/tracing/",
+      "system/deploy/",
+      "system/faults/away",
+      "system/faults/hanging",
+      "system/faults/live-backup",
+      "system/faults/nothing-lost",
+      "system/faults/upgrade",
+      "system/worker/cut-off",
+    ],
+    atOnce: 2 * CPUS,
+  },
+  /**
+   * Tests without boxes. They use the time that those that measure leave (SCHED_IDLE). A box would not run with this priority,
+   * because it is scheduled with its control group.
+   */
+  withoutBoxes: {
+    name: "without boxes",
+    paths: ["unit/", "integration/"],
+    atOnce: 2 * CPUS,
+    priority: ["chrt", "--idle", "0"],
+  },
+  /** Tests that wait for a browser, for a compiler or for set-up most of their time. */
+  waiting: {
+    name: "waiting",
+    paths: ["system/dashboard/", "system/kernel/", "system/launcher/analysis", "system/launcher/fuzz", "system/setup/"],
+    atOnce: 2 * CPUS,
+    priority: ["nice", "-n", "10"],
+  },
+  /** All others: they have deadlines, or check the machine. */
+  others: { name: "others", paths: [], atOnce: 3 },
+} as const satisfies Record<string, Group>;
+
+/** A phase ends with all its groups. A variant alongside them may go on until the end of the run. */
+export interface Phase {
+  readonly group: Group;
+  readonly alongside?: Group;
+  readonly variantAlongside?: VariantName;
+}
+
+/**
+ * The phases of a run. The variant runs alongside the last one, because it adds a network interface to the machine, which aborts
+ * requests of a browser.
+ */
+export const PHASES: readonly Phase[] = [
+  { group: GROUPS.exclusive },
+  { group: GROUPS.measuring, alongside: GROUPS.withoutBoxes },
+  { group: GROUPS.others, alongside: GROUPS.waiting },
+  { group: GROUPS.services, variantAlongside: "uml" },
+];
+
+/** The group of a file, as a path below test/. */
+export function groupOf(path: string): Group {
+  const named = Object.values<Group>(GROUPS).find(({ paths }) => paths.some((start) => path.startsWith(start)));
+  return named ?? GROUPS.others;
+}
+
+/** Files that only a full run has, unless a word selects them. */
+export const FULL_ONLY: readonly string[] = [];
+
+/** Files that take long. They start first in their group, in this order, so that others fill the time alongside their ends. */
+export const LONG_FILES: readonly string[] = [
+  "system/faults/nothing-lost",
+  "system/faults/live-backup",
+  "system/faults/upgrade",
+  "system/faults/hanging",
+  "system/worker/cut-off",
+  "system/faults/away",
+  "system/setup/test-command",
+  "system/dashboard/pages",
+  "system/dashboard/submissions",
+  "system/dashboard/choices",
+  "system/dashboard/real",
+  "system/setup/survivors",
+  "system/dashboard/playground",
+  "system/setup/serve",
+  "system/launcher/fuzz",
+  "system/matrix/",
+  "system/attacks/",
+  "system/worker/",
+  "system/faults/storm",
+  "system/falsify/teardown",
+  "system/launcher/arm64",
+  "system/packs/",
+  "system/engine/languages",
+  "system/engine/output",
+  "system/launcher/life",
+  "integration/cli/",
+  "integration/webhooks/",
+  "integration/store/plans",
+];
+
+/**
+ * The language packs of a plain run, which are built in a minute: from Debian and from npm, without a layer, with a shared layer, with
+ * compat.c; compiled, interpreted, with threads.
+ */
+export const PLAIN_PACKS = "bash,cclang,coffeescript,cpp23,cppclang,erlang,lua,pascal,php,ruby,sql";
+/** A file below these paths, or one that names them, needs the image with packs. */
+export const PACK_TESTS = "system/packs/";
+/** Needs that image in a full run only. */
+export const LONG_PACK_TESTS = "system/bounds/neighbours.test.ts";
+
+const ENGINE_SUITES: readonly string[] = ["system/matrix/", "system/forgery/", "system/attacks/", "system/falsify/"];
+
+export type VariantName = "uml" | "qemu" | "sanitized" | "cold" | "postgres";
+
+/** Suites that are repeated under other conditions. */
+export interface Variant {
+  readonly about: string;
+  readonly suites: readonly string[];
+  /** The program that boots another kernel, which set-up finds; its tools are in the environment variable `tools`. */
+  readonly kernel?: { readonly boot: string; readonly tools: string };
+  /** Whether it uses only one CPU, so that it can run alongside other tests. */
+  readonly usesOneCpu?: true;
+  /** A factor for all timeouts. */
+  readonly patience?: number;
+  /** The seconds after which a kernel counts as hanging. */
+  readonly seconds?: number;
+  /** The variables that differ from those of the run. */
+  readonly environment?: (run: NodeJS.ProcessEnv) => NodeJS.ProcessEnv;
+  /** What differs in a plain run, which has only a part of the variant, and the sentence that names what is left out. */
+  readonly plain?: Pick<Variant, "suites" | "seconds" | "environment"> & { readonly leftOut: string };
+}
+
+/** The most memory that a process of user-mode Linux can have: each of its pages is a mapping of a process of this machine. */
+const bytesInUml = () => String(Number(readFileSync("/proc/sys/vm/max_map_count", "utf8")) * 4_096);
+
+const WITHOUT = "busy busy-threads busy-children sleeps eats-managed-heap eats-files-and-memory";
+
+export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
+  uml: {
+    about: "only cgroup v2, in user-mode Linux",
+    suites: ENGINE_SUITES,
+    kernel: { boot: "test/system/kernel/uml", tools: "ASSAY_TEST_KERNEL_UML" },
+    usesOneCpu: true,
+    // Each page of memory costs it a signal, and it charges the time of other processes to its own programs.
+    patience: 8,
+    seconds: 7_200,
+    // Compiled to machine code, with a managed heap, interpreted: the kernel counts all others in the same way.
+    environment: () => ({ ASSAY_TEST_MATRIX: "c java python", ASSAY_TEST_PROCESS_BYTES: bytesInUml() }),
+    plain: {
+      seconds: 1_800,
+      // Counters and verdicts depend on the cgroup version; signals, rlimits, and the filter and the mounts of the attacks do not.
+      suites: ["system/forgery/counters", "system/matrix/"],
+      environment: () => ({
+        ASSAY_TEST_MATRIX: "python",
+        // Starting runtimes that then wait takes it minutes.
+        ASSAY_TEST_COLD: "yes",
+        // Its slow clock makes each of them take 8 to 80 s; system/forgery/ has similar programs.
+        ASSAY_TEST_MATRIX_WITHOUT: WITHOUT,
+        ASSAY_TEST_PROCESS_BYTES: bytesInUml(),
+      }),
+      leftOut: `test/system/attacks/, test/system/falsify/, test/system/forgery/ except for counters, and in test/system/matrix/ all languages except python and the programs ${WITHOUT}`,
+    },
+  },
+  qemu: {
+    about: "only cgroup v2 with BPF and PSI, in an emulated machine",
+    suites: ENGINE_SUITES,
+    kernel: { boot: "test/system/kernel/qemu", tools: "ASSAY_TEST_KERNEL_QEMU" },
+    usesOneCpu: true,
+    patience: 12,
+    seconds: 7_200,
+    environment: () => ({ ASSAY_TEST_MATRIX: "c python" }),
+  },
+  sanitized: {
+    about: "the launcher with sanitizers",
+    suites: ENGINE_SUITES,
+    environment: (run) => ({ ASSAY_TEST_LAUNCHER: run.ASSAY_TEST_LAUNCHER_ASAN }),
+  },
+  cold: {
+    about: "without runtimes that wait for submissions",
+    suites: ENGINE_SUITES,
+    environment: () => ({ ASSAY_TEST_COLD: "yes" }),
+  },
+  postgres: {
+    about: "the pages of the dashboard on PostgreSQL",
+    suites: ["system/dashboard/"],
+    environment: () => ({ ASSAY_TEST_DATABASE: "postgres" }),
+  },
+};
+
+/** Checks of the launcher that a full run adds, with a compiler that only this run installs. */
+export const LONG_CHECKS: readonly (readonly string[])[] = [
+  ["launcher/analyse", "clang"],
+  ["launcher/fuzz/run", "60"],
+];
+
+/** Settings of the tests in a full run, unless the environment has others. */
+export const FULL_SETTINGS: Readonly<Record<string, string>> = {
+  ASSAY_TEST_LONG: "yes",
+  ASSAY_TEST_KILLS: "100",
+  ASSAY_TEST_RUNS: "10000",
+  ASSAY_TEST_SUBMISSIONS: "3000",
+  ASSAY_TEST_CUT_SECONDS: "90",
+};
+
+/** A test that hangs fails after this time, and the run continues. */
+export const testSeconds = (isLong: boolean) => (isLong ? 3_600 : 900);
