@@ -8,10 +8,11 @@ const BASE =
   /node_modules\/(react|react-dom|scheduler|clsx|@tanstack\/(query-core|react-query|react-store|store|react-router|router-core|history)|@mantine\/(hooks|core\/esm\/(core|utils)))\//;
 /** Menus and dialogs. */
 const OVERLAYS =
-  /@mantine\/core\/esm\/components\/(Menu|Popover|Tooltip|Modal|ModalBase|Drawer|Floating|Overlay)\/|@floating-ui\/|react-remove-scroll|src\/pieces\/modal\./;
+  /@mantine\/core\/esm\/components\/(Menu|Popover|Tooltip|Modal|ModalBase|Drawer|Floating|Overlay)\/|@floating-ui\/|react-remove-scroll|src\/components\/modal\./;
 
-function isPiece(id: string): boolean {
-  return /src\/(pieces\/|session)|@mantine\//.test(id) && !OVERLAYS.test(id);
+/** Not charts and the editor, which few pages need: they are in folders below the components. */
+function isComponent(id: string): boolean {
+  return /src\/(components\/[^/]+$|client\/session)|@mantine\//.test(id) && !OVERLAYS.test(id);
 }
 
 export default defineConfig({
@@ -38,7 +39,7 @@ export default defineConfig({
           groups: [
             { name: "codemirror", test: EDITOR, priority: 4 },
             { name: "base", test: BASE, priority: 3 },
-            { name: "pieces", test: isPiece, minShareCount: 4, priority: 2 },
+            { name: "components", test: isComponent, minShareCount: 4, priority: 2 },
             // Which pages load when they are opened.
             { name: "overlays", test: OVERLAYS, priority: 1, minShareCount: 2 },
           ],

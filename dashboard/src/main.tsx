@@ -3,7 +3,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { queries } from "./queries.ts";
+import { queries } from "./client/query-client.ts";
 import { router } from "./routes.tsx";
 import { theme } from "./theme.ts";
 import "./mantine.css";

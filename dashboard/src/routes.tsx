@@ -7,14 +7,14 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { asking } from "./api.ts";
-import { AUDIT_SEARCHED, type AuditSearch } from "./audit/search.ts";
+import { asking } from "./client/api.ts";
+import { signedIn } from "./client/draft-storage.ts";
+import { queries } from "./client/query-client.ts";
+import { JUDGED_SEARCHED, SEARCHED, type Search } from "./client/search.ts";
 import { Broken, NotFoundPage } from "./components/not-found-page.tsx";
-import { signedIn } from "./draft-storage.ts";
-import { overviewSearch } from "./overview/search.ts";
-import { queries } from "./queries.ts";
+import { AUDIT_SEARCHED, type AuditSearch } from "./pages/audit/search.ts";
+import { overviewSearch } from "./pages/overview/search.ts";
 import { Shell } from "./shell/shell.tsx";
-import { JUDGED_SEARCHED, SEARCHED, type Search } from "./submissions/search.ts";
 
 /** All pages. Each is loaded on navigation, or when the pointer is on a link to it. */
 
@@ -27,13 +27,13 @@ const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
   validateSearch: (search): { to?: string; refused?: string } => texts(search, ["to", "refused"]),
-  component: lazyRouteComponent(() => import("./people/sign-in-page.tsx"), "SignInPage"),
+  component: lazyRouteComponent(() => import("./pages/sign-in/sign-in-page.tsx"), "SignInPage"),
 });
 
 const welcome = createRoute({
   getParentRoute: () => root,
   path: "/welcome",
-  component: lazyRouteComponent(() => import("./people/welcome-page.tsx"), "WelcomePage"),
+  component: lazyRouteComponent(() => import("./pages/sign-in/one-time-link-page.tsx"), "WelcomePage"),
 });
 
 const inside = createRoute({
@@ -56,14 +56,14 @@ const overview = createRoute({
   getParentRoute: () => inside,
   path: "/",
   validateSearch: overviewSearch,
-  component: lazyRouteComponent(() => import("./overview/overview-page.tsx"), "OverviewPage"),
+  component: lazyRouteComponent(() => import("./pages/overview/overview-page.tsx"), "OverviewPage"),
 });
 
 const audit = createRoute({
   getParentRoute: () => inside,
   path: "/audit",
   validateSearch: (search): AuditSearch => texts(search, AUDIT_SEARCHED),
-  component: lazyRouteComponent(() => import("./audit/audit-page.tsx"), "AuditPage"),
+  component: lazyRouteComponent(() => import("./pages/audit/audit-page.tsx"), "AuditPage"),
 });
 
 const submissions = createRoute({
@@ -71,21 +71,21 @@ const submissions = createRoute({
   path: "/submissions",
   /** The filters, and the run next to the list. */
   validateSearch: (search): Search & { open?: string | undefined } => texts(search, [...SEARCHED, "open"]),
-  component: lazyRouteComponent(() => import("./submissions/submissions-page.tsx"), "SubmissionsPage"),
+  component: lazyRouteComponent(() => import("./pages/submissions/submissions-page.tsx"), "SubmissionsPage"),
 });
 
 const submission = createRoute({
   getParentRoute: () => inside,
   path: "/submissions/$id",
   validateSearch: (search): { tab?: string | undefined } => texts(search, ["tab"]),
-  component: lazyRouteComponent(() => import("./submissions/submission-page.tsx"), "SubmissionPage"),
+  component: lazyRouteComponent(() => import("./pages/submissions/submission-page.tsx"), "SubmissionPage"),
 });
 
 const judgements = createRoute({
   getParentRoute: () => inside,
   path: "/judgements",
   validateSearch: (search): Search => texts(search, JUDGED_SEARCHED),
-  component: lazyRouteComponent(() => import("./judgements/judgements-page.tsx"), "JudgementsPage"),
+  component: lazyRouteComponent(() => import("./pages/judgements/judgements-page.tsx"), "JudgementsPage"),
 });
 
 const judgement = createRoute({
@@ -94,14 +94,14 @@ const judgement = createRoute({
   /** The number of the selected test. */
   validateSearch: ({ test }: Record<string, unknown>): { test?: number | undefined } =>
     Number.isSafeInteger(test) ? { test: test as number } : {},
-  component: lazyRouteComponent(() => import("./judgements/judgement-page.tsx"), "JudgementPage"),
+  component: lazyRouteComponent(() => import("./pages/judgements/judgement-page.tsx"), "JudgementPage"),
 });
 
 const problems = createRoute({
   getParentRoute: () => inside,
   path: "/problems",
   validateSearch: (search): { account?: string | undefined } => texts(search, ["account"]),
-  component: lazyRouteComponent(() => import("./problems/problems-page.tsx"), "ProblemsPage"),
+  component: lazyRouteComponent(() => import("./pages/problems/problems-page.tsx"), "ProblemsPage"),
 });
 
 const playground = createRoute({
@@ -109,7 +109,7 @@ const playground = createRoute({
   path: "/playground",
   validateSearch: (search): { from?: string | undefined; problem?: string | undefined } =>
     texts(search, ["from", "problem"]),
-  component: lazyRouteComponent(() => import("./playground/playground-page.tsx"), "PlaygroundPage"),
+  component: lazyRouteComponent(() => import("./pages/playground/playground-page.tsx"), "PlaygroundPage"),
 });
 
 const keys = createRoute({
@@ -122,7 +122,7 @@ const keys = createRoute({
     ...texts(search, ["name"]),
     ...(ended === true && { ended }),
   }),
-  component: lazyRouteComponent(() => import("./keys/keys-page.tsx"), "KeysPage"),
+  component: lazyRouteComponent(() => import("./pages/keys/keys-page.tsx"), "KeysPage"),
 });
 
 const pages = [
@@ -134,50 +134,50 @@ const pages = [
   problems,
   page(
     "/problems/$id",
-    lazyRouteComponent(() => import("./problems/problem-page.tsx"), "ProblemPage"),
+    lazyRouteComponent(() => import("./pages/problems/problem-page.tsx"), "ProblemPage"),
   ),
   playground,
   page(
     "/projects",
-    lazyRouteComponent(() => import("./projects/projects-page.tsx"), "ProjectsPage"),
+    lazyRouteComponent(() => import("./pages/projects/projects-page.tsx"), "ProjectsPage"),
   ),
   page(
     "/projects/$id",
-    lazyRouteComponent(() => import("./projects/project-page.tsx"), "ProjectPage"),
+    lazyRouteComponent(() => import("./pages/projects/project-page.tsx"), "ProjectPage"),
   ),
   keys,
   page(
     "/keys/$id",
-    lazyRouteComponent(() => import("./keys/key-page.tsx"), "KeyPage"),
+    lazyRouteComponent(() => import("./pages/keys/key-page.tsx"), "KeyPage"),
   ),
   page(
     "/webhooks",
-    lazyRouteComponent(() => import("./webhooks/webhooks-page.tsx"), "WebhooksPage"),
+    lazyRouteComponent(() => import("./pages/webhooks/webhooks-page.tsx"), "WebhooksPage"),
   ),
   page(
     "/webhooks/$id",
-    lazyRouteComponent(() => import("./webhooks/endpoint-page.tsx"), "EndpointPage"),
+    lazyRouteComponent(() => import("./pages/webhooks/endpoint-page.tsx"), "EndpointPage"),
   ),
   page(
     "/languages",
-    lazyRouteComponent(() => import("./languages/languages-page.tsx"), "LanguagesPage"),
+    lazyRouteComponent(() => import("./pages/languages/languages-page.tsx"), "LanguagesPage"),
   ),
   page(
     "/nodes",
-    lazyRouteComponent(() => import("./nodes/nodes-page.tsx"), "NodesPage"),
+    lazyRouteComponent(() => import("./pages/nodes/nodes-page.tsx"), "NodesPage"),
   ),
   page(
     "/members",
-    lazyRouteComponent(() => import("./people/members-page.tsx"), "MembersPage"),
+    lazyRouteComponent(() => import("./pages/members/members-page.tsx"), "MembersPage"),
   ),
   audit,
   page(
     "/settings",
-    lazyRouteComponent(() => import("./settings/settings-page.tsx"), "SettingsPage"),
+    lazyRouteComponent(() => import("./pages/settings/settings-page.tsx"), "SettingsPage"),
   ),
   page(
     "/profile",
-    lazyRouteComponent(() => import("./people/profile-page.tsx"), "ProfilePage"),
+    lazyRouteComponent(() => import("./pages/profile/profile-page.tsx"), "ProfilePage"),
   ),
   createRoute({ getParentRoute: () => inside, path: "/$", component: NotFoundPage }),
 ] as const;

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import css from "./passage.module.css";
+import css from "./code-block.module.css";
 
 /** Preformatted text, which also scrolls by keyboard. */
 export function CodeBlock({ label, children }: { label: string; children: ReactNode }) {

@@ -1,6 +1,6 @@
 import { Skeleton } from "@mantine/core";
 import type { ReactNode } from "react";
-import css from "./rows.module.css";
+import css from "./data-table.module.css";
 
 export interface Column<T> {
   readonly head: string;

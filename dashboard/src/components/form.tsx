@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import type { ReactNode, SubmitEvent } from "react";
-import { sentence } from "../pieces/format.ts";
 import css from "./form.module.css";
+import { sentence } from "./format.ts";
 import { Trouble } from "./query-boundary.tsx";
 
 interface Props {

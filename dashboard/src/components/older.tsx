@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import css from "./more.module.css";
+import css from "./load-more.module.css";
 
 interface Props {
   readonly of: {

@@ -1,9 +1,9 @@
 import { Button } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { isNotThere, isUnreachable } from "../api.ts";
-import css from "./answered.module.css";
+import { isNotThere, isUnreachable } from "../client/api.ts";
 import { Icon } from "./icon.tsx";
+import css from "./query-boundary.module.css";
 
 interface Props<T> {
   readonly query: UseQueryResult<T>;

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { exact, relative } from "../pieces/format.ts";
+import { exact, relative } from "./format.ts";
 
 const TICK_MS = 10_000;
 

@@ -1,7 +1,7 @@
 import { CloseButton } from "@mantine/core";
 import { useEffect, useSyncExternalStore } from "react";
 import { Icon } from "./icon.tsx";
-import css from "./said.module.css";
+import css from "./toaster.module.css";
 
 type Tone = "good" | "bad";
 interface Sentence {

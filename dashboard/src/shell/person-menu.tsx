@@ -2,10 +2,10 @@ import { type MantineColorScheme, Menu, useMantineColorScheme } from "@mantine/c
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Person } from "../../../src/http/dashboard/api/session.ts";
-import { change } from "../api.ts";
+import { change } from "../client/api.ts";
+import { signedOut } from "../client/draft-storage.ts";
 import { Icon } from "../components/icon.tsx";
 import { toast } from "../components/toaster.tsx";
-import { signedOut } from "../draft-storage.ts";
 import { PersonButton } from "./person-button.tsx";
 
 const SCHEMES = [

@@ -1,7 +1,7 @@
 import { Switch } from "@mantine/core";
 import { useState } from "react";
 import { Dialog } from "../components/dialog.tsx";
-import { areSingleKeysOn, SHORTCUTS, switchSingleKeys } from "./shortcuts.ts";
+import { areSingleKeysOn, SHORTCUTS, switchSingleKeys } from "../components/shortcuts.ts";
 import css from "./shortcuts-dialog.module.css";
 
 export default function ShortcutsDialog({ onClose }: { onClose: () => void }) {

@@ -38,7 +38,7 @@ for (const page of Object.keys(manifest).flatMap((name) => /^src\/(.*-page)\.tsx
     const sizes = ["index.html", ...needed].map((file) => readFileSync(join(directory, `${file}.br`)).length);
     const bytes = sizes.reduce((sum, size) => sum + size, 0);
     assert.ok(bytes < BUDGET_BYTES, `${bytes} of ${BUDGET_BYTES} bytes`);
-    assert.ok(!needed.has(manifest["src/overview/charts.tsx"]?.file ?? ""), "charts");
+    assert.ok(!needed.has(manifest["src/pages/overview/charts.tsx"]?.file ?? ""), "charts");
     assert.deepEqual(
       [...needed].filter((file) => /codemirror|code-mirror/.test(file)),
       [],

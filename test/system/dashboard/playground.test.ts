@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { snippets } from "../../../dashboard/src/playground/snippets.ts";
+import { snippets } from "../../../dashboard/src/pages/playground/snippets.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { runPending } from "../../support/http/running.ts";
 import { report } from "../../support/verdict/reports.ts";

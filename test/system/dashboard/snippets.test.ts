@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { KEY_PLACE, snippets } from "../../../dashboard/src/playground/snippets.ts";
+import { KEY_PLACE, snippets } from "../../../dashboard/src/pages/playground/snippets.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 import { report } from "../../support/verdict/reports.ts";

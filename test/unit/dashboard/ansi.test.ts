@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Coloured, readColours, styleAt, wordsOf } from "../../../dashboard/src/editor/ansi.ts";
+import { type Coloured, readColours, styleAt, wordsOf } from "../../../dashboard/src/components/editor/ansi.ts";
 
 /** The text in pieces with their words. */
 function piecesOf({ text, starts, styles }: Coloured): readonly string[] {

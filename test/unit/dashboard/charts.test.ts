@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { linear, logarithmic } from "../../../dashboard/src/charts/scale.ts";
-import { labels, longTime } from "../../../dashboard/src/charts/when.ts";
+import { linear, logarithmic } from "../../../dashboard/src/components/charts/scale.ts";
+import { labels, longTime } from "../../../dashboard/src/components/charts/time-labels.ts";
 
 const MINUTE_MS = 60_000;
 /** A quarter past nine, in the local time of the machine. */

@@ -7,7 +7,7 @@ import {
   stepsWithin,
   stretches,
   timeEnd,
-} from "../../../dashboard/src/submissions/cpu-series.ts";
+} from "../../../dashboard/src/run/cpu-series.ts";
 import type { Samples } from "../../../src/domain/samples.ts";
 import { SAMPLES } from "../../support/store/samples.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { difference, differentParts } from "../../../dashboard/src/judgements/difference.ts";
+import { difference, differentParts } from "../../../dashboard/src/judgement/difference.ts";
 import { CHECKER_TYPES, type Checker, check } from "../../../src/domain/check.ts";
 import type { JudgedChecker } from "../../../src/http/dashboard/api/judgements.ts";
 

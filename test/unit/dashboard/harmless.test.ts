@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { showControlCharacters } from "../../../dashboard/src/submissions/control-characters.ts";
+import { showControlCharacters } from "../../../dashboard/src/components/editor/control-characters.ts";
 
 const NAMED: readonly [string, string, string][] = [
   ["\0", "NUL", "U+0000"],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LiveText } from "../../../dashboard/src/submissions/live-text.ts";
+import { LiveText } from "../../../dashboard/src/run/live-text.ts";
 
 const KEPT = 262_144;
 

@@ -7,7 +7,7 @@ import {
   originalText,
   shownLine,
   shownPosition,
-} from "../../../dashboard/src/editor/long-lines.ts";
+} from "../../../dashboard/src/components/editor/long-lines.ts";
 
 test("short lines stay as they are", () => {
   assert.deepEqual(continueLines("a\nbc\n", 2), { text: "a\nbc\n", added: [], continuing: [] });

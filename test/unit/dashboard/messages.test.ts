@@ -1,7 +1,7 @@
 // Over 300 lines: one table of the messages of each compiler.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decisive, findMessages, lastWords } from "../../../dashboard/src/submissions/messages.ts";
+import { decisive, findMessages, lastWords } from "../../../dashboard/src/run/source-messages.ts";
 import { WRITTEN } from "./written.ts";
 
 for (const [name, { source, code = "", text, line, says }] of Object.entries(WRITTEN)) {

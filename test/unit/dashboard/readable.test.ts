@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { wordsOf } from "../../../dashboard/src/editor/ansi.ts";
-import { readInput, readOutput } from "../../../dashboard/src/editor/readable.ts";
-import { nameOf } from "../../../dashboard/src/submissions/control-characters.ts";
+import { wordsOf } from "../../../dashboard/src/components/editor/ansi.ts";
+import { nameOf } from "../../../dashboard/src/components/editor/control-characters.ts";
+import { readInput, readOutput } from "../../../dashboard/src/components/editor/printable-text.ts";
 
 test("control characters are shown by name, and colours keep their text", () => {
   const { text, starts, styles, names, codes } = readOutput("\x07a\x1b[31mb\u202ec\x1b[0m\x1b[2Jd\ne");

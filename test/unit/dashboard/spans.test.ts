@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { layOut } from "../../../dashboard/src/submissions/spans.ts";
+import { layOut } from "../../../dashboard/src/run/waterfall.ts";
 import type { Span } from "../../../src/http/dashboard/api/submissions.ts";
 
 const spans = (queued: number): readonly Span[] => [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { counted, duration, relative, size } from "../../../dashboard/src/pieces/format.ts";
+import { counted, duration, relative, size } from "../../../dashboard/src/components/format.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00Z");
 const from = (ms: number) => relative(new Date(NOW + ms).toISOString(), NOW);

@@ -1,0 +1,325 @@
+// Over 300 lines: one list of the paths of the API.
+import { queryOptions } from "@tanstack/react-query";
+import type { Audit } from "../../../src/http/dashboard/api/audit.ts";
+import type { Topic } from "../../../src/http/dashboard/api/changes.ts";
+import type { Deliveries, DeliveryResource, SentBody } from "../../../src/http/dashboard/api/deliveries.ts";
+import type {
+  Endpoint,
+  EndpointChanges,
+  Endpoints,
+  Failing,
+  MadeEndpoint,
+  NewEndpoint,
+  Replayed,
+  Replays,
+} from "../../../src/http/dashboard/api/endpoints.ts";
+import type { FirstSteps } from "../../../src/http/dashboard/api/first-steps.ts";
+import type {
+  Cancelled,
+  Compared,
+  Comparison,
+  JudgementDetail,
+  Judgements,
+  NewJudgement,
+  TestDetail,
+} from "../../../src/http/dashboard/api/judgements.ts";
+import type { KeyLimits, KeyResource, Keys, MadeKey, NewKey, Rotation } from "../../../src/http/dashboard/api/keys.ts";
+import type { Language } from "../../../src/http/dashboard/api/languages.ts";
+import type { Total } from "../../../src/http/dashboard/api/lists.ts";
+import type {
+  Invitations,
+  Link,
+  Member,
+  MemberChanges,
+  Members,
+  NewInvitation,
+} from "../../../src/http/dashboard/api/members.ts";
+import type { Node } from "../../../src/http/dashboard/api/nodes.ts";
+import type { Health, Now, Overview, Use } from "../../../src/http/dashboard/api/overview.ts";
+import type { Problem } from "../../../src/http/dashboard/api/problem.ts";
+import type { ImportedProblem, ProblemDetail, ProblemList } from "../../../src/http/dashboard/api/problems.ts";
+import type { NewProject, Project, ProjectChanges, Projects } from "../../../src/http/dashboard/api/projects.ts";
+import type {
+  Acceptance,
+  Invitation,
+  MyChanges,
+  Person,
+  Session,
+  SignIn,
+} from "../../../src/http/dashboard/api/session.ts";
+import type {
+  AccountChanges,
+  AccountResource,
+  Dropped,
+  NewAccount,
+  Settings,
+  Tier,
+} from "../../../src/http/dashboard/api/settings.ts";
+import type {
+  Accepted,
+  Cancelled as CancelledRun,
+  NewSubmission,
+  SubmissionDetail,
+  Submissions,
+} from "../../../src/http/dashboard/api/submissions.ts";
+import { lost, seen } from "./connection.ts";
+import { known, remember } from "./etag-cache.ts";
+
+/**
+ * The client of the API and the only file with its paths: `asking` has the queries, cached by TanStack Query under path
+ * and parameters; `part` the pages of lists; `change` the mutations.
+ */
+
+/** An error response; the text is displayed. */
+export class Refusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, text: string) {
+    super(text);
+    this.status = status;
+  }
+}
+
+/** Whether the id is unknown or invalid. */
+export function isNotThere(error: unknown): boolean {
+  return error instanceof Refusal && (error.status === 404 || error.status === 400);
+}
+
+/** Whether the service did not answer, which every page shows (shell/offline.tsx). */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof Refusal && error.status === 0;
+}
+
+export const API = "/dashboard/api";
+const UNREACHABLE = "the service is unreachable";
+
+type Parameters = Readonly<Record<string, string | number | undefined>>;
+
+export const asking = {
+  session: () => question<Session>("/session"),
+  /** By POST, because a token in a path would be in the logs of proxies. */
+  invitation: (token: string) =>
+    queryOptions({
+      queryKey: ["/invitations/look", token],
+      queryFn: () => send<Invitation>("POST", "/invitations/look", { token }),
+    }),
+  overview: (which: Parameters) => question<Overview>("/overview", which, ["totals"]),
+  use: (which: Parameters) => question<Use>("/use", which, ["totals"]),
+  latest: (which: Parameters) => question<Submissions>("/submissions", which, ["runs"]),
+  firstSteps: (account?: string) => question<FirstSteps>("/first-steps", { account }, ["settings", "runs"]),
+  now: (account?: string) => question<Now>("/overview/now", { account }, ["runs", "deliveries", "health"]),
+  health: () => question<Health>("/health", {}, ["health"]),
+  key: (id: string) => question<KeyResource>(`/keys/${encodeURIComponent(id)}`, {}, ["settings", "usage"]),
+  project: (id: string) => question<Project>(`/projects/${encodeURIComponent(id)}`, {}, ["settings"]),
+  endpoint: (id: string) => question<Endpoint>(`/endpoints/${encodeURIComponent(id)}`, {}, ["settings", "deliveries"]),
+  failing: () => question<Failing>("/endpoints/failing", {}, ["settings", "deliveries"]),
+  /** The same in every attempt. */
+  sentBody: (delivery: string) =>
+    queryOptions({ ...question<SentBody>(`/deliveries/${delivery}/body`), staleTime: Number.POSITIVE_INFINITY }),
+  languages: () => question<readonly Language[]>("/languages", {}, ["health"]),
+  nodes: () => question<readonly Node[]>("/nodes", {}, ["nodes", "runs"]),
+  settings: () => question<Settings>("/settings"),
+  judgement: (id: string) => question<JudgementDetail>(`/judgements/${encodeURIComponent(id)}`),
+  problem: (id: string) => question<ProblemDetail>(`/problems/${encodeURIComponent(id)}`),
+  /** @param state of the test: the answer has its run once it has ended. */
+  test: (id: string, test: number, state: string) =>
+    queryOptions({
+      queryKey: ["/judgements/tests", id, test, state],
+      queryFn: ({ signal }) => get<TestDetail>(`/judgements/${encodeURIComponent(id)}/tests/${test}`, {}, signal),
+    }),
+  /** Of an ended judgement, which does not change. */
+  comparison: (id: string, body: Comparison) =>
+    queryOptions({
+      queryKey: ["/judgements/compare", id],
+      queryFn: () => send<Compared>("POST", `/judgements/${encodeURIComponent(id)}/compare`, body),
+      staleTime: Number.POSITIVE_INFINITY,
+    }),
+  deliveriesOf: (id: string) =>
+    question<readonly DeliveryResource[]>(`/submissions/${encodeURIComponent(id)}/deliveries`, {}, ["deliveries"]),
+  /** Of the program, which does not change. */
+  programFile: (id: string, path: string) =>
+    queryOptions({
+      queryKey: ["/submissions/file", id, path],
+      queryFn: ({ signal }) => getText(addressOf(`/submissions/${encodeURIComponent(id)}/file`, { path }), signal),
+      staleTime: Number.POSITIVE_INFINITY,
+    }),
+  submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
+  total: (list: "/submissions" | "/judgements", search: Parameters) =>
+    question<Total>(`${list}/total`, search, ["totals"]),
+};
+
+/** Number of options of a select: the maximum page size of the API. */
+export const CHOICES = 500;
+
+/** Pages of lists; `before` is the `next` of the previous page. */
+export const part = {
+  members: (before?: string) => get<Members>("/members", { before }),
+  invitations: (before?: string) => get<Invitations>("/members/invitations", { before }),
+  projects: (state: "open" | "any", before?: string, limit?: number) =>
+    get<Projects>("/projects", { state, before, limit }),
+  keys: (which: Parameters) => get<Keys>("/keys", which),
+  endpoints: (project?: string, before?: string) => get<Endpoints>("/endpoints", { project, before }),
+  deliveries: (endpoint: string, before?: string) => get<Deliveries>("/deliveries", { endpoint, before }),
+  audit: (search: Parameters, before?: string) => get<Audit>("/audit", { ...search, before, limit: 100 }),
+  submissions: (search: Parameters, before?: string, limit = 50) =>
+    get<Submissions>("/submissions", { ...search, before, limit }),
+  judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before }),
+  problems: (account?: string, before?: string, limit?: number) =>
+    get<ProblemList>("/problems", { account, before, limit }),
+};
+
+export const change = {
+  signIn: (body: SignIn) => send<Session>("POST", "/session", body),
+  signOut: () => send<void>("DELETE", "/session"),
+  accept: (body: Acceptance) => send<Session>("POST", "/invitations/accept", body),
+  me: (body: MyChanges) => send<Person>("PATCH", "/me", body),
+  invite: (body: NewInvitation) => send<Link>("POST", "/members/invitations", body),
+  withdraw: (id: string) => send<void>("DELETE", `/members/invitations/${id}`),
+  reset: (id: string) => send<Link>("POST", `/members/${id}/reset`),
+  member: (id: string, body: MemberChanges) => send<Member>("PATCH", `/members/${id}`, body),
+  makeProject: (body: NewProject) => send<Project>("POST", "/projects", body),
+  project: (id: string, body: ProjectChanges) => send<Project>("PATCH", `/projects/${id}`, body),
+  makeKey: (body: NewKey) => send<MadeKey>("POST", "/keys", body),
+  key: (id: string, body: KeyLimits) => send<KeyResource>("PATCH", `/keys/${id}`, body),
+  revokeKey: (id: string) => send<KeyResource>("POST", `/keys/${id}/revoke`),
+  rotateKey: (id: string, body: Rotation) => send<MadeKey>("POST", `/keys/${id}/rotate`, body),
+  makeEndpoint: (body: NewEndpoint) => send<MadeEndpoint>("POST", "/endpoints", body),
+  endpoint: (id: string, body: EndpointChanges) => send<Endpoint>("PATCH", `/endpoints/${id}`, body),
+  rotateSecret: (id: string, rotation: Rotation) =>
+    send<MadeEndpoint>("POST", `/endpoints/${id}/rotate-secret`, rotation),
+  removeEndpoint: (id: string) => send<void>("DELETE", `/endpoints/${id}`),
+  testEndpoint: (id: string) => send<DeliveryResource>("POST", `/endpoints/${id}/test`),
+  replayFailed: (id: string, times: Replays) => send<Replayed>("POST", `/endpoints/${id}/replay-failed`, times),
+  replay: (id: string) => send<DeliveryResource>("POST", `/deliveries/${id}/replay`),
+  tier: (name: string, body: Omit<Tier, "name">) => send<Tier>("PUT", `/tiers/${encodeURIComponent(name)}`, body),
+  makeAccount: (body: NewAccount) => send<AccountResource>("POST", "/accounts", body),
+  suspend: (id: string) => send<AccountResource>("POST", `/accounts/${id}/suspend`),
+  resume: (id: string) => send<AccountResource>("POST", `/accounts/${id}/resume`),
+  dropPending: (id: string) => send<Dropped>("POST", `/accounts/${id}/drop-pending`),
+  submit: (body: NewSubmission) => send<Accepted>("POST", "/submissions", body),
+  again: (id: string) => send<Accepted>("POST", `/submissions/${encodeURIComponent(id)}/again`),
+  cancelSubmission: (id: string) => send<CancelledRun>("POST", `/submissions/${encodeURIComponent(id)}/cancel`),
+  judge: (body: NewJudgement) => send<Accepted>("POST", "/judgements", body),
+  rejudge: (id: string) => send<Accepted>("POST", `/judgements/${encodeURIComponent(id)}/rejudge`),
+  cancelJudgement: (id: string) => send<Cancelled>("POST", `/judgements/${encodeURIComponent(id)}/cancel`),
+  importProblem: (archive: Blob, options: Parameters, progress: Progress) =>
+    upload<ImportedProblem>(`/problems${queryOf(options)}`, archive, progress),
+  deleteProblem: (id: string) => send<void>("DELETE", `/problems/${encodeURIComponent(id)}`),
+  account: (id: string, body: AccountChanges) => send<AccountResource>("PATCH", `/accounts/${id}`, body),
+};
+
+/** @param topics whose changes make the answer stale (changes.ts). */
+function question<T>(path: string, parameters: Parameters = {}, topics: readonly Topic[] = []) {
+  return queryOptions({
+    queryKey: [path, parameters],
+    queryFn: ({ signal }) => get<T>(path, parameters, signal),
+    meta: { topics },
+  });
+}
+
+/** An address of the API for links and streams. */
+export function addressOf(path: string, parameters: Parameters = {}): string {
+  return `${API}${path}${queryOf(parameters)}`;
+}
+
+async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+  const address = addressOf(path, parameters);
+  const before = known(address);
+  const response = await reached(address, {
+    ...(signal && { signal }),
+    ...(before && { headers: { "if-none-match": before.tag } }),
+  });
+  const isKnown = response.status === 304 && before !== undefined;
+  const text = isKnown ? "" : await textOf(response);
+  const data = isKnown ? (before.data as T) : answered<T>(response.status, text);
+  const tag = response.headers.get("etag");
+  if (tag) remember(address, isKnown ? before : { tag, data, length: text.length });
+  return data;
+}
+
+async function getText(address: string, signal: AbortSignal): Promise<string> {
+  const answer = await reached(address, { signal });
+  const text = await textOf(answer);
+  return answer.ok ? text : answered(answer.status, text);
+}
+
+function queryOf(parameters: Parameters): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) search.set(name, String(value));
+  return search.size === 0 ? "" : `?${search}`;
+}
+
+/** Always with a JSON body, which a form of another site cannot send. */
+function send<T>(method: string, path: string, body: unknown = {}): Promise<T> {
+  const headers = { "content-type": "application/json" };
+  return fetched<T>(`${API}${path}`, { method, headers, body: JSON.stringify(body) });
+}
+
+async function fetched<T>(path: string, init: RequestInit): Promise<T> {
+  const answer = await reached(path, init);
+  return answered<T>(answer.status, await textOf(answer));
+}
+
+/** Statuses of a proxy without an answer of the service. */
+const NO_ANSWER = [502, 504];
+
+async function reached(path: string, init: RequestInit): Promise<Response> {
+  const answer = await fetch(path, init).catch(unanswered);
+  if (NO_ANSWER.includes(answer.status)) lost();
+  else seen();
+  return answer;
+}
+
+/** The connection can also be lost within the body. */
+function textOf(answer: Response): Promise<string> {
+  return answer.text().catch(unanswered);
+}
+
+function unanswered(error: Error): never {
+  if (error.name === "AbortError") throw error;
+  lost();
+  throw new Refusal(0, UNREACHABLE);
+}
+
+interface Progress {
+  /** Gets the sent part, 0 to 1. */
+  readonly onSent: (share: number) => void;
+  /** Cancels the upload. */
+  readonly signal: AbortSignal;
+}
+
+/** By XMLHttpRequest, because `fetch` does not report the progress of a body. */
+function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): Promise<T> {
+  const request = new XMLHttpRequest();
+  const ended = new Promise<T>((resolve, reject) => {
+    request.onload = () => {
+      try {
+        resolve(answered<T>(request.status, request.responseText));
+      } catch (error) {
+        reject(error);
+      }
+    };
+    request.onerror = () => reject(new Refusal(0, UNREACHABLE));
+    request.onabort = () => reject(new Refusal(0, "the upload was cancelled"));
+  });
+  signal.onabort = () => request.abort();
+  request.upload.onprogress = ({ loaded, total }) => onSent(total > 0 ? loaded / total : 1);
+  request.open("POST", `${API}${path}`);
+  request.setRequestHeader("content-type", "application/zip");
+  request.send(archive);
+  return ended;
+}
+
+function answered<T>(status: number, text: string): T {
+  if (status >= 200 && status < 300) return (text === "" ? undefined : JSON.parse(text)) as T;
+  throw new Refusal(status, refusalIn(text) ?? `the service returned status ${status}`);
+}
+
+function refusalIn(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as Problem).error;
+  } catch {
+    // A proxy returned a page of its own: only the status is known.
+    return undefined;
+  }
+}

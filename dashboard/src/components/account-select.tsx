@@ -1,0 +1,23 @@
+import { NativeSelect } from "@mantine/core";
+import { useChoiceOfAccounts } from "../client/session.ts";
+
+interface Props {
+  /** Visible; otherwise only for screen readers. */
+  readonly label?: string;
+  readonly value: string | undefined;
+  readonly onChange: (id: string | undefined) => void;
+}
+
+/** Selects the account; not shown if there is only one. */
+export function ChooseAccount({ label, value, onChange }: Props) {
+  const accounts = useChoiceOfAccounts();
+  if (accounts.length === 0) return null;
+  return (
+    <NativeSelect
+      {...(label === undefined ? { "aria-label": "Account" } : { label })}
+      value={value ?? ""}
+      onChange={({ currentTarget }) => onChange(currentTarget.value || undefined)}
+      data={[{ value: "", label: "All accounts" }, ...accounts.map(({ id, name }) => ({ value: id, label: name }))]}
+    />
+  );
+}

@@ -1,0 +1,34 @@
+import { memo } from "react";
+import css from "./heatmap.module.css";
+import type { Canvas } from "./plot.tsx";
+
+interface Props {
+  readonly canvas: Canvas;
+  readonly columns: readonly (readonly (readonly [bin: number, amount: number])[])[];
+  /** Lower and upper end of a bin. */
+  readonly ends: (bin: number) => readonly [low: number, high: number];
+}
+
+/** A cell for each bin with values; the more values, the stronger its colour. By square roots, so that rare values are seen too. */
+export const Heat = memo(function Heat({ canvas: { x, y, step }, columns, ends }: Props) {
+  const most = Math.max(1, ...columns.flatMap((bins) => bins.map(([, amount]) => amount)));
+  return columns.map((bins, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: a bucket is its place
+    <g key={index} className={css.cells}>
+      {bins.map(([bin, amount]) => {
+        const [low, high] = ends(bin);
+        const top = y(high);
+        return (
+          <rect
+            key={bin}
+            x={x(index)}
+            y={top}
+            width={Math.max(1, step - (step > 4 ? 1 : 0))}
+            height={Math.max(1.5, y(low) - top - 0.5)}
+            fillOpacity={0.18 + 0.72 * Math.sqrt(amount / most)}
+          />
+        );
+      })}
+    </g>
+  ));
+});

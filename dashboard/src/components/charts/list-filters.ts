@@ -1,0 +1,20 @@
+import type { Grouping } from "../../../../src/http/dashboard/api/overview.ts";
+import type { Search } from "../../client/search.ts";
+import { type Span, type Times, timesOf } from "./times.ts";
+
+/** Filters of the submissions that a part of a chart counts. */
+export function ofVerdict(verdict: string): Search {
+  const cause = { CE: "compile_error", RE: "nonzero_exit" }[verdict];
+  const filters = { verdict: verdict === "CE" ? "RE" : verdict, ...(cause && { cause }) };
+  return filters;
+}
+
+export function ofGroup(by: Exclude<Grouping, "verdict">, id: string): Search {
+  return { [by]: id };
+}
+
+/** The same in the time of these buckets. Charts count ends, the list finds by the time of acceptance. */
+export function during(times: Times, span: Span, filters: Search): Search {
+  const { fromMs, toMs } = timesOf(times, span);
+  return { ...filters, since: new Date(fromMs).toISOString(), until: new Date(toMs).toISOString() };
+}

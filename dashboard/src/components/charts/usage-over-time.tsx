@@ -1,0 +1,52 @@
+import { SegmentedControl, Skeleton } from "@mantine/core";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useState } from "react";
+import { asking } from "../../client/api.ts";
+import { Section } from "../page.tsx";
+import { QueryBoundary } from "../query-boundary.tsx";
+
+const UseChart = lazy(() => import("./usage-chart.tsx").then((module) => ({ default: module.UseChart })));
+
+/** A key, a project, or an endpoint with its project. */
+export type User =
+  | { readonly key: string }
+  | { readonly project: string }
+  | { readonly endpoint: string; readonly ofProject: string };
+
+const WINDOWS = [
+  { value: "24h", label: "24 h" },
+  { value: "7d", label: "7 d" },
+  { value: "30d", label: "30 d" },
+];
+const WAITING = <Skeleton height={290} />;
+
+/** Ended runs, or ended deliveries of an endpoint. */
+export function UseOverTime({ of: user }: { of: User }) {
+  const [window, choose] = useState("7d");
+  const { runs, counted } =
+    "endpoint" in user
+      ? { runs: { project: user.ofProject }, counted: { endpoint: user.endpoint } }
+      : { runs: user, counted: user };
+  const use = useQuery({
+    ...asking.use({ ...counted, window }),
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <Section
+      title={"endpoint" in user ? "Deliveries over time" : "Use"}
+      actions={
+        <SegmentedControl size="xs" aria-label="Range of the chart" value={window} data={WINDOWS} onChange={choose} />
+      }
+    >
+      <QueryBoundary query={use} waiting={WAITING}>
+        {(found) => (
+          <div aria-busy={use.isPlaceholderData}>
+            <Suspense fallback={WAITING}>
+              <UseChart use={found} runs={runs} isDeliveries={"endpoint" in user} />
+            </Suspense>
+          </div>
+        )}
+      </QueryBoundary>
+    </Section>
+  );
+}

@@ -1,0 +1,54 @@
+import { useState } from "react";
+import type { Told } from "./plot.tsx";
+import { longTime } from "./time-labels.ts";
+import type { Span, Times } from "./times.ts";
+import css from "./values-table.module.css";
+
+interface Props {
+  readonly title: string;
+  readonly times: Times;
+  readonly told: (span: Span) => readonly Told[];
+}
+
+/** The values of a chart as a table, which is made when it is opened. */
+export function Values({ title, times, told }: Props) {
+  const [isOpen, open] = useState(false);
+  return (
+    <details className={css.values} onToggle={({ currentTarget }) => open(currentTarget.open)}>
+      <summary>Values as a table</summary>
+      {isOpen && <Table title={title} times={times} told={told} />}
+    </details>
+  );
+}
+
+function Table({ title, times, told }: Props) {
+  const rows = times.starts.map((_, index) => ({ index, values: told([index, index]) }));
+  const names = told([0, times.starts.length - 1]).map(({ name }) => name);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: needed to scroll by keyboard
+    <section className={css.scroll} tabIndex={0} aria-label={`${title}: values`}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Time</th>
+            {names.map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ index, values }) => (
+            <tr key={index}>
+              <th scope="row">{longTime(times, [index, index])}</th>
+              {names.map((name) => (
+                <td key={name}>{values.find((one) => one.name === name)?.value ?? ""}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

@@ -1,0 +1,163 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { DeliveryResource, Headers } from "../../../src/http/dashboard/api/deliveries.ts";
+import { asking, change } from "../client/api.ts";
+import { CodeBlock } from "./code-block.tsx";
+import { Confirm } from "./confirm-button.tsx";
+import { Copyable } from "./copyable.tsx";
+import { RowsWaiting } from "./data-table.tsx";
+import css from "./delivery.module.css";
+import { counted, duration } from "./format.ts";
+import { QueryBoundary } from "./query-boundary.tsx";
+import { State, type Tone } from "./status-badge.tsx";
+import { Timestamp } from "./timestamp.tsx";
+
+const TONES: Readonly<Record<DeliveryResource["state"], Tone>> = { pending: "idle", delivered: "good", failed: "bad" };
+
+type Attempt = DeliveryResource["attempts"][number];
+
+/** A delivery in one line; expanded, its request and its attempts with their responses. */
+export function OneDelivery({ of: delivery }: { of: DeliveryResource }) {
+  const { id, state, kind, attempts, reason, nextAt, createdAt, webhookId, url } = delivery;
+  const last = attempts.at(-1);
+  return (
+    <li>
+      <details className={css.delivery}>
+        <summary>
+          <State tone={TONES[state]}>{state}</State>
+          <span className={css.kind}>{kind}</span>
+          <Timestamp at={createdAt} />
+          <span>{attempts.length === 0 ? "no attempt" : counted(attempts.length, "attempt")}</span>
+          <span className={css.reason}>{last ? (last.status ?? last.error) : reason}</span>
+          <span className={css.latency}>{last && duration(last.latencyMs)}</span>
+        </summary>
+        <div className={css.inside}>
+          <p className={css.ids}>
+            <Subject of={delivery} />
+            <span>
+              URL <Copyable text={url} what="URL of the endpoint" />
+            </span>
+            <span>
+              webhook-id <Copyable text={webhookId} what="webhook-id" short />
+            </span>
+            {nextAt && (
+              <span>
+                Next attempt <Timestamp at={nextAt} />
+              </span>
+            )}
+          </p>
+          {reason && <p>{reason}</p>}
+          <RequestBody id={id} />
+          <ol className={css.attempts}>
+            {attempts.map((attempt) => (
+              <OneAttempt key={attempt.number} of={attempt} isLast={attempt === last} />
+            ))}
+          </ol>
+          {kind !== "test" && state !== "pending" && (
+            <Confirm
+              label="Replay"
+              submit="Replay delivery"
+              title="Replay this delivery?"
+              act={() => change.replay(id)}
+              said="Delivery replayed."
+              harmless
+            >
+              Sends the record again with the same <code>webhook-id</code>, by which receivers can recognise duplicates.
+            </Confirm>
+          )}
+        </div>
+      </details>
+    </li>
+  );
+}
+
+/** The submission or judgement whose result was sent. */
+function Subject({ of: { submissionId, kind, webhookId } }: { of: DeliveryResource }) {
+  if (submissionId) {
+    return (
+      <Link to="/submissions/$id" params={{ id: submissionId }}>
+        Submission {submissionId.slice(0, 8)}
+      </Link>
+    );
+  }
+  if (kind === "test") return <span>Test message</span>;
+  // The id of the message is that of the judgement.
+  return (
+    <Link to="/judgements/$id" params={{ id: webhookId }}>
+      Judgement {webhookId.slice(0, 8)}
+    </Link>
+  );
+}
+
+function OneAttempt({ of: attempt, isLast }: { of: Attempt; isLast: boolean }) {
+  const { number, at, latencyMs, status, error, answer, sentHeaders, answerHeaders } = attempt;
+  return (
+    <li>
+      <p>
+        <b>Attempt {number}</b> <Timestamp at={at} />, {duration(latencyMs)}:{" "}
+        {status === null ? "no response" : `status ${status}`}
+        {error && `, ${error}`}
+      </p>
+      {sentHeaders && <HeadersOf name="Request headers" of={sentHeaders} />}
+      {status !== null && (
+        <>
+          {answerHeaders && <HeadersOf name="Response headers" of={answerHeaders} />}
+          <details className={css.part} open={isLast}>
+            <summary>Response body</summary>
+            {answer ? (
+              <>
+                <CodeBlock label={`Response body of attempt ${number}`}>{answer}</CodeBlock>
+                <p className={css.hint}>The first KiB is kept.</p>
+              </>
+            ) : (
+              <p className={css.hint}>Empty.</p>
+            )}
+          </details>
+        </>
+      )}
+    </li>
+  );
+}
+
+function HeadersOf({ name, of: headers }: { name: string; of: Headers }) {
+  return (
+    <details className={css.part}>
+      <summary>{`${name} (${headers.length})`}</summary>
+      <dl className={css.headers}>
+        {headers.map(([header, value], at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a header can repeat, and does not change
+          <div key={at}>
+            <dt>{header}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}
+
+/** Loaded when it is opened: a record can have megabytes. */
+function RequestBody({ id }: { id: string }) {
+  const [open, setOpen] = useState(false);
+  const body = useQuery({ ...asking.sentBody(id), enabled: open });
+  return (
+    <details className={css.part} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Request body</summary>
+      {open && (
+        <QueryBoundary query={body} waiting={<RowsWaiting rows={3} />}>
+          {({ text, isCut }) =>
+            text === null ? (
+              <p className={css.hint}>The record was deleted.</p>
+            ) : (
+              <>
+                <CodeBlock label="Request body">{text}</CodeBlock>
+                {isCut && <p className={css.hint}>Only the first 64 KiB are shown.</p>}
+              </>
+            )
+          }
+        </QueryBoundary>
+      )}
+    </details>
+  );
+}

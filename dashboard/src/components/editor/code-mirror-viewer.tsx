@@ -1,0 +1,167 @@
+import { defaultKeymap } from "@codemirror/commands";
+import { openSearchPanel, search, searchKeymap } from "@codemirror/search";
+import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { useEffect, useEffectEvent, useMemo, useRef } from "react";
+import { COLOURING, MARKS, show, shown } from "./decorations.ts";
+import css from "./editor.module.css";
+import { grammarOf } from "./grammars.ts";
+import { continueLines, lineNumber, originalText, shownLine, shownPosition } from "./long-lines.ts";
+import { lookAt, lookAtEnd } from "./scroll-target.ts";
+import { LOOKS } from "./syntax-theme.ts";
+import type { ViewerProps } from "./viewer.tsx";
+
+/** Pixels from the end that still count as the end. */
+const NEAR_END = 40;
+
+const READ: Extension = [
+  EditorState.readOnly.of(true),
+  EditorView.editable.of(false),
+  // Only line feeds end lines: a lone carriage return is shown.
+  EditorState.lineSeparator.of("\n"),
+  EditorState.tabSize.of(4),
+  search({ top: true }),
+  keymap.of([...searchKeymap, ...defaultKeymap]),
+  shown,
+  COLOURING,
+  MARKS,
+  LOOKS,
+];
+
+/** A text that is only read, in a shadow root like the editor. */
+export default function CodeMirrorViewer(props: ViewerProps) {
+  const { text, label, language, wrap, firstLine = 1, links, marked, chosen, searching = 0, follow } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(null);
+  const grammar = useRef(new Compartment());
+  const wrapping = useRef(new Compartment());
+  const numbers = useRef(new Compartment());
+  const { onLine, onFollow } = props;
+  const choose = useEffectEvent((line: number, file?: string) => onLine?.(line, file));
+  const followed = useEffectEvent((isAtEnd: boolean) => onFollow?.(isAtEnd));
+  const isFollowing = useEffectEvent(() => follow === true);
+  const now = useMemo(() => {
+    const lines = continueLines(text.text);
+    const moved = (positions: readonly number[]) => positions.map((position) => shownPosition(lines, position));
+    const { styles, codes } = text;
+    return { lines, marks: { starts: moved(text.starts), styles, names: moved(text.names), codes } };
+  }, [text]);
+  const shownLines = useRef(now.lines);
+  shownLines.current = now.lines;
+
+  useEffect(() => {
+    const host = place.current;
+    if (!host) return;
+    let before = { scrollTop: 0, length: 0 };
+    const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
+    const state = EditorState.create({
+      extensions: [
+        numbers.current.of([]),
+        wrapping.current.of([]),
+        grammar.current.of([]),
+        EditorView.contentAttributes.of({ "aria-label": label, "aria-readonly": "true", tabindex: "0" }),
+        EditorView.domEventHandlers({
+          click: (event) => {
+            const link = event.target instanceof Element ? event.target.closest("a[data-line]") : null;
+            if (!(link instanceof HTMLElement)) return false;
+            event.preventDefault();
+            choose(Number(link.dataset.line), link.dataset.file);
+            return true;
+          },
+          scroll: (_, { scrollDOM, state: { doc } }) => {
+            const { scrollTop } = scrollDOM;
+            // Only a person scrolls upwards: a growing text does not, and a replaced text has another length.
+            if (isAtEnd(scrollDOM)) followed(true);
+            else if (scrollTop < before.scrollTop && doc.length === before.length) followed(false);
+            before = { scrollTop, length: doc.length };
+          },
+        }),
+        EditorView.clipboardOutputFilter.of((_, { selection }) =>
+          selection.ranges.map(({ from, to }) => originalText(shownLines.current, from, to)).join("\n"),
+        ),
+        READ,
+      ],
+    });
+    const editor = new EditorView({ state, parent: root, root });
+    view.current = editor;
+    return () => editor.destroy();
+  }, [label]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new view has a new label, and needs its text
+  useEffect(() => {
+    const editor = view.current;
+    if (!editor) return;
+    const { lines, marks } = now;
+    const next = lines.text;
+    const before = editor.state.doc;
+    const isLonger = next.length >= before.length && next.startsWith(before.toString());
+    const from = isLonger ? before.length : 0;
+    editor.dispatch({
+      changes: { from, to: before.length, insert: next.slice(from) },
+      effects: show.of({
+        ...marks,
+        links: (links ?? []).map(({ from, to, ...place }) => ({
+          from: shownPosition(lines, from),
+          to: shownPosition(lines, to),
+          ...place,
+        })),
+        marked: (marked ?? []).map((line) => shownLine(lines, line)),
+        chosen: chosen ? shownLine(lines, chosen.line) : null,
+      }),
+    });
+    // The heights of new lines are known after a measurement.
+    if (isFollowing()) editor.requestMeasure({ read: () => {}, write: (_, measured) => lookAtEnd(measured) });
+  }, [now, links, marked, chosen, label]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: as above
+  useEffect(() => {
+    if (chosen)
+      view.current?.requestMeasure({
+        read: () => {},
+        write: (_, editor) => lookAt(editor, { ...chosen, line: shownLine(now.lines, chosen.line) }),
+      });
+  }, [chosen, label, now]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: as above
+  useEffect(() => {
+    view.current?.dispatch({
+      effects: [
+        wrapping.current.reconfigure(wrap ? EditorView.lineWrapping : []),
+        numbers.current.reconfigure(
+          lineNumbers({
+            formatNumber: (shownAt) => {
+              const line = lineNumber(shownLines.current, shownAt);
+              return line === null ? "" : String(line + firstLine - 1);
+            },
+          }),
+        ),
+      ],
+    });
+  }, [wrap, firstLine, label]);
+
+  useEffect(() => {
+    if (searching > 0 && view.current) openSearchPanel(view.current);
+  }, [searching]);
+
+  useEffect(() => {
+    if (follow && view.current) lookAtEnd(view.current);
+  }, [follow]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: as above
+  useEffect(() => {
+    let isWanted = true;
+    if (language === undefined) return;
+    grammarOf(language).then((extension) => {
+      if (isWanted) view.current?.dispatch({ effects: grammar.current.reconfigure(extension) });
+    });
+    return () => {
+      isWanted = false;
+    };
+  }, [language, label]);
+
+  return <div ref={place} className={css.place} />;
+}
+
+function isAtEnd({ scrollTop, scrollHeight, clientHeight }: HTMLElement): boolean {
+  return scrollHeight - scrollTop - clientHeight < NEAR_END;
+}

@@ -1,0 +1,113 @@
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { bracketMatching, indentOnInput, indentUnit } from "@codemirror/language";
+import { Compartment, EditorState, type Extension, Prec } from "@codemirror/state";
+import { EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from "@codemirror/view";
+import { useEffect, useEffectEvent, useRef } from "react";
+import { MARKS, NOTHING, show, shown } from "./decorations.ts";
+import css from "./editor.module.css";
+import type { EditorProps } from "./editor.tsx";
+import { grammarOf } from "./grammars.ts";
+import { lookAt } from "./scroll-target.ts";
+import { LOOKS } from "./syntax-theme.ts";
+
+/** Replaces typing over a selection, for which Chromium adds a style attribute that the policy forbids. */
+const TYPED_OVER = EditorView.domEventHandlers({
+  beforeinput({ inputType, data }, view) {
+    if (inputType !== "insertText" || data === null || view.composing || view.state.selection.main.empty) return false;
+    view.dispatch(view.state.replaceSelection(data), { userEvent: "input.type", scrollIntoView: true });
+    return true;
+  },
+});
+
+const WRITABLE: Extension = [
+  TYPED_OVER,
+  history(),
+  indentOnInput(),
+  highlightActiveLine(),
+  highlightActiveLineGutter(),
+  keymap.of([...historyKeymap, indentWithTab]),
+];
+
+/** A read-only editor can be focused, so that it scrolls by keyboard. */
+const READ_ONLY: Extension = [
+  EditorState.readOnly.of(true),
+  EditorView.editable.of(false),
+  EditorView.contentAttributes.of({ tabindex: "0" }),
+];
+
+/**
+ * The editor, in a shadow root: its styles are added by script, because the policy of the page forbids style elements.
+ */
+export default function CodeMirror({ text, language, label, readOnly, chosen = null, onChange, onRun }: EditorProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(null);
+  const changed = useEffectEvent((next: string) => onChange?.(next));
+  const run = useEffectEvent(() => onRun?.());
+  const grammar = useRef(new Compartment());
+  const first = useEffectEvent(() => text);
+
+  useEffect(() => {
+    const host = place.current;
+    if (!host) return;
+    const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
+    const state = EditorState.create({
+      doc: first(),
+      extensions: [
+        Prec.highest(keymap.of([{ key: "Mod-Enter", run: handled(run) }])),
+        lineNumbers(),
+        bracketMatching(),
+        EditorState.tabSize.of(4),
+        indentUnit.of("    "),
+        EditorView.lineWrapping,
+        EditorView.contentAttributes.of({ "aria-label": label }),
+        readOnly ? READ_ONLY : WRITABLE,
+        keymap.of(defaultKeymap),
+        grammar.current.of([]),
+        shown,
+        MARKS,
+        LOOKS,
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged) changed(update.state.doc.toString());
+        }),
+      ],
+    });
+    const editor = new EditorView({ state, parent: root, root });
+    view.current = editor;
+    return () => editor.destroy();
+  }, [label, readOnly]);
+
+  useEffect(() => {
+    const editor = view.current;
+    // Typed text is already there. Text from elsewhere can also be undone.
+    if (!editor || editor.state.doc.toString() === text) return;
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
+  }, [text]);
+
+  useEffect(() => {
+    const editor = view.current;
+    if (!editor) return;
+    const line = chosen && chosen.line <= editor.state.doc.lines ? chosen.line : null;
+    editor.dispatch({ effects: show.of({ ...NOTHING, chosen: line }) });
+    if (chosen) lookAt(editor, chosen);
+  }, [chosen]);
+
+  useEffect(() => {
+    let isWanted = true;
+    grammarOf(language).then((extension) => {
+      if (isWanted) view.current?.dispatch({ effects: grammar.current.reconfigure(extension) });
+    });
+    return () => {
+      isWanted = false;
+    };
+  }, [language]);
+
+  return <div ref={place} className={css.place} />;
+}
+
+/** A key binding that also prevents the default action. */
+function handled(what: () => void): () => boolean {
+  return () => {
+    what();
+    return true;
+  };
+}

@@ -1,0 +1,96 @@
+import { StateEffect, StateField } from "@codemirror/state";
+import { Decoration, type DecorationSet, EditorView, ViewPlugin, type ViewUpdate } from "@codemirror/view";
+import { styleAt, wordsOf } from "./ansi.ts";
+import { nameOf } from "./control-characters.ts";
+
+/** What a read-only text shows besides its characters. */
+export interface Shown {
+  /** As of `readOutput`. */
+  readonly starts: readonly number[];
+  readonly styles: readonly number[];
+  readonly names: readonly number[];
+  readonly codes: readonly number[];
+  readonly links: readonly Link[];
+  /** Lines with a message, from 1. */
+  readonly marked: readonly number[];
+  /** The line to look at. */
+  readonly chosen: number | null;
+}
+
+/** A place in the text that leads to a line of another one. */
+export interface Link {
+  readonly from: number;
+  readonly to: number;
+  readonly line: number;
+  /** Which text; absent: the source. */
+  readonly file?: string | undefined;
+}
+
+export const NOTHING: Shown = { starts: [], styles: [], names: [], codes: [], links: [], marked: [], chosen: null };
+
+export const show = StateEffect.define<Shown>();
+
+export const shown = StateField.define<Shown>({
+  create: () => NOTHING,
+  update: (value, { effects }) => effects.reduce((now, effect) => (effect.is(show) ? effect.value : now), value),
+});
+
+/** Colours and names of control characters, of the visible part alone, however many the text has. */
+export const COLOURING = ViewPlugin.fromClass(
+  class {
+    decorations: DecorationSet;
+    constructor(view: EditorView) {
+      this.decorations = colours(view);
+    }
+    update(update: ViewUpdate): void {
+      if (update.docChanged || update.viewportChanged || changed(update)) this.decorations = colours(update.view);
+    }
+  },
+  { decorations: ({ decorations }) => decorations },
+);
+
+function colours({ state, visibleRanges }: EditorView): DecorationSet {
+  const { starts, styles, names, codes } = state.field(shown);
+  const ranges = visibleRanges.flatMap(({ from, to }) => {
+    const found = [];
+    for (let at = Math.max(0, styleAt(starts, from)); (starts[at] ?? to) < to; at++) {
+      const [begin, end] = [Math.max(from, starts[at] ?? 0), Math.min(to, starts[at + 1] ?? to)];
+      const words = wordsOf(styles[at] ?? 0);
+      if (words.length > 0 && begin < end)
+        found.push(Decoration.mark({ class: words.map((word) => `cm-${word}`).join(" ") }).range(begin, end));
+    }
+    for (let at = Math.max(0, styleAt(names, from)); (names[at] ?? to) < to; at++) {
+      const { name, title } = nameOf(codes[at] ?? 0);
+      const [begin, end] = [Math.max(from, names[at] ?? 0), Math.min(to, (names[at] ?? 0) + name.length)];
+      if (begin < end) found.push(Decoration.mark({ class: "cm-control", attributes: { title } }).range(begin, end));
+    }
+    return found;
+  });
+  return Decoration.set(ranges, true);
+}
+
+/** Lines with messages, and links to them. */
+export const MARKS = EditorView.decorations.compute([shown, "doc"], (state) => {
+  const { links, marked, chosen } = state.field(shown);
+  const lines = [...new Set(chosen === null ? marked : [...marked, chosen])].filter((line) => line <= state.doc.lines);
+  return Decoration.set(
+    [
+      ...lines.map((line) =>
+        Decoration.line({ class: line === chosen ? "cm-marked cm-chosen" : "cm-marked" }).range(
+          state.doc.line(line).from,
+        ),
+      ),
+      ...links
+        .filter(({ to }) => to <= state.doc.length)
+        .map(({ from, to, line, file }) => {
+          const place = { "data-line": String(line), ...(file !== undefined && { "data-file": file }) };
+          return Decoration.mark({ tagName: "a", attributes: { href: "#source", ...place } }).range(from, to);
+        }),
+    ],
+    true,
+  );
+});
+
+function changed({ startState, state }: ViewUpdate): boolean {
+  return startState.field(shown) !== state.field(shown);
+}

@@ -1,0 +1,38 @@
+import { lazy, Suspense, useId } from "react";
+import css from "./editor.module.css";
+import type { Chosen } from "./scroll-target.ts";
+
+interface Props {
+  readonly text: string;
+  readonly language: string;
+  /** Label for screen readers. */
+  readonly label: string;
+  readonly readOnly?: boolean;
+  /** A new object scrolls again. */
+  readonly chosen?: Chosen | null;
+  readonly onChange?: (text: string) => void;
+  /** Ctrl+Enter, or Cmd+Enter. */
+  readonly onRun?: () => void;
+}
+
+/** Loaded with the first program, not with the first page. */
+const CodeMirror = lazy(() => import("./code-mirror.tsx"));
+
+/** A program with highlighting, or as plain text until the editor is loaded. */
+export function Editor(props: Props) {
+  const hint = useId();
+  return (
+    <div className={css.editor} data-read-only={props.readOnly || undefined}>
+      <Suspense fallback={<pre className={css.waiting}>{props.text}</pre>}>
+        <CodeMirror {...props} />
+      </Suspense>
+      {!props.readOnly && (
+        <p id={hint} className={css.hint}>
+          Tab indents. To leave with the keyboard, press <kbd>Esc</kbd>, then <kbd>Tab</kbd>.
+        </p>
+      )}
+    </div>
+  );
+}
+
+export type { Props as EditorProps };

@@ -1,0 +1,42 @@
+import { type Coloured, readColours } from "./ansi.ts";
+import { CONTROL, nameOf } from "./control-characters.ts";
+
+/** A text of a program as it is shown: control characters by name, without effect. */
+export interface Readable extends Coloured {
+  /** Starts of the names in `text`, ascending. */
+  readonly names: readonly number[];
+  /** The code points that they name. */
+  readonly codes: readonly number[];
+}
+
+/** Output of a program, with the colours of a terminal. */
+export function readOutput(text: string): Readable {
+  return nameControls(readColours(text));
+}
+
+/** A source or input, whose colour sequences are characters like others. */
+export function readInput(text: string): Readable {
+  return nameControls({ text, starts: [], styles: [] });
+}
+
+/** Names in the text itself: the editor takes quadratic time for many widgets, and some characters turn text around. */
+function nameControls({ text, starts: before, styles }: Coloured): Readable {
+  const parts: string[] = [];
+  const names: number[] = [];
+  const codes: number[] = [];
+  const starts: number[] = [];
+  let [from, growth] = [0, 0];
+  for (const { index, 0: found } of text.matchAll(CONTROL)) {
+    for (let next = before[starts.length]; next !== undefined && next <= index; next = before[starts.length])
+      starts.push(next + growth);
+    const code = found.codePointAt(0) ?? 0;
+    const { name } = nameOf(code);
+    names.push(index + growth);
+    codes.push(code);
+    parts.push(text.slice(from, index), name);
+    from = index + found.length;
+    growth += name.length - found.length;
+  }
+  for (const next of before.slice(starts.length)) starts.push(next + growth);
+  return { text: parts.join("") + text.slice(from), starts, styles, names, codes };
+}

@@ -1,0 +1,117 @@
+import { ActionIcon } from "@mantine/core";
+import { lazy, type ReactNode, Suspense, useState } from "react";
+import { copy } from "../copyable.tsx";
+import { Icon, type IconName } from "../icon.tsx";
+import type { Link } from "./decorations.ts";
+import css from "./editor.module.css";
+import type { Readable } from "./printable-text.ts";
+import type { Chosen } from "./scroll-target.ts";
+
+interface Common {
+  readonly text: Readable;
+  /** Label for screen readers, and the name in messages. */
+  readonly label: string;
+  /** Of a program, for its grammar. */
+  readonly language?: string;
+  /** Number of the first line. */
+  readonly firstLine?: number;
+  /** Places in the text as it is shown. */
+  readonly links?: readonly Link[];
+  /** Lines with a message. */
+  readonly marked?: readonly number[];
+  /** A new object scrolls again. */
+  readonly chosen?: Chosen | null;
+  readonly onLine?: (line: number, file?: string) => void;
+}
+
+export interface ViewerProps extends Common {
+  readonly wrap: boolean;
+  /** Opens the search when it increases. */
+  readonly searching?: number;
+  /** Stays at the end while the text grows. */
+  readonly follow?: boolean;
+  readonly onFollow?: (isAtEnd: boolean) => void;
+}
+
+interface Props extends Common {
+  /** Left of the buttons. */
+  readonly head: ReactNode;
+  /** Address of the bytes; null while there are none. */
+  readonly download: string | null;
+  /** For the clipboard: with colours and control characters. */
+  readonly original: string;
+  /** The text grows. */
+  readonly isLive?: boolean;
+}
+
+const CodeMirrorViewer = lazy(() => import("./code-mirror-viewer.tsx"));
+
+/** A text that is only read: with line numbers and search; as plain text until the viewer is loaded. */
+export function Viewer({ head, download, original, isLive = false, ...text }: Props) {
+  const [wrap, setWrap] = useState(true);
+  const [searching, setSearching] = useState(0);
+  const [follow, setFollow] = useState(true);
+  const { label } = text;
+  return (
+    <div className={css.viewer}>
+      <div className={css.tools}>
+        <div className={css.title}>{head}</div>
+        {isLive && !follow && <Tool icon="end" label="Follow the end of the output" onClick={() => setFollow(true)} />}
+        <Tool icon="find" label={`Search in ${label}`} onClick={() => setSearching((n) => n + 1)} />
+        <Tool icon="wrap" label={`Wrap lines of ${label}`} isOn={wrap} onClick={() => setWrap(!wrap)} />
+        <Tool icon="copy" label={`Copy ${label}`} onClick={() => copy(original, label)} />
+        {download && (
+          <ActionIcon
+            component="a"
+            href={download}
+            download
+            title={`Download ${label}`}
+            variant="subtle"
+            color="gray"
+            size="md"
+            aria-label={`Download ${label}`}
+          >
+            <Icon name="download" size={16} />
+          </ActionIcon>
+        )}
+      </div>
+      <div className={css.editor} data-viewer>
+        <Suspense fallback={<pre className={css.waiting}>{text.text.text.slice(0, FIRST)}</pre>}>
+          <CodeMirrorViewer
+            {...text}
+            wrap={wrap}
+            searching={searching}
+            follow={isLive && follow}
+            onFollow={setFollow}
+          />
+        </Suspense>
+      </div>
+    </div>
+  );
+}
+
+/** Characters shown while the viewer loads. */
+const FIRST = 4_000;
+
+interface ToolProps {
+  readonly icon: IconName;
+  readonly label: string;
+  readonly isOn?: boolean;
+  readonly onClick: () => void;
+}
+
+function Tool({ icon, label, isOn, onClick }: ToolProps) {
+  return (
+    <ActionIcon
+      variant={isOn ? "light" : "subtle"}
+      color={isOn ? "teal" : "gray"}
+      size="md"
+      title={label}
+      aria-label={label}
+      aria-pressed={isOn}
+      onClick={onClick}
+    >
+      <Icon name={icon} size={16} />
+    </ActionIcon>
+  );
+}

@@ -1,0 +1,67 @@
+import { Button, VisuallyHidden } from "@mantine/core";
+import { memo, useMemo, useState } from "react";
+import { CodeBlock } from "./code-block.tsx";
+import { copy } from "./copyable.tsx";
+import { showControlCharacters } from "./editor/control-characters.ts";
+import { size } from "./format.ts";
+import css from "./program-text.module.css";
+
+/** Number of characters shown at first, because browsers render megabytes slowly. */
+const SHOWN = 50_000;
+
+interface Props {
+  readonly name: string;
+  /** Null: unknown. */
+  readonly text: string | null;
+  /** Shown instead of an empty text. */
+  readonly nothing: string;
+  /** Note about the completeness. */
+  readonly note?: string | undefined;
+}
+
+/** Output or input of a program. */
+export function Output({ name, text, nothing, note }: Props) {
+  const [whole, setWhole] = useState(false);
+  const length = useMemo(() => new TextEncoder().encode(text ?? "").length, [text]);
+  const isCut = !whole && (text?.length ?? 0) > SHOWN;
+  return (
+    <div className={css.output}>
+      <div className={css.head}>
+        <h3>{name}</h3>
+        <span>{text ? size(length) : ""}</span>
+        {text && (
+          <Button variant="subtle" color="gray" size="compact-xs" onClick={() => copy(text, name)}>
+            Copy<VisuallyHidden component="span"> {name}</VisuallyHidden>
+          </Button>
+        )}
+      </div>
+      {note && <p className={css.note}>{note}</p>}
+      {text ? (
+        <CodeBlock label={name}>
+          <PlainText text={isCut ? text.slice(0, SHOWN) : text} />
+        </CodeBlock>
+      ) : (
+        <p className={css.nothing}>{nothing}</p>
+      )}
+      {isCut && (
+        <Button variant="default" size="compact-sm" onClick={() => setWhole(true)}>
+          {`Show all ${size(length)}`}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** Text of a program with control characters by name. */
+export const PlainText = memo(({ text }: { text: string }) =>
+  showControlCharacters(text).map(({ text: shown, control }, i) =>
+    control ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the order of pieces never changes
+      <span key={i} className={css.control} title={control}>
+        {shown}
+      </span>
+    ) : (
+      shown
+    ),
+  ),
+);

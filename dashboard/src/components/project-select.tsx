@@ -1,0 +1,41 @@
+import { NativeSelect } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { asking, CHOICES, part } from "../client/api.ts";
+import { useParts } from "../client/use-paginated-query.ts";
+import { Older } from "./older.tsx";
+
+/** The open projects in a form: only the given one, or the newest ones. */
+export function useOpenProjects(projectId: string | undefined) {
+  const parts = useParts(["/projects", "open", CHOICES], (before) => part.projects("open", before, CHOICES));
+  const { data: only } = useQuery({ ...asking.project(projectId ?? ""), enabled: projectId !== undefined });
+  if (projectId !== undefined) return { open: only ? [only] : [], parts: null };
+  return { open: parts.data?.flatMap(({ projects }) => projects) ?? [], parts };
+}
+
+interface Props {
+  readonly from: ReturnType<typeof useOpenProjects>;
+  readonly description?: ReactNode;
+  /** Whether no project is a choice, with an empty value. */
+  readonly none?: boolean;
+  readonly value?: string;
+  readonly onChange?: (id: string) => void;
+}
+
+/** The field `project` of a form. */
+export function ProjectChoice({ from: { open, parts }, description, none = false, value, onChange }: Props) {
+  const projects = open.map(({ id, name, account }) => ({ value: id, label: `${name} (${account.name})` }));
+  return (
+    <div>
+      <NativeSelect
+        label="Project"
+        description={description}
+        name="project"
+        data={none ? [...projects, { value: "", label: "No project" }] : projects}
+        {...(value !== undefined && { value })}
+        {...(onChange && { onChange: ({ currentTarget }) => onChange(currentTarget.value) })}
+      />
+      {parts && <Older of={parts} shown={open.length} what="projects" />}
+    </div>
+  );
+}

@@ -1,0 +1,23 @@
+import css from "./limit-bar.module.css";
+
+interface Props {
+  readonly value: number | null;
+  readonly limit: number | undefined;
+  readonly unit: (value: number) => string;
+}
+
+/** A value with its share of a limit. */
+export function Bar({ value, limit, unit }: Props) {
+  if (value === null) return null;
+  return (
+    <span className={css.bar} {...(limit !== undefined && { title: `${unit(value)} of ${unit(limit)}` })}>
+      {unit(value)}
+      {/* Hidden from screen readers: the text has the value, and the line above the table the limits. */}
+      {limit !== undefined && (
+        <span className={css.track} data-met={value >= limit || undefined} aria-hidden="true">
+          <span style={{ width: `${100 * Math.min(1, value / limit)}%` }} />
+        </span>
+      )}
+    </span>
+  );
+}

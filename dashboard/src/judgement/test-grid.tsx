@@ -1,0 +1,116 @@
+import { type KeyboardEvent, useRef } from "react";
+import type { JudgedGroup, JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
+import { count, counted } from "../components/format.ts";
+import { State, type Tone } from "../components/status-badge.tsx";
+import css from "./test-grid.module.css";
+import { labelOf, signOf, wordsOf } from "./test-states.ts";
+
+interface Props {
+  readonly of: Pick<JudgementState, "groups" | "tests">;
+  /** The place of a test; null: none. */
+  readonly selected: number | null;
+  readonly onSelect: (test: number) => void;
+}
+
+const RULES = { sum: "sum of points", min: "smallest share of its tests" } as const;
+
+/** All tests as cells, by group. One of them takes the focus; arrows, Home and End move it. */
+export function Strip({ of: { groups, tests }, selected, onSelect }: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  const entered = selected ?? 0;
+  const isNamed = groups.length > 1 || groups.some(({ name }) => name !== "");
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the arrows only move the focus between its buttons
+    <div ref={place} className={css.strip} onKeyDown={(event) => moveFocus(event, place.current)}>
+      {groups.map((group) => (
+        <section key={group.name} className={css.group} aria-label={group.name ? `Group ${group.name}` : "Tests"}>
+          {isNamed && <GroupHead of={group} />}
+          <ol className={css.cells}>
+            {tests.map(
+              ({ name, group: own, state }, at) =>
+                own === group.name && (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: a test is its place
+                  <li key={at}>
+                    <button
+                      type="button"
+                      className={css.cell}
+                      data-cell={at}
+                      data-state={state}
+                      style={{ "--verdict": `var(--verdict-${state.toLowerCase()})` } as object}
+                      tabIndex={at === entered ? 0 : -1}
+                      aria-pressed={at === selected}
+                      title={`${titleOf(name, at)}: ${labelOf(state)}`}
+                      aria-label={`${titleOf(name, at)}: ${labelOf(state)}`}
+                      onClick={() => onSelect(at)}
+                    >
+                      {signOf(state)}
+                    </button>
+                  </li>
+                ),
+            )}
+          </ol>
+        </section>
+      ))}
+      <Summary of={tests} />
+    </div>
+  );
+}
+
+/** The number of a test, and its name if it differs. */
+export function titleOf(name: string, at: number): string {
+  return name === String(at + 1) ? `Test ${at + 1}` : `Test ${at + 1}, ${name}`;
+}
+
+function GroupHead({ of: { name, rule, depends, score, maxScore, passed } }: { of: JudgedGroup }) {
+  const [tone, word]: [Tone, string] =
+    passed === null ? ["idle", "open"] : passed ? ["good", "passed"] : ["bad", "not passed"];
+  return (
+    <div className={css.head}>
+      <b>{name || "Without a group"}</b>
+      <State tone={tone}>{word}</State>
+      <span>
+        {count(score)} of {counted(maxScore, "point")}
+      </span>
+      <span>{RULES[rule]}</span>
+      {depends.length > 0 && <span>only if {depends.join(", ")} passes</span>}
+    </div>
+  );
+}
+
+/** The meaning of each sign, and how often it occurs. */
+function Summary({ of: tests }: { of: Props["of"]["tests"] }) {
+  const states = Map.groupBy(tests, ({ state }) => state);
+  return (
+    <ul className={css.summary}>
+      {[...states].map(([state, all]) => (
+        <li key={state}>
+          <span
+            className={css.cell}
+            data-state={state}
+            style={{ "--verdict": `var(--verdict-${state.toLowerCase()})` } as object}
+            aria-hidden="true"
+          >
+            {signOf(state)}
+          </span>
+          {count(all.length)} {wordsOf(state)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function moveFocus(event: KeyboardEvent<HTMLElement>, strip: HTMLElement | null): void {
+  const cells = [...(strip?.querySelectorAll<HTMLElement>("button[data-cell]") ?? [])];
+  const at = cells.indexOf(event.target as HTMLElement);
+  const to = {
+    ArrowRight: at + 1,
+    ArrowDown: at + 1,
+    ArrowLeft: at - 1,
+    ArrowUp: at - 1,
+    Home: 0,
+    End: cells.length - 1,
+  }[event.key];
+  if (at < 0 || to === undefined) return;
+  cells[to]?.focus();
+  event.preventDefault();
+}

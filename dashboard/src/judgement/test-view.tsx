@@ -1,0 +1,109 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { JudgedChecker, JudgedTest, Shown, TestDetail } from "../../../src/http/dashboard/api/judgements.ts";
+import { asking } from "../client/api.ts";
+import { RowsWaiting } from "../components/data-table.tsx";
+import { count, counted, size } from "../components/format.ts";
+import { Output } from "../components/program-text.tsx";
+import { QueryBoundary } from "../components/query-boundary.tsx";
+import { Proven } from "../run/evidence.tsx";
+import { Explained, Standing } from "../run/explanation.tsx";
+import { NOTES } from "../run/integrity-notes.ts";
+import { Used } from "../run/limit-usage.tsx";
+import { DifferenceOf } from "./difference.tsx";
+import { titleOf } from "./test-grid.tsx";
+import { StateOf } from "./test-table.tsx";
+import css from "./test-view.module.css";
+
+interface Props {
+  readonly judgementId: string;
+  readonly at: number;
+  readonly test: JudgedTest;
+  readonly checker: JudgedChecker;
+}
+
+/** A test: its verdict, what it compared, and the evidence of its run. */
+export function OneTest({ judgementId, at, test, checker }: Props) {
+  const query = useQuery({ ...asking.test(judgementId, at, test.state), staleTime: Number.POSITIVE_INFINITY });
+  const { state, points, maxPoints, message, submissionId } = test;
+  return (
+    <section className={css.test} aria-label="Selected test">
+      <div className={css.head}>
+        <h2>{titleOf(test.name, at)}</h2>
+        <StateOf test={test} />
+        <span>
+          {count(points)} of {counted(maxPoints, "point")}
+        </span>
+        {submissionId && (
+          <Link to="/submissions/$id" params={{ id: submissionId }}>
+            Submission of this run
+          </Link>
+        )}
+      </div>
+      {message && (
+        <p className={css.message}>
+          {checker.program && (state === "WA" || state === "AC") ? "The checker reports: " : ""}
+          <code>{message}</code>
+        </p>
+      )}
+      <QueryBoundary query={query} waiting={<RowsWaiting rows={6} />}>
+        {(detail) => <Contents of={detail} test={test} checker={checker} />}
+      </QueryBoundary>
+    </section>
+  );
+}
+
+function Contents({ of, test: { state }, checker }: { of: TestDetail; test: JudgedTest; checker: JudgedChecker }) {
+  const { input, expected, run } = of;
+  const ranToEnd = state === "WA" || state === "AC";
+  const answers = expected.length === 1 ? ["Expected"] : expected.map((_, at) => `Answer ${at + 1}`);
+  return (
+    <>
+      {run && !ranToEnd && (
+        <div className={css.explained}>
+          <Standing of={run} />
+          <Explained of={run} />
+        </div>
+      )}
+      {state === "WA" && run?.stdout && <DifferenceOf expected={expected} got={run.stdout} checker={checker} />}
+      <div className={css.texts}>
+        <Text name="Input" of={input} nothing="No input." />
+        {expected.map((answer, at) => (
+          <Text key={answers[at]} name={answers[at] ?? ""} of={answer} nothing="Empty." />
+        ))}
+        {run && <Text name="Output" of={run.stdout} nothing="No output." integrity={integrityOf(run, "stdout")} />}
+        {run?.stderr && run.stderr.size > 0 && (
+          <Text name="Standard error" of={run.stderr} nothing="" integrity={integrityOf(run, "stderr")} />
+        )}
+      </div>
+      {run && (
+        <details className={css.evidence}>
+          <summary>Evidence of this run</summary>
+          {run.usage.length > 0 && <Used of={run.usage} />}
+          <Proven of={run.proofs} />
+        </details>
+      )}
+    </>
+  );
+}
+
+/** Null for the stream that was not cut, if the other one was. */
+function integrityOf({ integrity, cut }: NonNullable<TestDetail["run"]>, stream: "stdout" | "stderr"): string | null {
+  const isOther = integrity === "truncated_by_judge_limit" && cut !== null && !cut.includes(stream);
+  return isOther ? null : integrity;
+}
+
+interface TextProps {
+  readonly name: string;
+  readonly of: Shown | null;
+  readonly nothing: string;
+  readonly integrity?: string | null;
+}
+
+function Text({ name, of: shown, nothing, integrity }: TextProps) {
+  const cut = shown?.cut ? `Only the first 64 KiB of ${size(shown.size)}.` : undefined;
+  const note = [integrity ? NOTES[integrity] : undefined, cut].filter(Boolean).join(" ");
+  return (
+    <Output name={name} text={shown?.text ?? null} nothing={shown ? nothing : "Not stored."} note={note || undefined} />
+  );
+}

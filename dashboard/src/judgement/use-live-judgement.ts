@@ -1,0 +1,46 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import type { JudgementDetail, JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
+import { API, asking } from "../client/api.ts";
+import { whileVisible } from "../client/stream.ts";
+
+/** A judgement, updated until it has ended. */
+export function useJudgement(id: string) {
+  const queries = useQueryClient();
+  const [streaming, setStreaming] = useState(false);
+  const query = useQuery({
+    ...asking.judgement(id),
+    // Nothing changes after the end.
+    staleTime: ({ state: { data } }) => (data && !isOpen(data) ? Number.POSITIVE_INFINITY : 0),
+    meta: { topics: streaming ? [] : ["runs"] },
+  });
+  const open = query.data !== undefined && isOpen(query.data);
+  useEffect(() => {
+    if (!open) return;
+    const take = ({ data }: MessageEvent<string>) => {
+      const state: JudgementState = JSON.parse(data);
+      queries.setQueryData<JudgementDetail>(asking.judgement(id).queryKey, (known) => known && { ...known, ...state });
+    };
+    const end = whileVisible(() => {
+      const source = new EventSource(`${API}/judgements/${encodeURIComponent(id)}/live`);
+      source.onopen = () => setStreaming(true);
+      // EventSource reconnects by itself, unless the request was rejected.
+      source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
+      source.addEventListener("state", take);
+      source.addEventListener("ended", (event) => {
+        source.close();
+        take(event);
+      });
+      return source;
+    });
+    return () => {
+      end();
+      setStreaming(false);
+    };
+  }, [id, open, queries]);
+  return query;
+}
+
+export function isOpen({ row }: JudgementState): boolean {
+  return row.status === "pending" || row.status === "running";
+}

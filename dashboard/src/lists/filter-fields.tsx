@@ -1,0 +1,89 @@
+import { NativeSelect, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+import { asking, CHOICES, part } from "../client/api.ts";
+import { fromLocal, type Search, toLocal } from "../client/search.ts";
+import { useChoiceOfAccounts } from "../client/session.ts";
+import { useParts } from "../client/use-paginated-query.ts";
+import { Older } from "../components/older.tsx";
+import css from "./filters.module.css";
+import type { Filtered } from "./filters.tsx";
+
+const STATUSES = ["pending", "running", "completed", "error"];
+
+/** The fields of all filters. Their choices are requested when they are opened. */
+export function FilterFields({ verdicts, causes, search, onChange, children }: Filtered) {
+  const accounts = useChoiceOfAccounts();
+  const { data: languages } = useQuery({ ...asking.languages(), staleTime: 60_000 });
+  const projects = useParts(["/projects", "any", CHOICES], (before) => part.projects("any", before, CHOICES));
+  const keys = useParts(["/keys", "any", CHOICES], (before) => part.keys({ state: "any", before, limit: CHOICES }));
+  const set = (changes: Search) => onChange({ ...search, ...changes });
+  const choice = (name: keyof Search, label: string, all: string, options: readonly Option[]) => (
+    <NativeSelect
+      label={label}
+      value={search[name] ?? ""}
+      onChange={({ currentTarget }) => set({ [name]: currentTarget.value || undefined })}
+      // The value from the URL stays selected, even if it is not in the list.
+      data={[{ value: "", label: all }, ...withChosen(options, search[name])]}
+    />
+  );
+  const time = (name: "since" | "until", label: string) => (
+    <TextInput
+      label={label}
+      type="datetime-local"
+      value={toLocal(search[name])}
+      onChange={({ currentTarget }) => set({ [name]: fromLocal(currentTarget.value), range: undefined })}
+    />
+  );
+  const named = ({ id, name }: { id: string; name: string }): Option => ({ value: id, label: name });
+  const ofProjects = projects.data?.flatMap((page) => page.projects) ?? [];
+  const ofKeys = keys.data?.flatMap((page) => page.keys) ?? [];
+  const first = useRef<HTMLDivElement>(null);
+  useEffect(() => first.current?.querySelector("select")?.focus(), []);
+  return (
+    <div ref={first} className={css.fields}>
+      {choice(
+        "verdict",
+        "Verdict",
+        "Any",
+        Object.entries(verdicts).map(([value, words]) => ({ value, label: `${value} ${words}` })),
+      )}
+      {causes &&
+        choice(
+          "cause",
+          "Cause",
+          "Any",
+          Object.entries(causes).map(([value, label]) => ({ value, label })),
+        )}
+      {choice(
+        "status",
+        "Status",
+        "Any",
+        STATUSES.map((value) => ({ value, label: value })),
+      )}
+      {choice("language", "Language", "Any", languages?.map(({ name }) => ({ value: name, label: name })) ?? [])}
+      {accounts.length > 0 && choice("account", "Account", "All", accounts.map(named))}
+      <div>
+        {choice("project", "Project", "Any", ofProjects.map(named))}
+        <Older of={projects} shown={ofProjects.length} what="projects" />
+      </div>
+      <div>
+        {choice("key", "Key", "Any", ofKeys.map(named))}
+        <Older of={keys} shown={ofKeys.length} what="keys" />
+      </div>
+      {children}
+      {time("since", "From")}
+      {time("until", "Until")}
+    </div>
+  );
+}
+
+interface Option {
+  readonly value: string;
+  readonly label: string;
+}
+
+function withChosen(options: readonly Option[], chosen: string | undefined): readonly Option[] {
+  if (!chosen || options.some(({ value }) => value === chosen)) return options;
+  return [...options, { value: chosen, label: chosen }];
+}

@@ -1,0 +1,138 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef } from "react";
+import type { Total } from "../../../src/http/dashboard/api/lists.ts";
+import { asking } from "../client/api.ts";
+import { filtersIn, type Search } from "../client/search.ts";
+import { type Column, RowsWaiting } from "../components/data-table.tsx";
+import { count, counted } from "../components/format.ts";
+import { More } from "../components/load-more.tsx";
+import { Empty, QueryBoundary } from "../components/query-boundary.tsx";
+import { useShortcuts } from "../components/shortcuts.ts";
+import { ListTable, type ListTableHandle, type SortableColumn } from "./list-table.tsx";
+import css from "./live-list.module.css";
+import { type Listed, type Source, useNewest } from "./use-live-list.ts";
+
+export interface ListColumn<Row> extends Column<Row> {
+  /** The time of acceptance, the only order of a list: the service sorts all matches by it. */
+  readonly isOrder?: boolean;
+}
+
+interface Props<Row extends Listed> {
+  readonly source: Source<Row>;
+  readonly search: Search;
+  /** A row, as a noun. */
+  readonly what: string;
+  readonly columns: readonly ListColumn<Row>[];
+  /** Whether the user has filtered the rows. */
+  readonly isFiltered?: boolean;
+  /** Changes the order of the list, if it can be sorted. */
+  readonly onOrder?: (order: "oldest" | undefined) => void;
+  /** Opens a row next to the list. */
+  readonly open?: (id: string) => void;
+  readonly opened?: string | undefined;
+  readonly handle?: RefObject<ListTableHandle | null>;
+  /** Shown without any row. */
+  readonly children: ReactNode;
+}
+
+/** The rows of a search in order of acceptance, with their number. */
+export function NewestList<Row extends Listed>({
+  source,
+  search,
+  what,
+  columns,
+  isFiltered = filtersIn(search).length > 0,
+  onOrder,
+  open,
+  opened,
+  handle,
+  children,
+}: Props<Row>) {
+  const { list, unseen, isWhole, show } = useNewest(source, search);
+  const place = useRef<HTMLDivElement>(null);
+  const own = useRef<ListTableHandle>(null);
+  const table = handle ?? own;
+  const total = useQuery(asking.total(source.path, withoutOrder(search)));
+  useEffect(() => {
+    if (unseen > 0 && isUnused(place.current)) show();
+  }, [unseen, show]);
+  useShortcuts({ j: () => table.current?.step(1), k: () => table.current?.step(-1) });
+  const rows = useMemo(() => list.data?.pages.flatMap((page) => page.rows) ?? [], [list.data]);
+  const { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = list;
+  const onEnd = useCallback(() => {
+    if (!isFetchingNextPage && !isFetchNextPageError) void fetchNextPage();
+  }, [isFetchingNextPage, isFetchNextPageError, fetchNextPage]);
+  const nothing = () => {
+    if (hasNextPage || isFiltered) {
+      return (
+        <Empty title={hasNextPage ? "No match yet" : "No match"}>
+          {hasNextPage ? `Only the newest ${what}s were searched. ` : "Change the filters. "}
+          <Link to={what === "judgement" ? "/judgements" : "/submissions"} search={{}}>
+            Show all
+          </Link>
+        </Empty>
+      );
+    }
+    return <Empty title={`No ${what}s yet`}>{children}</Empty>;
+  };
+  const isOldest = search.order === "oldest";
+  const sortable = columns.map(({ isOrder, ...column }): SortableColumn<Row> => {
+    if (!isOrder || !onOrder) return column;
+    return {
+      ...column,
+      sorted: isOldest ? "ascending" : "descending",
+      sort: () => onOrder(isOldest ? undefined : "oldest"),
+      sortTitle: isOldest ? "Show the newest first" : "Show the oldest first",
+    };
+  });
+  return (
+    <div ref={place} className={css.place}>
+      <p role="status" className={css.count}>
+        {list.data && `${words(total.data, rows.length, hasNextPage, what)}, ${isOldest ? "oldest" : "newest"} first`}
+      </p>
+      <QueryBoundary query={list} waiting={<RowsWaiting rows={12} />}>
+        {() =>
+          rows.length === 0 ? (
+            nothing()
+          ) : (
+            <ListTable
+              caption={`${what[0]?.toUpperCase()}${what.slice(1)}s`}
+              columns={sortable}
+              rows={rows}
+              hasMore={hasNextPage}
+              onEnd={onEnd}
+              open={open}
+              opened={opened}
+              handle={table}
+            >
+              {unseen > 0 && (
+                <Button className={css.unseen} size="compact-sm" onClick={show}>
+                  {`Show ${unseen}${isWhole ? "" : " or more"} new`}
+                </Button>
+              )}
+            </ListTable>
+          )
+        }
+      </QueryBoundary>
+      <More query={list} />
+    </div>
+  );
+}
+
+function withoutOrder({ order: _, ...rest }: Search): Search {
+  return rest;
+}
+
+/** "37 submissions"; "10,000+ submissions". */
+function words(total: Total | undefined, loaded: number, hasMore: boolean, what: string): string {
+  const least = Math.max(total?.matches ?? 0, loaded);
+  const isWhole = !hasMore || total?.isWhole === true;
+  return isWhole ? counted(hasMore ? least : loaded, what) : `${count(least)}+ ${what}s`;
+}
+
+/** Whether the page is at its top, without pointer or focus in the list, so that new rows disturb no reader. */
+function isUnused(place: HTMLElement | null): boolean {
+  return window.scrollY < 8 && !place?.matches(":hover, :focus-within");
+}

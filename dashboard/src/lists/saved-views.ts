@@ -1,0 +1,48 @@
+import type { Search } from "../client/search.ts";
+
+/** Of each list, in this browser. */
+const MAX_VIEWS = 20;
+export const MAX_NAME = 40;
+
+export interface View {
+  readonly name: string;
+  readonly search: Search;
+}
+
+export interface ViewsProps {
+  /** A row of the list, as a noun. */
+  readonly what: string;
+  readonly search: Search;
+  readonly onChange: (search: Search) => void;
+}
+
+export function isSame(one: Search, other: Search): boolean {
+  const sorted = (search: Search) =>
+    JSON.stringify(
+      Object.entries(search)
+        .filter(([, value]) => value)
+        .sort(),
+    );
+  return sorted(one) === sorted(other);
+}
+
+/** Entries of another form, as of another version, are left out. */
+export function readViews(stored: string): readonly View[] {
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(stored) ?? "[]");
+    return Array.isArray(found) ? found.filter(isView).slice(-MAX_VIEWS) : [];
+  } catch {
+    return [];
+  }
+}
+
+function isView(one: Partial<View> | null): one is View {
+  return typeof one?.name === "string" && typeof one.search === "object" && one.search !== null;
+}
+
+/** @returns the views that are kept: the newest. */
+export function storeViews(stored: string, views: readonly View[]): readonly View[] {
+  const kept = views.slice(-MAX_VIEWS);
+  localStorage.setItem(stored, JSON.stringify(kept));
+  return kept;
+}

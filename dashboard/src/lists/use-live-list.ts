@@ -1,0 +1,156 @@
+import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useState } from "react";
+import type { ListChange } from "../../../src/http/dashboard/api/lists.ts";
+import { addressOf } from "../client/api.ts";
+import type { Search } from "../client/search.ts";
+import { follow } from "../client/stream.ts";
+
+/** Shortest time between requests for unfinished rows that the stream does not follow, and the number of rows in each. */
+const SINGLES_MS = 3_000;
+const MAX_SINGLES = 5;
+/** New rows that are kept until the user shows them. */
+const MAX_UNSEEN = 500;
+
+export interface Listed {
+  readonly id: string;
+  readonly completedAt: string | null;
+}
+
+/** A page of a list. */
+export interface Rows<Row> {
+  readonly rows: readonly Row[];
+  readonly next: string | null;
+  readonly mark?: string;
+}
+
+type List<Row> = InfiniteData<Rows<Row>, unknown>;
+
+/** A list that grows at its top. */
+export interface Source<Row extends Listed> {
+  readonly path: "/submissions" | "/judgements";
+  /** Rows of a page that the stream follows. */
+  readonly limit: number;
+  readonly ask: (search: Search, before?: string) => Promise<Rows<Row>>;
+}
+
+interface Unseen<Row> {
+  readonly rows: readonly Row[];
+  readonly next: string | null;
+  /** There can be rows between these and the list. */
+  readonly gap: boolean;
+}
+
+const NONE: Unseen<never> = { rows: [], next: null, gap: false };
+
+/**
+ * A list whose rows do not move. Changes of rows are shown at once; new rows are only counted until the user shows them,
+ * because inserting them would move the row that is about to be clicked. The service sends both.
+ */
+export function useNewest<Row extends Listed>(source: Source<Row>, search: Search) {
+  const { path, limit, ask } = source;
+  const queries = useQueryClient();
+  const key = useMemo(() => [path, limit, search] as const, [path, limit, search]);
+  const list = useInfiniteQuery({
+    queryKey: key,
+    queryFn: ({ pageParam }) => ask(search, pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next ?? undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+    meta: { isFollowed: true },
+  });
+  const [unseen, setUnseen] = useState<Unseen<Row>>(NONE);
+  const isLoaded = list.data !== undefined;
+  useEffect(() => {
+    if (!isLoaded) return;
+    const shown = () => queries.getQueryData<List<Row>>(key);
+    const change = (update: (list: List<Row>) => List<Row>) =>
+      queries.setQueryData<List<Row>>(key, (before) => before && update(before));
+    /** Rows that the stream follows. */
+    const followed = new Set(shown()?.pages[0]?.rows.map(({ id }) => id));
+    const take = ({ rows, next, gap }: ListChange<Row>, isFirst: boolean) => {
+      const known = idsIn(shown());
+      const fresh = rows.filter(({ id }) => !known.has(id));
+      for (const { id } of rows) followed.add(id);
+      change((before) => withChanges(before, rows));
+      if (search.order === "oldest") return change((before) => withMore(before, fresh));
+      const leavesAGap = gap || (isFirst && known.size > 0 && next !== null && fresh.length === rows.length);
+      setUnseen((before) => merged(before, { rows: fresh, next, gap: leavesAGap }));
+    };
+    let singlesAt = 0;
+    const askSingles = async () => {
+      if (performance.now() - singlesAt < SINGLES_MS) return;
+      singlesAt = performance.now();
+      const open = openRows(shown()).filter(({ id }) => !followed.has(id));
+      const found = await Promise.all(open.slice(0, MAX_SINGLES).map(({ id }) => ask({ id })));
+      const rows = found.flatMap((one) => one.rows);
+      if (rows.length > 0) change((before) => withChanges(before, rows));
+    };
+    const end = follow({
+      url: () => addressOf(`${path}/live`, { ...search, limit, mark: shown()?.pages[0]?.mark }),
+      onEvent: (event, data, isFirst) => {
+        if (event === "state") take(JSON.parse(data), isFirst);
+        askSingles().catch(() => {});
+      },
+      onRejected: () => {
+        ask(search).then(
+          ({ rows, next }) => take({ rows, next, gap: false }, true),
+          () => {},
+        );
+      },
+    });
+    return () => {
+      end();
+      setUnseen(NONE);
+    };
+  }, [isLoaded, queries, key, path, limit, search, ask]);
+  const show = useCallback(() => {
+    queries.setQueryData<List<Row>>(key, (before) => before && withNew(before, unseen));
+    setUnseen(NONE);
+  }, [queries, key, unseen]);
+  return { list, unseen: unseen.rows.length, isWhole: !unseen.gap, show };
+}
+
+function idsIn(list: List<Listed> | undefined): Set<string> {
+  return new Set(list?.pages.flatMap(({ rows }) => rows.map(({ id }) => id)));
+}
+
+function openRows<Row extends Listed>(list: List<Row> | undefined): Row[] {
+  return list?.pages.flatMap(({ rows }) => rows.filter(({ completedAt }) => completedAt === null)) ?? [];
+}
+
+/** Pages without a change stay the same objects. */
+function withChanges<Row extends Listed>(list: List<Row>, rows: readonly Row[]): List<Row> {
+  const changed = new Map(rows.map((row) => [row.id, row]));
+  const isChanged = (page: Rows<Row>) => page.rows.some(({ id }) => changed.has(id));
+  if (!list.pages.some(isChanged)) return list;
+  const pages = list.pages.map((page) =>
+    isChanged(page) ? { ...page, rows: page.rows.map((row) => changed.get(row.id) ?? row) } : page,
+  );
+  return { ...list, pages };
+}
+
+/** Newer rows follow the last ones, if those are shown. */
+function withMore<Row extends Listed>(list: List<Row>, fresh: readonly Row[]): List<Row> {
+  const last = list.pages.at(-1);
+  if (!last || last.next !== null || fresh.length === 0) return list;
+  return { ...list, pages: [...list.pages.slice(0, -1), { ...last, rows: [...last.rows, ...fresh] }] };
+}
+
+function merged<Row extends Listed>(before: Unseen<Row>, now: Unseen<Row>): Unseen<Row> {
+  if (now.gap) return now;
+  const updated = new Map(now.rows.map((row) => [row.id, row]));
+  const known = new Set(before.rows.map(({ id }) => id));
+  const rows = [
+    ...now.rows.filter(({ id }) => !known.has(id)),
+    ...before.rows.map((row) => updated.get(row.id) ?? row),
+  ];
+  if (rows.length <= MAX_UNSEEN) return { ...before, rows };
+  return { ...before, rows: rows.slice(0, MAX_UNSEEN), gap: true };
+}
+
+function withNew<Row extends Listed>(list: List<Row>, { rows, next, gap }: Unseen<Row>): List<Row> {
+  const [top, ...rest] = list.pages;
+  if (!top || gap) return { pages: [{ rows, next }], pageParams: [undefined] };
+  const { mark: _, ...without } = top;
+  return { ...list, pages: [{ ...without, rows: [...rows, ...top.rows] }, ...rest] };
+}

@@ -1,0 +1,102 @@
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { Audit, AuditEntry } from "../../../../src/http/dashboard/api/audit.ts";
+import { part } from "../../client/api.ts";
+import { useParts } from "../../client/use-paginated-query.ts";
+import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
+import { More } from "../../components/load-more.tsx";
+import { Page } from "../../components/page.tsx";
+import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
+import { Timestamp } from "../../components/timestamp.tsx";
+import css from "./audit.module.css";
+import { Event } from "./event-sentence.tsx";
+import { AuditFilters } from "./filters.tsx";
+import type { AuditSearch } from "./search.ts";
+
+const route = getRouteApi("/inside/audit");
+
+interface Row {
+  readonly entry: AuditEntry;
+  readonly named: Audit["named"];
+}
+
+export function AuditPage() {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const parts = useParts(["/audit", search], (before) => part.audit(search, before), ["settings"]);
+  const isFiltered = Object.values(search).some(Boolean);
+  return (
+    <Page
+      title="Audit trail"
+      lead="Changes, sign-ins, and reads of programs of other accounts by administrators. Each change and its entry are one transaction."
+    >
+      <AuditFilters search={search} onChange={(next) => navigate({ search: next })} />
+      <QueryBoundary query={parts} waiting={<RowsWaiting rows={10} />}>
+        {(pages) => {
+          const rows = pages.flatMap(({ entries, named }) => entries.map((entry): Row => ({ entry, named })));
+          return (
+            <>
+              {rows.length > 0 ? (
+                <DataTable
+                  caption="Entries, newest first"
+                  columns={columnsFor(search)}
+                  rows={rows}
+                  rowKey={({ entry }) => String(entry.seq)}
+                />
+              ) : (
+                <Nothing isFiltered={isFiltered} hasOlder={parts.hasNextPage} />
+              )}
+              <More query={parts} />
+            </>
+          );
+        }}
+      </QueryBoundary>
+    </Page>
+  );
+}
+
+function columnsFor(search: AuditSearch): readonly Column<Row>[] {
+  return [
+    { head: "Time", cell: ({ entry: { at } }) => <Timestamp at={at} /> },
+    {
+      head: "Actor",
+      cell: ({ entry: { actor } }) => (
+        <Link to="/audit" search={{ ...search, actor }} className={css.actor}>
+          {actor}
+        </Link>
+      ),
+    },
+    { head: "Event", main: true, cell: ({ entry, named }) => <Event of={entry} named={named} /> },
+    { head: "Account", cell: ({ entry: { account } }) => account ?? "none" },
+    {
+      head: "Client",
+      cell: ({ entry: { actor, address } }) => address ?? (actor === "cli" ? "command line" : "not recorded"),
+    },
+    {
+      head: "History of the target",
+      headUnseen: true,
+      cell: ({ entry: { subject } }) => (
+        <Link to="/audit" search={{ subject }}>
+          History
+        </Link>
+      ),
+    },
+  ];
+}
+
+function Nothing({ isFiltered, hasOlder }: { isFiltered: boolean; hasOlder: boolean }) {
+  if (!isFiltered) {
+    return (
+      <Empty title="No entries yet">
+        Changes appear here: <Link to="/projects">create a project</Link>, for example.
+      </Empty>
+    );
+  }
+  return (
+    <Empty title={hasOlder ? "No match yet" : "No match"}>
+      {hasOlder && "Only the newest entries were searched. "}
+      <Link to="/audit" search={{}}>
+        Show all entries
+      </Link>
+    </Empty>
+  );
+}

@@ -1,0 +1,75 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { asking, isNotThere } from "../../client/api.ts";
+import { UseOverTime } from "../../components/charts/usage-over-time.tsx";
+import { Copyable } from "../../components/copyable.tsx";
+import { RowsWaiting } from "../../components/data-table.tsx";
+import { Facts } from "../../components/description-list.tsx";
+import { count } from "../../components/format.ts";
+import { NotFoundPage } from "../../components/not-found-page.tsx";
+import { Page } from "../../components/page.tsx";
+import { QueryBoundary } from "../../components/query-boundary.tsx";
+import { State } from "../../components/status-badge.tsx";
+import { Timestamp } from "../../components/timestamp.tsx";
+import { LatestRuns } from "../../lists/latest-runs.tsx";
+import { KeyMenu } from "./key-menu.tsx";
+import { TONES } from "./key-table.tsx";
+import { Meter } from "./meter.tsx";
+
+const route = getRouteApi("/inside/keys/$id");
+
+export function KeyPage() {
+  const { id } = route.useParams();
+  const query = useQuery(asking.key(id));
+  if (isNotThere(query.error)) return <NotFoundPage />;
+  return (
+    <QueryBoundary query={query} waiting={<RowsWaiting />}>
+      {(key) => (
+        <Page
+          title={key.name}
+          lead={key.ofPlayground ? "Counts the playground runs of its account; clients cannot use it." : "API key"}
+          actions={key.state === "live" && !key.ofPlayground && <KeyMenu apiKey={key} />}
+        >
+          <Facts
+            of={[
+              [
+                "State",
+                <State key="state" tone={TONES[key.state]}>
+                  {key.state}
+                </State>,
+              ],
+              ...(key.ofPlayground ? [] : [["Key", <code key="prefix">{key.prefix}…</code>] as const]),
+              ["Account", key.account.name],
+              [
+                "Project",
+                key.project ? (
+                  <Link key="project" to="/projects/$id" params={{ id: key.project.id }}>
+                    {key.project.name}
+                  </Link>
+                ) : (
+                  "none"
+                ),
+              ],
+              [
+                "Requests, last minute",
+                <Meter key="requests" used={key.usage.requests} limit={key.limits.requestsPerMinute} />,
+              ],
+              [
+                "Running at once",
+                <Meter key="running" used={key.usage.running} limit={key.limits.concurrency}>
+                  {key.usage.pending > 0 && `, ${count(key.usage.pending)} waiting`}
+                </Meter>,
+              ],
+              ["Profiles", key.profiles.join(", ")],
+              ["Last used", <Timestamp key="used" at={key.lastUsedAt} />],
+              ["Created", <Timestamp key="made" at={key.createdAt} />],
+              ["Id", <Copyable key="id" text={key.id} what="id of the key" />],
+            ]}
+          />
+          <UseOverTime of={{ key: key.id }} />
+          <LatestRuns of={{ key: key.id }} />
+        </Page>
+      )}
+    </QueryBoundary>
+  );
+}

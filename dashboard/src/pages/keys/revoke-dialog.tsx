@@ -1,0 +1,29 @@
+import type { KeyResource } from "../../../../src/http/dashboard/api/keys.ts";
+import { change } from "../../client/api.ts";
+import { Dialog } from "../../components/dialog.tsx";
+import { Form } from "../../components/form.tsx";
+import { useAction } from "../../components/use-action.ts";
+
+export function Revoke({ apiKey: key, onClose }: { apiKey: KeyResource; onClose: () => void }) {
+  const revoking = useAction(() => change.revokeKey(key.id), {
+    toast: ({ name }) => `Key ${name} revoked.`,
+    done: onClose,
+  });
+  return (
+    <Dialog title={`Revoke the key ${key.name}?`} onClose={onClose}>
+      <Form
+        submit="Revoke key"
+        danger
+        busy={revoking.isPending}
+        error={revoking.error}
+        onCancel={onClose}
+        onSubmit={() => revoking.mutate()}
+      >
+        <p>
+          Requests with <code>{key.prefix}…</code> are rejected at once. This cannot be undone. Accepted submissions
+          still run, and their records stay. To replace the key without interruption, rotate it.
+        </p>
+      </Form>
+    </Dialog>
+  );
+}

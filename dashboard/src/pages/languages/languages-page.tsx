@@ -1,0 +1,99 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Language, StepLimits } from "../../../../src/http/dashboard/api/languages.ts";
+import { asking } from "../../client/api.ts";
+import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
+import { count, duration, size } from "../../components/format.ts";
+import { Page } from "../../components/page.tsx";
+import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
+import { State } from "../../components/status-badge.tsx";
+import css from "./languages.module.css";
+
+interface Limits {
+  readonly name: string;
+  readonly limits: StepLimits;
+}
+
+const LIMITS: readonly Column<Limits>[] = [
+  { head: "Step", cell: ({ name }) => name },
+  { head: "CPU", number: true, cell: ({ limits }) => duration(limits.cpuMs) },
+  { head: "Wall", number: true, cell: ({ limits }) => duration(limits.wallMs) },
+  { head: "Memory", number: true, cell: ({ limits }) => size(limits.memoryBytes) },
+  { head: "Processes", number: true, cell: ({ limits }) => count(limits.processes) },
+  { head: "A file", number: true, cell: ({ limits }) => size(limits.fileBytes) },
+];
+
+export function LanguagesPage() {
+  const languages = useQuery(asking.languages());
+  return (
+    <Page
+      title="Languages"
+      lead="A language is offered while its smoke test passes on every live worker, in a real sandbox."
+    >
+      <QueryBoundary query={languages} waiting={<RowsWaiting rows={8} />}>
+        {(all) =>
+          all.length === 0 ? (
+            <Empty title="No language is configured">
+              The <Link to="/nodes">nodes</Link> show which languages their workers have proven.
+            </Empty>
+          ) : (
+            <ul className={css.list}>
+              {all.map((language) => (
+                <li key={language.name}>
+                  <One language={language} />
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </QueryBoundary>
+    </Page>
+  );
+}
+
+function One({
+  language: { name, aliases, version, available, detail, compile, execute, limits },
+}: {
+  language: Language;
+}) {
+  return (
+    <details className={css.language}>
+      <summary>
+        <h2>{name}</h2>
+        <State tone={available ? "good" : "bad"}>{available ? "offered" : "not offered"}</State>
+        <span className={css.version}>{version}</span>
+      </summary>
+      <div className={css.inside}>
+        {detail && <p>{detail}</p>}
+        {aliases.length > 0 && (
+          <p>
+            Also called <code>{aliases.join(", ")}</code>.
+          </p>
+        )}
+        <dl className={css.commands}>
+          {compile && (
+            <>
+              <dt>Compiled by</dt>
+              <dd>
+                <code>{compile}</code>
+              </dd>
+            </>
+          )}
+          <dt>Run by</dt>
+          <dd>
+            <code>{execute}</code>
+          </dd>
+        </dl>
+        <DataTable caption={`Limits of ${name}`} columns={LIMITS} rows={limitsOf(limits)} rowKey={(row) => row.name} />
+      </div>
+    </details>
+  );
+}
+
+function limitsOf(limits: Language["limits"]): readonly Limits[] {
+  return (["judge", "agent"] as const).flatMap((profile) => {
+    const { compile, execute } = limits[profile];
+    const steps = [{ name: `${profile}, execute`, limits: execute }];
+    return compile ? [{ name: `${profile}, compile`, limits: compile }, ...steps] : steps;
+  });
+}

@@ -1,0 +1,120 @@
+import { Skeleton } from "@mantine/core";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
+import type { History, Window } from "../../../../src/http/dashboard/api/overview.ts";
+import { asking } from "../../client/api.ts";
+import { ChooseAccount } from "../../components/account-select.tsx";
+import { RowsWaiting } from "../../components/data-table.tsx";
+import { duration } from "../../components/format.ts";
+import { Checks } from "../../components/health-checks.tsx";
+import { Page, Section } from "../../components/page.tsx";
+import { QueryBoundary } from "../../components/query-boundary.tsx";
+import { State } from "../../components/status-badge.tsx";
+import { FirstSteps } from "./first-steps.tsx";
+import { Figures, FiguresWaiting } from "./key-figures.tsx";
+import css from "./overview.module.css";
+import { type RangeInAddress, Zoom } from "./range-control.tsx";
+
+const Charts = lazy(() => import("./charts.tsx").then((module) => ({ default: module.Charts })));
+
+const route = getRouteApi("/inside/");
+const DURING: Readonly<Record<Window, string>> = {
+  "15m": "in the last 15 minutes",
+  "1h": "in the last hour",
+  "24h": "in the last 24 hours",
+  "7d": "in the last 7 days",
+  "30d": "in the last 30 days",
+};
+
+export function OverviewPage() {
+  const search = route.useSearch();
+  const { account, from, to, by = "verdict" } = search;
+  const range: RangeInAddress = from === undefined ? { window: search.window ?? "24h" } : { from, to };
+  const navigate = route.useNavigate();
+  const now = useQuery(asking.now(account));
+  const overview = useQuery({
+    ...asking.overview({ ...range, by, account }),
+    placeholderData: keepPreviousData,
+    // A range in the past does not change.
+    ...(from !== undefined && { meta: {} }),
+  });
+  const health = useQuery(asking.health());
+  const during = range.window ? DURING[range.window] : "in this time";
+  // Each range is a step of the history, so that Back undoes a zoom.
+  const show = (next: RangeInAddress) =>
+    navigate({ search: (old) => ({ ...old, window: undefined, from: undefined, to: undefined, ...next }) });
+  return (
+    <Page
+      title="Overview"
+      actions={
+        <ChooseAccount
+          value={account}
+          onChange={(next) => navigate({ search: (old) => ({ ...old, account: next }), replace: true })}
+        />
+      }
+    >
+      <FirstSteps account={account} />
+      <QueryBoundary query={now} waiting={<FiguresWaiting />}>
+        {(figures) => <Figures now={figures} history={overview.data?.history} during={during} />}
+      </QueryBoundary>
+      <Section
+        title="Over time"
+        actions={overview.data && <Zoom range={range} shown={shownIn(overview.data.history)} onChange={show} />}
+      >
+        <p className={css.hint} id="charts-hint">
+          Drag in a chart to zoom all; click a bar or a name to list its runs. Keys: arrows move, Shift and arrows
+          select, Enter zooms or lists.
+        </p>
+        <QueryBoundary query={overview} waiting={<ChartsWaiting />}>
+          {({ history }) => (
+            <div aria-busy={overview.isPlaceholderData} className={overview.isPlaceholderData ? css.stale : undefined}>
+              <Suspense fallback={<ChartsWaiting />}>
+                <Charts
+                  history={history}
+                  account={account}
+                  asShare={search.share ?? false}
+                  onChange={(change) => navigate({ search: (old) => ({ ...old, ...change }), replace: true })}
+                  onZoom={({ fromMs, toMs }) => show({ from: fromMs, to: toMs })}
+                />
+              </Suspense>
+            </div>
+          )}
+        </QueryBoundary>
+      </Section>
+      <Section title="Health">
+        <QueryBoundary query={health} waiting={<RowsWaiting rows={8} />}>
+          {({ checks, database, cgroupBackend }) => (
+            <>
+              <p className={css.standing}>
+                <State tone={database.latencyMs === null ? "bad" : "good"}>
+                  {database.kind}{" "}
+                  {database.latencyMs === null ? "unreachable" : `answers in ${duration(database.latencyMs)}`}
+                </State>{" "}
+                <State tone={cgroupBackend ? "good" : "bad"}>
+                  {cgroupBackend ? `control groups by ${cgroupBackend}` : "no control groups"}
+                </State>
+              </p>
+              <Checks checks={checks} />
+            </>
+          )}
+        </QueryBoundary>
+      </Section>
+    </Page>
+  );
+}
+
+function ChartsWaiting() {
+  return (
+    <div className={css.charts}>
+      {["a", "b", "c", "d"].map((name) => (
+        <Skeleton key={name} height={300} />
+      ))}
+    </div>
+  );
+}
+
+function shownIn({ buckets, bucketMs }: History) {
+  const [first, last] = [buckets[0]?.at ?? "", buckets.at(-1)?.at ?? ""];
+  return { fromMs: Date.parse(first), toMs: Date.parse(last) + bucketMs };
+}

@@ -1,0 +1,27 @@
+import { GROUPINGS, type Grouping, WINDOWS } from "../../../../src/http/dashboard/api/overview.ts";
+import type { RangeInAddress } from "./range-control.tsx";
+
+/** The state of the overview in its address. */
+export interface OverviewSearch extends RangeInAddress {
+  readonly account?: string | undefined;
+  readonly by?: Grouping | undefined;
+  /** Whether the bars are 100 % each. */
+  readonly share?: true | undefined;
+}
+
+export function overviewSearch(search: Record<string, unknown>): OverviewSearch {
+  const { account, from, to, share } = search;
+  const window = WINDOWS.find((each) => each === search.window);
+  const by = GROUPINGS.find((each) => each === search.by);
+  const isRange = isTime(from) && isTime(to) && from < to;
+  return {
+    ...(isRange ? { from, to } : window && { window }),
+    ...(by && { by }),
+    ...(share === true && { share }),
+    ...(typeof account === "string" && account !== "" && { account }),
+  };
+}
+
+function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

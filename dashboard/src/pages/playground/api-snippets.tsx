@@ -1,0 +1,38 @@
+import { Button, Tabs } from "@mantine/core";
+import { useAuthority } from "../../client/session.ts";
+import { CodeBlock } from "../../components/code-block.tsx";
+import { copy } from "../../components/copyable.tsx";
+import css from "./api-snippets.module.css";
+import { type Judged, KEY_PLACE, type Run, snippets } from "./snippets.ts";
+
+/** The same run or judgement by the public API. */
+export function AsCode({ of: run }: { of: Run | Judged }) {
+  const authority = useAuthority();
+  const all = snippets(window.location.origin, run, authority);
+  return (
+    <Tabs defaultValue={all[0]?.name ?? null} keepMounted={false}>
+      <Tabs.List aria-label="Clients">
+        {all.map(({ name }) => (
+          <Tabs.Tab key={name} value={name}>
+            {name}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {all.map(({ name, text }) => (
+        <Tabs.Panel key={name} value={name} className={css.panel}>
+          <CodeBlock label={`As ${name}`}>{text}</CodeBlock>
+          <div className={css.below}>
+            <p>
+              Insert your key for <code>{KEY_PLACE}</code>.
+              {authority !== null &&
+                " The certificate file is on the machine of the service: copy it to other machines."}
+            </p>
+            <Button variant="default" size="compact-sm" onClick={() => copy(text, `${name} snippet`)}>
+              {`Copy as ${name}`}
+            </Button>
+          </div>
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  );
+}

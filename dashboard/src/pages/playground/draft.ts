@@ -1,0 +1,88 @@
+import { useSyncExternalStore } from "react";
+import { keep, kept } from "../../client/draft-storage.ts";
+
+/** The draft in the playground; it is kept over a reload and the end of the session. */
+export interface Draft {
+  readonly language: string;
+  readonly code: string;
+  readonly stdin: string;
+  readonly profile: "judge" | "agent";
+  /** Undefined: the person's first account. */
+  readonly accountId?: string;
+  /** The submission that the draft came from, or its last run. */
+  readonly from?: string;
+  /** Undefined: `run`, one run with `stdin`. */
+  readonly input?: "run" | "tests" | "problem";
+  readonly tests?: Tests;
+  /** Id of a problem of the account; empty for none. */
+  readonly problem?: string;
+  /** The last judgement, and its input: `tests` or the id of a problem. */
+  readonly judged?: { readonly on: string; readonly id: string };
+}
+
+export interface Tests {
+  readonly checker: string;
+  readonly list: readonly TestDraft[];
+}
+
+export interface TestDraft {
+  /** Of the fields in the page. */
+  readonly key: string;
+  readonly stdin: string;
+  readonly expected: string;
+  readonly points: number;
+}
+
+interface State {
+  /** Undefined: no draft yet. */
+  readonly draft: Draft | undefined;
+  /** Whether the browser keeps it over a reload. */
+  readonly isKept: boolean;
+}
+
+/** Delay of the write, because a draft can have megabytes. */
+const KEEP_MS = 300;
+
+/** Null: not read yet. */
+let state: State | null = null;
+let timer: ReturnType<typeof setTimeout> | undefined;
+const listeners = new Set<() => void>();
+
+export function useDraft(): State {
+  return useSyncExternalStore(listen, () => {
+    state ??= { draft: draftIn(kept()), isKept: true };
+    return state;
+  });
+}
+
+export function draft(next: Draft): void {
+  become({ draft: next, isKept: state?.isKept ?? true });
+  timer ??= setTimeout(keepNow, KEEP_MS);
+}
+
+function keepNow(): void {
+  clearTimeout(timer);
+  timer = undefined;
+  if (!state?.draft) return;
+  const isKept = keep(state.draft);
+  if (isKept !== state.isKept) become({ ...state, isKept });
+}
+
+window.addEventListener("pagehide", keepNow);
+
+/** The draft of another release can have another form. */
+function draftIn(value: unknown): Draft | undefined {
+  const { language, code, stdin, profile } = (value ?? {}) as Partial<Draft>;
+  const isDraft = [language, code, stdin, profile].every((field) => typeof field === "string");
+  return isDraft ? (value as Draft) : undefined;
+}
+
+function become(next: State): void {
+  state = next;
+  for (const tell of listeners) tell();
+}
+
+function listen(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}

@@ -1,0 +1,229 @@
+import { Button, NativeSelect, SegmentedControl, VisuallyHidden } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense, useId, useRef, useState } from "react";
+import type { Language } from "../../../../src/http/dashboard/api/languages.ts";
+import { change } from "../../client/api.ts";
+import { useChoiceOfAccounts, usePerson } from "../../client/session.ts";
+import { Editor } from "../../components/editor/editor.tsx";
+import type { Chosen } from "../../components/editor/scroll-target.ts";
+import { Icon } from "../../components/icon.tsx";
+import { Empty, Trouble } from "../../components/query-boundary.tsx";
+import { AsCode } from "./api-snippets.tsx";
+import { type Draft, draft } from "./draft.ts";
+import { Input, InputChoice } from "./input.tsx";
+import css from "./playground.module.css";
+import type { Judged } from "./snippets.ts";
+
+// After a run.
+const JudgementResult = lazy(async () => ({ default: (await import("./judgement-result.tsx")).JudgementResult }));
+const RunResult = lazy(async () => ({ default: (await import("./run-result.tsx")).RunResult }));
+
+interface Props {
+  readonly languages: readonly Language[];
+  readonly now: Draft;
+  /** Whether a reload keeps the draft. */
+  readonly isKept: boolean;
+}
+
+export function Playground({ languages, now, isKept }: Props) {
+  const navigate = useNavigate();
+  const { accounts } = usePerson();
+  const accountId = now.accountId ?? accounts[0]?.id ?? "";
+  const chosen = languages.find(({ name }) => name === now.language);
+  const result = useRef<HTMLElement>(null);
+  const run = useMutation({
+    mutationFn: () => change.submit({ ...programOf(now), accountId }),
+    onSuccess: ({ id }) => {
+      draft({ ...now, from: id });
+      comeIntoView(result.current);
+      return navigate({ to: "/playground", search: { from: id }, replace: true });
+    },
+  });
+  const judge = useMutation({
+    mutationFn: ({ what }: { what: Judged; on: string }) => change.judge({ ...what, accountId }),
+    onSuccess: ({ id }, { on }) => {
+      draft({ ...now, judged: { on, id } });
+      comeIntoView(result.current);
+    },
+  });
+  const isPending = run.isPending || judge.isPending;
+  const judged = judgedOf(now);
+  const { input = "run" } = now;
+  const error = input === "run" ? run.error : judge.error;
+  const isReady = now.code !== "" && (input === "run" || judged !== null);
+  const write = (part: Partial<Draft>) => draft({ ...now, ...part });
+  const start = () => {
+    if (isPending || !isReady) return;
+    if (judged) judge.mutate({ what: judged, on: placeOf(now) });
+    else run.mutate();
+  };
+  const [look, lookAt] = useState<Chosen | null>(null);
+  const profileLabel = useId();
+  const resultLabel = useId();
+  return (
+    <>
+      <div className={css.bar}>
+        <NativeSelect
+          label="Language"
+          value={now.language}
+          onChange={({ currentTarget }) => write(inLanguage(now, languages, currentTarget.value))}
+          data={languages.map(({ name, available }) => ({
+            value: name,
+            label: available ? name : `${name} (not offered)`,
+          }))}
+        />
+        <NativeSelect
+          className={css.example ?? ""}
+          label="Example"
+          value=""
+          onChange={({ currentTarget }) => {
+            const example = chosen?.examples[Number(currentTarget.value)];
+            if (example) write({ code: example.code, stdin: example.stdin });
+          }}
+          data={[
+            { value: "", label: "Choose one…" },
+            ...(chosen?.examples ?? []).map(({ title, verdict }, i) => ({
+              value: `${i}`,
+              label: `${verdict}: ${title}`,
+            })),
+          ]}
+        />
+        <div>
+          <span id={profileLabel} className={css.label}>
+            Profile
+          </span>
+          <SegmentedControl
+            aria-labelledby={profileLabel}
+            value={now.profile}
+            onChange={(profile) => write({ profile: profile === "agent" ? "agent" : "judge" })}
+            data={["judge", "agent"]}
+          />
+        </div>
+        <InputChoice now={now} write={write} />
+        <AccountOfRun
+          value={accountId}
+          onChange={(id) => {
+            // Problems belong to an account.
+            write({ accountId: id, problem: "" });
+            if (now.problem) navigate({ to: "/playground", search: {}, replace: true });
+          }}
+        />
+        <Button
+          className={css.run}
+          leftSection={<Icon name="play" />}
+          loading={isPending}
+          disabled={!isReady}
+          onClick={start}
+        >
+          {START[input]}
+        </Button>
+      </div>
+      {!isKept && <Trouble text="This draft is too large for the browser to keep. A reload loses it." />}
+      {error && <Trouble text={`Not run: ${error.message}.`} />}
+      <div className={css.sides}>
+        <div className={css.program}>
+          <Editor
+            text={now.code}
+            language={now.language}
+            label="Program"
+            onChange={(code) => {
+              lookAt(null);
+              write({ code });
+            }}
+            chosen={look}
+            onRun={start}
+          />
+          <Input now={now} write={write} accountId={accountId} onRun={start} />
+        </div>
+        <section ref={result} className={css.result} aria-labelledby={resultLabel}>
+          <VisuallyHidden component="h2" id={resultLabel}>
+            Result
+          </VisuallyHidden>
+          <Result of={now} onLine={(line) => lookAt({ line, isAsked: true })} />
+        </section>
+        <section className={css.api}>
+          <h2>By the API</h2>
+          {input === "problem" && !judged ? <p>Choose a problem first.</p> : <AsCode of={judged ?? programOf(now)} />}
+        </section>
+      </div>
+    </>
+  );
+}
+
+const START = { run: "Run", tests: "Run tests", problem: "Judge" } as const;
+
+function Result({ of: now, onLine }: { of: Draft; onLine: (line: number) => void }) {
+  const { input = "run", judged, from } = now;
+  if (input !== "run") {
+    if (judged?.on === placeOf(now))
+      return (
+        <Suspense>
+          <JudgementResult key={judged.id} id={judged.id} />
+        </Suspense>
+      );
+    return (
+      <Empty title="No judgement yet">
+        {`${input === "problem" ? "Choose a problem, then press" : "Press"} ${START[input]}. `}
+        Each test is a run of its own, with its verdict here (<a href="/docs/judging">documentation</a>).
+      </Empty>
+    );
+  }
+  if (from) {
+    return (
+      <Suspense>
+        <RunResult key={from} id={from} onLine={onLine} />
+      </Suspense>
+    );
+  }
+  return (
+    <Empty title="No run yet">
+      Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run. All runs are in{" "}
+      <Link to="/submissions">submissions</Link>.
+    </Empty>
+  );
+}
+
+function AccountOfRun({ value, onChange }: { value: string; onChange: (id: string) => void }) {
+  const accounts = useChoiceOfAccounts();
+  if (accounts.length === 0) return null;
+  return (
+    <NativeSelect
+      label="Account"
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      data={accounts.map(({ id, name }) => ({ value: id, label: name }))}
+    />
+  );
+}
+
+function programOf({ language, code, stdin, profile }: Draft) {
+  return { language, code, stdin, profile };
+}
+
+/** Each test runs, so that each has a cell with its verdict. @returns null for one run, and without a problem. */
+function judgedOf({ language, code, profile, input, tests, problem }: Draft): Judged | null {
+  const program = { language, code, profile, stop: "never" } as const;
+  if (input === "problem") return problem ? { ...program, problem } : null;
+  if (input !== "tests" || !tests) return null;
+  const list = tests.list.map(({ stdin, expected, points }) => ({ stdin, expected, points }));
+  return { ...program, checker: tests.checker, tests: list };
+}
+
+/** The input of a judgement, as in `Draft.judged`. */
+function placeOf({ input, problem = "" }: Draft): string {
+  return input === "problem" ? problem : "tests";
+}
+
+/** Changes the language: an unchanged example becomes the same example in that language; other text is kept. */
+function inLanguage(now: Draft, languages: readonly Language[], name: string): Partial<Draft> {
+  const examplesOf = (language: string) => languages.find((each) => each.name === language)?.examples ?? [];
+  const title = examplesOf(now.language).find(({ code }) => code === now.code)?.title;
+  const same = examplesOf(name).find((example) => example.title === title);
+  return same && title !== undefined ? { language: name, code: same.code, stdin: same.stdin } : { language: name };
+}
+
+/** Scrolls to the result if it is below the program. */
+function comeIntoView(result: HTMLElement | null): void {
+  if (result && result.getBoundingClientRect().top > window.innerHeight / 2) result.scrollIntoView({ block: "start" });
+}

@@ -1,0 +1,89 @@
+import type { GivenTests, JudgedProgram, OnProblem } from "../../../../src/http/dashboard/api/judgements.ts";
+import type { NewSubmission } from "../../../../src/http/dashboard/api/submissions.ts";
+import { curlOf } from "../../components/curl.ts";
+
+/** The same run as a request to the public API, with a placeholder for the key. */
+export const KEY_PLACE = "YOUR_API_KEY";
+
+export type Run = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
+/** Without the account. */
+export type Judged = JudgedProgram & (GivenTests | OnProblem);
+
+export interface Snippet {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** @param authority file with the authority of the service's own certificate; null: clients know the authority. */
+export function snippets(origin: string, run: Run | Judged, authority: string | null = null): readonly Snippet[] {
+  const request = "stdin" in run ? submissionOf(run) : judgementOf(run);
+  const url = `${origin}${request.path}?wait=true`;
+  return [
+    { name: "curl", text: curlOf({ url, authority, key: KEY_PLACE, body: request.body }) },
+    { name: "TypeScript", text: typescript(url, request, authority) },
+    { name: "Python", text: python(url, request, authority) },
+  ];
+}
+
+/** A request whose response is a record. */
+interface Request {
+  readonly path: string;
+  readonly body: object;
+  /** Fields of the record that the snippet prints. */
+  readonly prints: readonly (readonly string[])[];
+}
+
+/** Only the input is optional. */
+function submissionOf({ language, code, stdin, profile }: Run): Request {
+  const body = { language, code, ...(stdin && { stdin }), profile };
+  return {
+    path: "/api/submit",
+    body,
+    prints: [
+      ["result", "verdict"],
+      ["output", "stdout"],
+    ],
+  };
+}
+
+function judgementOf(body: Judged): Request {
+  return { path: "/api/judgements", body, prints: [["verdict"], ["score"]] };
+}
+
+/** Node reads further authorities at its start only. */
+function typescript(url: string, { body, prints }: Request, authority: string | null): string {
+  const trust = authority === null ? "" : `// Run with NODE_EXTRA_CA_CERTS=${authority}\n`;
+  return `${trust}const answer = await fetch("${url}", {
+  method: "POST",
+  headers: { "X-API-Key": "${KEY_PLACE}", "Content-Type": "application/json" },
+  body: JSON.stringify(${literal(body, "  ")}),
+});
+const record = await answer.json();
+if (!answer.ok) throw new Error(\`\${answer.status}: \${record.error}\`);
+console.log(${prints.map((names) => `record.${names.join(".")}`).join(", ")});
+`;
+}
+
+/** JSON strings are valid Python strings: the escapes are the same. */
+function python(url: string, { body, prints }: Request, authority: string | null): string {
+  const context =
+    authority === null ? "" : `context = ssl.create_default_context(cafile=${JSON.stringify(authority)})\n\n`;
+  return `import json
+${context && "import ssl\n"}import urllib.request
+
+${context}request = urllib.request.Request(
+    "${url}",
+    method="POST",
+    headers={"X-API-Key": "${KEY_PLACE}", "Content-Type": "application/json"},
+    data=json.dumps(${literal(body, "    ")}).encode(),
+)
+with urllib.request.urlopen(request${context && ", context=context"}) as answer:
+    record = json.load(answer)
+print(${prints.map((names) => `record${names.map((name) => `["${name}"]`).join("")}`).join(", ")})
+`;
+}
+
+function literal(body: object, indent: string): string {
+  const lines = JSON.stringify(body, null, indent).split("\n");
+  return lines.map((line, i) => (i === 0 ? line : indent + line)).join("\n");
+}

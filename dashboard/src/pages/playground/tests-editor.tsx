@@ -1,0 +1,105 @@
+import { Button, NativeSelect, Textarea, TextInput } from "@mantine/core";
+import { Icon } from "../../components/icon.tsx";
+import type { TestDraft, Tests } from "./draft.ts";
+import css from "./tests-editor.module.css";
+
+/** More are sent with an API key. */
+export const MAX_TESTS = 50;
+
+const CHECKERS: readonly { readonly value: string; readonly label: string }[] = [
+  { value: "lines", label: "lines: white space at the ends is ignored" },
+  { value: "exact", label: "exact: the same bytes" },
+  { value: "tokens", label: "tokens: the same words" },
+  { value: "floats", label: "floats: numbers may differ by 10⁻⁶" },
+  { value: "unordered_lines", label: "unordered_lines: lines in any order" },
+  { value: "regex", label: "regex: expected is an expression" },
+];
+
+interface Props {
+  readonly of: Tests;
+  readonly onChange: (tests: Tests) => void;
+  /** Ctrl+Enter, or Cmd+Enter. */
+  readonly onRun: () => void;
+}
+
+/** The tests of the program in the editor. */
+export function TestsEditor({ of: tests, onChange, onRun }: Props) {
+  const { checker, list } = tests;
+  const write = (key: string, part: Partial<TestDraft>) =>
+    onChange({ ...tests, list: list.map((test) => (test.key === key ? { ...test, ...part } : test)) });
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut of the fields inside
+    <div
+      className={css.tests}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onRun();
+      }}
+    >
+      <NativeSelect
+        label="Checker"
+        value={checker}
+        onChange={({ currentTarget }) => onChange({ ...tests, checker: currentTarget.value })}
+        data={[...CHECKERS]}
+      />
+      <ol className={css.list}>
+        {list.map((test, at) => (
+          <li key={test.key} className={css.test}>
+            <fieldset className={css.fields}>
+              <legend>Test {at + 1}</legend>
+              <Textarea
+                label="Input"
+                value={test.stdin}
+                onChange={({ currentTarget }) => write(test.key, { stdin: currentTarget.value })}
+                rows={3}
+                spellCheck={false}
+                classNames={{ input: css.text ?? "" }}
+              />
+              <Textarea
+                label="Expected"
+                value={test.expected}
+                onChange={({ currentTarget }) => write(test.key, { expected: currentTarget.value })}
+                rows={3}
+                spellCheck={false}
+                classNames={{ input: css.text ?? "" }}
+              />
+              <div className={css.side}>
+                <TextInput
+                  label="Points"
+                  type="number"
+                  value={test.points}
+                  onChange={({ currentTarget }) => write(test.key, { points: Number(currentTarget.value) })}
+                  min={0}
+                  step="any"
+                />
+                <Button
+                  variant="default"
+                  size="compact-sm"
+                  disabled={list.length === 1}
+                  aria-label={`Remove test ${at + 1}`}
+                  onClick={() => onChange({ ...tests, list: list.filter(({ key }) => key !== test.key) })}
+                >
+                  Remove
+                </Button>
+              </div>
+            </fieldset>
+          </li>
+        ))}
+      </ol>
+      <div className={css.below}>
+        <Button
+          variant="default"
+          leftSection={<Icon name="plus" />}
+          disabled={list.length >= MAX_TESTS}
+          onClick={() => onChange({ ...tests, list: [...list, newTest()] })}
+        >
+          Add test
+        </Button>
+        {list.length >= MAX_TESTS && <span>{`${MAX_TESTS} tests at most here, 500 with an API key.`}</span>}
+      </div>
+    </div>
+  );
+}
+
+export function newTest(part: Partial<Omit<TestDraft, "key">> = {}): TestDraft {
+  return { key: crypto.randomUUID(), stdin: "", expected: "", points: 1, ...part };
+}

@@ -1,0 +1,91 @@
+import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
+import { useRef, useState } from "react";
+import { change } from "../../client/api.ts";
+import { usePerson } from "../../client/session.ts";
+import { Dialog } from "../../components/dialog.tsx";
+import { Form, text } from "../../components/form.tsx";
+import { useAction } from "../../components/use-action.ts";
+import css from "./problem.module.css";
+import { keepVerification } from "./verifications.ts";
+
+/** Uploads a ZIP archive. A fault of the package is the error of the form, with its file and line. */
+export function ImportProblem({ onClose }: { onClose: () => void }) {
+  const { accounts } = usePerson();
+  const navigate = useNavigate();
+  const [sent, setSent] = useState(0);
+  const stop = useRef<AbortController>(null);
+  const importing = useAction(
+    (form: FormData) => {
+      setSent(0);
+      stop.current = new AbortController();
+      const options = {
+        account: text(form, "account"),
+        name: text(form, "name") || undefined,
+        time_limit: text(form, "limit") || undefined,
+        verify: form.has("verify") ? "true" : undefined,
+      };
+      return change.importProblem(form.get("archive") as File, options, {
+        onSent: setSent,
+        signal: stop.current.signal,
+      });
+    },
+    {
+      toast: ({ version, isNew }) =>
+        isNew ? `Imported as version ${version}.` : `Version ${version} has this content.`,
+      done: ({ id, verification }) => {
+        keepVerification(id, verification);
+        return navigate({ to: "/problems/$id", params: { id } });
+      },
+    },
+  );
+  const cancel = () => {
+    stop.current?.abort();
+    onClose();
+  };
+  return (
+    <Dialog title="Import a package" onClose={cancel}>
+      <Form
+        submit="Import package"
+        busy={importing.isPending}
+        error={importing.error && new Error(`not imported: ${importing.error.message}`)}
+        onCancel={cancel}
+        onSubmit={(form) => importing.mutate(form)}
+      >
+        <TextInput
+          label="ZIP archive"
+          description="A package in the format legacy, 2025-09 or DMOJ, at most 64 MiB. A problem of the same name gets a new version."
+          name="archive"
+          type="file"
+          accept=".zip,application/zip"
+          required
+          data-autofocus
+        />
+        <NativeSelect
+          label="Account"
+          name="account"
+          data={accounts.map(({ id, name }) => ({ value: id, label: name }))}
+        />
+        <TextInput label="Name" description="If not that of the directory in the archive" name="name" maxLength={64} />
+        <TextInput
+          label="CPU time limit in seconds"
+          description="If not that of the package"
+          name="limit"
+          inputMode="decimal"
+          maxLength={9}
+        />
+        <Checkbox
+          label="Verify its submissions"
+          description="Judges each program in submissions/ with the key playground, and compares its verdicts with the package. The same package again changes nothing else."
+          name="verify"
+        />
+        {importing.isPending && (
+          <div className={css.progress}>
+            <progress aria-label="Upload" max={1} value={sent} />
+            <span role="status">{sent < 1 ? `Uploading: ${Math.floor(sent * 100)}%` : "Reading the package"}</span>
+          </div>
+        )}
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,152 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useMemo } from "react";
+import type { JudgementRow } from "../../../../src/http/dashboard/api/judgements.ts";
+import type { ProblemDetail, ProblemVersion } from "../../../../src/http/dashboard/api/problems.ts";
+import { asking, change, isNotThere } from "../../client/api.ts";
+import { Confirm } from "../../components/confirm-button.tsx";
+import { Copyable } from "../../components/copyable.tsx";
+import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
+import { Facts } from "../../components/description-list.tsx";
+import { count, counted, size } from "../../components/format.ts";
+import { NotFoundPage } from "../../components/not-found-page.tsx";
+import { Page, Section } from "../../components/page.tsx";
+import { memoryLimit, timeLimit } from "../../components/problem-limits.ts";
+import { QueryBoundary } from "../../components/query-boundary.tsx";
+import { State } from "../../components/status-badge.tsx";
+import { Timestamp } from "../../components/timestamp.tsx";
+import { checkerWords } from "../../judgement/checker-summary.ts";
+import { judgementSource, ORIGIN, RESULT } from "../../lists/judgement-list.tsx";
+import { NewestList } from "../../lists/live-list.tsx";
+import css from "./problem.module.css";
+import { Verified } from "./verification-results.tsx";
+import { verificationOf } from "./verifications.ts";
+
+const route = getRouteApi("/inside/problems/$id");
+
+/** Judgements of the page; the list of all judgements has filters. */
+const JUDGEMENTS = judgementSource(20);
+
+const JUDGED: readonly Column<JudgementRow>[] = [
+  ...RESULT,
+  { head: "Version", number: true, cell: ({ problem }) => count(problem?.version ?? 0) },
+  ...ORIGIN,
+];
+
+type Group = ProblemDetail["groups"][number];
+
+const GROUPS: readonly Column<Group>[] = [
+  { head: "Group", cell: ({ name }) => name || "none" },
+  { head: "Points", number: true, cell: ({ points }) => count(points) },
+  { head: "Rule", cell: ({ rule }) => (rule === "sum" ? "sum" : "smallest share") },
+  { head: "Only if these pass", cell: ({ depends }) => depends.join(", ") || "none" },
+  { head: "Tests", cell: ({ tests }) => <Names of={tests} /> },
+];
+
+export function ProblemPage() {
+  const { id } = route.useParams();
+  const problem = useQuery(asking.problem(id));
+  if (isNotThere(problem.error)) return <NotFoundPage />;
+  return (
+    <QueryBoundary query={problem} waiting={<RowsWaiting />}>
+      {(found) => <One problem={found} />}
+    </QueryBoundary>
+  );
+}
+
+function One({ problem }: { problem: ProblemDetail }) {
+  const navigate = useNavigate();
+  const { id, name, title, checker, groups, versions } = problem;
+  const verification = verificationOf(id);
+  const search = useMemo(() => ({ problem: id }), [id]);
+  const columns: readonly Column<ProblemVersion>[] = [
+    { head: "Version", number: true, cell: ({ version }) => count(version) },
+    {
+      head: "State",
+      cell: ({ version }) =>
+        version === problem.version ? <State tone="good">current</State> : <State tone="idle">earlier</State>,
+    },
+    { head: "Tests", number: true, cell: ({ tests }) => count(tests) },
+    { head: "Size", number: true, cell: ({ bytes }) => size(bytes) },
+    { head: "CPU time", number: true, cell: timeLimit },
+    { head: "Memory", number: true, cell: memoryLimit },
+    { head: "Imported", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
+  ];
+  return (
+    <Page
+      title={title}
+      lead={
+        <>
+          Problem <Copyable text={id} what="id of the problem" />
+        </>
+      }
+      actions={
+        <>
+          <Button variant="default" onClick={() => navigate({ to: "/playground", search: { problem: id } })}>
+            Try in the playground
+          </Button>
+          <Confirm
+            label="Delete"
+            submit="Delete problem"
+            title={`Delete ${name}?`}
+            act={async () => {
+              await change.deleteProblem(id);
+              // First, because this page would ask for the problem again.
+              await navigate({ to: "/problems", search: {} });
+            }}
+            said={`${name} deleted.`}
+            button={{ size: "sm" }}
+          >
+            All its versions are deleted. Its judgements and their tests stay until they expire. This cannot be undone.
+          </Confirm>
+        </>
+      }
+    >
+      <Facts
+        of={[
+          ["Name", name],
+          ["Account", problem.account.name],
+          ["CPU time of a test", timeLimit(problem)],
+          ["Memory of a test", memoryLimit(problem)],
+          ["Checker", checkerWords(checker)],
+          ["Created", <Timestamp key="created" at={problem.createdAt} />],
+          ["Updated", <Timestamp key="updated" at={problem.updatedAt} />],
+        ]}
+      />
+      {verification && <Verified problem={problem} of={verification} />}
+      <Section title="Tests">
+        <DataTable caption="Tests by group" columns={GROUPS} rows={groups} rowKey={(group) => group.name} />
+      </Section>
+      <Section title="Versions">
+        <DataTable
+          caption="Versions, newest first"
+          columns={columns}
+          rows={versions}
+          rowKey={({ version }) => String(version)}
+        />
+      </Section>
+      <Section
+        title="Judgements"
+        actions={
+          <Link to="/judgements" search={search}>
+            Search them
+          </Link>
+        }
+      >
+        <NewestList source={JUDGEMENTS} search={search} what="judgement" columns={JUDGED} isFiltered={false}>
+          Try it in the playground, or send a judgement with its id.
+        </NewestList>
+      </Section>
+    </Page>
+  );
+}
+
+function Names({ of: tests }: { of: Group["tests"] }) {
+  return (
+    <details className={css.names}>
+      <summary>{counted(tests.length, "test")}</summary>
+      {tests.map(({ name, points }) => (points === 0 ? name : `${name} (${count(points)})`)).join(", ")}
+    </details>
+  );
+}

@@ -1,0 +1,83 @@
+import { Button } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { ProblemRow } from "../../../../src/http/dashboard/api/problems.ts";
+import { part } from "../../client/api.ts";
+import { useChoiceOfAccounts } from "../../client/session.ts";
+import { useParts } from "../../client/use-paginated-query.ts";
+import { ChooseAccount } from "../../components/account-select.tsx";
+import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
+import { count } from "../../components/format.ts";
+import { Icon } from "../../components/icon.tsx";
+import { More } from "../../components/load-more.tsx";
+import { Page } from "../../components/page.tsx";
+import { memoryLimit, timeLimit } from "../../components/problem-limits.ts";
+import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
+import { Timestamp } from "../../components/timestamp.tsx";
+import { ImportProblem } from "./import-dialog.tsx";
+
+const route = getRouteApi("/inside/problems");
+
+const COLUMNS: readonly Column<ProblemRow>[] = [
+  {
+    head: "Problem",
+    cell: ({ id, name }) => (
+      <Link to="/problems/$id" params={{ id }}>
+        {name}
+      </Link>
+    ),
+  },
+  { head: "Title", cell: ({ title }) => title },
+  { head: "Version", number: true, cell: ({ version }) => count(version) },
+  { head: "Tests", number: true, cell: ({ tests }) => count(tests) },
+  { head: "CPU time", number: true, cell: timeLimit },
+  { head: "Memory", number: true, cell: memoryLimit },
+  { head: "Updated", cell: ({ updatedAt }) => <Timestamp at={updatedAt} /> },
+];
+
+const ACCOUNT: Column<ProblemRow> = { head: "Account", cell: ({ account }) => account.name };
+
+export function ProblemsPage() {
+  const { account } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [importing, { open, close }] = useDisclosure();
+  const manyAccounts = useChoiceOfAccounts().length > 0;
+  const parts = useParts(["/problems", account], (before) => part.problems(account, before), ["settings"]);
+  return (
+    <Page
+      title="Problems"
+      lead="Tests, a checker and limits, imported from problem packages. A judgement names the problem instead of tests."
+      actions={
+        <>
+          <ChooseAccount value={account} onChange={(next) => navigate({ search: { account: next }, replace: true })} />
+          <Button leftSection={<Icon name="plus" />} onClick={open}>
+            Import a package
+          </Button>
+        </>
+      }
+    >
+      <QueryBoundary query={parts} waiting={<RowsWaiting />}>
+        {(pages) => {
+          const problems = pages.flatMap((page) => page.problems);
+          return problems.length === 0 ? (
+            <Empty title="No problems yet">
+              Import a package here, send it to <code>POST /api/problems</code> with an API key, or run{" "}
+              <code>sudo ./assay problems import</code> (<a href="/docs/judging">documentation</a>).
+            </Empty>
+          ) : (
+            <>
+              <DataTable
+                caption="Problems"
+                columns={manyAccounts ? [...COLUMNS.slice(0, 2), ACCOUNT, ...COLUMNS.slice(2)] : COLUMNS}
+                rows={problems}
+                rowKey={({ id }) => id}
+              />
+              <More query={parts} />
+            </>
+          );
+        }}
+      </QueryBoundary>
+      {importing && <ImportProblem onClose={close} />}
+    </Page>
+  );
+}

@@ -1,0 +1,160 @@
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Compared, JudgementRow } from "../../../../src/http/dashboard/api/judgements.ts";
+import type { ProblemDetail, Verification, VerifiedSubmission } from "../../../../src/http/dashboard/api/problems.ts";
+import { asking, part } from "../../client/api.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { count, counted, duration } from "../../components/format.ts";
+import { Section } from "../../components/page.tsx";
+import { Empty, Trouble } from "../../components/query-boundary.tsx";
+import { State } from "../../components/status-badge.tsx";
+import { Verdict } from "../../components/verdict.tsx";
+import css from "./problem.module.css";
+
+/** More than the submissions of a package, for other judgements of the same moment. */
+const ROWS = 200;
+
+/** A submission with its judgement, and the comparison once that has ended. */
+interface Followed {
+  readonly submission: VerifiedSubmission;
+  readonly row: JudgementRow | undefined;
+  readonly compared: Compared | undefined;
+  readonly trouble: Error | null;
+}
+
+const COLUMNS: readonly Column<Followed>[] = [
+  {
+    head: "Submission",
+    cell: ({ submission: { path, judgementId } }) =>
+      judgementId === null ? (
+        <span className={css.path}>{shortened(path)}</span>
+      ) : (
+        <Link to="/judgements/$id" params={{ id: judgementId }} className={css.path}>
+          {shortened(path)}
+        </Link>
+      ),
+  },
+  { head: "Expected", cell: ({ submission: { expected } }) => <Lines of={expected} /> },
+  { head: "Got", cell: ({ row }) => row && <Verdict of={row} /> },
+  { head: "Ended", number: true, cell: ({ row }) => row && `${count(row.ended)} of ${count(row.total)}` },
+  { head: "Slowest", number: true, cell: ({ compared }) => compared && duration(Math.round(compared.slowestMs)) },
+  { head: "Result", cell: (one) => <Result of={one} /> },
+];
+
+const POINTS: Column<Followed> = {
+  head: "Points",
+  number: true,
+  cell: ({ row }) => (row?.score == null ? "" : count(row.score)),
+};
+
+interface Props {
+  readonly problem: Pick<ProblemDetail, "id" | "groups">;
+  readonly of: Verification;
+}
+
+/** The submissions of the package that was imported: each as its judgement ends. */
+export function Verified({ problem: { id, groups }, of: { until, submissions } }: Props) {
+  const { rows, error } = useRows(id, until, submissions);
+  const scores = groups.some(({ points }) => points > 0);
+  const followed = useCompared(submissions, rows);
+  const ended = followed.filter(({ compared }) => compared);
+  const met = ended.filter(({ compared }) => compared?.faults.length === 0);
+  const judged = submissions.filter(({ judgementId }) => judgementId !== null);
+  return (
+    <Section title="Verification">
+      {error && <Trouble text={`Not updated: ${error.message}.`} />}
+      {submissions.length === 0 ? (
+        <Empty title="The package has no submissions">
+          Nothing was judged.{" "}
+          <Link to="/playground" search={{ problem: id }}>
+            Try a program
+          </Link>{" "}
+          instead.
+        </Empty>
+      ) : (
+        <>
+          <div className={`${css.progress} ${css.verified}`}>
+            <progress aria-label="Verification" max={Math.max(1, judged.length)} value={ended.length} />
+            <span role="status">
+              {`${count(ended.length)} of ${counted(judged.length, "submission")} ended, ${count(met.length)} as expected`}
+            </span>
+          </div>
+          <DataTable
+            caption="Submissions of the package"
+            columns={scores ? [...COLUMNS.slice(0, 4), POINTS, ...COLUMNS.slice(4)] : COLUMNS}
+            rows={followed}
+            rowKey={({ submission }) => submission.path}
+          />
+        </>
+      )}
+      <p className={css.hint}>
+        Only the command <code>sudo ./assay problems verify</code> checks the input validators, the outputs in the
+        package, and whether the time limit suits the submissions. This table is gone when you close or reload the
+        dashboard; the judgements stay.
+      </p>
+    </Section>
+  );
+}
+
+/** The rows of the judgements. */
+function useRows(problem: string, until: string, submissions: readonly VerifiedSubmission[]) {
+  const ids = submissions.flatMap(({ judgementId }) => judgementId ?? []);
+  const query = useQuery({
+    queryKey: ["/judgements of a verification", problem, until],
+    queryFn: () => part.judgements({ problem, until, limit: ROWS }),
+    enabled: ids.length > 0,
+    meta: { topics: ["runs"] },
+  });
+  return { rows: new Map(query.data?.judgements.map((row) => [row.id, row])), error: query.error };
+}
+
+function useCompared(
+  submissions: readonly VerifiedSubmission[],
+  rows: ReadonlyMap<string, JudgementRow>,
+): readonly Followed[] {
+  const judged = submissions.map((submission) => ({ submission, row: rows.get(submission.judgementId ?? "") }));
+  return useQueries({
+    queries: judged.map(({ submission: { judgementId, path, expectations }, row }) => ({
+      ...asking.comparison(judgementId ?? "", { path, expectations }),
+      enabled: row !== undefined && isEnded(row),
+    })),
+    combine: (results) =>
+      judged.map((one, at) => ({ ...one, compared: results[at]?.data, trouble: results[at]?.error ?? null })),
+  });
+}
+
+function Result({ of: { submission, row, compared, trouble } }: { of: Followed }) {
+  if (submission.error !== null) return <Fault state="not judged" faults={[submission.error]} />;
+  if (submission.judgementId === null) return <State tone="idle">skipped: no installed language</State>;
+  if (compared?.faults.length === 0) return <State tone="good">as expected</State>;
+  if (compared) return <Fault state="mismatch" faults={compared.faults} />;
+  if (trouble) return <Fault state="not compared" faults={[trouble.message]} />;
+  return <State tone="idle">{row?.status ?? "pending"}</State>;
+}
+
+function Fault({ state, faults }: { state: string; faults: readonly string[] }) {
+  return (
+    <>
+      <State tone="bad">{state}</State>
+      <Lines of={faults} />
+    </>
+  );
+}
+
+function Lines({ of: lines }: { of: readonly string[] }) {
+  return lines.map((line, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: lines can be equal, and do not change
+    <div key={at} className={css.names}>
+      {line}
+    </div>
+  ));
+}
+
+/** Without the directory of all submissions. */
+function shortened(path: string): string {
+  return path.replace(/^submissions\//, "");
+}
+
+function isEnded({ completedAt }: JudgementRow): boolean {
+  return completedAt !== null;
+}

@@ -1,0 +1,113 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import type { Settings, Tier, UsedAccount } from "../../../../src/http/dashboard/api/settings.ts";
+import { asking } from "../../client/api.ts";
+import { Copyable } from "../../components/copyable.tsx";
+import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
+import { Facts } from "../../components/description-list.tsx";
+import { count, duration } from "../../components/format.ts";
+import { Page, Section } from "../../components/page.tsx";
+import { QueryBoundary } from "../../components/query-boundary.tsx";
+import { State } from "../../components/status-badge.tsx";
+import { Timestamp } from "../../components/timestamp.tsx";
+import { AccountForm } from "./account-dialog.tsx";
+import { AccountMenu } from "./account-menu.tsx";
+import { TierForm } from "./tier-dialog.tsx";
+
+export function SettingsPage() {
+  const settings = useQuery(asking.settings());
+  const [form, setForm] = useState<ReactNode>(null);
+  return (
+    <Page title="Settings">
+      <QueryBoundary query={settings} waiting={<RowsWaiting rows={6} />}>
+        {(all) => <All of={all} show={setForm} />}
+      </QueryBoundary>
+      {form}
+    </Page>
+  );
+}
+
+function All({
+  of: { retentionMs, maxPending, tiers, accounts },
+  show,
+}: {
+  of: Settings;
+  show: (form: ReactNode) => void;
+}) {
+  const close = () => show(null);
+  const tierColumns: readonly Column<Tier>[] = [
+    { head: "Tier", cell: ({ name }) => <b>{name}</b> },
+    { head: "Requests in 60 seconds", number: true, cell: (tier) => count(tier.requestsPerMinute) },
+    { head: "Running at once", number: true, cell: (tier) => count(tier.concurrency) },
+    { head: "Accounts", number: true, cell: ({ name }) => count(accounts.filter(({ tier }) => tier === name).length) },
+    {
+      head: "Actions",
+      headUnseen: true,
+      cell: (tier) => (
+        <Button size="compact-sm" variant="default" onClick={() => show(<TierForm of={tier} onClose={close} />)}>
+          Change
+        </Button>
+      ),
+    },
+  ];
+  const accountColumns: readonly Column<UsedAccount>[] = [
+    { head: "Account", cell: ({ name }) => <b>{name}</b> },
+    {
+      head: "State",
+      cell: ({ suspendedAt }) => (
+        <State tone={suspendedAt === null ? "good" : "bad"}>{suspendedAt === null ? "active" : "suspended"}</State>
+      ),
+    },
+    { head: "Tier", cell: ({ tier }) => tier },
+    { head: "Pending", number: true, cell: ({ pending }) => count(pending) },
+    { head: "Running", number: true, cell: ({ running }) => count(running) },
+    { head: "Requests in the last minute", number: true, cell: ({ requests }) => count(requests) },
+    { head: "Created", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
+    { head: "Id", cell: ({ id }) => <Copyable text={id} what="id of the account" short /> },
+    {
+      head: "Actions",
+      headUnseen: true,
+      cell: (account) => <AccountMenu of={account} tiers={tiers} />,
+    },
+  ];
+  return (
+    <>
+      <Facts
+        of={[
+          [
+            "Records are kept",
+            retentionMs === null
+              ? "without limit (ASSAY_RETENTION_DAYS)"
+              : `${duration(retentionMs)} after their end (ASSAY_RETENTION_DAYS)`,
+          ],
+          ["Queue", `${count(maxPending)} submissions; a single account can use half of it`],
+        ]}
+      />
+      <Section
+        title="Tiers"
+        actions={
+          <Button size="compact-sm" variant="default" onClick={() => show(<TierForm onClose={close} />)}>
+            New tier
+          </Button>
+        }
+      >
+        <DataTable caption="Tiers" columns={tierColumns} rows={tiers} rowKey={({ name }) => name} />
+      </Section>
+      <Section
+        title="Accounts"
+        actions={
+          <Button
+            size="compact-sm"
+            variant="default"
+            onClick={() => show(<AccountForm tiers={tiers} onClose={close} />)}
+          >
+            New account
+          </Button>
+        }
+      >
+        <DataTable caption="Accounts" columns={accountColumns} rows={accounts} rowKey={({ id }) => id} />
+      </Section>
+    </>
+  );
+}

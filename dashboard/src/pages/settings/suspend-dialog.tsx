@@ -1,0 +1,32 @@
+import type { AccountResource } from "../../../../src/http/dashboard/api/settings.ts";
+import { change } from "../../client/api.ts";
+import { Dialog } from "../../components/dialog.tsx";
+import { Form } from "../../components/form.tsx";
+import { useAction } from "../../components/use-action.ts";
+
+export function Suspend({ of: account, onClose }: { of: AccountResource; onClose: () => void }) {
+  const suspend = account.suspendedAt === null;
+  const word = suspend ? "Suspend" : "Resume";
+  const changing = useAction(() => (suspend ? change.suspend(account.id) : change.resume(account.id)), {
+    toast: ({ name }) => `Account ${name} ${suspend ? "suspended" : "resumed"}.`,
+    done: onClose,
+  });
+  return (
+    <Dialog title={`${word} ${account.name}?`} onClose={onClose}>
+      <Form
+        submit={`${word} account`}
+        danger={suspend}
+        busy={changing.isPending}
+        error={changing.error}
+        onCancel={onClose}
+        onSubmit={() => changing.mutate()}
+      >
+        <p>
+          {suspend
+            ? "Requests with its keys are rejected at once, and no pending submission of it is started. Running submissions finish. Pending ones stay in the queue until you resume the account or drop them. Members keep access to its records."
+            : "Its keys work again, and its pending submissions run."}
+        </p>
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,19 @@
+import type { ReactNode } from "react";
+import css from "./auth-layout.module.css";
+
+/** Layout of the pages before sign-in. */
+export function AuthLayout({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <main className={css.door}>
+      <title>{`${title} · Assay`}</title>
+      <div className={css.card}>
+        <p className={css.brand}>
+          <img src="/docs/icon.svg" alt="" width={28} height={28} />
+          Assay
+        </p>
+        <h1>{title}</h1>
+        {children}
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,97 @@
+import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link, useLocation } from "@tanstack/react-router";
+import type { SubmitEvent } from "react";
+import type { Invitation } from "../../../../src/http/dashboard/api/session.ts";
+import { asking, change } from "../../client/api.ts";
+import { enter } from "../../client/session.ts";
+import { RowsWaiting } from "../../components/data-table.tsx";
+import { text } from "../../components/form.tsx";
+import { sentence } from "../../components/format.ts";
+import { QueryBoundary, Trouble } from "../../components/query-boundary.tsx";
+import { Timestamp } from "../../components/timestamp.tsx";
+import { AuthLayout } from "./auth-layout.tsx";
+
+const TITLES = { first: "First administrator", invite: "Welcome", reset: "New password" } as const;
+
+/** The page of one-time links. The token is in the fragment, which browsers do not send to servers. */
+export function WelcomePage() {
+  const { hash: token } = useLocation();
+  const invitation = useQuery({
+    ...asking.invitation(token),
+    enabled: token !== "",
+    retry: false,
+    staleTime: Infinity,
+  });
+  if (token === "" || invitation.error) {
+    return (
+      <AuthLayout title="This link does not work">
+        <p>
+          {token === "" ? "The link is incomplete." : sentence(invitation.error?.message ?? "")} Links work once and
+          expire; ask an administrator for a new one.
+        </p>
+        <p>
+          <Link to="/sign-in">Sign in</Link>
+        </p>
+      </AuthLayout>
+    );
+  }
+  return (
+    <AuthLayout title={invitation.data ? TITLES[invitation.data.kind] : "Welcome"}>
+      <QueryBoundary query={invitation} waiting={<RowsWaiting rows={5} />}>
+        {(of) => <Accept token={token} of={of} />}
+      </QueryBoundary>
+    </AuthLayout>
+  );
+}
+
+function Accept({ token, of: { kind, email, account, expiresAt } }: { token: string; of: Invitation }) {
+  const accepting = useMutation({
+    mutationFn: (form: FormData) =>
+      change.accept({
+        token,
+        email: email ?? text(form, "email"),
+        name: text(form, "name"),
+        password: String(form.get("password")),
+      }),
+    onSuccess: () => enter("/"),
+  });
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    accepting.mutate(new FormData(event.currentTarget));
+  };
+  return (
+    <>
+      <p>
+        {kind === "first" && "You will have access to all accounts, and can invite members."}
+        {kind === "invite" &&
+          (account ? `You will have access to ${account}.` : "You will have access to all accounts.")}
+        {kind === "reset" && "The old password and all its sessions then end."} The link expires{" "}
+        <Timestamp at={expiresAt} />.
+      </p>
+      {accepting.error && <Trouble text={sentence(accepting.error.message)} />}
+      <form onSubmit={submit}>
+        {email === null ? (
+          <TextInput label="E-mail" name="email" type="email" autoComplete="username" required withAsterisk={false} />
+        ) : (
+          <TextInput label="E-mail" value={email} readOnly autoComplete="username" />
+        )}
+        {kind !== "reset" && (
+          <TextInput label="Your name" name="name" autoComplete="name" required withAsterisk={false} maxLength={100} />
+        )}
+        <PasswordInput
+          label="Password"
+          description="12 characters or more; length matters more than special characters"
+          name="password"
+          autoComplete="new-password"
+          minLength={12}
+          required
+          withAsterisk={false}
+        />
+        <Button type="submit" fullWidth loading={accepting.isPending || accepting.isSuccess}>
+          {kind === "reset" ? "Set password" : "Create account"}
+        </Button>
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,62 @@
+import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { type SubmitEvent, useState } from "react";
+import { API, asking, change } from "../../client/api.ts";
+import { hasEnded } from "../../client/draft-storage.ts";
+import { enter } from "../../client/session.ts";
+import { sentence } from "../../components/format.ts";
+import { Trouble } from "../../components/query-boundary.tsx";
+import { AuthLayout } from "./auth-layout.tsx";
+
+const route = getRouteApi("/sign-in");
+
+export function SignInPage() {
+  const { to, refused } = route.useSearch();
+  const { data: session } = useQuery(asking.session());
+  const [ended] = useState(hasEnded);
+  const signIn = useMutation({ mutationFn: change.signIn, onSuccess: () => enter(placeWithin(to)) });
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    signIn.mutate({ email: String(form.get("email")).trim(), password: String(form.get("password")) });
+  };
+  if (session?.empty) {
+    return (
+      <AuthLayout title="No administrator yet">
+        <p>
+          Open the one-time link that <code>assay serve</code> printed at its start, and become the first administrator.
+        </p>
+      </AuthLayout>
+    );
+  }
+  return (
+    <AuthLayout title="Sign in">
+      {ended && session?.person === null && !refused && !signIn.error && (
+        <p role="status">Your session ended. Sign in to continue.</p>
+      )}
+      {refused && !signIn.error && (
+        <Trouble text="Sign-in failed: the provider's e-mail address needs an invitation here first." />
+      )}
+      {signIn.error && <Trouble text={sentence(signIn.error.message)} />}
+      <form onSubmit={submit}>
+        <TextInput label="E-mail" name="email" type="email" autoComplete="username" required withAsterisk={false} />
+        <PasswordInput label="Password" name="password" autoComplete="current-password" required withAsterisk={false} />
+        <Button type="submit" fullWidth loading={signIn.isPending || signIn.isSuccess}>
+          Sign in
+        </Button>
+      </form>
+      {session?.provider && (
+        <Button component="a" href={`${API}/provider`} variant="default" fullWidth>
+          {session.provider}
+        </Button>
+      )}
+      <p>Forgot your password? An administrator can create a link to reset it.</p>
+    </AuthLayout>
+  );
+}
+
+/** Only paths of the dashboard: a crafted link must not redirect elsewhere after sign-in. */
+function placeWithin(to: string | undefined): string {
+  return to && /^\/(?![/\\])/.test(to) ? to : "/";
+}

@@ -1,0 +1,14 @@
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { RunView } from "../../run/run-view.tsx";
+
+const route = getRouteApi("/inside/submissions/$id");
+
+/** One submission. The open tab is in the address. */
+export function SubmissionPage() {
+  const { id } = route.useParams();
+  const { tab } = route.useSearch();
+  const navigate = useNavigate();
+  const onTab = (next: string) =>
+    navigate({ to: "/submissions/$id", params: { id }, search: { tab: next }, replace: true, resetScroll: false });
+  return <RunView id={id} place="page" tab={tab} onTab={onTab} />;
+}

@@ -1,0 +1,105 @@
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useMemo, useRef } from "react";
+import type { SubmissionRow } from "../../../../src/http/dashboard/api/submissions.ts";
+import { addressOf, part } from "../../client/api.ts";
+import type { Search } from "../../client/search.ts";
+import { useChoiceOfAccounts } from "../../client/session.ts";
+import { duration } from "../../components/format.ts";
+import { Page } from "../../components/page.tsx";
+import { Timestamp } from "../../components/timestamp.tsx";
+import { VERDICT_WORDS, Verdict } from "../../components/verdict.tsx";
+import { CAUSES } from "../../lists/causes.ts";
+import { Filters } from "../../lists/filters.tsx";
+import type { ListTableHandle } from "../../lists/list-table.tsx";
+import { type ListColumn, NewestList } from "../../lists/live-list.tsx";
+import { RowLink } from "../../lists/row-link.tsx";
+import type { Source } from "../../lists/use-live-list.ts";
+import css from "./run-panel.module.css";
+import { Panel } from "./run-panel.tsx";
+
+const route = getRouteApi("/inside/submissions");
+
+const COLUMNS: readonly ListColumn<SubmissionRow>[] = [
+  { head: "Verdict", cell: (row) => <Verdict of={row} /> },
+  { head: "Submission", cell: ({ id }) => <RowLink to="/submissions/$id" id={id} /> },
+  { head: "Language", cell: ({ language }) => language },
+  { head: "Profile", cell: ({ profile }) => profile },
+  { head: "Project", cell: ({ project }) => project?.name ?? "none" },
+  { head: "Key", cell: ({ key }) => key.name },
+  { head: "Took", number: true, cell: (row) => took(row) },
+  { head: "Submitted", cell: ({ createdAt }) => <Timestamp at={createdAt} />, isOrder: true },
+];
+
+const ACCOUNT: ListColumn<SubmissionRow> = { head: "Account", cell: ({ account }) => account.name };
+
+/** As in panel.module.css. */
+const SIDE_BY_SIDE = "(width > 68rem)";
+
+const FIRST = 50;
+const MORE = 500;
+
+const SOURCE: Source<SubmissionRow> = {
+  path: "/submissions",
+  limit: FIRST,
+  ask: async (search, before) => {
+    const { submissions: rows, next, mark } = await part.submissions(search, before, before ? MORE : FIRST);
+    return { rows, next, mark };
+  },
+};
+
+export function SubmissionsPage() {
+  const { search, opened } = useSearch();
+  const navigate = useNavigate();
+  const table = useRef<ListTableHandle>(null);
+  const manyAccounts = useChoiceOfAccounts().length > 0;
+  const go = (next: Search) => navigate({ to: "/submissions", search: next });
+  const open = (id: string | undefined) => {
+    if (id !== undefined && !window.matchMedia(SIDE_BY_SIDE).matches)
+      return navigate({ to: "/submissions/$id", params: { id } });
+    // The first one can be closed by Back; the next ones take its place.
+    return navigate({
+      to: "/submissions",
+      search: { ...search, open: id },
+      replace: opened !== undefined && id !== undefined,
+      resetScroll: false,
+    });
+  };
+  return (
+    <Page title="Submissions">
+      <Filters
+        what="submission"
+        verdicts={VERDICT_WORDS}
+        causes={CAUSES}
+        search={search}
+        onChange={go}
+        csv={addressOf("/submissions/csv", search)}
+      />
+      <div className={opened && css.split}>
+        <NewestList
+          source={SOURCE}
+          search={search}
+          what="submission"
+          columns={manyAccounts ? [...COLUMNS.slice(0, 4), ACCOUNT, ...COLUMNS.slice(4)] : COLUMNS}
+          onOrder={(order) => go({ ...search, order })}
+          open={open}
+          opened={opened}
+          handle={table}
+        >
+          Run a first program in the <Link to="/playground">playground</Link>, or submit one with an API key.
+        </NewestList>
+        {opened && <Panel id={opened} onStep={(by) => table.current?.step(by)} onClose={() => void open(undefined)} />}
+      </div>
+    </Page>
+  );
+}
+
+/** The filters, as the same object while they are the same, and the run next to the list. */
+function useSearch(): { readonly search: Search; readonly opened: string | undefined } {
+  const { open: opened, ...filters } = route.useSearch();
+  const text = JSON.stringify(filters);
+  return { search: useMemo(() => JSON.parse(text), [text]), opened };
+}
+
+function took({ startedAt, completedAt }: SubmissionRow): string {
+  return startedAt && completedAt ? duration(Date.parse(completedAt) - Date.parse(startedAt)) : "";
+}

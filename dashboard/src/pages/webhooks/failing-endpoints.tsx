@@ -1,0 +1,56 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { asking } from "../../client/api.ts";
+import { counted } from "../../components/format.ts";
+import { Icon } from "../../components/icon.tsx";
+import { Timestamp } from "../../components/timestamp.tsx";
+import css from "./failing-endpoints.module.css";
+
+/** Active endpoints whose last delivery failed. */
+function useFailing() {
+  return useQuery(asking.failing()).data;
+}
+
+/** The number of failing endpoints, in the navigation. */
+export function FailingBadge() {
+  const failing = useFailing();
+  if (!failing || failing.endpoints.length === 0) return null;
+  const amount = `${failing.endpoints.length}${failing.more ? "+" : ""}`;
+  return (
+    <span className={css.badge} title={`${amount} failing`}>
+      {amount}
+      <span className={css.unseen}> failing</span>
+    </span>
+  );
+}
+
+/** The failing endpoints of a project, on its pages. */
+export function FailingOf({ project }: { project: string }) {
+  const own = useFailing()?.endpoints.filter((endpoint) => endpoint.project.id === project) ?? [];
+  if (own.length === 0) return null;
+  return (
+    <Fails>
+      {`${counted(own.length, "endpoint fails", "endpoints fail")}: results are not delivered.`}
+      <ul className={css.list}>
+        {own.map(({ id, url, failingSince }) => (
+          <li key={id}>
+            <Link to="/webhooks/$id" params={{ id }}>
+              {url}
+            </Link>
+            , first failure <Timestamp at={failingSince} />
+          </li>
+        ))}
+      </ul>
+    </Fails>
+  );
+}
+
+export function Fails({ children }: { children: ReactNode }) {
+  return (
+    <div className={css.alert} role="status">
+      <Icon name="alert" />
+      <div>{children}</div>
+    </div>
+  );
+}

@@ -1,0 +1,44 @@
+import { NativeSelect, TextInput } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import type { Endpoint } from "../../../../src/http/dashboard/api/endpoints.ts";
+import { change } from "../../client/api.ts";
+import { Dialog } from "../../components/dialog.tsx";
+import { Form, text } from "../../components/form.tsx";
+import { ProjectChoice, useOpenProjects } from "../../components/project-select.tsx";
+import { Empty } from "../../components/query-boundary.tsx";
+import { useAction } from "../../components/use-action.ts";
+import { EndpointSecret } from "./endpoint-secret.tsx";
+import { SIGNINGS } from "./signings.ts";
+
+export function NewEndpoint({ projectId, onClose }: { projectId?: string; onClose: () => void }) {
+  const projects = useOpenProjects(projectId);
+  const making = useAction(change.makeEndpoint);
+  if (making.data) return <EndpointSecret made={making.data} title="Endpoint created" onClose={onClose} />;
+  return (
+    <Dialog title="New endpoint" onClose={onClose}>
+      {projects.open.length === 0 ? (
+        <Empty title="No open project">
+          An endpoint belongs to a project: <Link to="/projects">create one</Link> first.
+        </Empty>
+      ) : (
+        <Form
+          submit="Create endpoint"
+          busy={making.isPending}
+          error={making.error}
+          onCancel={onClose}
+          onSubmit={(form) =>
+            making.mutate({
+              projectId: text(form, "project"),
+              url: text(form, "url"),
+              signing: text(form, "signing") as Endpoint["signing"],
+            })
+          }
+        >
+          <TextInput label="URL" name="url" type="url" placeholder="https://" required data-autofocus />
+          <ProjectChoice from={projects} description="Results of its keys are sent to the URL" />
+          <NativeSelect label="Signing" name="signing" data={SIGNINGS} />
+        </Form>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,24 @@
+import { Button } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Icon } from "../../components/icon.tsx";
+import { Page } from "../../components/page.tsx";
+import { Endpoints } from "./endpoint-table.tsx";
+import { NewEndpoint } from "./new-endpoint-dialog.tsx";
+
+export function WebhooksPage() {
+  const [making, { open, close }] = useDisclosure();
+  return (
+    <Page
+      title="Webhooks"
+      lead="Results of a project are signed and sent to its endpoints, with at most three attempts. All attempts are logged."
+      actions={
+        <Button leftSection={<Icon name="plus" />} onClick={open}>
+          New endpoint
+        </Button>
+      }
+    >
+      <Endpoints onNew={open} />
+      {making && <NewEndpoint onClose={close} />}
+    </Page>
+  );
+}

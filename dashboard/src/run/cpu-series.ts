@@ -1,0 +1,55 @@
+import type { Samples } from "../../../src/http/dashboard/api/submissions.ts";
+import { steps } from "../components/charts/scale.ts";
+
+/** CPUs in use between two times. */
+export interface Stretch {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly cpus: number;
+}
+
+/** From the start of the program to its end. A short rest after the last sample joins the stretch before it. */
+export function stretches({ atMs, cpuMs, end }: Samples): readonly Stretch[] {
+  const points = [{ at: 0, cpu: 0 }, ...atMs.map((at, i) => ({ at, cpu: cpuMs[i] ?? 0 }))];
+  const [beforeLast, last] = points.slice(-2);
+  if (beforeLast && last && end.atMs - last.at < (last.at - beforeLast.at) / 2) points.pop();
+  points.push({ at: Math.max(end.atMs, last?.at ?? 0), cpu: end.cpuMs });
+  return points.slice(1).flatMap(({ at, cpu }, i) => {
+    const before = points[i] ?? { at: 0, cpu: 0 };
+    if (at <= before.at) return [];
+    return [{ fromMs: before.at, toMs: at, cpus: Math.max(0, cpu - before.cpu) / (at - before.at) }];
+  });
+}
+
+/** The sample with the most memory. */
+export function highest({ atMs, memoryBytes }: Samples): { readonly atMs: number; readonly bytes: number } {
+  const bytes = Math.max(0, ...memoryBytes);
+  return { atMs: atMs[memoryBytes.indexOf(bytes)] ?? 0, bytes };
+}
+
+const NEAR_LIMIT = 0.15;
+
+/** The upper end of the memory axis: the limit, unless it would flatten the curve. */
+export function memoryTop(samples: Samples): number {
+  const { limitBytes } = samples;
+  const most = Math.max(samples.peakBytes, highest(samples).bytes, 1);
+  return most >= limitBytes * NEAR_LIMIT ? Math.max(limitBytes, most) : most * 1.2;
+}
+
+/** The end of the time axis: the end of the program, or a limit that is not far beyond it. */
+export function timeEnd({ end, limitMs, atMs }: Samples): number {
+  const ended = Math.max(end.atMs, atMs.at(-1) ?? 0, 1);
+  return limitMs !== null && limitMs <= ended * 1.5 ? Math.max(ended, limitMs) : ended;
+}
+
+/** Three to seven round steps up to `top`. */
+export function stepsWithin(top: number): readonly number[] {
+  const step = steps((top * 2) / 3)[1] ?? top;
+  return Array.from({ length: Math.floor(top / step) + 1 }, (_, i) => Number((i * step).toPrecision(6)));
+}
+
+/** The same in the binary unit that fits. */
+export function byteSteps(top: number): readonly number[] {
+  const unit = 1024 ** Math.min(4, Math.floor(Math.log2(Math.max(1, top)) / 10));
+  return stepsWithin(top / unit).map((value) => value * unit);
+}

@@ -1,0 +1,29 @@
+import type { Proof } from "../../../src/http/dashboard/api/submissions.ts";
+import { type Column, DataTable } from "../components/data-table.tsx";
+import { InlineCode } from "../components/inline-code.tsx";
+import { Empty } from "../components/query-boundary.tsx";
+import css from "./evidence.module.css";
+
+const COLUMNS: readonly Column<Proof>[] = [
+  { head: "Field", cell: ({ field }) => <code className={css.field}>{field}</code> },
+  { head: "Value", cell: ({ value }) => <span className={css.value}>{value}</span> },
+  {
+    head: "What it proves",
+    cell: ({ meaning }) => (
+      <span className={css.meaning}>
+        <InlineCode text={meaning} />
+      </span>
+    ),
+  },
+];
+
+/** Every field of the evidence with its meaning. */
+export function Proven({ of: proofs }: { of: readonly Proof[] }) {
+  if (proofs.length === 0)
+    return (
+      <Empty title="No evidence">
+        The sandbox returned no trustworthy report (<a href="/docs/verdicts">documentation</a>).
+      </Empty>
+    );
+  return <DataTable caption="Evidence" columns={COLUMNS} rows={proofs} rowKey={({ field }) => field} />;
+}

@@ -1,0 +1,52 @@
+import type { TestRun } from "../../../src/http/dashboard/api/judgements.ts";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { InlineCode } from "../components/inline-code.tsx";
+import { Verdict } from "../components/verdict.tsx";
+import css from "./explanation.module.css";
+import { WhyNot } from "./why-not.tsx";
+
+const OPEN: Readonly<Record<string, string>> = {
+  pending: "Accepted, waiting for a worker. Output will appear here.",
+  running: "Running in a sandbox. Output appears here.",
+};
+
+/** The state in one line, which screen readers announce when it changes. */
+export function Standing({ of: { row, record } }: { of: Pick<SubmissionDetail | TestRun, "row" | "record"> }) {
+  const { exit_code: code, signal, actor } = record.result;
+  return (
+    <p className={css.standing} role="status">
+      <Verdict of={row} />
+      {code !== null && <span>exit code {code}</span>}
+      {signal !== null && <span>signal {signal}</span>}
+      {actor && <span>ended by the {actor}</span>}
+    </p>
+  );
+}
+
+/** Explains the verdict, and why similar verdicts do not apply. */
+export function Explained({
+  of: { row, record, explanation },
+}: {
+  of: Pick<SubmissionDetail | TestRun, "row" | "record" | "explanation">;
+}) {
+  if (!explanation) return <p className={css.text}>{OPEN[row.status]}</p>;
+  const { error_message: message } = record.result;
+  return (
+    <>
+      <h2>{explanation.title}</h2>
+      <p className={css.text}>
+        <InlineCode text={explanation.text} />
+      </p>
+      {message && !explanation.text.includes(message) && (
+        <p className={css.text}>
+          <code>{message}</code>
+        </p>
+      )}
+      {explanation.whyNot.length > 0 && (
+        <div className={css.why}>
+          <WhyNot of={explanation.whyNot} />
+        </div>
+      )}
+    </>
+  );
+}

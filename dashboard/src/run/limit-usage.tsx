@@ -1,0 +1,39 @@
+import type { Usage } from "../../../src/http/dashboard/api/submissions.ts";
+import { count, duration, size } from "../components/format.ts";
+import css from "./limit-usage.module.css";
+
+const NAMES: Readonly<Record<Usage["name"], string>> = {
+  cpu: "CPU time",
+  wall: "Wall time",
+  memory: "Memory",
+  processes: "Processes",
+  stdout: "Standard output",
+  stderr: "Standard error",
+};
+
+const WRITTEN: Readonly<Record<Usage["unit"], (value: number) => string>> = {
+  ms: (value) => duration(Math.round(value)),
+  bytes: size,
+  count,
+};
+
+/** Limits of the execute step and their use. */
+export function Used({ of: usage }: { of: readonly Usage[] }) {
+  return (
+    <ul className={css.used}>
+      {usage.map(({ name, used, limit, unit, met }) => (
+        <li key={name} data-met={met || undefined}>
+          <span className={css.name}>{NAMES[name]}</span>
+          {/* Hidden from screen readers: the text has the same values. */}
+          <span className={css.bar} aria-hidden="true">
+            <span style={{ width: `${100 * Math.min(1, used / limit)}%` }} />
+          </span>
+          <span className={css.values}>
+            {WRITTEN[unit](used)} of {WRITTEN[unit](limit)}
+            {met && <span className={css.met}> limit reached</span>}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

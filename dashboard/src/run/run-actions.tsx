@@ -1,0 +1,86 @@
+import { Button } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { change } from "../client/api.ts";
+import { copy } from "../components/copyable.tsx";
+import { toast } from "../components/toaster.tsx";
+import { useAction } from "../components/use-action.ts";
+import css from "./run-view.module.css";
+import { isOpen } from "./use-live-run.ts";
+
+interface Props {
+  readonly of: SubmissionDetail;
+  readonly place: "page" | "panel" | "playground";
+}
+
+/** Stop while it runs; afterwards run again and open elsewhere. */
+export function RunActions({ of: detail, place }: Props) {
+  const { id, account } = detail.row;
+  const navigate = useNavigate();
+  const stop = useAction(() => change.cancelSubmission(id));
+  const again = useMutation({
+    mutationFn: () => change.again(id),
+    onSuccess: (accepted) => {
+      toast("Started again as this new submission.");
+      return navigate({ to: "/submissions/$id", params: { id: accepted.id } });
+    },
+    onError: ({ message }) => toast(`Not run again: ${message}.`, "bad"),
+  });
+  if (place === "playground")
+    return (
+      <>
+        {isOpen(detail) && <Stop action={stop} />}
+        <Button
+          variant="default"
+          size="compact-sm"
+          title={`Visible to members of ${account.name}`}
+          onClick={() => copy(`${window.location.origin}/dashboard/submissions/${id}`, "link to the submission")}
+        >
+          Share
+        </Button>
+        <OpenPage id={id} />
+      </>
+    );
+  return (
+    <>
+      {isOpen(detail) ? (
+        <Stop action={stop} />
+      ) : (
+        <Button variant="default" size="compact-sm" loading={again.isPending} onClick={() => again.mutate()}>
+          Run again
+        </Button>
+      )}
+      <Button
+        renderRoot={(props) => <Link to="/playground" search={{ from: id }} {...props} />}
+        className={css.button}
+        variant="default"
+        size="compact-sm"
+      >
+        Open in the playground
+      </Button>
+      {place === "panel" && <OpenPage id={id} />}
+    </>
+  );
+}
+
+function Stop({ action }: { action: { readonly isPending: boolean; readonly mutate: () => void } }) {
+  return (
+    <Button variant="default" color="red" size="compact-sm" loading={action.isPending} onClick={() => action.mutate()}>
+      Stop
+    </Button>
+  );
+}
+
+function OpenPage({ id }: { id: string }) {
+  return (
+    <Button
+      renderRoot={(props) => <Link to="/submissions/$id" params={{ id }} {...props} />}
+      className={css.button}
+      variant="default"
+      size="compact-sm"
+    >
+      Open page
+    </Button>
+  );
+}

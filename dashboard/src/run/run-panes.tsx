@@ -1,0 +1,201 @@
+import { NativeSelect, SegmentedControl } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useMemo, useState } from "react";
+import type { RUN_FILES, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { addressOf, asking } from "../client/api.ts";
+import { readInput, readOutput } from "../components/editor/printable-text.ts";
+import type { Chosen } from "../components/editor/scroll-target.ts";
+import { Viewer } from "../components/editor/viewer.tsx";
+import { size } from "../components/format.ts";
+import { NOTES } from "./integrity-notes.ts";
+import css from "./run-view.module.css";
+import type { Message } from "./source-messages.ts";
+import { isOpen, type Live } from "./use-live-run.ts";
+
+type Stream = "stdout" | "stderr";
+
+/** Parts of a program besides its files, whose paths never begin with a dot. */
+export const SOURCE = ".source";
+const STDIN = ".stdin";
+
+interface Props {
+  readonly of: SubmissionDetail;
+  readonly live: Live;
+  /** In standard error. */
+  readonly messages: readonly Message[];
+  /** The line of that part to look at. */
+  readonly chosen: Chosen | null;
+  readonly hasSource: boolean;
+  /** The shown part of the program. */
+  readonly part: string;
+  readonly onPart: (part: string) => void;
+  readonly onLine: (line: number, file?: string) => void;
+}
+
+/** The program on the left, what it wrote on the right. */
+export function RunPanes({ hasSource, ...props }: Props) {
+  return (
+    <div className={css.panes} data-alone={!hasSource || undefined}>
+      {hasSource && <Program {...props} />}
+      <Written {...props} />
+    </div>
+  );
+}
+
+function Program({
+  of,
+  messages,
+  chosen,
+  part,
+  onPart,
+}: Pick<Props, "of" | "messages" | "chosen" | "part" | "onPart">) {
+  const { row, source, code, stdin, files } = of;
+  const file = files.find(({ path }) => path === part);
+  const content = useQuery({ ...asking.programFile(row.id, part), enabled: file?.isText === true });
+  const parts = [
+    { value: SOURCE, label: source },
+    ...files.map(({ path, bytes, isText }) => ({
+      value: path,
+      label: `${path} ${size(bytes)}${isText ? "" : ", binary"}`,
+    })),
+    { value: STDIN, label: `stdin ${size(bytesOf(stdin))}` },
+  ];
+  const head =
+    files.length === 0 ? (
+      <SegmentedControl size="xs" aria-label="Program" value={part} onChange={onPart} data={parts} />
+    ) : (
+      <NativeSelect
+        size="xs"
+        aria-label="File of the program"
+        value={part}
+        onChange={({ currentTarget }) => onPart(currentTarget.value)}
+        data={parts}
+      />
+    );
+  const isStdin = part === STDIN;
+  const text = file ? (content.data ?? "") : isStdin ? stdin : code;
+  const label = file ? `File ${file.path}` : isStdin ? "Standard input" : "Source of the program";
+  const marked = useMemo(
+    () => messages.filter((one) => one.isError && (one.file ?? SOURCE) === part).map(({ line }) => line),
+    [messages, part],
+  );
+  const readable = useMemo(() => readInput(text), [text]);
+  const download = file
+    ? addressOf(`/submissions/${row.id}/file`, { path: file.path })
+    : fileOf(row.id, isStdin ? "stdin" : "source");
+  if (file && !file.isText)
+    return (
+      <Nothing
+        head={head}
+        text={
+          <>
+            {`A binary file of ${size(file.bytes)}. `}
+            <a href={download} download>
+              Download {file.path}
+            </a>
+          </>
+        }
+      />
+    );
+  if (file && content.isPending) return <Nothing head={head} text="Loading the file." />;
+  if (file && content.isError) return <Nothing head={head} text={content.error.message} />;
+  if (text === "")
+    return <Nothing head={head} text={file ? "The file is empty." : isStdin ? "No input." : "The source is empty."} />;
+  const marks = isStdin ? {} : { language: row.language, marked, chosen };
+  return <Viewer key={part} head={head} label={label} text={readable} original={text} download={download} {...marks} />;
+}
+
+function Written({ of: detail, live, messages, onLine }: Pick<Props, "of" | "live" | "messages" | "onLine">) {
+  const { row, record, cut, live: isStreamed, run } = detail;
+  const { integrity } = record.output;
+  const open = isOpen(detail);
+  const ofCompiler = record.result.cause?.startsWith("compile_") ?? false;
+  const texts = {
+    stdout: open ? live.stdout.text : (record.output.stdout ?? ""),
+    stderr: open ? live.stderr.text : (record.output.stderr ?? ""),
+  };
+  const [wanted, want] = useState<Stream>();
+  const isFailure = !open && record.result.verdict !== "AC";
+  const shown =
+    ofCompiler ||
+    (wanted ?? (texts.stderr !== "" && (isFailure || texts.stdout === "") ? "stderr" : "stdout")) === "stderr"
+      ? "stderr"
+      : "stdout";
+  const names = { stdout: "Standard output", stderr: ofCompiler ? "Messages of the compiler" : "Standard error" };
+  const isCut = integrity === "truncated_by_judge_limit";
+  const streams: readonly Stream[] = ofCompiler ? ["stderr"] : ["stdout", "stderr"];
+  const head = (
+    <SegmentedControl
+      size="xs"
+      aria-label="Output"
+      value={shown}
+      onChange={(next) => want(next === "stderr" ? "stderr" : "stdout")}
+      data={streams.map((stream) => ({
+        value: stream,
+        label: `${ofCompiler ? "compiler" : stream} ${size(bytesOf(texts[stream]))}${cut?.includes(stream) ? ", cut off" : ""}`,
+      }))}
+    />
+  );
+  const links = useMemo(() => messages.map(({ from, to, line, file }) => ({ from, to, line, file })), [messages]);
+  const text = texts[shown];
+  const readable = useMemo(() => readOutput(text), [text]);
+  const notes = [
+    isCut && (cut === null || cut.includes(shown)) && NOTES.truncated_by_judge_limit,
+    !open && !isCut && text !== "" && integrity !== null && NOTES[integrity],
+    open && live[shown].isCut && "Earlier output is left out here; the record will have all of it, up to its limit.",
+    open && !isStreamed && (run ? NOT_OF_TESTS : NOT_STREAMED),
+  ].filter(Boolean);
+  const below = notes.map((note) => (
+    <p key={String(note)} className={note === NOT_STREAMED || note === NOT_OF_TESTS ? css.soft : css.note}>
+      {note === NOT_STREAMED ? (
+        <>
+          This run does not send its output while it runs. A request asks for it with <code>"stream": true</code>.
+        </>
+      ) : (
+        note
+      )}
+    </p>
+  ));
+  const nothing = open ? "No output yet." : integrity === null ? "No output was stored." : "No output.";
+  return (
+    <div className={css.pane}>
+      {text === "" ? (
+        <Nothing head={head} text={nothing} />
+      ) : (
+        <Viewer
+          key={shown}
+          head={head}
+          label={names[shown]}
+          text={readable}
+          original={text}
+          isLive={open}
+          firstLine={open ? live[shown].firstLine : 1}
+          download={open ? null : fileOf(row.id, shown)}
+          links={shown === "stderr" && !open ? links : []}
+          onLine={onLine}
+        />
+      )}
+      {below}
+    </div>
+  );
+}
+
+const NOT_STREAMED = "not streamed";
+const NOT_OF_TESTS = "Runs of a judgement have their output once they have ended.";
+
+function Nothing({ head, text }: { head: ReactNode; text: ReactNode }) {
+  return (
+    <div className={css.pane}>
+      <div className={css.paneHead}>{head}</div>
+      <p className={css.nothing}>{text}</p>
+    </div>
+  );
+}
+
+function fileOf(id: string, name: (typeof RUN_FILES)[number]): string {
+  return addressOf(`/submissions/${id}/files/${name}`);
+}
+
+function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).length;
+}

@@ -1,0 +1,63 @@
+import { Button } from "@mantine/core";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { InlineCode } from "../components/inline-code.tsx";
+import { PlainText } from "../components/program-text.tsx";
+import css from "./run-view.module.css";
+import type { Message } from "./source-messages.ts";
+
+interface Props {
+  readonly of: SubmissionDetail;
+  /** The message with the reason. */
+  readonly decided: Message | undefined;
+  /** What it wrote last, without a message about a line. */
+  readonly words: string | undefined;
+  /** Number of other messages. */
+  readonly more: number;
+  readonly onLine: (line: number, file?: string) => void;
+}
+
+/** Why it ended so, and on which line of the source. */
+export function RunReason({ of: detail, decided, words, more, onLine }: Props) {
+  const { explanation, record } = detail;
+  if (!explanation) {
+    const isRunning = detail.row.status === "running";
+    return <p className={css.reason}>{isRunning ? "Running in a sandbox." : "Accepted, waiting for a worker."}</p>;
+  }
+  const { verdict } = record.result;
+  return (
+    <div className={css.reason}>
+      <p>
+        <InlineCode text={explanation.text} />
+      </p>
+      {decided && (
+        <p className={css.decided}>
+          <Button variant="light" color="red" size="compact-sm" onClick={() => onLine(decided.line, decided.file)}>
+            Line {decided.line}
+            {decided.file !== undefined && ` of ${decided.file}`}
+          </Button>
+          <code>
+            <PlainText text={decided.text} />
+          </code>
+          {more > 0 && <span>and {more} more in its messages</span>}
+        </p>
+      )}
+      {!decided && verdict !== "AC" && verdict !== "IE" && (
+        <p className={css.decided}>
+          <span>No line is known: {withoutLine(record.result)}</span>
+          {words !== undefined && (
+            <code>
+              <PlainText text={words} />
+            </code>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function withoutLine({ verdict, cause, exit_code }: SubmissionDetail["record"]["result"]): string {
+  if (cause?.startsWith("compile_")) return "the compiler wrote no message about one.";
+  if (exit_code !== null) return "the program wrote no message about one.";
+  if (verdict === "SIG") return "a signal ended the program, and it wrote no message about one.";
+  return "the program was ended from outside, and wrote no message about one.";
+}

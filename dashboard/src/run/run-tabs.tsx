@@ -1,0 +1,93 @@
+import { Tabs } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { asking } from "../client/api.ts";
+import log from "../components/delivery.module.css";
+import { OneDelivery } from "../components/delivery.tsx";
+import { Empty } from "../components/query-boundary.tsx";
+import { Proven } from "./evidence.tsx";
+import { RawRecord } from "./raw-record.tsx";
+import css from "./run-view.module.css";
+import { WhyNot } from "./why-not.tsx";
+
+interface Props {
+  readonly of: SubmissionDetail;
+  readonly tab: string | undefined;
+  readonly onTab: ((tab: string) => void) | undefined;
+}
+
+/** The rest of a run that has ended, one at a time. */
+export function RunTabs({ of: detail, tab, onTab }: Props) {
+  const [own, setOwn] = useState<string>();
+  const { explanation, proofs, deliveries } = detail;
+  const tabs: readonly (readonly [name: string, title: string, content: () => ReactNode])[] = [
+    ...(explanation && explanation.whyNot.length > 0
+      ? [["why", "Why not…", () => <WhyNot of={explanation.whyNot} />] as const]
+      : []),
+    ["evidence", "Evidence", () => <Proven of={proofs} />],
+    [
+      "deliveries",
+      deliveries.length === 0 ? "Deliveries" : `Deliveries (${deliveries.length})`,
+      () => <Deliveries of={detail} />,
+    ],
+    ["record", "Raw record", () => <RawRecord of={detail} />],
+  ];
+  const wanted = tab ?? own;
+  const value = tabs.some(([name]) => name === wanted) ? wanted : tabs[0]?.[0];
+  return (
+    <Tabs
+      className={css.tabs}
+      value={value ?? null}
+      onChange={(next) => {
+        if (next === null) return;
+        setOwn(next);
+        onTab?.(next);
+      }}
+      keepMounted={false}
+    >
+      <Tabs.List aria-label="More about the run">
+        {tabs.map(([name, title]) => (
+          <Tabs.Tab key={name} value={name}>
+            {title}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {tabs.map(([name, , content]) => (
+        <Tabs.Panel key={name} value={name}>
+          {name === value && content()}
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  );
+}
+
+/** The only part that changes after the end. */
+function Deliveries({ of: { row, deliveries } }: { of: SubmissionDetail }) {
+  const { data = deliveries } = useQuery(asking.deliveriesOf(row.id));
+  if (data.length === 0)
+    return (
+      <Empty title="No deliveries">
+        {row.project ? (
+          <>
+            Its project had no webhook endpoint when the run ended.{" "}
+            <Link to="/projects/$id" params={{ id: row.project.id }}>
+              Endpoints of the project
+            </Link>
+          </>
+        ) : (
+          <>
+            The run belongs to no project, which would have webhook endpoints. <Link to="/projects">Projects</Link>
+          </>
+        )}
+      </Empty>
+    );
+  return (
+    <ol className={log.log}>
+      {data.map((delivery) => (
+        <OneDelivery key={delivery.id} of={delivery} />
+      ))}
+    </ol>
+  );
+}

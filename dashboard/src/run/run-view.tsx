@@ -1,0 +1,181 @@
+import { lazy, Suspense, useMemo, useState } from "react";
+import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { RowsWaiting } from "../components/data-table.tsx";
+import { readOutput } from "../components/editor/printable-text.ts";
+import type { Chosen } from "../components/editor/scroll-target.ts";
+import { Page } from "../components/page.tsx";
+import { QueryBoundary } from "../components/query-boundary.tsx";
+import { colourOf } from "../components/verdict.tsx";
+import { Used } from "./limit-usage.tsx";
+import { RunActions } from "./run-actions.tsx";
+import { RunFacts } from "./run-facts.tsx";
+import { RunPanes, SOURCE } from "./run-panes.tsx";
+import { RunReason } from "./run-reason.tsx";
+import { RunTabs } from "./run-tabs.tsx";
+import css from "./run-view.module.css";
+import { decisive, findInAll, lastWords } from "./source-messages.ts";
+import { Timings } from "./timings.tsx";
+import { isOpen, type Live, useWatched } from "./use-live-run.ts";
+
+/** Few runs are long enough for a curve. */
+const UsageCurve = lazy(async () => ({ default: (await import("./usage-curve.tsx")).UsageCurve }));
+
+interface Props {
+  readonly id: string;
+  /** `page`: with the heading of a page. `panel`: in a part of one. `playground`: next to the editor, so without its source. */
+  readonly place?: "page" | "panel" | "playground";
+  /** The open tab; without it, the view keeps its own. */
+  readonly tab?: string | undefined;
+  readonly onTab?: (tab: string) => void;
+  /** A message leads to this line of the source; for a place without the source. */
+  readonly onLine?: (line: number) => void;
+}
+
+/** One run: how it ended and why, its times and limits, source and output, evidence. */
+export function RunView({ id, place = "panel", ...rest }: Props) {
+  // The key resets the state when the submission changes.
+  return <OneRun key={id} id={id} place={place} {...rest} />;
+}
+
+function OneRun({ id, place = "panel", ...rest }: Props) {
+  const { query, live } = useWatched(id);
+  const { data } = query;
+  const now = data && live.status ? { ...data, row: { ...data.row, status: live.status } } : data;
+  const title = now ? titleOf(now) : "Submission";
+  const body = (
+    <QueryBoundary query={query} waiting={<RowsWaiting rows={14} />}>
+      {() => now && <Body of={now} live={live} place={place} {...rest} />}
+    </QueryBoundary>
+  );
+  const actions = now && <RunActions of={now} place={place} />;
+  const heading = (
+    <span className={css.title}>
+      {now && <Mark of={now} />}
+      {title}
+    </span>
+  );
+  return (
+    <div className={css.run}>
+      {place === "page" ? (
+        <Page title={title} heading={heading} actions={actions}>
+          {body}
+        </Page>
+      ) : (
+        <article aria-label="Run">
+          <div className={css.head}>
+            <h2>{heading}</h2>
+            {actions && <div className={css.actions}>{actions}</div>}
+          </div>
+          {body}
+        </article>
+      )}
+    </div>
+  );
+}
+
+function titleOf({ row, explanation }: SubmissionDetail): string {
+  if (explanation) return explanation.title;
+  return row.status === "running" ? "Running" : "Waiting in the queue";
+}
+
+/** The code of the verdict with its colour, which the status has for screen readers. */
+function Mark({ of: { row, record } }: { of: SubmissionDetail }) {
+  const { verdict, cause } = record.result;
+  if (verdict === null) return <span className={css.mark} data-status={row.status} />;
+  return (
+    <span className={css.verdict} aria-hidden="true">
+      <span className={css.mark} style={{ background: colourOf({ verdict, cause }) }} />
+      {verdict}
+    </span>
+  );
+}
+
+interface BodyProps extends Omit<Props, "id"> {
+  readonly of: SubmissionDetail;
+  readonly live: Live;
+}
+
+function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
+  const { record, source, code, files, timeline, usage, samples } = detail;
+  const { cause, verdict } = record.result;
+  const [chosen, choose] = useState<Chosen | null>(null);
+  const { stderr } = record.output;
+  // As the viewer shows it: the places have to fit.
+  const written = useMemo(() => readOutput(stderr ?? "").text, [stderr]);
+  const messages = useMemo(
+    () =>
+      findInAll(
+        written,
+        source,
+        code,
+        files.filter(({ isText }) => isText).map(({ path }) => path),
+      ),
+    [written, source, code, files],
+  );
+  const ofCompiler = cause?.startsWith("compile_") ?? false;
+  const decided = verdict === "AC" ? undefined : decisive(messages, ofCompiler);
+  // A program that was killed at a limit did not write about its end.
+  const isOwnEnd = verdict === "RE" || verdict === "SIG";
+  const words = useMemo(() => (isOwnEnd ? lastWords(written, ofCompiler) : undefined), [isOwnEnd, written, ofCompiler]);
+  const [part, setPart] = useState<string>();
+  const first = useMemo(() => (decided ? { line: decided.line } : null), [decided]);
+  const toLine = (line: number, file: string = SOURCE) => {
+    setPart(file);
+    choose({ line, isAsked: true });
+    if (file === SOURCE) onLine?.(line);
+  };
+  const measured = (
+    <div className={css.measured}>
+      <section aria-label="Times">
+        <Timings of={timeline} />
+      </section>
+      {usage.length > 0 && (
+        <section aria-label="Limits and usage">
+          <Used of={usage} />
+        </section>
+      )}
+      {samples && (
+        <Suspense>
+          <UsageCurve of={samples} />
+        </Suspense>
+      )}
+    </div>
+  );
+  const panes = (
+    <RunPanes
+      of={detail}
+      live={live}
+      messages={messages}
+      chosen={chosen ?? first}
+      part={part ?? decided?.file ?? SOURCE}
+      onPart={(next) => {
+        setPart(next);
+        choose(null);
+      }}
+      hasSource={place !== "playground"}
+      onLine={toLine}
+    />
+  );
+  return (
+    <>
+      {/* Announced by screen readers when it changes. */}
+      <p role="status" className={css.unseen}>
+        {verdict === null ? titleOf(detail) : `${titleOf(detail)}, ${verdict}`}
+      </p>
+      <RunFacts of={detail} isShort={place === "playground"} />
+      <RunReason of={detail} decided={decided} words={words} more={messages.length - 1} onLine={toLine} />
+      {place === "playground" ? (
+        <>
+          {panes}
+          {measured}
+        </>
+      ) : (
+        <>
+          {measured}
+          {panes}
+        </>
+      )}
+      {!isOpen(detail) && <RunTabs of={detail} tab={tab} onTab={onTab} />}
+    </>
+  );
+}

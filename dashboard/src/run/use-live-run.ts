@@ -1,0 +1,80 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import type { LiveEvent, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { API, asking } from "../client/api.ts";
+import { whileVisible } from "../client/stream.ts";
+import { LiveText, type Newest } from "./live-text.ts";
+
+/** Output of this time is shown at once. */
+const SHOW_MS = 100;
+
+export interface Live {
+  readonly status: "pending" | "running" | null;
+  readonly stdout: Newest;
+  readonly stderr: Newest;
+}
+
+const EMPTY: Newest = { text: "", firstLine: 1, isCut: false };
+const NOTHING: Live = { status: null, stdout: EMPTY, stderr: EMPTY };
+
+/** A submission with its live output. */
+export function useWatched(id: string) {
+  const queries = useQueryClient();
+  const [live, setLive] = useState(NOTHING);
+  const [streaming, setStreaming] = useState(false);
+  const known = queries.getQueryData(asking.submission(id).queryKey);
+  const hasEnded = known !== undefined && !isOpen(known);
+  const query = useQuery({
+    ...asking.submission(id),
+    // An ended run does not change.
+    meta: { topics: streaming || hasEnded ? [] : ["runs"] },
+    staleTime: ({ state: { data } }) => (data && !isOpen(data) ? Number.POSITIVE_INFINITY : 0),
+  });
+  const open = query.data !== undefined && isOpen(query.data);
+  useEffect(() => {
+    if (!open) return;
+    const written = { stdout: new LiveText(), stderr: new LiveText() };
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const shown = () => {
+      timer = undefined;
+      setLive((now) => ({ ...now, stdout: written.stdout.newest(), stderr: written.stderr.newest() }));
+    };
+    const end = whileVisible(() => {
+      const source = new EventSource(`${API}/submissions/${encodeURIComponent(id)}/live`);
+      const on = <E extends LiveEvent["event"]>(event: E, take: (data: DataOf<E>) => void) =>
+        source.addEventListener(event, ({ data }: MessageEvent<string>) => take(JSON.parse(data)));
+      source.onopen = () => setStreaming(true);
+      // EventSource reconnects by itself, unless the request was rejected.
+      source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
+      on("status", ({ status }) => setLive((now) => ({ ...now, status })));
+      for (const stream of ["stdout", "stderr"] as const)
+        on(stream, ({ at, text }) => {
+          // Offset 0: a new stream or a repeated run; earlier text is replaced.
+          if (at === 0) written[stream].clear();
+          written[stream].add(text);
+          timer ??= setTimeout(shown, SHOW_MS);
+        });
+      on("ended", (detail) => {
+        source.close();
+        queries.setQueryData(asking.submission(id).queryKey, detail);
+      });
+      return source;
+    });
+    return () => {
+      clearTimeout(timer);
+      end();
+      setStreaming(false);
+      setLive(NOTHING);
+    };
+  }, [id, open, queries]);
+  return { query, live };
+}
+
+type DataOf<E> =
+  Extract<LiveEvent, { readonly event: E }> extends never
+    ? Extract<LiveEvent, { readonly event: "stdout" | "stderr" }>["data"]
+    : Extract<LiveEvent, { readonly event: E }>["data"];
+
+export function isOpen({ row }: Pick<SubmissionDetail, "row">): boolean {
+  return row.status === "pending" || row.status === "running";
+}

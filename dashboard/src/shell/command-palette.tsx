@@ -1,0 +1,218 @@
+import { Combobox, TextInput, useCombobox, useMantineColorScheme } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { CHOICES, change, part } from "../client/api.ts";
+import { usePerson } from "../client/session.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { Icon, type IconName } from "../components/icon.tsx";
+import { toast } from "../components/toaster.tsx";
+import { Verdict } from "../components/verdict.tsx";
+import css from "./command-palette.module.css";
+import { NAVIGATION } from "./navigation.ts";
+
+/** Of each kind. */
+const MOST = 6;
+const PAUSE_MS = 150;
+/** The beginning of an id. */
+const OF_AN_ID = /^[0-9a-f]{4,8}(-[0-9a-f-]*)?$/i;
+
+type Made = "key" | "project" | "shortcuts";
+
+interface Props {
+  readonly onClose: () => void;
+  /** Opens the dialog for a new key, a new project, or the shortcuts. */
+  readonly onMake: (made: Made) => void;
+}
+
+interface Choice {
+  readonly id: string;
+  readonly group: string;
+  readonly icon: IconName;
+  readonly label: React.ReactNode;
+  /** Compared with the typed text. */
+  readonly words: string;
+  readonly act: () => unknown;
+}
+
+/** Finds a page, a run, a judgement, a problem, a project or a key, or starts an action. */
+export default function Palette({ onClose, onMake }: Props) {
+  const [text, setText] = useState("");
+  const [asked] = useDebouncedValue(text.trim(), PAUSE_MS);
+  const combobox = useCombobox({ opened: true, onDropdownClose: onClose });
+  const found = useFound(asked);
+  const choices = [...found, ...useNamed(), ...useActions(onMake), ...usePages()];
+  const shown = matching(choices, text);
+  const order = shown.map(({ id }) => id).join();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the first of each new list
+  useEffect(() => {
+    combobox.selectFirstOption();
+  }, [order]);
+  const submit = (id: string) => {
+    onClose();
+    shown.find((choice) => choice.id === id)?.act();
+  };
+  const groups = Map.groupBy(shown, ({ group }) => group);
+  return (
+    <Dialog title="Go to" onClose={onClose}>
+      <Combobox store={combobox} onOptionSubmit={submit}>
+        <Combobox.EventsTarget withExpandedAttribute>
+          <TextInput
+            role="combobox"
+            aria-label="Page, id, name or action"
+            placeholder="Page, id, name or action"
+            value={text}
+            onChange={({ currentTarget }) => setText(currentTarget.value)}
+            data-autofocus
+            spellCheck={false}
+            autoComplete="off"
+            maxLength={100}
+          />
+        </Combobox.EventsTarget>
+        <Combobox.Options aria-label="Matches" className={css.list}>
+          {[...groups].map(([group, members]) => (
+            <Combobox.Group key={group} label={group}>
+              {members.map(({ id, icon, label }) => (
+                <Combobox.Option key={id} value={id} className={css.option}>
+                  <Icon name={icon} size={16} />
+                  <span className={css.label}>{label}</span>
+                </Combobox.Option>
+              ))}
+            </Combobox.Group>
+          ))}
+          {shown.length === 0 && <Combobox.Empty>No match</Combobox.Empty>}
+        </Combobox.Options>
+      </Combobox>
+    </Dialog>
+  );
+}
+
+/** Runs and judgements whose ids begin with the text. They are already matches. */
+function useFound(asked: string): Choice[] {
+  const navigate = useNavigate();
+  const isAnId = OF_AN_ID.test(asked);
+  const runs = useQuery({
+    queryKey: ["palette", "/submissions", asked],
+    queryFn: () => part.submissions({ id: asked }, undefined, MOST),
+    enabled: isAnId,
+    retry: false,
+  });
+  const judged = useQuery({
+    queryKey: ["palette", "/judgements", asked],
+    queryFn: () => part.judgements({ id: asked, limit: MOST }),
+    enabled: isAnId,
+    retry: false,
+  });
+  if (!isAnId) return [];
+  return [
+    ...(runs.data?.submissions ?? []).map(
+      (row): Choice => ({
+        ...{ id: row.id, group: "Submissions", icon: "list", words: row.id },
+        label: (
+          <>
+            <code>{row.id.slice(0, 13)}…</code> {row.language} <Verdict of={row} />
+          </>
+        ),
+        act: () => navigate({ to: "/submissions/$id", params: { id: row.id } }),
+      }),
+    ),
+    ...(judged.data?.judgements ?? []).map(
+      (row): Choice => ({
+        ...{ id: row.id, group: "Judgements", icon: "judge", words: row.id },
+        label: (
+          <>
+            <code>{row.id.slice(0, 13)}…</code> {row.language} <Verdict of={row} />
+          </>
+        ),
+        act: () => navigate({ to: "/judgements/$id", params: { id: row.id } }),
+      }),
+    ),
+  ];
+}
+
+/** The newest problems, projects and keys. */
+function useNamed(): Choice[] {
+  const navigate = useNavigate();
+  const options = { staleTime: 30_000, retry: false };
+  const projects = useQuery({
+    queryKey: ["palette", "/projects"],
+    queryFn: () => part.projects("open", undefined, CHOICES),
+    ...options,
+  });
+  const keys = useQuery({
+    queryKey: ["palette", "/keys"],
+    queryFn: () => part.keys({ state: "any", limit: CHOICES }),
+    ...options,
+  });
+  const problems = useQuery({
+    queryKey: ["palette", "/problems"],
+    queryFn: () => part.problems(undefined, undefined, CHOICES),
+    ...options,
+  });
+  return [
+    ...(projects.data?.projects ?? []).map(
+      ({ id, name }): Choice => ({
+        ...{ id, group: "Projects", icon: "projects", label: name, words: name },
+        act: () => navigate({ to: "/projects/$id", params: { id } }),
+      }),
+    ),
+    ...(keys.data?.keys ?? []).map(
+      ({ id, name }): Choice => ({
+        ...{ id, group: "Submissions of a key", icon: "key", label: name, words: name },
+        act: () => navigate({ to: "/submissions", search: { key: id } }),
+      }),
+    ),
+    ...(problems.data?.problems ?? []).map(
+      ({ id, name, title }): Choice => ({
+        ...{ id, group: "Problems", icon: "problem", label: title, words: `${name} ${title}` },
+        act: () => navigate({ to: "/problems/$id", params: { id } }),
+      }),
+    ),
+  ];
+}
+
+function usePages(): Choice[] {
+  const navigate = useNavigate();
+  const { administrator } = usePerson();
+  const places = NAVIGATION.flatMap((group) => group.places).filter(
+    (place) => administrator || !place.forAdministrators,
+  );
+  return [...places, { icon: "person", label: "My profile", to: "/profile" } as const].map(({ icon, label, to }) => ({
+    ...{ id: to, group: "Pages", icon, label, words: label },
+    act: () => navigate({ to }),
+  }));
+}
+
+function useActions(onMake: Props["onMake"]): Choice[] {
+  const navigate = useNavigate();
+  // Else a style element would suspend them, which the policy forbids.
+  const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
+  const isDark = colorScheme === "dark";
+  const action = (id: string, icon: IconName, label: string, act: Choice["act"]): Choice => ({
+    ...{ id, group: "Actions", icon, label, words: label, act },
+  });
+  return [
+    action("run", "play", "Run code", () => navigate({ to: "/playground", search: {} })),
+    action("new-key", "key", "New key", () => onMake("key")),
+    action("new-project", "projects", "New project", () => onMake("project")),
+    action("theme", isDark ? "sun" : "moon", isDark ? "Light theme" : "Dark theme", () =>
+      setColorScheme(isDark ? "light" : "dark"),
+    ),
+    action("shortcuts", "list", "Keyboard shortcuts", () => onMake("shortcuts")),
+    action("sign-out", "leave", "Sign out", () =>
+      change.signOut().then(
+        () => window.location.assign("/dashboard/sign-in"),
+        ({ message }: Error) => toast(`Not signed out: ${message}`, "bad"),
+      ),
+    ),
+  ];
+}
+
+/** Those with all typed words, a few of each group; without text, pages and actions. */
+function matching(choices: readonly Choice[], text: string): readonly Choice[] {
+  const words = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return choices.filter(({ group }) => group === "Pages" || group === "Actions");
+  const found = choices.filter((choice) => words.every((word) => choice.words.toLowerCase().includes(word)));
+  return [...Map.groupBy(found, ({ group }) => group).values()].flatMap((alike) => alike.slice(0, MOST));
+}

@@ -1,0 +1,43 @@
+import { UnstyledButton } from "@mantine/core";
+import { lazy, Suspense, useEffect, useState } from "react";
+import { Icon } from "../components/icon.tsx";
+import { onKey, useShortcuts } from "../components/shortcuts.ts";
+import css from "./shell.module.css";
+
+const Palette = lazy(() => import("./command-palette.tsx"));
+const ShortcutsDialog = lazy(() => import("./shortcuts-dialog.tsx"));
+const NewKey = lazy(async () => ({ default: (await import("../pages/keys/new-key-dialog.tsx")).NewKey }));
+const NewProject = lazy(async () => ({
+  default: (await import("../pages/projects/new-project-dialog.tsx")).NewProject,
+}));
+
+type Shown = "palette" | "shortcuts" | "key" | "project" | null;
+
+/** The palette, its button in the top bar, and the shortcuts of every page. */
+export function Quick() {
+  const [shown, setShown] = useState<Shown>(null);
+  const close = () => setShown(null);
+  useEffect(() => {
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+  useShortcuts(
+    { "Ctrl+K": () => setShown("palette"), "/": () => setShown("palette"), "?": () => setShown("shortcuts") },
+    "last",
+  );
+  return (
+    <>
+      <UnstyledButton className={css.quick} onClick={() => setShown("palette")} aria-haspopup="dialog">
+        <Icon name="search" size={16} />
+        <span className={css.quickWords}>Go to</span>
+        <kbd className={css.quickWords}>Ctrl K</kbd>
+      </UnstyledButton>
+      <Suspense>
+        {shown === "palette" && <Palette onClose={close} onMake={setShown} />}
+        {shown === "shortcuts" && <ShortcutsDialog onClose={close} />}
+        {shown === "key" && <NewKey onClose={close} />}
+        {shown === "project" && <NewProject onClose={close} />}
+      </Suspense>
+    </>
+  );
+}
