@@ -41,6 +41,7 @@ build_dashboard() {
     modules_hash
     source_of "$app/dashboard"
     source_of "$app/src/http/dashboard/api"
+    source_of "$app/src/domain"
   } | hash_of_stdin)
   dashboard=$data/dashboard/$built
   if lacks "$dashboard"; then

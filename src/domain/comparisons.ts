@@ -1,22 +1,9 @@
-import { isClose } from "./decimal.ts";
-import { type Part, show, showBoth } from "./shown.ts";
+import { show, showBoth } from "./shown.ts";
+import { firstDifferentLine, firstDifferentWord, Lines, type TextPart, type WordOptions, Words } from "./text-parts.ts";
 
-/**
- * Comparisons of an output with an answer. Each returns the first difference, for users, or null. They read bytes where these are
- * and take time in proportion to them, for any bytes. They make no list of words or lines: a megabyte can have half
- * a million.
- */
+/** Comparisons of an output with an answer. Each returns the first difference, for users, or null. */
 
 const LINE_FEED = 0x0a;
-
-function tableOf(characters: string): Uint8Array {
-  return Uint8Array.from({ length: 256 }, (_, byte) => Number(characters.includes(String.fromCharCode(byte))));
-}
-
-const WHITE = tableOf(" \t\r\n\f\v");
-const LINE_BREAK = tableOf("\r\n");
-/** Of bytes without a difference between upper and lower case. Other letters than those of ASCII are several bytes. */
-const FOLDED = Uint8Array.from({ length: 256 }, (_, byte) => (byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte));
 
 export function compareExactly(output: Buffer, answer: Buffer): string | null {
   if (output.equals(answer)) return null;
@@ -26,65 +13,17 @@ export function compareExactly(output: Buffer, answer: Buffer): string | null {
   return `byte ${at + 1}, in line ${line}, differs`;
 }
 
-/** Reads the lines of a text, without white space at their ends and without empty lines at the end. */
-class Lines implements Part {
-  readonly text: Buffer;
-  start = 0;
-  end = 0;
-  readonly #size: number;
-  #next = 0;
-
-  constructor(text: Buffer) {
-    this.text = text;
-    this.#size = endOf(text, 0, text.length);
-  }
-
-  /** @returns false after the last line. */
-  read(): boolean {
-    if (this.#next >= this.#size) return false;
-    const found = this.text.indexOf(LINE_FEED, this.#next);
-    const end = found < 0 ? this.text.length : found;
-    this.start = this.#next;
-    this.end = endOf(this.text, this.start, end);
-    this.#next = end + 1;
-    return true;
-  }
-}
-
-/** The end of a part of a text without the white space there. */
-function endOf(text: Buffer, start: number, end: number): number {
-  let at = end;
-  while (at > start && WHITE[text[at - 1] as number] === 1) at--;
-  return at;
-}
-
 export function compareLines(output: Buffer, answer: Buffer): string | null {
   const [got, expected] = [new Lines(output), new Lines(answer)];
-  for (let number = 1; ; number++) {
-    const [hasGot, hasExpected] = [got.read(), expected.read()];
-    if (!hasGot || !hasExpected) return atTheEnd(`line ${number}`, hasGot ? got : null, hasExpected ? expected : null);
-    const difference = firstDifference(got, expected);
-    if (difference !== null) return `line ${number}: ${showBoth(expected, got, difference)}`;
-  }
-}
-
-/** From this size, a call of Node's own comparison pays. */
-const LONG = 128;
-
-/** @returns the first byte that differs, counted from the start of both; null if they are equal. */
-function firstDifference(a: Part, b: Part, folded?: Uint8Array): number | null {
-  const [sizeA, sizeB] = [a.end - a.start, b.end - b.start];
-  if (sizeA === sizeB && sizeA >= LONG && a.text.compare(b.text, b.start, b.end, a.start, a.end) === 0) return null;
-  const most = Math.min(sizeA, sizeB);
-  for (let at = 0; at < most; at++) {
-    const [x, y] = [a.text[a.start + at] as number, b.text[b.start + at] as number];
-    if (x !== y && (!folded || folded[x] !== folded[y])) return at;
-  }
-  return sizeA === sizeB ? null : most;
+  const difference = firstDifferentLine(got, expected);
+  if (difference === null) return null;
+  const { number, hasGot, hasExpected, at } = difference;
+  if (at === null) return atTheEnd(`line ${number}`, hasGot ? got : null, hasExpected ? expected : null);
+  return `line ${number}: ${showBoth(expected, got, at)}`;
 }
 
 /** After all parts of one text were equal. */
-function atTheEnd(what: string, got: Part | null, expected: Part | null): string | null {
+function atTheEnd(what: string, got: TextPart<Buffer> | null, expected: TextPart<Buffer> | null): string | null {
   if (expected) return `the output ends before ${what}, expected ${show(expected)}`;
   return got && `the output continues after the answer with ${what}: ${show(got)}`;
 }
@@ -125,65 +64,21 @@ export function compareSortedLines(output: Buffer): (answer: Buffer) => string |
   };
 }
 
-function textOf({ text, start, end }: Part): string {
+function textOf({ text, start, end }: TextPart<Buffer>): string {
   return text.toString("latin1", start, end);
 }
 
-/** Reads the words of a text. */
-class Words implements Part {
-  readonly text: Buffer;
-  start = 0;
-  end = 0;
-  /** Whether the word is the first one of its line; but not if it is the first one of all. */
-  isFirst = false;
-  #any = false;
-
-  constructor(text: Buffer) {
-    this.text = text;
-  }
-
-  /** @returns false after the last word. */
-  read(): boolean {
-    const { text } = this;
-    let [at, isFirst] = [this.end, false];
-    for (; at < text.length && WHITE[text[at] as number] === 1; at++)
-      if (LINE_BREAK[text[at] as number] === 1) isFirst = this.#any;
-    this.start = at;
-    while (at < text.length && WHITE[text[at] as number] === 0) at++;
-    this.end = at;
-    this.isFirst = isFirst;
-    this.#any = true;
-    return at > this.start;
-  }
-}
-
-export interface WordOptions {
-  readonly caseSensitive?: boolean | undefined;
-  readonly lineBreaks?: boolean | undefined;
-  readonly isNumeric: boolean;
-  readonly absolute?: number | undefined;
-  readonly relative?: number | undefined;
-}
-
 export function compareWords(output: Buffer, answer: Buffer, options: WordOptions): string | null {
-  const { caseSensitive = true, lineBreaks = false, isNumeric } = options;
   const [got, expected] = [new Words(output), new Words(answer)];
-  for (let number = 1; ; number++) {
-    const what = `token ${number}`;
-    const [hasGot, hasExpected] = [got.read(), expected.read()];
-    if (!hasGot || !hasExpected) return atTheEnd(what, hasGot ? got : null, hasExpected ? expected : null);
-    if (lineBreaks && got.isFirst !== expected.isFirst)
-      return `${what}: expected ${show(expected)} in ${lineOf(expected)}, got ${show(got)} in ${lineOf(got)}`;
-    const difference = firstDifference(got, expected, caseSensitive ? undefined : FOLDED);
-    if (difference === null || (isNumeric && isNear(got, expected, options))) continue;
-    return `${what}: ${showBoth(expected, got, difference)}`;
-  }
+  const difference = firstDifferentWord(got, expected, options);
+  if (difference === null) return null;
+  const { number, hasGot, hasExpected, at } = difference;
+  const what = `token ${number}`;
+  if (at !== null) return `${what}: ${showBoth(expected, got, at)}`;
+  if (!hasGot || !hasExpected) return atTheEnd(what, hasGot ? got : null, hasExpected ? expected : null);
+  return `${what}: expected ${show(expected)} in ${lineOf(expected)}, got ${show(got)} in ${lineOf(got)}`;
 }
 
-function lineOf({ isFirst }: Words): string {
+function lineOf({ isFirst }: Words<Buffer>): string {
   return isFirst ? "a new line" : "the line of the token before";
-}
-
-function isNear(got: Part, expected: Part, { absolute, relative }: WordOptions): boolean {
-  return isClose(textOf(got), textOf(expected), absolute ?? 0, relative ?? 0);
 }

@@ -1,10 +1,8 @@
 /** Parts of texts in messages for users. They are bytes of programs: a part that is shown begins and ends between characters. */
 
-export interface Part {
-  readonly text: Buffer;
-  readonly start: number;
-  readonly end: number;
-}
+import type { TextPart } from "./text-parts.ts";
+
+type Part = TextPart<Buffer>;
 
 /** Bytes of a part that a message repeats. */
 const MAX_SHOWN = 60;

@@ -1,6 +1,13 @@
 import { diffArrays } from "diff";
+import {
+  firstDifference,
+  firstDifferentLine,
+  firstDifferentWord,
+  isBlank,
+  Lines,
+  Words,
+} from "../../../src/domain/text-parts.ts";
 import type { JudgedChecker } from "../../../src/http/dashboard/api/judgements.ts";
-import { isClose } from "../../../src/http/dashboard/api/numbers.ts";
 
 /** Bounds of the search for the smallest difference. Beyond them, lines are compared by their number. */
 const MOST_EDITS = 1_000;
@@ -34,61 +41,64 @@ export interface Difference {
   readonly sorted: boolean;
 }
 
+/** A line with its bytes, which checkers compare. */
+interface EncodedLine extends Line {
+  readonly bytes: Uint8Array;
+}
+
 /** Lines of the answer and of the output as the checker sees them; null for a checker that compares no lines. */
 export function difference(expected: string, got: string, checker: JudgedChecker): Difference | null {
-  const same = SAME[checker.type];
-  if (!same) return null;
+  const compare = COMPARE[checker.type];
+  if (!compare) return null;
+  const isSame = (a: EncodedLine, b: EncodedLine) => compare(a.bytes, b.bytes, checker);
   const sorted = checker.type === "unordered_lines";
   const [left, right] = [linesOf(expected, checker.type), linesOf(got, checker.type)];
   if (sorted) for (const lines of [left, right]) lines.sort((a, b) => (a.text < b.text ? -1 : 1));
-  const changes = diffArrays(left, right, {
-    comparator: (a, b) => same(a.text, b.text, checker),
-    maxEditLength: MOST_EDITS,
-    timeout: MOST_MS,
-  });
-  const rows = changes ? aligned(changes, left, right) : byNumber(left, right, (a, b) => same(a, b, checker));
+  const changes = diffArrays(left, right, { comparator: isSame, maxEditLength: MOST_EDITS, timeout: MOST_MS });
+  const rows = changes ? aligned(changes, left, right) : byNumber(left, right, isSame);
   return { ...shortened(rows), aligned: changes !== undefined, sorted };
 }
 
-type Same = (expected: string, got: string, checker: JudgedChecker) => boolean;
+/** Whether a checker accepts a line of the output for a line of the answer. */
+type Compare = (expected: Uint8Array, got: Uint8Array, checker: JudgedChecker) => boolean;
 
-/** As src/domain/check.ts compares, but line by line. */
-const SAME: Readonly<Record<string, Same>> = {
-  exact: (a, b) => a === b,
-  lines: (a, b) => withoutEnd(a) === withoutEnd(b),
-  unordered_lines: (a, b) => withoutEnd(a) === withoutEnd(b),
-  tokens: (a, b, checker) => sameTokens(a, b, checker, () => false),
-  floats: (a, b, checker) =>
-    sameTokens(a, b, checker, (expected, got) => isClose(got, expected, checker.absolute ?? 0, checker.relative ?? 0)),
-  program: (a, b) => withoutEnd(a) === withoutEnd(b),
+const isEqual: Compare = (expected, got) => firstDifference(wholeOf(got), wholeOf(expected)) === null;
+
+const isEqualLine: Compare = (expected, got) => firstDifferentLine(new Lines(got), new Lines(expected)) === null;
+
+const haveEqualWords =
+  (isNumeric: boolean): Compare =>
+  (expected, got, { caseSensitive, absolute, relative }) => {
+    const options = { caseSensitive, isNumeric, absolute: absolute ?? 0, relative: relative ?? 0 };
+    return firstDifferentWord(new Words(got), new Words(expected), options) === null;
+  };
+
+/** The rules of src/domain/check.ts, for one line of each text. */
+const COMPARE: Readonly<Record<string, Compare>> = {
+  exact: isEqual,
+  lines: isEqualLine,
+  unordered_lines: isEqualLine,
+  tokens: haveEqualWords(false),
+  floats: haveEqualWords(true),
+  program: isEqualLine,
 };
 
-/** The white space of checkers. A regular expression would take quadratic time. */
-function withoutEnd(line: string): string {
-  let end = line.length;
-  while (end > 0 && " \t\r\f\v".includes(line[end - 1] as string)) end--;
-  return line.slice(0, end);
+function wholeOf(text: Uint8Array) {
+  return { text, start: 0, end: text.length };
 }
 
-function sameTokens(a: string, b: string, checker: JudgedChecker, close: (a: string, b: string) => boolean): boolean {
-  const folded = (text: string) =>
-    checker.caseSensitive ? text : text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
-  const tokens = (text: string) =>
-    folded(text)
-      .split(/[ \t\r\n\f\v]+/)
-      .filter(Boolean);
-  const [left, right] = [tokens(a), tokens(b)];
-  return left.length === right.length && left.every((one, at) => one === right[at] || close(one, right[at] ?? ""));
-}
-
-function linesOf(text: string, type: string): Line[] {
-  const lines = text.split("\n");
+function linesOf(text: string, type: string): EncodedLine[] {
+  const encoder = new TextEncoder();
+  const lines = text.split("\n").map((line, at) => ({ number: at + 1, text: line, bytes: encoder.encode(line) }));
   // The empty text after the last line feed is no line. For `exact`, its absence is a difference.
-  if (type !== "exact") while (withoutEnd(lines.at(-1) ?? "x") === "") lines.pop();
-  return lines.map((line, at) => ({ number: at + 1, text: line }));
+  if (type !== "exact") while (isBlank(lines.at(-1)?.bytes ?? NOT_BLANK)) lines.pop();
+  return lines;
 }
 
-function aligned(changes: NonNullable<ReturnType<typeof diffArrays<Line>>>, left: Line[], right: Line[]): Row[] {
+/** Stands for the end of a text without lines. */
+const NOT_BLANK = Uint8Array.of(0);
+
+function aligned(changes: NonNullable<ReturnType<typeof diffArrays<EncodedLine>>>, left: Line[], right: Line[]): Row[] {
   const rows: Row[] = [];
   let [inLeft, inRight] = [0, 0];
   for (let at = 0; at < changes.length; at++) {
@@ -111,11 +121,14 @@ function aligned(changes: NonNullable<ReturnType<typeof diffArrays<Line>>>, left
   return rows;
 }
 
-function byNumber(left: readonly Line[], right: readonly Line[], same: (a: string, b: string) => boolean): Row[] {
+function byNumber(
+  left: readonly EncodedLine[],
+  right: readonly EncodedLine[],
+  isSame: (a: EncodedLine, b: EncodedLine) => boolean,
+): Row[] {
   return Array.from({ length: Math.max(left.length, right.length) }, (_, at) => {
     const [expected = null, got = null] = [left[at], right[at]];
-    const isSame = expected && got && same(expected.text, got.text);
-    return { kind: isSame ? "same" : "different", expected, got };
+    return { kind: expected && got && isSame(expected, got) ? "same" : "different", expected, got };
   });
 }
 

@@ -51,6 +51,7 @@ export class FakeCheckout implements Disposable {
     this.write("test/support/store/shared.ts", "export const globalSetup = () => {};\n");
     this.write("src/main.ts", SERVICE);
     this.write("src/http/dashboard/api/problem.ts", "");
+    this.write("src/domain/check.ts", "");
     this.write("dashboard/index.html", "the page");
     this.#dataDirectoryWithNode();
   }
