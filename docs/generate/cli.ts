@@ -1,4 +1,5 @@
 import type { Argument, Command, Option } from "commander";
+import { benchCommand } from "../../bench/command.ts";
 import { program } from "../../src/cli/program.ts";
 import { DATA, DATABASE, JSON_LINE } from "../../src/cli/with-store.ts";
 import { code } from "./table.ts";
@@ -8,9 +9,9 @@ const PROGRAM = await program();
 /** Described at the top of docs/cli.md. */
 const COMMON: ReadonlySet<string> = new Set([DATA, DATABASE, JSON_LINE].map(([flags, text]) => `${flags} ${text}`));
 
-/** Every command of src/cli/ with its usage. `--help` describes arguments and options. */
+/** Every command of src/cli/, and `bench`, with its usage. `--help` describes arguments and options. */
 export function commands(): string {
-  return PROGRAM.commands.map(topLevel).join("\n\n");
+  return [...PROGRAM.commands, benchCommand()].map(topLevel).join("\n\n");
 }
 
 /** A command with verbs has no description of its own unless it can be run alone. */

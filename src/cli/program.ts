@@ -1,6 +1,6 @@
 import { Command } from "commander";
 
-/** Commands in the order of the help. Each is a file of this directory. */
+/** Commands in the order of the help. Each is a file of this directory; `bench` is a program of its own (bench/main.ts). */
 const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
   Object.entries({
     serve: async () => (await import("./serve.ts")).serveCommand(),
@@ -19,7 +19,6 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
     problems: async () => (await import("./problems.ts")).problemsCommand(),
     status: async () => (await import("./status.ts")).statusCommand(),
     doctor: async () => (await import("./doctor.ts")).doctorCommand(),
-    bench: async () => (await import("./bench.ts")).benchCommand(),
   }),
 );
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
 import { after, before, test } from "node:test";
 import { z } from "zod";
-import { assay, NOBODY } from "../../support/cli/processes.ts";
+import { assayBench, NOBODY } from "../../support/cli/processes.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { TOO_LONG } from "../../support/programs/long.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
@@ -21,7 +21,7 @@ after(async () => assert.equal(await launcher.stop(), 0, launcher.stderr()));
 function bench(...args: string[]) {
   const image = ["--image", environment("ASSAY_TEST_IMAGE"), "--launcher-socket", launcher.socket];
   const unused = ["--launcher", "-", "--instance", "-", "--uid-base", "0"];
-  return assay("bench", ...image, ...unused, "service", "--json", ...args);
+  return assayBench(...image, ...unused, "service", "--json", ...args);
 }
 
 const positive = z.number().positive();

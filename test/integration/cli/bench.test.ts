@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { z } from "zod";
-import { assay } from "../../support/cli/processes.ts";
+import { assayBench } from "../../support/cli/processes.ts";
 import { LISTED } from "../../support/languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { tracesLeft } from "../../support/launcher/machine.ts";
@@ -23,7 +23,7 @@ function bench(...args: string[]) {
   const engine = ["--launcher", `${environment("ASSAY_TEST_LAUNCHER")}.delegated`];
   const machine = ["--image", environment("ASSAY_TEST_IMAGE"), "--instance", place.instance];
   const rest = ["--uid-base", String(place.uidBase), "--launcher-socket", launcher.socket];
-  return assay("bench", ...engine, ...machine, ...rest, ...args);
+  return assayBench(...engine, ...machine, ...rest, ...args);
 }
 
 const measured = z.number().positive();

@@ -35,6 +35,8 @@ export interface Ended {
   readonly stderr: string;
 }
 
+const BENCH = new URL("../../../bench/main.ts", import.meta.url).pathname;
+
 /** Runs one command of the service's program to its end. */
 export function assay(...args: string[]): Promise<Ended> {
   return assayReading("", ...args);
@@ -45,11 +47,19 @@ export function assayReading(input: string, ...args: string[]): Promise<Ended> {
   return assayWithin([], input, ...args);
 }
 
-/** The same, started by a command that becomes it. */
+/** Runs a command of the service's program, started by a command that becomes it. */
 export function assayWithin(within: readonly string[], input: string, ...args: string[]): Promise<Ended> {
-  const [program = "", ...more] = [...within, process.execPath, MAIN, ...args];
+  return toItsEnd([...within, process.execPath, MAIN, ...args], input);
+}
+
+/** Runs the benchmarks to their end. */
+export function assayBench(...args: string[]): Promise<Ended> {
+  return toItsEnd([process.execPath, BENCH, "bench", ...args], "");
+}
+
+function toItsEnd([program = "", ...args]: readonly string[], input: string): Promise<Ended> {
   return new Promise((resolve) => {
-    const child = execFile(program, more, (error, stdout, stderr) => {
+    const child = execFile(program, args, (error, stdout, stderr) => {
       resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, stdout, stderr });
     });
     child.stdin?.on("error", () => {}); // it may end without reading

@@ -49,7 +49,7 @@ export class FakeCheckout implements Disposable {
     this.write("setup/uml.sh", "find_uml() { uml=/; }\n");
     this.write("setup/qemu.sh", "find_qemu() { qemu=/; }\n");
     this.write("test/support/store/shared.ts", "export const globalSetup = () => {};\n");
-    this.write("src/main.ts", SERVICE);
+    for (const entry of ["src/main.ts", "bench/main.ts"]) this.write(entry, SERVICE);
     this.write("src/http/dashboard/api/problem.ts", "");
     this.write("src/domain/check.ts", "");
     this.write("dashboard/index.html", "the page");

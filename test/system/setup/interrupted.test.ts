@@ -78,7 +78,7 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"] as const)
     await serve.says(/welcome#fake/);
     serve.child.kill("SIGTERM");
     assert.equal((await serve.end()).code, 0);
-    fake.write("src/main.ts", PROGRAM);
+    for (const entry of ["src/main.ts", "bench/main.ts"]) fake.write(entry, PROGRAM);
     for (const args of COMMANDS)
       for (const [name, moment] of Object.entries(MOMENTS)) {
         const names = new Set<string>();

@@ -1,20 +1,20 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { endTogether } from "../../bench/end-together.ts";
-import { floodTable, measureFloods } from "../../bench/floods.ts";
-import { judgementRow } from "../../bench/judgement.ts";
-import { languageRows } from "../../bench/languages.ts";
-import { launcherRows } from "../../bench/launcher.ts";
-import { MIXES, type Mix } from "../../bench/load/mixes.ts";
-import { wholeTable } from "../../bench/load/tables.ts";
-import { measureWhole } from "../../bench/load/whole.ts";
-import { peerTable } from "../../bench/peers/measure.ts";
-import { measurePeers } from "../../bench/peers/peers.ts";
-import { type Row, rowTable } from "../../bench/row.ts";
-import { serviceRow } from "../../bench/service.ts";
-import type { WorkerFlags } from "./installed-languages.ts";
-import { DATA } from "./with-store.ts";
+import type { WorkerFlags } from "../src/cli/installed-languages.ts";
+import { DATA } from "../src/cli/with-store.ts";
+import { endTogether } from "./end-together.ts";
+import { floodTable, measureFloods } from "./floods.ts";
+import { judgementRow } from "./judgement.ts";
+import { languageRows } from "./languages.ts";
+import { launcherRows } from "./launcher.ts";
+import { MIXES, type Mix } from "./load/mixes.ts";
+import { wholeTable } from "./load/tables.ts";
+import { measureWhole } from "./load/whole.ts";
+import { peerTable } from "./peers/measure.ts";
+import { measurePeers } from "./peers/peers.ts";
+import { type Row, rowTable } from "./row.ts";
+import { serviceRow } from "./service.ts";
 
 interface BenchFlags extends WorkerFlags {
   readonly json?: boolean;
