@@ -3,7 +3,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { queries } from "./client/query-client.ts";
+import { queryClient } from "./client/query-client.ts";
 import { router } from "./routes.tsx";
 import { theme } from "./theme.ts";
 import "./mantine.css";
@@ -25,7 +25,7 @@ createRoot(place).render(
       withCssVariables={false}
       withGlobalClasses={false}
     >
-      <QueryClientProvider client={queries}>
+      <QueryClientProvider client={queryClient}>
         <RouterProvider router={router} />
       </QueryClientProvider>
     </MantineProvider>

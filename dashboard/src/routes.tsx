@@ -7,18 +7,18 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { asking } from "./client/api.ts";
+import { queries } from "./client/api.ts";
 import { signedIn } from "./client/draft-storage.ts";
-import { queries } from "./client/query-client.ts";
-import { JUDGED_SEARCHED, SEARCHED, type Search } from "./client/search.ts";
-import { Broken, NotFoundPage } from "./components/not-found-page.tsx";
-import { AUDIT_SEARCHED, type AuditSearch } from "./pages/audit/search.ts";
+import { queryClient } from "./client/query-client.ts";
+import { JUDGEMENT_FILTERS, type Search, SUBMISSION_FILTERS } from "./client/search.ts";
+import { ErrorPage, NotFoundPage } from "./components/not-found-page.tsx";
+import { AUDIT_FILTERS, type AuditSearch } from "./pages/audit/search.ts";
 import { overviewSearch } from "./pages/overview/search.ts";
 import { Shell } from "./shell/shell.tsx";
 
 /** All pages. Each is loaded on navigation, or when the pointer is on a link to it. */
 
-const root = createRootRouteWithContext<{ queries: QueryClient }>()({
+const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
   component: Outlet,
   notFoundComponent: NotFoundPage,
 });
@@ -33,14 +33,14 @@ const signIn = createRoute({
 const welcome = createRoute({
   getParentRoute: () => root,
   path: "/welcome",
-  component: lazyRouteComponent(() => import("./pages/sign-in/one-time-link-page.tsx"), "WelcomePage"),
+  component: lazyRouteComponent(() => import("./pages/sign-in/one-time-link-page.tsx"), "OneTimeLinkPage"),
 });
 
 const inside = createRoute({
   getParentRoute: () => root,
   id: "inside",
   beforeLoad: async ({ context, location }) => {
-    const { person } = await context.queries.query({ ...asking.session(), staleTime: 60_000 });
+    const { person } = await context.queryClient.query({ ...queries.session(), staleTime: 60_000 });
     if (!person) throw redirect({ to: "/sign-in", search: { to: location.href }, replace: true });
     signedIn(person.id);
     return { person };
@@ -62,7 +62,7 @@ const overview = createRoute({
 const audit = createRoute({
   getParentRoute: () => inside,
   path: "/audit",
-  validateSearch: (search): AuditSearch => texts(search, AUDIT_SEARCHED),
+  validateSearch: (search): AuditSearch => texts(search, AUDIT_FILTERS),
   component: lazyRouteComponent(() => import("./pages/audit/audit-page.tsx"), "AuditPage"),
 });
 
@@ -70,7 +70,7 @@ const submissions = createRoute({
   getParentRoute: () => inside,
   path: "/submissions",
   /** The filters, and the run next to the list. */
-  validateSearch: (search): Search & { open?: string | undefined } => texts(search, [...SEARCHED, "open"]),
+  validateSearch: (search): Search & { open?: string | undefined } => texts(search, [...SUBMISSION_FILTERS, "open"]),
   component: lazyRouteComponent(() => import("./pages/submissions/submissions-page.tsx"), "SubmissionsPage"),
 });
 
@@ -84,7 +84,7 @@ const submission = createRoute({
 const judgements = createRoute({
   getParentRoute: () => inside,
   path: "/judgements",
-  validateSearch: (search): Search => texts(search, JUDGED_SEARCHED),
+  validateSearch: (search): Search => texts(search, JUDGEMENT_FILTERS),
   component: lazyRouteComponent(() => import("./pages/judgements/judgements-page.tsx"), "JudgementsPage"),
 });
 
@@ -185,9 +185,9 @@ const pages = [
 export const router = createRouter({
   routeTree: root.addChildren([signIn, welcome, inside.addChildren(pages)]),
   basepath: "/dashboard",
-  context: { queries },
+  context: { queryClient },
   defaultPreload: "intent",
-  defaultErrorComponent: Broken,
+  defaultErrorComponent: ErrorPage,
   defaultNotFoundComponent: NotFoundPage,
   scrollRestoration: true,
 });

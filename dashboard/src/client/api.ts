@@ -62,8 +62,8 @@ import type {
   SubmissionDetail,
   Submissions,
 } from "../../../src/http/dashboard/api/submissions.ts";
-import { lost, seen } from "./connection.ts";
-import { known, remember } from "./etag-cache.ts";
+import { markReachable, markUnreachable } from "./connection.ts";
+import { cacheAnswer, cachedAnswer } from "./etag-cache.ts";
 
 /**
  * The client of the API and the only file with its paths: `asking` has the queries, cached by TanStack Query under path
@@ -71,7 +71,7 @@ import { known, remember } from "./etag-cache.ts";
  */
 
 /** An error response; the text is displayed. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   readonly status: number;
 
   constructor(status: number, text: string) {
@@ -81,13 +81,13 @@ export class Refusal extends Error {
 }
 
 /** Whether the id is unknown or invalid. */
-export function isNotThere(error: unknown): boolean {
-  return error instanceof Refusal && (error.status === 404 || error.status === 400);
+export function isNotFound(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 404 || error.status === 400);
 }
 
 /** Whether the service did not answer, which every page shows (shell/offline.tsx). */
 export function isUnreachable(error: unknown): boolean {
-  return error instanceof Refusal && error.status === 0;
+  return error instanceof ApiError && error.status === 0;
 }
 
 export const API = "/dashboard/api";
@@ -95,32 +95,32 @@ const UNREACHABLE = "the service is unreachable";
 
 type Parameters = Readonly<Record<string, string | number | undefined>>;
 
-export const asking = {
-  session: () => question<Session>("/session"),
+export const queries = {
+  session: () => getQuery<Session>("/session"),
   /** By POST, because a token in a path would be in the logs of proxies. */
   invitation: (token: string) =>
     queryOptions({
       queryKey: ["/invitations/look", token],
       queryFn: () => send<Invitation>("POST", "/invitations/look", { token }),
     }),
-  overview: (which: Parameters) => question<Overview>("/overview", which, ["totals"]),
-  use: (which: Parameters) => question<Use>("/use", which, ["totals"]),
-  latest: (which: Parameters) => question<Submissions>("/submissions", which, ["runs"]),
-  firstSteps: (account?: string) => question<FirstSteps>("/first-steps", { account }, ["settings", "runs"]),
-  now: (account?: string) => question<Now>("/overview/now", { account }, ["runs", "deliveries", "health"]),
-  health: () => question<Health>("/health", {}, ["health"]),
-  key: (id: string) => question<KeyResource>(`/keys/${encodeURIComponent(id)}`, {}, ["settings", "usage"]),
-  project: (id: string) => question<Project>(`/projects/${encodeURIComponent(id)}`, {}, ["settings"]),
-  endpoint: (id: string) => question<Endpoint>(`/endpoints/${encodeURIComponent(id)}`, {}, ["settings", "deliveries"]),
-  failing: () => question<Failing>("/endpoints/failing", {}, ["settings", "deliveries"]),
+  overview: (which: Parameters) => getQuery<Overview>("/overview", which, ["totals"]),
+  usage: (which: Parameters) => getQuery<Use>("/use", which, ["totals"]),
+  latestRuns: (which: Parameters) => getQuery<Submissions>("/submissions", which, ["runs"]),
+  firstSteps: (account?: string) => getQuery<FirstSteps>("/first-steps", { account }, ["settings", "runs"]),
+  now: (account?: string) => getQuery<Now>("/overview/now", { account }, ["runs", "deliveries", "health"]),
+  health: () => getQuery<Health>("/health", {}, ["health"]),
+  key: (id: string) => getQuery<KeyResource>(`/keys/${encodeURIComponent(id)}`, {}, ["settings", "usage"]),
+  project: (id: string) => getQuery<Project>(`/projects/${encodeURIComponent(id)}`, {}, ["settings"]),
+  endpoint: (id: string) => getQuery<Endpoint>(`/endpoints/${encodeURIComponent(id)}`, {}, ["settings", "deliveries"]),
+  failingEndpoints: () => getQuery<Failing>("/endpoints/failing", {}, ["settings", "deliveries"]),
   /** The same in every attempt. */
   sentBody: (delivery: string) =>
-    queryOptions({ ...question<SentBody>(`/deliveries/${delivery}/body`), staleTime: Number.POSITIVE_INFINITY }),
-  languages: () => question<readonly Language[]>("/languages", {}, ["health"]),
-  nodes: () => question<readonly Node[]>("/nodes", {}, ["nodes", "runs"]),
-  settings: () => question<Settings>("/settings"),
-  judgement: (id: string) => question<JudgementDetail>(`/judgements/${encodeURIComponent(id)}`),
-  problem: (id: string) => question<ProblemDetail>(`/problems/${encodeURIComponent(id)}`),
+    queryOptions({ ...getQuery<SentBody>(`/deliveries/${delivery}/body`), staleTime: Number.POSITIVE_INFINITY }),
+  languages: () => getQuery<readonly Language[]>("/languages", {}, ["health"]),
+  nodes: () => getQuery<readonly Node[]>("/nodes", {}, ["nodes", "runs"]),
+  settings: () => getQuery<Settings>("/settings"),
+  judgement: (id: string) => getQuery<JudgementDetail>(`/judgements/${encodeURIComponent(id)}`),
+  problem: (id: string) => getQuery<ProblemDetail>(`/problems/${encodeURIComponent(id)}`),
   /** @param state of the test: the answer has its run once it has ended. */
   test: (id: string, test: number, state: string) =>
     queryOptions({
@@ -135,7 +135,7 @@ export const asking = {
       staleTime: Number.POSITIVE_INFINITY,
     }),
   deliveriesOf: (id: string) =>
-    question<readonly DeliveryResource[]>(`/submissions/${encodeURIComponent(id)}/deliveries`, {}, ["deliveries"]),
+    getQuery<readonly DeliveryResource[]>(`/submissions/${encodeURIComponent(id)}/deliveries`, {}, ["deliveries"]),
   /** Of the program, which does not change. */
   programFile: (id: string, path: string) =>
     queryOptions({
@@ -143,16 +143,16 @@ export const asking = {
       queryFn: ({ signal }) => getText(addressOf(`/submissions/${encodeURIComponent(id)}/file`, { path }), signal),
       staleTime: Number.POSITIVE_INFINITY,
     }),
-  submission: (id: string) => question<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
+  submission: (id: string) => getQuery<SubmissionDetail>(`/submissions/${encodeURIComponent(id)}`),
   total: (list: "/submissions" | "/judgements", search: Parameters) =>
-    question<Total>(`${list}/total`, search, ["totals"]),
+    getQuery<Total>(`${list}/total`, search, ["totals"]),
 };
 
 /** Number of options of a select: the maximum page size of the API. */
-export const CHOICES = 500;
+export const MAX_OPTIONS = 500;
 
 /** Pages of lists; `before` is the `next` of the previous page. */
-export const part = {
+export const fetchPage = {
   members: (before?: string) => get<Members>("/members", { before }),
   invitations: (before?: string) => get<Invitations>("/members/invitations", { before }),
   projects: (state: "open" | "any", before?: string, limit?: number) =>
@@ -168,7 +168,7 @@ export const part = {
     get<ProblemList>("/problems", { account, before, limit }),
 };
 
-export const change = {
+export const mutations = {
   signIn: (body: SignIn) => send<Session>("POST", "/session", body),
   signOut: () => send<void>("DELETE", "/session"),
   accept: (body: Acceptance) => send<Session>("POST", "/invitations/accept", body),
@@ -209,7 +209,7 @@ export const change = {
 };
 
 /** @param topics whose changes make the answer stale (changes.ts). */
-function question<T>(path: string, parameters: Parameters = {}, topics: readonly Topic[] = []) {
+function getQuery<T>(path: string, parameters: Parameters = {}, topics: readonly Topic[] = []) {
   return queryOptions({
     queryKey: [path, parameters],
     queryFn: ({ signal }) => get<T>(path, parameters, signal),
@@ -224,23 +224,23 @@ export function addressOf(path: string, parameters: Parameters = {}): string {
 
 async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
   const address = addressOf(path, parameters);
-  const before = known(address);
-  const response = await reached(address, {
+  const before = cachedAnswer(address);
+  const response = await sendRequest(address, {
     ...(signal && { signal }),
     ...(before && { headers: { "if-none-match": before.tag } }),
   });
   const isKnown = response.status === 304 && before !== undefined;
   const text = isKnown ? "" : await textOf(response);
-  const data = isKnown ? (before.data as T) : answered<T>(response.status, text);
+  const data = isKnown ? (before.data as T) : parseAnswer<T>(response.status, text);
   const tag = response.headers.get("etag");
-  if (tag) remember(address, isKnown ? before : { tag, data, length: text.length });
+  if (tag) cacheAnswer(address, isKnown ? before : { tag, data, length: text.length });
   return data;
 }
 
 async function getText(address: string, signal: AbortSignal): Promise<string> {
-  const answer = await reached(address, { signal });
+  const answer = await sendRequest(address, { signal });
   const text = await textOf(answer);
-  return answer.ok ? text : answered(answer.status, text);
+  return answer.ok ? text : parseAnswer(answer.status, text);
 }
 
 function queryOf(parameters: Parameters): string {
@@ -252,33 +252,33 @@ function queryOf(parameters: Parameters): string {
 /** Always with a JSON body, which a form of another site cannot send. */
 function send<T>(method: string, path: string, body: unknown = {}): Promise<T> {
   const headers = { "content-type": "application/json" };
-  return fetched<T>(`${API}${path}`, { method, headers, body: JSON.stringify(body) });
+  return sendAndParse<T>(`${API}${path}`, { method, headers, body: JSON.stringify(body) });
 }
 
-async function fetched<T>(path: string, init: RequestInit): Promise<T> {
-  const answer = await reached(path, init);
-  return answered<T>(answer.status, await textOf(answer));
+async function sendAndParse<T>(path: string, init: RequestInit): Promise<T> {
+  const answer = await sendRequest(path, init);
+  return parseAnswer<T>(answer.status, await textOf(answer));
 }
 
 /** Statuses of a proxy without an answer of the service. */
-const NO_ANSWER = [502, 504];
+const GATEWAY_FAILURES = [502, 504];
 
-async function reached(path: string, init: RequestInit): Promise<Response> {
-  const answer = await fetch(path, init).catch(unanswered);
-  if (NO_ANSWER.includes(answer.status)) lost();
-  else seen();
+async function sendRequest(path: string, init: RequestInit): Promise<Response> {
+  const answer = await fetch(path, init).catch(throwUnreachable);
+  if (GATEWAY_FAILURES.includes(answer.status)) markUnreachable();
+  else markReachable();
   return answer;
 }
 
 /** The connection can also be lost within the body. */
 function textOf(answer: Response): Promise<string> {
-  return answer.text().catch(unanswered);
+  return answer.text().catch(throwUnreachable);
 }
 
-function unanswered(error: Error): never {
+function throwUnreachable(error: Error): never {
   if (error.name === "AbortError") throw error;
-  lost();
-  throw new Refusal(0, UNREACHABLE);
+  markUnreachable();
+  throw new ApiError(0, UNREACHABLE);
 }
 
 interface Progress {
@@ -294,13 +294,13 @@ function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): P
   const ended = new Promise<T>((resolve, reject) => {
     request.onload = () => {
       try {
-        resolve(answered<T>(request.status, request.responseText));
+        resolve(parseAnswer<T>(request.status, request.responseText));
       } catch (error) {
         reject(error);
       }
     };
-    request.onerror = () => reject(new Refusal(0, UNREACHABLE));
-    request.onabort = () => reject(new Refusal(0, "the upload was cancelled"));
+    request.onerror = () => reject(new ApiError(0, UNREACHABLE));
+    request.onabort = () => reject(new ApiError(0, "the upload was cancelled"));
   });
   signal.onabort = () => request.abort();
   request.upload.onprogress = ({ loaded, total }) => onSent(total > 0 ? loaded / total : 1);
@@ -310,12 +310,12 @@ function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): P
   return ended;
 }
 
-function answered<T>(status: number, text: string): T {
+function parseAnswer<T>(status: number, text: string): T {
   if (status >= 200 && status < 300) return (text === "" ? undefined : JSON.parse(text)) as T;
-  throw new Refusal(status, refusalIn(text) ?? `the service returned status ${status}`);
+  throw new ApiError(status, errorIn(text) ?? `the service returned status ${status}`);
 }
 
-function refusalIn(text: string): string | undefined {
+function errorIn(text: string): string | undefined {
   try {
     return (JSON.parse(text) as Problem).error;
   } catch {

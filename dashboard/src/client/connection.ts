@@ -16,7 +16,7 @@ let probe: () => Promise<unknown> = async () => {};
 const listeners = new Set<() => void>();
 
 /** The service has answered. */
-export function seen(): void {
+export function markReachable(): void {
   const wasLost = current.lostAt !== null;
   current = { lostAt: null, seenAt: Date.now() };
   if (!wasLost) return;
@@ -25,7 +25,7 @@ export function seen(): void {
 }
 
 /** The service has not answered. Tries until it does. */
-export function lost(): void {
+export function markUnreachable(): void {
   if (current.lostAt !== null) return;
   current = { ...current, lostAt: Date.now() };
   probing = setInterval(() => void probe().catch(() => {}), PROBE_MS);
@@ -36,7 +36,7 @@ export function lost(): void {
 export function watchConnection(request: () => Promise<unknown>, onBack: () => void): void {
   probe = request;
   listen(() => current.lostAt === null && onBack());
-  window.addEventListener("offline", lost);
+  window.addEventListener("offline", markUnreachable);
   window.addEventListener("online", () => void probe().catch(() => {}));
 }
 

@@ -7,7 +7,7 @@
 const SIGNED_IN = "assay-signed-in";
 const DRAFT = "assay-draft";
 
-interface Kept {
+interface StoredDraft {
   readonly owner: string;
   readonly value: unknown;
 }
@@ -30,21 +30,21 @@ export function signedOut(): void {
 }
 
 /** Whether a session ended without a sign-out. */
-export function hasEnded(): boolean {
+export function hasSessionExpired(): boolean {
   return localStorage.getItem(SIGNED_IN) !== null;
 }
 
-/** What this person kept last. */
-export function kept(): unknown {
+/** @returns the draft that this person stored last. */
+export function storedDraft(): unknown {
   const last = read();
   return last && last.owner === owner ? last.value : undefined;
 }
 
-/** @returns false, with nothing kept, if it is larger than the browser's limit. */
-export function keep(value: unknown): boolean {
+/** @returns false, with nothing stored, if it is larger than the browser's limit. */
+export function storeDraft(value: unknown): boolean {
   if (owner === null) return true; // after the sign-out
   try {
-    sessionStorage.setItem(DRAFT, JSON.stringify({ owner, value } satisfies Kept));
+    sessionStorage.setItem(DRAFT, JSON.stringify({ owner, value } satisfies StoredDraft));
     return true;
   } catch {
     sessionStorage.removeItem(DRAFT);
@@ -52,8 +52,8 @@ export function keep(value: unknown): boolean {
   }
 }
 
-function read(): Kept | null {
-  return JSON.parse(sessionStorage.getItem(DRAFT) ?? "null") as Kept | null;
+function read(): StoredDraft | null {
+  return JSON.parse(sessionStorage.getItem(DRAFT) ?? "null") as StoredDraft | null;
 }
 
 // Another tab signed out, or signed in another person, whose session this tab now has.

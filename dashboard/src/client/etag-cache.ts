@@ -9,11 +9,11 @@ interface Answer {
 const answers = new Map<string, Answer>();
 const MAX_LENGTH = 8_000_000;
 
-export function known(address: string): Answer | undefined {
+export function cachedAnswer(address: string): Answer | undefined {
   return answers.get(address);
 }
 
-export function remember(address: string, answer: Answer): void {
+export function cacheAnswer(address: string, answer: Answer): void {
   answers.delete(address);
   answers.set(address, answer);
   let sum = [...answers.values()].reduce((all, { length }) => all + length, 0);

@@ -1,11 +1,11 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
-import { asking, Refusal } from "./api.ts";
+import { ApiError, queries } from "./api.ts";
 import { watchConnection } from "./connection.ts";
 
 const SIGN_IN_NEEDED = 401;
 
 /** The cache of queries. The first request with status 401 shows that the session ended. */
-export const queries: QueryClient = new QueryClient({
+export const queryClient: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: noticeEndOfSession }),
   mutationCache: new MutationCache({ onError: noticeEndOfSession }),
   defaultOptions: {
@@ -15,20 +15,21 @@ export const queries: QueryClient = new QueryClient({
       networkMode: "always",
       staleTime: 10_000,
       // Client errors would repeat; other failures are retried once.
-      retry: (failures, error) => failures < 1 && !(error instanceof Refusal && error.status > 0 && error.status < 500),
+      retry: (failures, error) =>
+        failures < 1 && !(error instanceof ApiError && error.status > 0 && error.status < 500),
       retryDelay: 500,
     },
   },
 });
 
 watchConnection(
-  () => queries.query({ ...asking.session(), staleTime: 0, retry: false }),
+  () => queryClient.query({ ...queries.session(), staleTime: 0, retry: false }),
   // A list that follows a stream is updated by it.
-  () => void queries.invalidateQueries({ predicate: ({ meta }) => meta?.isFollowed !== true }),
+  () => void queryClient.invalidateQueries({ predicate: ({ meta }) => meta?.isFollowed !== true }),
 );
 
 function noticeEndOfSession(error: Error): void {
-  const known = queries.getQueryData(asking.session().queryKey);
-  if (!(error instanceof Refusal) || error.status !== SIGN_IN_NEEDED || !known?.person) return;
-  queries.setQueryData(asking.session().queryKey, { ...known, person: null });
+  const known = queryClient.getQueryData(queries.session().queryKey);
+  if (!(error instanceof ApiError) || error.status !== SIGN_IN_NEEDED || !known?.person) return;
+  queryClient.setQueryData(queries.session().queryKey, { ...known, person: null });
 }

@@ -1,7 +1,7 @@
 import { RANGES } from "../../../src/http/dashboard/api/lists.ts";
 
 /** The filters of a list of submissions: parameters of the URL and of the API. */
-export const SEARCHED = [
+export const SUBMISSION_FILTERS = [
   "verdict",
   "cause",
   "status",
@@ -17,9 +17,9 @@ export const SEARCHED = [
 ] as const;
 
 /** The same for judgements. */
-export const JUDGED_SEARCHED = [...SEARCHED.filter((name) => name !== "cause"), "problem"] as const;
+export const JUDGEMENT_FILTERS = [...SUBMISSION_FILTERS.filter((name) => name !== "cause"), "problem"] as const;
 
-export type Search = { readonly [name in (typeof SEARCHED)[number] | "problem"]?: string | undefined };
+export type Search = { readonly [name in (typeof SUBMISSION_FILTERS)[number] | "problem"]?: string | undefined };
 
 const RANGE_WORDS: Readonly<Record<string, string>> = {
   "15m": "Last 15 minutes",
@@ -37,14 +37,14 @@ export function filtersIn({ order: _, ...filters }: Search): [string, string][] 
 }
 
 /** Converts an ISO time for an input of local time, and back. */
-export function toLocal(iso: string | undefined): string {
+export function toLocalInput(iso: string | undefined): string {
   const ms = Date.parse(iso ?? "");
   if (Number.isNaN(ms)) return "";
   const date = new Date(ms);
   return new Date(ms - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-export function fromLocal(local: string): string | undefined {
+export function fromLocalInput(local: string): string | undefined {
   const ms = Date.parse(local);
   return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
 }

@@ -1,27 +1,27 @@
 import { useQuery } from "@tanstack/react-query";
 import type { AccountRef, Person } from "../../../src/http/dashboard/api/session.ts";
-import { asking } from "./api.ts";
+import { queries } from "./api.ts";
 
 /** The signed-in person; only for pages below the shell. */
 export function usePerson(): Person {
-  const { data } = useQuery(asking.session());
+  const { data } = useQuery(queries.session());
   if (!data?.person) throw new Error("there is no session");
   return data.person;
 }
 
 /** The accounts to choose from; empty if there is only one. */
-export function useChoiceOfAccounts(): readonly AccountRef[] {
+export function useAccountOptions(): readonly AccountRef[] {
   const { accounts } = usePerson();
   return accounts.length > 1 ? accounts : [];
 }
 
 /** File with the authority of the service's own certificate, for clients; null for another certificate. */
 export function useAuthority(): string | null {
-  const { data } = useQuery(asking.session());
+  const { data } = useQuery(queries.session());
   return data?.authority ?? null;
 }
 
 /** Opens the dashboard after sign-in by loading a new document, so that no data of an earlier session stays in memory. */
-export function enter(place: string): void {
+export function openDashboard(place: string): void {
   window.location.replace(`/dashboard${place}`);
 }

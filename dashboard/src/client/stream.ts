@@ -1,4 +1,4 @@
-import { lost, seen } from "./connection.ts";
+import { markReachable, markUnreachable } from "./connection.ts";
 
 /** The service sends something at least every 15 seconds. */
 const SILENCE_MS = 40_000;
@@ -21,7 +21,7 @@ const EVENTS = ["state", "alive"] as const;
  * A stream of the service for as long as the page is visible: hidden pages would use up the connections that a browser opens to
  * one host. @returns a function that ends it.
  */
-export function follow({ url, onEvent, onRejected }: Following): () => void {
+export function followStream({ url, onEvent, onRejected }: Following): () => void {
   let source: EventSource | null = null;
   let silence: ReturnType<typeof setTimeout>;
   let again: ReturnType<typeof setTimeout>;
@@ -39,10 +39,10 @@ export function follow({ url, onEvent, onRejected }: Following): () => void {
     source = opened;
     let isFirst = true;
     const isAlive = () => {
-      seen();
+      markReachable();
       clearTimeout(silence);
       silence = setTimeout(() => {
-        lost();
+        markUnreachable();
         start();
       }, SILENCE_MS);
     };
@@ -53,7 +53,7 @@ export function follow({ url, onEvent, onRejected }: Following): () => void {
     };
     opened.onerror = () => {
       clearTimeout(silence);
-      if (opened.readyState !== EventSource.CLOSED) return lost(); // the browser tries again
+      if (opened.readyState !== EventSource.CLOSED) return markUnreachable(); // the browser tries again
       onRejected();
       again = setTimeout(start, pauseMs);
       pauseMs = Math.min(pauseMs * 2, MOST_AGAIN_MS);
@@ -77,7 +77,7 @@ export function follow({ url, onEvent, onRejected }: Following): () => void {
  * The stream of one run or judgement, also only while the page is visible. It begins with all that was sent before.
  * @returns a function that ends it.
  */
-export function whileVisible(open: () => EventSource): () => void {
+export function streamWhileVisible(open: () => EventSource): () => void {
   let source: EventSource | null = null;
   const turn = () => {
     source?.close();

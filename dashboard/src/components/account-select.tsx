@@ -1,5 +1,5 @@
 import { NativeSelect } from "@mantine/core";
-import { useChoiceOfAccounts } from "../client/session.ts";
+import { useAccountOptions } from "../client/session.ts";
 
 interface Props {
   /** Visible; otherwise only for screen readers. */
@@ -9,8 +9,8 @@ interface Props {
 }
 
 /** Selects the account; not shown if there is only one. */
-export function ChooseAccount({ label, value, onChange }: Props) {
-  const accounts = useChoiceOfAccounts();
+export function AccountSelect({ label, value, onChange }: Props) {
+  const accounts = useAccountOptions();
   if (accounts.length === 0) return null;
   return (
     <NativeSelect

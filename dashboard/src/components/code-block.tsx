@@ -5,7 +5,7 @@ import css from "./code-block.module.css";
 export function CodeBlock({ label, children }: { label: string; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: needed to scroll by keyboard
-    <section className={css.passage} aria-label={label} tabIndex={0}>
+    <section className={css.codeBlock} aria-label={label} tabIndex={0}>
       <pre>{children}</pre>
     </section>
   );

@@ -13,17 +13,27 @@ interface Props<T> {
   /** The consequence, and whether it can be undone. */
   readonly children: ReactNode;
   readonly act: () => Promise<T>;
-  readonly said: string;
+  readonly successMessage: string;
   readonly done?: (result: T) => void;
   readonly harmless?: boolean;
   readonly button?: ButtonProps;
 }
 
 /** A button that asks for confirmation in a dialog. */
-export function Confirm<T>({ label, submit, title, children, act, said, done, harmless, button }: Props<T>) {
+export function ConfirmButton<T>({
+  label,
+  submit,
+  title,
+  children,
+  act,
+  successMessage,
+  done,
+  harmless,
+  button,
+}: Props<T>) {
   const [open, { open: show, close }] = useDisclosure();
   const doing = useAction(act, {
-    toast: () => said,
+    toast: () => successMessage,
     done: (result) => {
       close();
       done?.(result);

@@ -7,7 +7,7 @@ import { toast, toastAtButton } from "./toaster.tsx";
 export function Copyable({ text, what, short }: { text: string; what: string; short?: boolean }) {
   return (
     <span className={css.copyable}>
-      <code className={short ? css.short : css.whole} title={short ? text : undefined}>
+      <code className={short ? css.shortened : css.wrapped} title={short ? text : undefined}>
         {text}
       </code>
       <ActionIcon variant="subtle" color="gray" size="sm" aria-label={`Copy ${what}`} onClick={() => copy(text, what)}>

@@ -35,7 +35,7 @@ export function DataTable<T>({ caption, columns, rows, rowKey: of, faded }: Prop
           <tr role="row">
             {columns.map(({ head, number, headUnseen }) => (
               <th key={head} role="columnheader" scope="col" data-number={number}>
-                <span className={headUnseen && css.unseen}>{head}</span>
+                <span className={headUnseen && css.visuallyHidden}>{head}</span>
               </th>
             ))}
           </tr>
@@ -67,10 +67,10 @@ export function DataTable<T>({ caption, columns, rows, rowKey: of, faded }: Prop
 }
 
 /** Placeholder of a loading table. */
-export function RowsWaiting({ rows = 4 }: { rows?: number }) {
+export function TableSkeleton({ rows = 4 }: { rows?: number }) {
   return (
     <div className={css.frame}>
-      <div className={css.waiting}>
+      <div className={css.skeleton}>
         {Array.from({ length: rows + 1 }, (_, i) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: they are all the same
           <Skeleton key={i} height={14} my={13} width={i === 0 ? "40%" : "100%"} />

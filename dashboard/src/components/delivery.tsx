@@ -2,15 +2,15 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { DeliveryResource, Headers } from "../../../src/http/dashboard/api/deliveries.ts";
-import { asking, change } from "../client/api.ts";
+import { mutations, queries } from "../client/api.ts";
 import { CodeBlock } from "./code-block.tsx";
-import { Confirm } from "./confirm-button.tsx";
+import { ConfirmButton } from "./confirm-button.tsx";
 import { Copyable } from "./copyable.tsx";
-import { RowsWaiting } from "./data-table.tsx";
+import { TableSkeleton } from "./data-table.tsx";
 import css from "./delivery.module.css";
 import { counted, duration } from "./format.ts";
 import { QueryBoundary } from "./query-boundary.tsx";
-import { State, type Tone } from "./status-badge.tsx";
+import { StatusBadge, type Tone } from "./status-badge.tsx";
 import { Timestamp } from "./timestamp.tsx";
 
 const TONES: Readonly<Record<DeliveryResource["state"], Tone>> = { pending: "idle", delivered: "good", failed: "bad" };
@@ -18,22 +18,22 @@ const TONES: Readonly<Record<DeliveryResource["state"], Tone>> = { pending: "idl
 type Attempt = DeliveryResource["attempts"][number];
 
 /** A delivery in one line; expanded, its request and its attempts with their responses. */
-export function OneDelivery({ of: delivery }: { of: DeliveryResource }) {
+export function DeliveryEntry({ of: delivery }: { of: DeliveryResource }) {
   const { id, state, kind, attempts, reason, nextAt, createdAt, webhookId, url } = delivery;
   const last = attempts.at(-1);
   return (
     <li>
       <details className={css.delivery}>
         <summary>
-          <State tone={TONES[state]}>{state}</State>
+          <StatusBadge tone={TONES[state]}>{state}</StatusBadge>
           <span className={css.kind}>{kind}</span>
           <Timestamp at={createdAt} />
           <span>{attempts.length === 0 ? "no attempt" : counted(attempts.length, "attempt")}</span>
           <span className={css.reason}>{last ? (last.status ?? last.error) : reason}</span>
           <span className={css.latency}>{last && duration(last.latencyMs)}</span>
         </summary>
-        <div className={css.inside}>
-          <p className={css.ids}>
+        <div className={css.content}>
+          <p className={css.links}>
             <Subject of={delivery} />
             <span>
               URL <Copyable text={url} what="URL of the endpoint" />
@@ -55,16 +55,16 @@ export function OneDelivery({ of: delivery }: { of: DeliveryResource }) {
             ))}
           </ol>
           {kind !== "test" && state !== "pending" && (
-            <Confirm
+            <ConfirmButton
               label="Replay"
               submit="Replay delivery"
               title="Replay this delivery?"
-              act={() => change.replay(id)}
-              said="Delivery replayed."
+              act={() => mutations.replay(id)}
+              successMessage="Delivery replayed."
               harmless
             >
               Sends the record again with the same <code>webhook-id</code>, by which receivers can recognise duplicates.
-            </Confirm>
+            </ConfirmButton>
           )}
         </div>
       </details>
@@ -103,7 +103,7 @@ function OneAttempt({ of: attempt, isLast }: { of: Attempt; isLast: boolean }) {
       {status !== null && (
         <>
           {answerHeaders && <HeadersOf name="Response headers" of={answerHeaders} />}
-          <details className={css.part} open={isLast}>
+          <details className={css.section} open={isLast}>
             <summary>Response body</summary>
             {answer ? (
               <>
@@ -122,7 +122,7 @@ function OneAttempt({ of: attempt, isLast }: { of: Attempt; isLast: boolean }) {
 
 function HeadersOf({ name, of: headers }: { name: string; of: Headers }) {
   return (
-    <details className={css.part}>
+    <details className={css.section}>
       <summary>{`${name} (${headers.length})`}</summary>
       <dl className={css.headers}>
         {headers.map(([header, value], at) => (
@@ -140,12 +140,12 @@ function HeadersOf({ name, of: headers }: { name: string; of: Headers }) {
 /** Loaded when it is opened: a record can have megabytes. */
 function RequestBody({ id }: { id: string }) {
   const [open, setOpen] = useState(false);
-  const body = useQuery({ ...asking.sentBody(id), enabled: open });
+  const body = useQuery({ ...queries.sentBody(id), enabled: open });
   return (
-    <details className={css.part} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+    <details className={css.section} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>Request body</summary>
       {open && (
-        <QueryBoundary query={body} waiting={<RowsWaiting rows={3} />}>
+        <QueryBoundary query={body} placeholder={<TableSkeleton rows={3} />}>
           {({ text, isCut }) =>
             text === null ? (
               <p className={css.hint}>The record was deleted.</p>

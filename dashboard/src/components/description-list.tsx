@@ -2,9 +2,9 @@ import type { ReactNode } from "react";
 import css from "./description-list.module.css";
 
 /** A list of names and values. */
-export function Facts({ of: facts }: { of: readonly (readonly [name: string, value: ReactNode])[] }) {
+export function DescriptionList({ of: facts }: { of: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
-    <dl className={css.facts}>
+    <dl className={css.descriptions}>
       {facts.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>

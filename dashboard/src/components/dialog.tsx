@@ -4,7 +4,7 @@ export interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   /** Only its content closes it, not Escape or a click outside. */
-  readonly insists?: boolean;
+  readonly isPersistent?: boolean;
   readonly children: ReactNode;
 }
 

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import type { ReactNode, SubmitEvent } from "react";
 import css from "./form.module.css";
 import { sentence } from "./format.ts";
-import { Trouble } from "./query-boundary.tsx";
+import { ErrorMessage } from "./query-boundary.tsx";
 
 interface Props {
   readonly submit: string;
@@ -22,7 +22,7 @@ export function Form({ submit, busy, error, danger, onSubmit, onCancel, children
   };
   return (
     <form className={css.form} onSubmit={submitted}>
-      {error && <Trouble text={sentence(error.message)} />}
+      {error && <ErrorMessage text={sentence(error.message)} />}
       {children}
       <div className={css.buttons}>
         {onCancel && (
@@ -44,6 +44,6 @@ export function text(form: FormData, name: string): string {
 
 /** Null for an empty field. */
 export function number(form: FormData, name: string): number | null {
-  const said = text(form, name);
-  return said === "" ? null : Number(said);
+  const entered = text(form, name);
+  return entered === "" ? null : Number(entered);
 }

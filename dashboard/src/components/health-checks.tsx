@@ -1,16 +1,16 @@
 import type { HealthCheck } from "../../../src/http/dashboard/api/overview.ts";
-import css from "../pages/overview/overview.module.css";
-import { State } from "./status-badge.tsx";
+import css from "./health-checks.module.css";
+import { StatusBadge } from "./status-badge.tsx";
 
 /** Health checks; failed ones first, with consequence and remedy. */
-export function Checks({ checks }: { checks: readonly HealthCheck[] }) {
+export function HealthChecks({ checks }: { checks: readonly HealthCheck[] }) {
   const sorted = [...checks].sort((a, b) => Number(a.ok) - Number(b.ok));
   return (
-    <ul className={css.list}>
+    <ul className={css.checks}>
       {sorted.map(({ name, ok, detail, means, remedy }) => (
         <li key={name}>
           <span>
-            <State tone={ok ? "good" : "bad"}>{ok ? "works" : "fails"}</State>
+            <StatusBadge tone={ok ? "good" : "bad"}>{ok ? "works" : "fails"}</StatusBadge>
           </span>
           <code>{name}</code>
           <span>{detail}</span>

@@ -15,7 +15,7 @@ interface Props {
 }
 
 /** A button whose menu is loaded at its first use: menus are a tenth of a page, and few visits need one. */
-export function Later({ button, load, children }: Props) {
+export function LazyMenu({ button, load, children }: Props) {
   const [isWanted, want] = useState(false);
   const soon = () => void load();
   const closed = button({ onClick: () => want(true), onPointerEnter: soon, onFocus: soon });

@@ -4,7 +4,7 @@ import css from "./dialog.module.css";
 import type { DialogProps } from "./dialog.tsx";
 
 /** The content of Dialog. Its title is no `header` element, because a page has one. */
-export default function ModalDialog({ title, onClose, insists = false, children }: DialogProps) {
+export default function ModalDialog({ title, onClose, isPersistent = false, children }: DialogProps) {
   useLayoutEffect(() => {
     const from = opener();
     return () => from?.focus();
@@ -16,17 +16,17 @@ export default function ModalDialog({ title, onClose, insists = false, children 
       centered
       lockScroll={false}
       returnFocus={false}
-      size={insists ? "lg" : "md"}
+      size={isPersistent ? "lg" : "md"}
       onClose={onClose}
-      closeOnClickOutside={!insists}
-      closeOnEscape={!insists}
+      closeOnClickOutside={!isPersistent}
+      closeOnEscape={!isPersistent}
     >
       <Modal.Overlay />
       <Modal.Content>
         <Modal.Body>
           <div className={css.head}>
             <Modal.Title className={css.title}>{title}</Modal.Title>
-            {!insists && <Modal.CloseButton aria-label="Close" />}
+            {!isPersistent && <Modal.CloseButton aria-label="Close" />}
           </div>
           {children}
         </Modal.Body>

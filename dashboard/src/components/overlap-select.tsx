@@ -9,7 +9,7 @@ const OVERLAPS = [
 ];
 
 /** How long the old key or secret stays valid; field `overlap` in milliseconds. @param none the meaning of no overlap. */
-export function Overlap({ none }: { none: string }) {
+export function OverlapSelect({ none }: { none: string }) {
   const choices = [{ label: none, ms: 0 }, ...OVERLAPS];
   return (
     <NativeSelect

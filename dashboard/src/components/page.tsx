@@ -24,7 +24,7 @@ export function Page({ title, heading: shown, lead, actions, children }: Props) 
     <>
       <title>{`${title} · Assay`}</title>
       <div className={css.head}>
-        <div className={css.words}>
+        <div className={css.titles}>
           <h1 ref={heading} tabIndex={-1}>
             {shown ?? title}
           </h1>

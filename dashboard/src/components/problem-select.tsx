@@ -1,7 +1,7 @@
 import { NativeSelect } from "@mantine/core";
-import { CHOICES, part } from "../client/api.ts";
-import { useParts } from "../client/use-paginated-query.ts";
-import { Older } from "./older.tsx";
+import { fetchPage, MAX_OPTIONS } from "../client/api.ts";
+import { usePaginatedQuery } from "../client/use-paginated-query.ts";
+import { LoadMoreOptions } from "./load-more.tsx";
 
 interface Props {
   /** The account of the problems; undefined: all accounts of the person. */
@@ -14,8 +14,10 @@ interface Props {
 }
 
 /** Selects one of the newest problems. */
-export function ProblemChoice({ account, none, value, onChange }: Props) {
-  const parts = useParts(["/problems", account, CHOICES], (before) => part.problems(account, before, CHOICES));
+export function ProblemSelect({ account, none, value, onChange }: Props) {
+  const parts = usePaginatedQuery(["/problems", account, MAX_OPTIONS], (before) =>
+    fetchPage.problems(account, before, MAX_OPTIONS),
+  );
   const problems = parts.data?.flatMap((page) => page.problems) ?? [];
   const options = problems.map(({ id, name }) => ({ value: id, label: name }));
   // A value from the URL stays selected, even if it is not in the list.
@@ -28,7 +30,7 @@ export function ProblemChoice({ account, none, value, onChange }: Props) {
         onChange={({ currentTarget }) => onChange(currentTarget.value)}
         data={[{ value: "", label: none }, ...options, ...chosen]}
       />
-      <Older of={parts} shown={problems.length} what="problems" />
+      <LoadMoreOptions of={parts} shown={problems.length} what="problems" />
     </div>
   );
 }

@@ -20,12 +20,12 @@ interface Props {
 }
 
 /** Output or input of a program. */
-export function Output({ name, text, nothing, note }: Props) {
+export function ProgramText({ name, text, nothing, note }: Props) {
   const [whole, setWhole] = useState(false);
   const length = useMemo(() => new TextEncoder().encode(text ?? "").length, [text]);
   const isCut = !whole && (text?.length ?? 0) > SHOWN;
   return (
-    <div className={css.output}>
+    <div className={css.program}>
       <div className={css.head}>
         <h3>{name}</h3>
         <span>{text ? size(length) : ""}</span>
@@ -41,7 +41,7 @@ export function Output({ name, text, nothing, note }: Props) {
           <PlainText text={isCut ? text.slice(0, SHOWN) : text} />
         </CodeBlock>
       ) : (
-        <p className={css.nothing}>{nothing}</p>
+        <p className={css.empty}>{nothing}</p>
       )}
       {isCut && (
         <Button variant="default" size="compact-sm" onClick={() => setWhole(true)}>

@@ -1,14 +1,16 @@
 import { NativeSelect } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { asking, CHOICES, part } from "../client/api.ts";
-import { useParts } from "../client/use-paginated-query.ts";
-import { Older } from "./older.tsx";
+import { fetchPage, MAX_OPTIONS, queries } from "../client/api.ts";
+import { usePaginatedQuery } from "../client/use-paginated-query.ts";
+import { LoadMoreOptions } from "./load-more.tsx";
 
 /** The open projects in a form: only the given one, or the newest ones. */
 export function useOpenProjects(projectId: string | undefined) {
-  const parts = useParts(["/projects", "open", CHOICES], (before) => part.projects("open", before, CHOICES));
-  const { data: only } = useQuery({ ...asking.project(projectId ?? ""), enabled: projectId !== undefined });
+  const parts = usePaginatedQuery(["/projects", "open", MAX_OPTIONS], (before) =>
+    fetchPage.projects("open", before, MAX_OPTIONS),
+  );
+  const { data: only } = useQuery({ ...queries.project(projectId ?? ""), enabled: projectId !== undefined });
   if (projectId !== undefined) return { open: only ? [only] : [], parts: null };
   return { open: parts.data?.flatMap(({ projects }) => projects) ?? [], parts };
 }
@@ -23,7 +25,7 @@ interface Props {
 }
 
 /** The field `project` of a form. */
-export function ProjectChoice({ from: { open, parts }, description, none = false, value, onChange }: Props) {
+export function ProjectSelect({ from: { open, parts }, description, none = false, value, onChange }: Props) {
   const projects = open.map(({ id, name, account }) => ({ value: id, label: `${name} (${account.name})` }));
   return (
     <div>
@@ -35,7 +37,7 @@ export function ProjectChoice({ from: { open, parts }, description, none = false
         {...(value !== undefined && { value })}
         {...(onChange && { onChange: ({ currentTarget }) => onChange(currentTarget.value) })}
       />
-      {parts && <Older of={parts} shown={open.length} what="projects" />}
+      {parts && <LoadMoreOptions of={parts} shown={open.length} what="projects" />}
     </div>
   );
 }

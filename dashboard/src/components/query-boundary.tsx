@@ -1,24 +1,24 @@
 import { Button } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { isNotThere, isUnreachable } from "../client/api.ts";
+import { isNotFound, isUnreachable } from "../client/api.ts";
 import { Icon } from "./icon.tsx";
 import css from "./query-boundary.module.css";
 
 interface Props<T> {
   readonly query: UseQueryResult<T>;
   /** Placeholder of the final size, so that the layout does not move. */
-  readonly waiting: ReactNode;
+  readonly placeholder: ReactNode;
   readonly children: (data: T) => ReactNode;
 }
 
 /** The result of a query; its placeholder while it loads, or its error. */
-export function QueryBoundary<T>({ query: { data, error, isFetching, refetch }, waiting, children }: Props<T>) {
+export function QueryBoundary<T>({ query: { data, error, isFetching, refetch }, placeholder, children }: Props<T>) {
   if (data !== undefined) {
     return (
       <>
         {error && !isUnreachable(error) && (
-          <Trouble text={`Not updated: ${error.message}.`} again={refetch} busy={isFetching} />
+          <ErrorMessage text={`Not updated: ${error.message}.`} again={refetch} busy={isFetching} />
         )}
         {children(data)}
       </>
@@ -26,20 +26,20 @@ export function QueryBoundary<T>({ query: { data, error, isFetching, refetch }, 
   }
   if (error) {
     // An object that does not exist is not there after another try either.
-    const again = isNotThere(error) ? {} : { again: refetch };
-    return <Trouble text={`Not loaded: ${error.message}.`} {...again} busy={isFetching} />;
+    const again = isNotFound(error) ? {} : { again: refetch };
+    return <ErrorMessage text={`Not loaded: ${error.message}.`} {...again} busy={isFetching} />;
   }
   return (
     <div aria-busy="true">
-      <span className={css.unseen}>Loading</span>
-      {waiting}
+      <span className={css.visuallyHidden}>Loading</span>
+      {placeholder}
     </div>
   );
 }
 
-export function Trouble({ text, again, busy }: { text: string; again?: () => void; busy?: boolean }) {
+export function ErrorMessage({ text, again, busy }: { text: string; again?: () => void; busy?: boolean }) {
   return (
-    <div className={css.trouble} role="alert">
+    <div className={css.error} role="alert">
       <Icon name="alert" />
       <span>{text}</span>
       {again && (
@@ -52,10 +52,10 @@ export function Trouble({ text, again, busy }: { text: string; again?: () => voi
 }
 
 /** An empty list, with the reason and the next step. */
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className={css.empty}>
-      <p className={css.what}>{title}</p>
+      <p className={css.title}>{title}</p>
       {children}
     </div>
   );

@@ -15,12 +15,12 @@ interface Props {
 }
 
 /** A secret that is shown once. Only its button closes the dialog, because a click outside would lose the secret. */
-export function Secret({ title, what, secret, also, onClose, children }: Props) {
+export function SecretDialog({ title, what, secret, also, onClose, children }: Props) {
   return (
-    <Dialog title={title} onClose={onClose} insists>
+    <Dialog title={title} onClose={onClose} isPersistent>
       <div className={css.body}>
         <code className={css.secret}>{secret}</code>
-        <div className={css.words}>{children}</div>
+        <div className={css.explanation}>{children}</div>
         <div className={css.buttons}>
           {also && (
             <Button variant="default" onClick={() => copy(also.text, also.label)}>

@@ -53,15 +53,15 @@ export function Toaster() {
     const { left, width, top } = sentence.at.getBoundingClientRect();
     const middle = Math.min(Math.max(left + width / 2, EDGE_PX), window.innerWidth - EDGE_PX);
     return (
-      <div role="status" className={css.bubble} style={{ left: middle, top }}>
+      <div role="status" className={css.tooltip} style={{ left: middle, top }}>
         {sentence.text}
       </div>
     );
   }
   return (
-    <div role="status" className={css.place}>
+    <div role="status" className={css.container}>
       {sentence && (
-        <div className={css.sentence} data-tone={sentence.tone}>
+        <div className={css.toast} data-tone={sentence.tone}>
           <Icon name={sentence.tone === "good" ? "check" : "alert"} />
           <span>{sentence.text}</span>
           <CloseButton aria-label="Close this message" onClick={() => become(null)} />

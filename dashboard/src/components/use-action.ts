@@ -8,13 +8,13 @@ interface After<T> {
 }
 
 /** A mutation, after which all displayed queries are refetched. */
-export function useAction<T, V = void>(what: (input: V) => Promise<T>, { toast: said, done }: After<T> = {}) {
-  const queries = useQueryClient();
+export function useAction<T, V = void>(act: (input: V) => Promise<T>, { toast: messageOf, done }: After<T> = {}) {
+  const queryClient = useQueryClient();
   return useMutation({
-    mutationFn: what,
+    mutationFn: act,
     onSuccess: async (result) => {
-      await queries.invalidateQueries();
-      if (said) toast(said(result));
+      await queryClient.invalidateQueries();
+      if (messageOf) toast(messageOf(result));
       done?.(result);
     },
   });

@@ -1,6 +1,6 @@
 import type { JudgedChecker } from "../../../src/http/dashboard/api/judgements.ts";
 
-export function checkerWords({ type, caseSensitive, absolute, relative, program }: JudgedChecker): string {
+export function checkerSummary({ type, caseSensitive, absolute, relative, program }: JudgedChecker): string {
   if (program) return `a program in ${program.language} (${program.interface})`;
   const errors = [
     ...(absolute === null ? [] : [`absolute error ${absolute}`]),

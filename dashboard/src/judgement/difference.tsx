@@ -15,7 +15,7 @@ interface Props {
 // biome-ignore-start lint/a11y/noRedundantRoles: without roles, a table with a grid layout is no table for screen readers
 
 /** An answer and the output, line by line. Text and signs carry what the colours show. */
-export function DifferenceOf({ expected, got, checker }: Props) {
+export function DifferenceTable({ expected, got, checker }: Props) {
   const [chosen, choose] = useState(0);
   const answer = expected[chosen];
   const found = useMemo(() => answer && difference(answer.text, got.text, checker), [answer, got, checker]);
@@ -66,7 +66,7 @@ export function DifferenceOf({ expected, got, checker }: Props) {
           <tbody role="rowgroup">
             {found.rows.map((row, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: rows never move
-              <OneRow key={at} of={row} />
+              <DifferenceRow key={at} of={row} />
             ))}
           </tbody>
         </table>
@@ -76,11 +76,11 @@ export function DifferenceOf({ expected, got, checker }: Props) {
   );
 }
 
-function OneRow({ of: row }: { of: Row | number }) {
+function DifferenceRow({ of: row }: { of: Row | number }) {
   if (typeof row === "number") {
     return (
       <tr role="row">
-        <td role="cell" className={css.left} colSpan={4}>
+        <td role="cell" className={css.equalLines} colSpan={4}>
           {counted(row, "equal line")}
         </td>
       </tr>

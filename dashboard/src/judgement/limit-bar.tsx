@@ -7,10 +7,10 @@ interface Props {
 }
 
 /** A value with its share of a limit. */
-export function Bar({ value, limit, unit }: Props) {
+export function LimitBar({ value, limit, unit }: Props) {
   if (value === null) return null;
   return (
-    <span className={css.bar} {...(limit !== undefined && { title: `${unit(value)} of ${unit(limit)}` })}>
+    <span className={css.usage} {...(limit !== undefined && { title: `${unit(value)} of ${unit(limit)}` })}>
       {unit(value)}
       {/* Hidden from screen readers: the text has the value, and the line above the table the limits. */}
       {limit !== undefined && (

@@ -35,7 +35,7 @@ export function firstFailure(tests: JudgementState["tests"]): number | null {
 }
 
 /** One line, which screen readers announce when it changes, and the progress. */
-export function Outcome({ of: { row, score, maxScore, tests } }: { of: JudgementState }) {
+export function JudgementOutcome({ of: { row, score, maxScore, tests } }: { of: JudgementState }) {
   const { passed, ended, total, verdict, createdAt, completedAt } = row;
   const most = (values: readonly (number | null)[]) => Math.max(...values.map((value) => value ?? 0));
   const [cpuMs, memoryBytes] = [most(tests.map((test) => test.cpuMs)), most(tests.map((test) => test.memoryBytes))];

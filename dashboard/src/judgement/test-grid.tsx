@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useRef } from "react";
 import type { JudgedGroup, JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
 import { count, counted } from "../components/format.ts";
-import { State, type Tone } from "../components/status-badge.tsx";
+import { StatusBadge, type Tone } from "../components/status-badge.tsx";
 import css from "./test-grid.module.css";
 import { labelOf, signOf, wordsOf } from "./test-states.ts";
 
@@ -15,13 +15,13 @@ interface Props {
 const RULES = { sum: "sum of points", min: "smallest share of its tests" } as const;
 
 /** All tests as cells, by group. One of them takes the focus; arrows, Home and End move it. */
-export function Strip({ of: { groups, tests }, selected, onSelect }: Props) {
+export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const entered = selected ?? 0;
   const isNamed = groups.length > 1 || groups.some(({ name }) => name !== "");
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the arrows only move the focus between its buttons
-    <div ref={place} className={css.strip} onKeyDown={(event) => moveFocus(event, place.current)}>
+    <div ref={place} className={css.grid} onKeyDown={(event) => moveFocus(event, place.current)}>
       {groups.map((group) => (
         <section key={group.name} className={css.group} aria-label={group.name ? `Group ${group.name}` : "Tests"}>
           {isNamed && <GroupHead of={group} />}
@@ -67,7 +67,7 @@ function GroupHead({ of: { name, rule, depends, score, maxScore, passed } }: { o
   return (
     <div className={css.head}>
       <b>{name || "Without a group"}</b>
-      <State tone={tone}>{word}</State>
+      <StatusBadge tone={tone}>{word}</StatusBadge>
       <span>
         {count(score)} of {counted(maxScore, "point")}
       </span>

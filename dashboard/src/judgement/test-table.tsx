@@ -4,9 +4,9 @@ import { useState } from "react";
 import type { JudgedTest, JudgementDetail, TestLimits } from "../../../src/http/dashboard/api/judgements.ts";
 import { type Column, DataTable } from "../components/data-table.tsx";
 import { count, counted, duration, size } from "../components/format.ts";
-import { Empty } from "../components/query-boundary.tsx";
+import { EmptyState } from "../components/query-boundary.tsx";
 import { Verdict } from "../components/verdict.tsx";
-import { Bar } from "./limit-bar.tsx";
+import { LimitBar } from "./limit-bar.tsx";
 import { isFailure, wordsOf } from "./test-states.ts";
 import css from "./test-table.module.css";
 
@@ -24,7 +24,7 @@ interface Props {
 }
 
 /** The runs with their times against the limits. */
-export function Runs({ of: { tests, limits }, onSelect }: Props) {
+export function TestTable({ of: { tests, limits }, onSelect }: Props) {
   const [whole, setWhole] = useState(false);
   const [failed, setFailed] = useState(false);
   const all = tests.map((test, at): Numbered => ({ ...test, at, limits: limits[at] }));
@@ -51,7 +51,7 @@ export function Runs({ of: { tests, limits }, onSelect }: Props) {
       ({ head, unit, value, limit }): Column<Numbered> => ({
         head,
         number: true,
-        cell: (test) => <Bar value={value(test)} limit={test.limits && limit(test.limits)} unit={unit} />,
+        cell: (test) => <LimitBar value={value(test)} limit={test.limits && limit(test.limits)} unit={unit} />,
       }),
     ),
     {
@@ -66,7 +66,7 @@ export function Runs({ of: { tests, limits }, onSelect }: Props) {
   ];
   return (
     <>
-      <div className={css.above}>
+      <div className={css.header}>
         {tests.length > 1 && (
           <Switch
             label={`Only failed tests (${failures})`}
@@ -77,13 +77,13 @@ export function Runs({ of: { tests, limits }, onSelect }: Props) {
         {limits.length > 0 && <p>{limitWords(limits)}</p>}
       </div>
       {rows.length === 0 ? (
-        <Empty title="No test failed">
+        <EmptyState title="No test failed">
           <Button variant="default" onClick={() => setFailed(false)}>
             Show all tests
           </Button>
-        </Empty>
+        </EmptyState>
       ) : (
-        <div className={css.runs}>
+        <div className={css.tests}>
           <DataTable
             caption="Runs"
             columns={columns}
@@ -93,7 +93,7 @@ export function Runs({ of: { tests, limits }, onSelect }: Props) {
         </div>
       )}
       {!whole && rows.length > SHOWN && (
-        <div className={css.more}>
+        <div className={css.showAll}>
           <Button variant="default" onClick={() => setWhole(true)}>
             {`Show all ${counted(rows.length, "test")}`}
           </Button>
@@ -105,7 +105,7 @@ export function Runs({ of: { tests, limits }, onSelect }: Props) {
 
 export function StateOf({ test: { state } }: { test: Pick<JudgedTest, "state"> }) {
   if (state === "waiting" || state === "queued" || state === "skipped")
-    return <span className={css.open}>{wordsOf(state)}</span>;
+    return <span className={css.notRun}>{wordsOf(state)}</span>;
   return <Verdict of={{ verdict: state, status: "completed" }} />;
 }
 

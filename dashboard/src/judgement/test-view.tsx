@@ -1,16 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { JudgedChecker, JudgedTest, Shown, TestDetail } from "../../../src/http/dashboard/api/judgements.ts";
-import { asking } from "../client/api.ts";
-import { RowsWaiting } from "../components/data-table.tsx";
+import { queries } from "../client/api.ts";
+import { TableSkeleton } from "../components/data-table.tsx";
 import { count, counted, size } from "../components/format.ts";
-import { Output } from "../components/program-text.tsx";
+import { ProgramText } from "../components/program-text.tsx";
 import { QueryBoundary } from "../components/query-boundary.tsx";
-import { Proven } from "../run/evidence.tsx";
-import { Explained, Standing } from "../run/explanation.tsx";
-import { NOTES } from "../run/integrity-notes.ts";
-import { Used } from "../run/limit-usage.tsx";
-import { DifferenceOf } from "./difference.tsx";
+import { EvidenceTable } from "../run/evidence.tsx";
+import { Explanation, RunStatus } from "../run/explanation.tsx";
+import { INTEGRITY_NOTES } from "../run/integrity-notes.ts";
+import { LimitUsage } from "../run/limit-usage.tsx";
+import { DifferenceTable } from "./difference.tsx";
 import { titleOf } from "./test-grid.tsx";
 import { StateOf } from "./test-table.tsx";
 import css from "./test-view.module.css";
@@ -23,8 +23,8 @@ interface Props {
 }
 
 /** A test: its verdict, what it compared, and the evidence of its run. */
-export function OneTest({ judgementId, at, test, checker }: Props) {
-  const query = useQuery({ ...asking.test(judgementId, at, test.state), staleTime: Number.POSITIVE_INFINITY });
+export function TestView({ judgementId, at, test, checker }: Props) {
+  const query = useQuery({ ...queries.test(judgementId, at, test.state), staleTime: Number.POSITIVE_INFINITY });
   const { state, points, maxPoints, message, submissionId } = test;
   return (
     <section className={css.test} aria-label="Selected test">
@@ -46,7 +46,7 @@ export function OneTest({ judgementId, at, test, checker }: Props) {
           <code>{message}</code>
         </p>
       )}
-      <QueryBoundary query={query} waiting={<RowsWaiting rows={6} />}>
+      <QueryBoundary query={query} placeholder={<TableSkeleton rows={6} />}>
         {(detail) => <Contents of={detail} test={test} checker={checker} />}
       </QueryBoundary>
     </section>
@@ -60,12 +60,12 @@ function Contents({ of, test: { state }, checker }: { of: TestDetail; test: Judg
   return (
     <>
       {run && !ranToEnd && (
-        <div className={css.explained}>
-          <Standing of={run} />
-          <Explained of={run} />
+        <div className={css.explanation}>
+          <RunStatus of={run} />
+          <Explanation of={run} />
         </div>
       )}
-      {state === "WA" && run?.stdout && <DifferenceOf expected={expected} got={run.stdout} checker={checker} />}
+      {state === "WA" && run?.stdout && <DifferenceTable expected={expected} got={run.stdout} checker={checker} />}
       <div className={css.texts}>
         <Text name="Input" of={input} nothing="No input." />
         {expected.map((answer, at) => (
@@ -79,8 +79,8 @@ function Contents({ of, test: { state }, checker }: { of: TestDetail; test: Judg
       {run && (
         <details className={css.evidence}>
           <summary>Evidence of this run</summary>
-          {run.usage.length > 0 && <Used of={run.usage} />}
-          <Proven of={run.proofs} />
+          {run.usage.length > 0 && <LimitUsage of={run.usage} />}
+          <EvidenceTable of={run.proofs} />
         </details>
       )}
     </>
@@ -102,8 +102,13 @@ interface TextProps {
 
 function Text({ name, of: shown, nothing, integrity }: TextProps) {
   const cut = shown?.cut ? `Only the first 64 KiB of ${size(shown.size)}.` : undefined;
-  const note = [integrity ? NOTES[integrity] : undefined, cut].filter(Boolean).join(" ");
+  const note = [integrity ? INTEGRITY_NOTES[integrity] : undefined, cut].filter(Boolean).join(" ");
   return (
-    <Output name={name} text={shown?.text ?? null} nothing={shown ? nothing : "Not stored."} note={note || undefined} />
+    <ProgramText
+      name={name}
+      text={shown?.text ?? null}
+      nothing={shown ? nothing : "Not stored."}
+      note={note || undefined}
+    />
   );
 }

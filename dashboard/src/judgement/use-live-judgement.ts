@@ -1,15 +1,15 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import type { JudgementDetail, JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
-import { API, asking } from "../client/api.ts";
-import { whileVisible } from "../client/stream.ts";
+import { API, queries } from "../client/api.ts";
+import { streamWhileVisible } from "../client/stream.ts";
 
 /** A judgement, updated until it has ended. */
-export function useJudgement(id: string) {
-  const queries = useQueryClient();
+export function useLiveJudgement(id: string) {
+  const queryClient = useQueryClient();
   const [streaming, setStreaming] = useState(false);
   const query = useQuery({
-    ...asking.judgement(id),
+    ...queries.judgement(id),
     // Nothing changes after the end.
     staleTime: ({ state: { data } }) => (data && !isOpen(data) ? Number.POSITIVE_INFINITY : 0),
     meta: { topics: streaming ? [] : ["runs"] },
@@ -19,9 +19,12 @@ export function useJudgement(id: string) {
     if (!open) return;
     const take = ({ data }: MessageEvent<string>) => {
       const state: JudgementState = JSON.parse(data);
-      queries.setQueryData<JudgementDetail>(asking.judgement(id).queryKey, (known) => known && { ...known, ...state });
+      queryClient.setQueryData<JudgementDetail>(
+        queries.judgement(id).queryKey,
+        (known) => known && { ...known, ...state },
+      );
     };
-    const end = whileVisible(() => {
+    const end = streamWhileVisible(() => {
       const source = new EventSource(`${API}/judgements/${encodeURIComponent(id)}/live`);
       source.onopen = () => setStreaming(true);
       // EventSource reconnects by itself, unless the request was rejected.
@@ -37,7 +40,7 @@ export function useJudgement(id: string) {
       end();
       setStreaming(false);
     };
-  }, [id, open, queries]);
+  }, [id, open, queryClient]);
   return query;
 }
 

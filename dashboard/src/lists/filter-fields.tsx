@@ -1,22 +1,26 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { asking, CHOICES, part } from "../client/api.ts";
-import { fromLocal, type Search, toLocal } from "../client/search.ts";
-import { useChoiceOfAccounts } from "../client/session.ts";
-import { useParts } from "../client/use-paginated-query.ts";
-import { Older } from "../components/older.tsx";
+import { fetchPage, MAX_OPTIONS, queries } from "../client/api.ts";
+import { fromLocalInput, type Search, toLocalInput } from "../client/search.ts";
+import { useAccountOptions } from "../client/session.ts";
+import { usePaginatedQuery } from "../client/use-paginated-query.ts";
+import { LoadMoreOptions } from "../components/load-more.tsx";
 import css from "./filters.module.css";
-import type { Filtered } from "./filters.tsx";
+import type { FilterProps } from "./filters.tsx";
 
 const STATUSES = ["pending", "running", "completed", "error"];
 
 /** The fields of all filters. Their choices are requested when they are opened. */
-export function FilterFields({ verdicts, causes, search, onChange, children }: Filtered) {
-  const accounts = useChoiceOfAccounts();
-  const { data: languages } = useQuery({ ...asking.languages(), staleTime: 60_000 });
-  const projects = useParts(["/projects", "any", CHOICES], (before) => part.projects("any", before, CHOICES));
-  const keys = useParts(["/keys", "any", CHOICES], (before) => part.keys({ state: "any", before, limit: CHOICES }));
+export function FilterFields({ verdicts, causes, search, onChange, children }: FilterProps) {
+  const accounts = useAccountOptions();
+  const { data: languages } = useQuery({ ...queries.languages(), staleTime: 60_000 });
+  const projects = usePaginatedQuery(["/projects", "any", MAX_OPTIONS], (before) =>
+    fetchPage.projects("any", before, MAX_OPTIONS),
+  );
+  const keys = usePaginatedQuery(["/keys", "any", MAX_OPTIONS], (before) =>
+    fetchPage.keys({ state: "any", before, limit: MAX_OPTIONS }),
+  );
   const set = (changes: Search) => onChange({ ...search, ...changes });
   const choice = (name: keyof Search, label: string, all: string, options: readonly Option[]) => (
     <NativeSelect
@@ -31,8 +35,8 @@ export function FilterFields({ verdicts, causes, search, onChange, children }: F
     <TextInput
       label={label}
       type="datetime-local"
-      value={toLocal(search[name])}
-      onChange={({ currentTarget }) => set({ [name]: fromLocal(currentTarget.value), range: undefined })}
+      value={toLocalInput(search[name])}
+      onChange={({ currentTarget }) => set({ [name]: fromLocalInput(currentTarget.value), range: undefined })}
     />
   );
   const named = ({ id, name }: { id: string; name: string }): Option => ({ value: id, label: name });
@@ -65,11 +69,11 @@ export function FilterFields({ verdicts, causes, search, onChange, children }: F
       {accounts.length > 0 && choice("account", "Account", "All", accounts.map(named))}
       <div>
         {choice("project", "Project", "Any", ofProjects.map(named))}
-        <Older of={projects} shown={ofProjects.length} what="projects" />
+        <LoadMoreOptions of={projects} shown={ofProjects.length} what="projects" />
       </div>
       <div>
         {choice("key", "Key", "Any", ofKeys.map(named))}
-        <Older of={keys} shown={ofKeys.length} what="keys" />
+        <LoadMoreOptions of={keys} shown={ofKeys.length} what="keys" />
       </div>
       {children}
       {time("since", "From")}

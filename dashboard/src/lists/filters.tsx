@@ -6,9 +6,9 @@ import { Icon } from "../components/icon.tsx";
 import { useShortcuts } from "../components/shortcuts.ts";
 import { FilterFields } from "./filter-fields.tsx";
 import css from "./filters.module.css";
-import { Views } from "./saved-views-button.tsx";
+import { SavedViewsButton } from "./saved-views-button.tsx";
 
-export interface Filtered {
+export interface FilterProps {
   /** A row of the list, as a noun. */
   readonly what: string;
   /** The verdicts to choose from, each with its words. */
@@ -21,7 +21,7 @@ export interface Filtered {
   readonly children?: ReactNode;
 }
 
-interface Props extends Filtered {
+interface Props extends FilterProps {
   /** Address of the list as CSV. */
   readonly csv?: string;
 }
@@ -46,7 +46,7 @@ export function Filters({ csv, ...filtered }: Props) {
     <search className={css.filters} aria-label={`Filter ${what}s`}>
       <form
         key={search.id}
-        className={css.find}
+        className={css.idSearch}
         onSubmit={(event) => {
           event.preventDefault();
           const id = String(new FormData(event.currentTarget).get("id")).trim();
@@ -99,7 +99,7 @@ export function Filters({ csv, ...filtered }: Props) {
           <FilterFields {...filtered} />
         </section>
       )}
-      <Views what={what} search={search} onChange={onChange} />
+      <SavedViewsButton what={what} search={search} onChange={onChange} />
       {csv && (
         <Button
           component="a"
@@ -156,7 +156,7 @@ const LABELS: Readonly<Record<string, string>> = {
 const TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 /** Ids of accounts, projects and keys are shortened: their names are in the rows. */
-function labelOf(name: string, value: string, { verdicts, causes }: Filtered): string {
+function labelOf(name: string, value: string, { verdicts, causes }: FilterProps): string {
   const words: Readonly<Record<string, () => string | undefined>> = {
     verdict: () => verdicts[value] && `${value} ${verdicts[value]}`,
     cause: () => causes?.[value],

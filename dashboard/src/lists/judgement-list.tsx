@@ -1,14 +1,14 @@
 import type { JudgementRow } from "../../../src/http/dashboard/api/judgements.ts";
-import { part } from "../client/api.ts";
+import { fetchPage } from "../client/api.ts";
 import { count, duration } from "../components/format.ts";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Verdict } from "../components/verdict.tsx";
 import type { ListColumn } from "./live-list.tsx";
 import { RowLink } from "./row-link.tsx";
-import type { Source } from "./use-live-list.ts";
+import type { ListSource } from "./use-live-list.ts";
 
 /** The columns of lists of judgements: those about the result, and those about its origin. */
-export const RESULT: readonly ListColumn<JudgementRow>[] = [
+export const RESULT_COLUMNS: readonly ListColumn<JudgementRow>[] = [
   { head: "Verdict", cell: (row) => <Verdict of={row} /> },
   {
     head: "Judgement",
@@ -19,7 +19,7 @@ export const RESULT: readonly ListColumn<JudgementRow>[] = [
   { head: "Language", cell: ({ language }) => language },
 ];
 
-export const ORIGIN: readonly ListColumn<JudgementRow>[] = [
+export const ORIGIN_COLUMNS: readonly ListColumn<JudgementRow>[] = [
   { head: "Project", cell: ({ project }) => project?.name ?? "none" },
   { head: "Key", cell: ({ key }) => key.name },
   { head: "Took", number: true, cell: (row) => took(row) },
@@ -27,12 +27,12 @@ export const ORIGIN: readonly ListColumn<JudgementRow>[] = [
 ];
 
 /** @param limit rows of a page. */
-export function judgementSource(limit: number): Source<JudgementRow> {
+export function judgementSource(limit: number): ListSource<JudgementRow> {
   return {
     path: "/judgements",
     limit,
     ask: async (search, before) => {
-      const { judgements: rows, next, mark } = await part.judgements({ ...search, limit }, before);
+      const { judgements: rows, next, mark } = await fetchPage.judgements({ ...search, limit }, before);
       return { rows, next, mark };
     },
   };

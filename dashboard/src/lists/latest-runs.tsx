@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { SubmissionRow } from "../../../src/http/dashboard/api/submissions.ts";
-import { asking } from "../client/api.ts";
+import { queries } from "../client/api.ts";
 import type { Search } from "../client/search.ts";
-import { type Column, DataTable, RowsWaiting } from "../components/data-table.tsx";
+import { type Column, DataTable, TableSkeleton } from "../components/data-table.tsx";
 import { duration } from "../components/format.ts";
 import { Section } from "../components/page.tsx";
-import { Empty, QueryBoundary } from "../components/query-boundary.tsx";
+import { EmptyState, QueryBoundary } from "../components/query-boundary.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Verdict } from "../components/verdict.tsx";
 import css from "./latest-runs.module.css";
@@ -48,19 +48,19 @@ interface Props {
 
 /** The newest submissions of a key or a project. */
 export function LatestRuns({ of: which, title = "Latest runs" }: Props) {
-  const latest = useQuery(asking.latest({ ...which, limit: AMOUNT }));
+  const latest = useQuery(queries.latestRuns({ ...which, limit: AMOUNT }));
   return (
     <Section title={title}>
-      <QueryBoundary query={latest} waiting={<RowsWaiting rows={AMOUNT} />}>
+      <QueryBoundary query={latest} placeholder={<TableSkeleton rows={AMOUNT} />}>
         {({ submissions }) =>
           submissions.length === 0 ? (
-            <Empty title="No run yet">
+            <EmptyState title="No run yet">
               The <Link to="/playground">playground</Link> shows the request for a first one.
-            </Empty>
+            </EmptyState>
           ) : (
             <>
               <DataTable caption="Latest runs" columns={COLUMNS} rows={submissions} rowKey={({ id }) => id} />
-              <p className={css.all}>
+              <p className={css.allLink}>
                 <Link to="/submissions" search={which}>
                   All its submissions
                 </Link>

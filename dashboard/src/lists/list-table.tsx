@@ -176,7 +176,7 @@ function Space({ height, columns }: { height: number; columns: number }) {
   if (height <= 0) return null;
   return (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it can have the focus
-    <tr aria-hidden="true" className={css.space}>
+    <tr aria-hidden="true" className={css.spacer}>
       <td colSpan={columns} style={{ height }} />
     </tr>
   );

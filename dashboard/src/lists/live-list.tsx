@@ -3,24 +3,24 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef } from "react";
 import type { Total } from "../../../src/http/dashboard/api/lists.ts";
-import { asking } from "../client/api.ts";
+import { queries } from "../client/api.ts";
 import { filtersIn, type Search } from "../client/search.ts";
-import { type Column, RowsWaiting } from "../components/data-table.tsx";
+import { type Column, TableSkeleton } from "../components/data-table.tsx";
 import { count, counted } from "../components/format.ts";
-import { More } from "../components/load-more.tsx";
-import { Empty, QueryBoundary } from "../components/query-boundary.tsx";
+import { LoadMore } from "../components/load-more.tsx";
+import { EmptyState, QueryBoundary } from "../components/query-boundary.tsx";
 import { useShortcuts } from "../components/shortcuts.ts";
 import { ListTable, type ListTableHandle, type SortableColumn } from "./list-table.tsx";
 import css from "./live-list.module.css";
-import { type Listed, type Source, useNewest } from "./use-live-list.ts";
+import { type ListRow, type ListSource, useLiveList } from "./use-live-list.ts";
 
 export interface ListColumn<Row> extends Column<Row> {
   /** The time of acceptance, the only order of a list: the service sorts all matches by it. */
   readonly isOrder?: boolean;
 }
 
-interface Props<Row extends Listed> {
-  readonly source: Source<Row>;
+interface Props<Row extends ListRow> {
+  readonly source: ListSource<Row>;
   readonly search: Search;
   /** A row, as a noun. */
   readonly what: string;
@@ -38,7 +38,7 @@ interface Props<Row extends Listed> {
 }
 
 /** The rows of a search in order of acceptance, with their number. */
-export function NewestList<Row extends Listed>({
+export function LiveList<Row extends ListRow>({
   source,
   search,
   what,
@@ -50,11 +50,11 @@ export function NewestList<Row extends Listed>({
   handle,
   children,
 }: Props<Row>) {
-  const { list, unseen, isWhole, show } = useNewest(source, search);
+  const { list, unseen, isWhole, show } = useLiveList(source, search);
   const place = useRef<HTMLDivElement>(null);
   const own = useRef<ListTableHandle>(null);
   const table = handle ?? own;
-  const total = useQuery(asking.total(source.path, withoutOrder(search)));
+  const total = useQuery(queries.total(source.path, withoutOrder(search)));
   useEffect(() => {
     if (unseen > 0 && isUnused(place.current)) show();
   }, [unseen, show]);
@@ -67,15 +67,15 @@ export function NewestList<Row extends Listed>({
   const nothing = () => {
     if (hasNextPage || isFiltered) {
       return (
-        <Empty title={hasNextPage ? "No match yet" : "No match"}>
+        <EmptyState title={hasNextPage ? "No match yet" : "No match"}>
           {hasNextPage ? `Only the newest ${what}s were searched. ` : "Change the filters. "}
           <Link to={what === "judgement" ? "/judgements" : "/submissions"} search={{}}>
             Show all
           </Link>
-        </Empty>
+        </EmptyState>
       );
     }
-    return <Empty title={`No ${what}s yet`}>{children}</Empty>;
+    return <EmptyState title={`No ${what}s yet`}>{children}</EmptyState>;
   };
   const isOldest = search.order === "oldest";
   const sortable = columns.map(({ isOrder, ...column }): SortableColumn<Row> => {
@@ -88,11 +88,11 @@ export function NewestList<Row extends Listed>({
     };
   });
   return (
-    <div ref={place} className={css.place}>
+    <div ref={place} className={css.container}>
       <p role="status" className={css.count}>
         {list.data && `${words(total.data, rows.length, hasNextPage, what)}, ${isOldest ? "oldest" : "newest"} first`}
       </p>
-      <QueryBoundary query={list} waiting={<RowsWaiting rows={12} />}>
+      <QueryBoundary query={list} placeholder={<TableSkeleton rows={12} />}>
         {() =>
           rows.length === 0 ? (
             nothing()
@@ -108,7 +108,7 @@ export function NewestList<Row extends Listed>({
               handle={table}
             >
               {unseen > 0 && (
-                <Button className={css.unseen} size="compact-sm" onClick={show}>
+                <Button className={css.newRows} size="compact-sm" onClick={show}>
                   {`Show ${unseen}${isWhole ? "" : " or more"} new`}
                 </Button>
               )}
@@ -116,7 +116,7 @@ export function NewestList<Row extends Listed>({
           )
         }
       </QueryBoundary>
-      <More query={list} />
+      <LoadMore query={list} />
     </div>
   );
 }

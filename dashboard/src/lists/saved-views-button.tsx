@@ -1,19 +1,19 @@
 import { Button } from "@mantine/core";
 import { lazy, useState } from "react";
-import { Later } from "../components/lazy-menu.tsx";
+import { LazyMenu } from "../components/lazy-menu.tsx";
 import { isSame, readViews, storeViews, type View, type ViewsProps } from "./saved-views.ts";
 
 const load = () => import("./saved-views-menu.tsx");
-const ViewsMenu = lazy(load);
+const SavedViewsMenu = lazy(load);
 
 /** Filters with a name, kept in this browser. */
-export function Views(props: ViewsProps) {
+export function SavedViewsButton(props: ViewsProps) {
   const stored = `assay-views-${props.what}`;
   const [views, setViews] = useState(() => readViews(stored));
   const keep = (next: readonly View[]) => setViews(storeViews(stored, next));
   const shown = views.find((view) => isSame(view.search, props.search));
   return (
-    <Later
+    <LazyMenu
       load={load}
       button={(handlers) => (
         <Button variant="default" aria-haspopup="menu" {...handlers}>
@@ -21,7 +21,7 @@ export function Views(props: ViewsProps) {
         </Button>
       )}
     >
-      <ViewsMenu views={views} keep={keep} {...props} />
-    </Later>
+      <SavedViewsMenu views={views} keep={keep} {...props} />
+    </LazyMenu>
   );
 }

@@ -9,7 +9,7 @@ interface Props extends ViewsProps {
   readonly keep: (views: readonly View[]) => void;
 }
 
-export default function ViewsMenu({ views, keep, search, onChange }: Props) {
+export default function SavedViewsMenu({ views, keep, search, onChange }: Props) {
   const [isNaming, { open, close }] = useDisclosure();
   const shown = views.find((view) => isSame(view.search, search));
   const save = (form: FormData) => {

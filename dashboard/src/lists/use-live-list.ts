@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import type { ListChange } from "../../../src/http/dashboard/api/lists.ts";
 import { addressOf } from "../client/api.ts";
 import type { Search } from "../client/search.ts";
-import { follow } from "../client/stream.ts";
+import { followStream } from "../client/stream.ts";
 
 /** Shortest time between requests for unfinished rows that the stream does not follow, and the number of rows in each. */
 const SINGLES_MS = 3_000;
@@ -11,7 +11,7 @@ const MAX_SINGLES = 5;
 /** New rows that are kept until the user shows them. */
 const MAX_UNSEEN = 500;
 
-export interface Listed {
+export interface ListRow {
   readonly id: string;
   readonly completedAt: string | null;
 }
@@ -26,7 +26,7 @@ export interface Rows<Row> {
 type List<Row> = InfiniteData<Rows<Row>, unknown>;
 
 /** A list that grows at its top. */
-export interface Source<Row extends Listed> {
+export interface ListSource<Row extends ListRow> {
   readonly path: "/submissions" | "/judgements";
   /** Rows of a page that the stream follows. */
   readonly limit: number;
@@ -46,9 +46,9 @@ const NONE: Unseen<never> = { rows: [], next: null, gap: false };
  * A list whose rows do not move. Changes of rows are shown at once; new rows are only counted until the user shows them,
  * because inserting them would move the row that is about to be clicked. The service sends both.
  */
-export function useNewest<Row extends Listed>(source: Source<Row>, search: Search) {
+export function useLiveList<Row extends ListRow>(source: ListSource<Row>, search: Search) {
   const { path, limit, ask } = source;
-  const queries = useQueryClient();
+  const queryClient = useQueryClient();
   const key = useMemo(() => [path, limit, search] as const, [path, limit, search]);
   const list = useInfiniteQuery({
     queryKey: key,
@@ -62,9 +62,9 @@ export function useNewest<Row extends Listed>(source: Source<Row>, search: Searc
   const isLoaded = list.data !== undefined;
   useEffect(() => {
     if (!isLoaded) return;
-    const shown = () => queries.getQueryData<List<Row>>(key);
+    const shown = () => queryClient.getQueryData<List<Row>>(key);
     const change = (update: (list: List<Row>) => List<Row>) =>
-      queries.setQueryData<List<Row>>(key, (before) => before && update(before));
+      queryClient.setQueryData<List<Row>>(key, (before) => before && update(before));
     /** Rows that the stream follows. */
     const followed = new Set(shown()?.pages[0]?.rows.map(({ id }) => id));
     const take = ({ rows, next, gap }: ListChange<Row>, isFirst: boolean) => {
@@ -85,7 +85,7 @@ export function useNewest<Row extends Listed>(source: Source<Row>, search: Searc
       const rows = found.flatMap((one) => one.rows);
       if (rows.length > 0) change((before) => withChanges(before, rows));
     };
-    const end = follow({
+    const end = followStream({
       url: () => addressOf(`${path}/live`, { ...search, limit, mark: shown()?.pages[0]?.mark }),
       onEvent: (event, data, isFirst) => {
         if (event === "state") take(JSON.parse(data), isFirst);
@@ -102,24 +102,24 @@ export function useNewest<Row extends Listed>(source: Source<Row>, search: Searc
       end();
       setUnseen(NONE);
     };
-  }, [isLoaded, queries, key, path, limit, search, ask]);
+  }, [isLoaded, queryClient, key, path, limit, search, ask]);
   const show = useCallback(() => {
-    queries.setQueryData<List<Row>>(key, (before) => before && withNew(before, unseen));
+    queryClient.setQueryData<List<Row>>(key, (before) => before && withNew(before, unseen));
     setUnseen(NONE);
-  }, [queries, key, unseen]);
+  }, [queryClient, key, unseen]);
   return { list, unseen: unseen.rows.length, isWhole: !unseen.gap, show };
 }
 
-function idsIn(list: List<Listed> | undefined): Set<string> {
+function idsIn(list: List<ListRow> | undefined): Set<string> {
   return new Set(list?.pages.flatMap(({ rows }) => rows.map(({ id }) => id)));
 }
 
-function openRows<Row extends Listed>(list: List<Row> | undefined): Row[] {
+function openRows<Row extends ListRow>(list: List<Row> | undefined): Row[] {
   return list?.pages.flatMap(({ rows }) => rows.filter(({ completedAt }) => completedAt === null)) ?? [];
 }
 
 /** Pages without a change stay the same objects. */
-function withChanges<Row extends Listed>(list: List<Row>, rows: readonly Row[]): List<Row> {
+function withChanges<Row extends ListRow>(list: List<Row>, rows: readonly Row[]): List<Row> {
   const changed = new Map(rows.map((row) => [row.id, row]));
   const isChanged = (page: Rows<Row>) => page.rows.some(({ id }) => changed.has(id));
   if (!list.pages.some(isChanged)) return list;
@@ -130,13 +130,13 @@ function withChanges<Row extends Listed>(list: List<Row>, rows: readonly Row[]):
 }
 
 /** Newer rows follow the last ones, if those are shown. */
-function withMore<Row extends Listed>(list: List<Row>, fresh: readonly Row[]): List<Row> {
+function withMore<Row extends ListRow>(list: List<Row>, fresh: readonly Row[]): List<Row> {
   const last = list.pages.at(-1);
   if (!last || last.next !== null || fresh.length === 0) return list;
   return { ...list, pages: [...list.pages.slice(0, -1), { ...last, rows: [...last.rows, ...fresh] }] };
 }
 
-function merged<Row extends Listed>(before: Unseen<Row>, now: Unseen<Row>): Unseen<Row> {
+function merged<Row extends ListRow>(before: Unseen<Row>, now: Unseen<Row>): Unseen<Row> {
   if (now.gap) return now;
   const updated = new Map(now.rows.map((row) => [row.id, row]));
   const known = new Set(before.rows.map(({ id }) => id));
@@ -148,7 +148,7 @@ function merged<Row extends Listed>(before: Unseen<Row>, now: Unseen<Row>): Unse
   return { ...before, rows: rows.slice(0, MAX_UNSEEN), gap: true };
 }
 
-function withNew<Row extends Listed>(list: List<Row>, { rows, next, gap }: Unseen<Row>): List<Row> {
+function withNew<Row extends ListRow>(list: List<Row>, { rows, next, gap }: Unseen<Row>): List<Row> {
   const [top, ...rest] = list.pages;
   if (!top || gap) return { pages: [{ rows, next }], pageParams: [undefined] };
   const { mark: _, ...without } = top;

@@ -2,14 +2,14 @@ import type { Samples } from "../../../src/http/dashboard/api/submissions.ts";
 import { steps } from "../components/charts/scale.ts";
 
 /** CPUs in use between two times. */
-export interface Stretch {
+export interface CpuInterval {
   readonly fromMs: number;
   readonly toMs: number;
   readonly cpus: number;
 }
 
 /** From the start of the program to its end. A short rest after the last sample joins the stretch before it. */
-export function stretches({ atMs, cpuMs, end }: Samples): readonly Stretch[] {
+export function cpuIntervals({ atMs, cpuMs, end }: Samples): readonly CpuInterval[] {
   const points = [{ at: 0, cpu: 0 }, ...atMs.map((at, i) => ({ at, cpu: cpuMs[i] ?? 0 }))];
   const [beforeLast, last] = points.slice(-2);
   if (beforeLast && last && end.atMs - last.at < (last.at - beforeLast.at) / 2) points.pop();
@@ -22,7 +22,7 @@ export function stretches({ atMs, cpuMs, end }: Samples): readonly Stretch[] {
 }
 
 /** The sample with the most memory. */
-export function highest({ atMs, memoryBytes }: Samples): { readonly atMs: number; readonly bytes: number } {
+export function memoryPeak({ atMs, memoryBytes }: Samples): { readonly atMs: number; readonly bytes: number } {
   const bytes = Math.max(0, ...memoryBytes);
   return { atMs: atMs[memoryBytes.indexOf(bytes)] ?? 0, bytes };
 }
@@ -32,7 +32,7 @@ const NEAR_LIMIT = 0.15;
 /** The upper end of the memory axis: the limit, unless it would flatten the curve. */
 export function memoryTop(samples: Samples): number {
   const { limitBytes } = samples;
-  const most = Math.max(samples.peakBytes, highest(samples).bytes, 1);
+  const most = Math.max(samples.peakBytes, memoryPeak(samples).bytes, 1);
   return most >= limitBytes * NEAR_LIMIT ? Math.max(limitBytes, most) : most * 1.2;
 }
 

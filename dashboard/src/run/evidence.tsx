@@ -1,7 +1,7 @@
 import type { Proof } from "../../../src/http/dashboard/api/submissions.ts";
 import { type Column, DataTable } from "../components/data-table.tsx";
 import { InlineCode } from "../components/inline-code.tsx";
-import { Empty } from "../components/query-boundary.tsx";
+import { EmptyState } from "../components/query-boundary.tsx";
 import css from "./evidence.module.css";
 
 const COLUMNS: readonly Column<Proof>[] = [
@@ -18,12 +18,12 @@ const COLUMNS: readonly Column<Proof>[] = [
 ];
 
 /** Every field of the evidence with its meaning. */
-export function Proven({ of: proofs }: { of: readonly Proof[] }) {
+export function EvidenceTable({ of: proofs }: { of: readonly Proof[] }) {
   if (proofs.length === 0)
     return (
-      <Empty title="No evidence">
+      <EmptyState title="No evidence">
         The sandbox returned no trustworthy report (<a href="/docs/verdicts">documentation</a>).
-      </Empty>
+      </EmptyState>
     );
   return <DataTable caption="Evidence" columns={COLUMNS} rows={proofs} rowKey={({ field }) => field} />;
 }

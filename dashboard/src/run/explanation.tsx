@@ -11,10 +11,10 @@ const OPEN: Readonly<Record<string, string>> = {
 };
 
 /** The state in one line, which screen readers announce when it changes. */
-export function Standing({ of: { row, record } }: { of: Pick<SubmissionDetail | TestRun, "row" | "record"> }) {
+export function RunStatus({ of: { row, record } }: { of: Pick<SubmissionDetail | TestRun, "row" | "record"> }) {
   const { exit_code: code, signal, actor } = record.result;
   return (
-    <p className={css.standing} role="status">
+    <p className={css.status} role="status">
       <Verdict of={row} />
       {code !== null && <span>exit code {code}</span>}
       {signal !== null && <span>signal {signal}</span>}
@@ -24,7 +24,7 @@ export function Standing({ of: { row, record } }: { of: Pick<SubmissionDetail | 
 }
 
 /** Explains the verdict, and why similar verdicts do not apply. */
-export function Explained({
+export function Explanation({
   of: { row, record, explanation },
 }: {
   of: Pick<SubmissionDetail | TestRun, "row" | "record" | "explanation">;
@@ -43,7 +43,7 @@ export function Explained({
         </p>
       )}
       {explanation.whyNot.length > 0 && (
-        <div className={css.why}>
+        <div className={css.whyNot}>
           <WhyNot of={explanation.whyNot} />
         </div>
       )}

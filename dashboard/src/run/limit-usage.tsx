@@ -18,9 +18,9 @@ const WRITTEN: Readonly<Record<Usage["unit"], (value: number) => string>> = {
 };
 
 /** Limits of the execute step and their use. */
-export function Used({ of: usage }: { of: readonly Usage[] }) {
+export function LimitUsage({ of: usage }: { of: readonly Usage[] }) {
   return (
-    <ul className={css.used}>
+    <ul className={css.limits}>
       {usage.map(({ name, used, limit, unit, met }) => (
         <li key={name} data-met={met || undefined}>
           <span className={css.name}>{NAMES[name]}</span>
@@ -30,7 +30,7 @@ export function Used({ of: usage }: { of: readonly Usage[] }) {
           </span>
           <span className={css.values}>
             {WRITTEN[unit](used)} of {WRITTEN[unit](limit)}
-            {met && <span className={css.met}> limit reached</span>}
+            {met && <span className={css.reached}> limit reached</span>}
           </span>
         </li>
       ))}

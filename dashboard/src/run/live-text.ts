@@ -1,7 +1,7 @@
 /** Characters of a stream that a page keeps. */
-const KEPT = 262_144;
+const MAX_CHARACTERS = 262_144;
 
-export interface Newest {
+export interface LiveTextState {
   readonly text: string;
   /** The number of its first line in the stream. */
   readonly firstLine: number;
@@ -27,11 +27,11 @@ export class LiveText {
     this.#parts.push(text);
     this.#length += text.length;
     // In steps, so that not every addition copies everything.
-    if (this.#length > 2 * KEPT) this.#shorten();
+    if (this.#length > 2 * MAX_CHARACTERS) this.#shorten();
   }
 
-  newest(): Newest {
-    if (this.#length > KEPT) this.#shorten();
+  snapshot(): LiveTextState {
+    if (this.#length > MAX_CHARACTERS) this.#shorten();
     const text = this.#parts.join("");
     this.#parts = [text];
     return { text, firstLine: this.#firstLine, isCut: this.#isCut };
@@ -40,9 +40,9 @@ export class LiveText {
   /** From the beginning of a line, unless that is too long. */
   #shorten(): void {
     const text = this.#parts.join("");
-    const most = text.length - KEPT;
+    const most = text.length - MAX_CHARACTERS;
     const lineEnd = text.indexOf("\n", most - 1);
-    const from = lineEnd === -1 || lineEnd - most > KEPT / 2 ? most : lineEnd + 1;
+    const from = lineEnd === -1 || lineEnd - most > MAX_CHARACTERS / 2 ? most : lineEnd + 1;
     this.#firstLine += text.slice(0, from).split("\n").length - 1;
     this.#isCut = true;
     this.#parts = [text.slice(from)];

@@ -9,7 +9,7 @@ import css from "./raw-record.module.css";
 export function RawRecord({ of: { row, record } }: { of: SubmissionDetail }) {
   const text = JSON.stringify(record, null, 2);
   return (
-    <div className={css.raw}>
+    <div className={css.record}>
       <div className={css.actions}>
         <p>As sent to clients and webhooks.</p>
         <Button variant="default" size="compact-sm" onClick={() => copy(text, "record")}>

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
-import { change } from "../client/api.ts";
+import { mutations } from "../client/api.ts";
 import { copy } from "../components/copyable.tsx";
 import { toast } from "../components/toaster.tsx";
 import { useAction } from "../components/use-action.ts";
@@ -11,23 +11,23 @@ import { isOpen } from "./use-live-run.ts";
 
 interface Props {
   readonly of: SubmissionDetail;
-  readonly place: "page" | "panel" | "playground";
+  readonly layout: "page" | "panel" | "playground";
 }
 
 /** Stop while it runs; afterwards run again and open elsewhere. */
-export function RunActions({ of: detail, place }: Props) {
+export function RunActions({ of: detail, layout }: Props) {
   const { id, account } = detail.row;
   const navigate = useNavigate();
-  const stop = useAction(() => change.cancelSubmission(id));
+  const stop = useAction(() => mutations.cancelSubmission(id));
   const again = useMutation({
-    mutationFn: () => change.again(id),
+    mutationFn: () => mutations.again(id),
     onSuccess: (accepted) => {
       toast("Started again as this new submission.");
       return navigate({ to: "/submissions/$id", params: { id: accepted.id } });
     },
     onError: ({ message }) => toast(`Not run again: ${message}.`, "bad"),
   });
-  if (place === "playground")
+  if (layout === "playground")
     return (
       <>
         {isOpen(detail) && <Stop action={stop} />}
@@ -59,7 +59,7 @@ export function RunActions({ of: detail, place }: Props) {
       >
         Open in the playground
       </Button>
-      {place === "panel" && <OpenPage id={id} />}
+      {layout === "panel" && <OpenPage id={id} />}
     </>
   );
 }

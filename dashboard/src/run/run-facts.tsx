@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
-import { useChoiceOfAccounts } from "../client/session.ts";
+import { useAccountOptions } from "../client/session.ts";
 import { Copyable } from "../components/copyable.tsx";
 import { duration, exact, size } from "../components/format.ts";
 import { Timestamp } from "../components/timestamp.tsx";
@@ -15,7 +15,7 @@ interface Props {
 
 /** What ran where, how long and for which key: each with a link to its page or list. */
 export function RunFacts({ of: { row, run, record, originalId, attempts }, isShort }: Props) {
-  const manyAccounts = useChoiceOfAccounts().length > 0;
+  const manyAccounts = useAccountOptions().length > 0;
   const { id, language, profile, project, key, account, createdAt } = row;
   const { wall_time_secs: wall, cpu_time_secs: cpu, memory_peak_bytes: memory } = record.metrics;
   const { exit_code: code, cause } = record.result;

@@ -2,15 +2,15 @@ import { NativeSelect, SegmentedControl } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
 import type { RUN_FILES, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
-import { addressOf, asking } from "../client/api.ts";
+import { addressOf, queries } from "../client/api.ts";
 import { readInput, readOutput } from "../components/editor/printable-text.ts";
-import type { Chosen } from "../components/editor/scroll-target.ts";
+import type { ScrollTarget } from "../components/editor/scroll-target.ts";
 import { Viewer } from "../components/editor/viewer.tsx";
 import { size } from "../components/format.ts";
-import { NOTES } from "./integrity-notes.ts";
+import { INTEGRITY_NOTES } from "./integrity-notes.ts";
 import css from "./run-view.module.css";
 import type { Message } from "./source-messages.ts";
-import { isOpen, type Live } from "./use-live-run.ts";
+import { isOpen, type LiveOutput } from "./use-live-run.ts";
 
 type Stream = "stdout" | "stderr";
 
@@ -20,11 +20,11 @@ const STDIN = ".stdin";
 
 interface Props {
   readonly of: SubmissionDetail;
-  readonly live: Live;
+  readonly live: LiveOutput;
   /** In standard error. */
   readonly messages: readonly Message[];
   /** The line of that part to look at. */
-  readonly chosen: Chosen | null;
+  readonly chosen: ScrollTarget | null;
   readonly hasSource: boolean;
   /** The shown part of the program. */
   readonly part: string;
@@ -36,13 +36,13 @@ interface Props {
 export function RunPanes({ hasSource, ...props }: Props) {
   return (
     <div className={css.panes} data-alone={!hasSource || undefined}>
-      {hasSource && <Program {...props} />}
-      <Written {...props} />
+      {hasSource && <ProgramPane {...props} />}
+      <OutputPane {...props} />
     </div>
   );
 }
 
-function Program({
+function ProgramPane({
   of,
   messages,
   chosen,
@@ -51,7 +51,7 @@ function Program({
 }: Pick<Props, "of" | "messages" | "chosen" | "part" | "onPart">) {
   const { row, source, code, stdin, files } = of;
   const file = files.find(({ path }) => path === part);
-  const content = useQuery({ ...asking.programFile(row.id, part), enabled: file?.isText === true });
+  const content = useQuery({ ...queries.programFile(row.id, part), enabled: file?.isText === true });
   const parts = [
     { value: SOURCE, label: source },
     ...files.map(({ path, bytes, isText }) => ({
@@ -85,7 +85,7 @@ function Program({
     : fileOf(row.id, isStdin ? "stdin" : "source");
   if (file && !file.isText)
     return (
-      <Nothing
+      <EmptyPane
         head={head}
         text={
           <>
@@ -97,15 +97,17 @@ function Program({
         }
       />
     );
-  if (file && content.isPending) return <Nothing head={head} text="Loading the file." />;
-  if (file && content.isError) return <Nothing head={head} text={content.error.message} />;
+  if (file && content.isPending) return <EmptyPane head={head} text="Loading the file." />;
+  if (file && content.isError) return <EmptyPane head={head} text={content.error.message} />;
   if (text === "")
-    return <Nothing head={head} text={file ? "The file is empty." : isStdin ? "No input." : "The source is empty."} />;
+    return (
+      <EmptyPane head={head} text={file ? "The file is empty." : isStdin ? "No input." : "The source is empty."} />
+    );
   const marks = isStdin ? {} : { language: row.language, marked, chosen };
   return <Viewer key={part} head={head} label={label} text={readable} original={text} download={download} {...marks} />;
 }
 
-function Written({ of: detail, live, messages, onLine }: Pick<Props, "of" | "live" | "messages" | "onLine">) {
+function OutputPane({ of: detail, live, messages, onLine }: Pick<Props, "of" | "live" | "messages" | "onLine">) {
   const { row, record, cut, live: isStreamed, run } = detail;
   const { integrity } = record.output;
   const open = isOpen(detail);
@@ -140,13 +142,13 @@ function Written({ of: detail, live, messages, onLine }: Pick<Props, "of" | "liv
   const text = texts[shown];
   const readable = useMemo(() => readOutput(text), [text]);
   const notes = [
-    isCut && (cut === null || cut.includes(shown)) && NOTES.truncated_by_judge_limit,
-    !open && !isCut && text !== "" && integrity !== null && NOTES[integrity],
+    isCut && (cut === null || cut.includes(shown)) && INTEGRITY_NOTES.truncated_by_judge_limit,
+    !open && !isCut && text !== "" && integrity !== null && INTEGRITY_NOTES[integrity],
     open && live[shown].isCut && "Earlier output is left out here; the record will have all of it, up to its limit.",
     open && !isStreamed && (run ? NOT_OF_TESTS : NOT_STREAMED),
   ].filter(Boolean);
   const below = notes.map((note) => (
-    <p key={String(note)} className={note === NOT_STREAMED || note === NOT_OF_TESTS ? css.soft : css.note}>
+    <p key={String(note)} className={note === NOT_STREAMED || note === NOT_OF_TESTS ? css.hint : css.note}>
       {note === NOT_STREAMED ? (
         <>
           This run does not send its output while it runs. A request asks for it with <code>"stream": true</code>.
@@ -160,7 +162,7 @@ function Written({ of: detail, live, messages, onLine }: Pick<Props, "of" | "liv
   return (
     <div className={css.pane}>
       {text === "" ? (
-        <Nothing head={head} text={nothing} />
+        <EmptyPane head={head} text={nothing} />
       ) : (
         <Viewer
           key={shown}
@@ -183,11 +185,11 @@ function Written({ of: detail, live, messages, onLine }: Pick<Props, "of" | "liv
 const NOT_STREAMED = "not streamed";
 const NOT_OF_TESTS = "Runs of a judgement have their output once they have ended.";
 
-function Nothing({ head, text }: { head: ReactNode; text: ReactNode }) {
+function EmptyPane({ head, text }: { head: ReactNode; text: ReactNode }) {
   return (
     <div className={css.pane}>
       <div className={css.paneHead}>{head}</div>
-      <p className={css.nothing}>{text}</p>
+      <p className={css.empty}>{text}</p>
     </div>
   );
 }

@@ -30,7 +30,7 @@ export function RunReason({ of: detail, decided, words, more, onLine }: Props) {
         <InlineCode text={explanation.text} />
       </p>
       {decided && (
-        <p className={css.decided}>
+        <p className={css.message}>
           <Button variant="light" color="red" size="compact-sm" onClick={() => onLine(decided.line, decided.file)}>
             Line {decided.line}
             {decided.file !== undefined && ` of ${decided.file}`}
@@ -42,7 +42,7 @@ export function RunReason({ of: detail, decided, words, more, onLine }: Props) {
         </p>
       )}
       {!decided && verdict !== "AC" && verdict !== "IE" && (
-        <p className={css.decided}>
+        <p className={css.message}>
           <span>No line is known: {withoutLine(record.result)}</span>
           {words !== undefined && (
             <code>

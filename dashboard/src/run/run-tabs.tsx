@@ -3,11 +3,11 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
-import { asking } from "../client/api.ts";
+import { queries } from "../client/api.ts";
 import log from "../components/delivery.module.css";
-import { OneDelivery } from "../components/delivery.tsx";
-import { Empty } from "../components/query-boundary.tsx";
-import { Proven } from "./evidence.tsx";
+import { DeliveryEntry } from "../components/delivery.tsx";
+import { EmptyState } from "../components/query-boundary.tsx";
+import { EvidenceTable } from "./evidence.tsx";
 import { RawRecord } from "./raw-record.tsx";
 import css from "./run-view.module.css";
 import { WhyNot } from "./why-not.tsx";
@@ -26,7 +26,7 @@ export function RunTabs({ of: detail, tab, onTab }: Props) {
     ...(explanation && explanation.whyNot.length > 0
       ? [["why", "Why not…", () => <WhyNot of={explanation.whyNot} />] as const]
       : []),
-    ["evidence", "Evidence", () => <Proven of={proofs} />],
+    ["evidence", "Evidence", () => <EvidenceTable of={proofs} />],
     [
       "deliveries",
       deliveries.length === 0 ? "Deliveries" : `Deliveries (${deliveries.length})`,
@@ -65,10 +65,10 @@ export function RunTabs({ of: detail, tab, onTab }: Props) {
 
 /** The only part that changes after the end. */
 function Deliveries({ of: { row, deliveries } }: { of: SubmissionDetail }) {
-  const { data = deliveries } = useQuery(asking.deliveriesOf(row.id));
+  const { data = deliveries } = useQuery(queries.deliveriesOf(row.id));
   if (data.length === 0)
     return (
-      <Empty title="No deliveries">
+      <EmptyState title="No deliveries">
         {row.project ? (
           <>
             Its project had no webhook endpoint when the run ended.{" "}
@@ -81,12 +81,12 @@ function Deliveries({ of: { row, deliveries } }: { of: SubmissionDetail }) {
             The run belongs to no project, which would have webhook endpoints. <Link to="/projects">Projects</Link>
           </>
         )}
-      </Empty>
+      </EmptyState>
     );
   return (
     <ol className={log.log}>
       {data.map((delivery) => (
-        <OneDelivery key={delivery.id} of={delivery} />
+        <DeliveryEntry key={delivery.id} of={delivery} />
       ))}
     </ol>
   );

@@ -1,21 +1,21 @@
 import { lazy, Suspense, useMemo, useState } from "react";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
-import { RowsWaiting } from "../components/data-table.tsx";
+import { TableSkeleton } from "../components/data-table.tsx";
 import { readOutput } from "../components/editor/printable-text.ts";
-import type { Chosen } from "../components/editor/scroll-target.ts";
+import type { ScrollTarget } from "../components/editor/scroll-target.ts";
 import { Page } from "../components/page.tsx";
 import { QueryBoundary } from "../components/query-boundary.tsx";
 import { colourOf } from "../components/verdict.tsx";
-import { Used } from "./limit-usage.tsx";
+import { LimitUsage } from "./limit-usage.tsx";
 import { RunActions } from "./run-actions.tsx";
 import { RunFacts } from "./run-facts.tsx";
 import { RunPanes, SOURCE } from "./run-panes.tsx";
 import { RunReason } from "./run-reason.tsx";
 import { RunTabs } from "./run-tabs.tsx";
 import css from "./run-view.module.css";
-import { decisive, findInAll, lastWords } from "./source-messages.ts";
+import { decidingMessage, findMessagesInFiles, lastLine } from "./source-messages.ts";
 import { Timings } from "./timings.tsx";
-import { isOpen, type Live, useWatched } from "./use-live-run.ts";
+import { isOpen, type LiveOutput, useLiveRun } from "./use-live-run.ts";
 
 /** Few runs are long enough for a curve. */
 const UsageCurve = lazy(async () => ({ default: (await import("./usage-curve.tsx")).UsageCurve }));
@@ -23,40 +23,40 @@ const UsageCurve = lazy(async () => ({ default: (await import("./usage-curve.tsx
 interface Props {
   readonly id: string;
   /** `page`: with the heading of a page. `panel`: in a part of one. `playground`: next to the editor, so without its source. */
-  readonly place?: "page" | "panel" | "playground";
+  readonly layout?: "page" | "panel" | "playground";
   /** The open tab; without it, the view keeps its own. */
   readonly tab?: string | undefined;
   readonly onTab?: (tab: string) => void;
-  /** A message leads to this line of the source; for a place without the source. */
+  /** A message leads to this line of the source; for a layout without the source. */
   readonly onLine?: (line: number) => void;
 }
 
 /** One run: how it ended and why, its times and limits, source and output, evidence. */
-export function RunView({ id, place = "panel", ...rest }: Props) {
+export function RunView({ id, layout = "panel", ...rest }: Props) {
   // The key resets the state when the submission changes.
-  return <OneRun key={id} id={id} place={place} {...rest} />;
+  return <OneRun key={id} id={id} layout={layout} {...rest} />;
 }
 
-function OneRun({ id, place = "panel", ...rest }: Props) {
-  const { query, live } = useWatched(id);
+function OneRun({ id, layout = "panel", ...rest }: Props) {
+  const { query, live } = useLiveRun(id);
   const { data } = query;
   const now = data && live.status ? { ...data, row: { ...data.row, status: live.status } } : data;
   const title = now ? titleOf(now) : "Submission";
   const body = (
-    <QueryBoundary query={query} waiting={<RowsWaiting rows={14} />}>
-      {() => now && <Body of={now} live={live} place={place} {...rest} />}
+    <QueryBoundary query={query} placeholder={<TableSkeleton rows={14} />}>
+      {() => now && <Body of={now} live={live} layout={layout} {...rest} />}
     </QueryBoundary>
   );
-  const actions = now && <RunActions of={now} place={place} />;
+  const actions = now && <RunActions of={now} layout={layout} />;
   const heading = (
     <span className={css.title}>
-      {now && <Mark of={now} />}
+      {now && <VerdictMark of={now} />}
       {title}
     </span>
   );
   return (
     <div className={css.run}>
-      {place === "page" ? (
+      {layout === "page" ? (
         <Page title={title} heading={heading} actions={actions}>
           {body}
         </Page>
@@ -79,7 +79,7 @@ function titleOf({ row, explanation }: SubmissionDetail): string {
 }
 
 /** The code of the verdict with its colour, which the status has for screen readers. */
-function Mark({ of: { row, record } }: { of: SubmissionDetail }) {
+function VerdictMark({ of: { row, record } }: { of: SubmissionDetail }) {
   const { verdict, cause } = record.result;
   if (verdict === null) return <span className={css.mark} data-status={row.status} />;
   return (
@@ -92,19 +92,19 @@ function Mark({ of: { row, record } }: { of: SubmissionDetail }) {
 
 interface BodyProps extends Omit<Props, "id"> {
   readonly of: SubmissionDetail;
-  readonly live: Live;
+  readonly live: LiveOutput;
 }
 
-function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
+function Body({ of: detail, live, layout, tab, onTab, onLine }: BodyProps) {
   const { record, source, code, files, timeline, usage, samples } = detail;
   const { cause, verdict } = record.result;
-  const [chosen, choose] = useState<Chosen | null>(null);
+  const [chosen, choose] = useState<ScrollTarget | null>(null);
   const { stderr } = record.output;
   // As the viewer shows it: the places have to fit.
   const written = useMemo(() => readOutput(stderr ?? "").text, [stderr]);
   const messages = useMemo(
     () =>
-      findInAll(
+      findMessagesInFiles(
         written,
         source,
         code,
@@ -113,10 +113,10 @@ function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
     [written, source, code, files],
   );
   const ofCompiler = cause?.startsWith("compile_") ?? false;
-  const decided = verdict === "AC" ? undefined : decisive(messages, ofCompiler);
+  const decided = verdict === "AC" ? undefined : decidingMessage(messages, ofCompiler);
   // A program that was killed at a limit did not write about its end.
   const isOwnEnd = verdict === "RE" || verdict === "SIG";
-  const words = useMemo(() => (isOwnEnd ? lastWords(written, ofCompiler) : undefined), [isOwnEnd, written, ofCompiler]);
+  const words = useMemo(() => (isOwnEnd ? lastLine(written, ofCompiler) : undefined), [isOwnEnd, written, ofCompiler]);
   const [part, setPart] = useState<string>();
   const first = useMemo(() => (decided ? { line: decided.line } : null), [decided]);
   const toLine = (line: number, file: string = SOURCE) => {
@@ -125,13 +125,13 @@ function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
     if (file === SOURCE) onLine?.(line);
   };
   const measured = (
-    <div className={css.measured}>
+    <div className={css.measurements}>
       <section aria-label="Times">
         <Timings of={timeline} />
       </section>
       {usage.length > 0 && (
         <section aria-label="Limits and usage">
-          <Used of={usage} />
+          <LimitUsage of={usage} />
         </section>
       )}
       {samples && (
@@ -152,19 +152,19 @@ function Body({ of: detail, live, place, tab, onTab, onLine }: BodyProps) {
         setPart(next);
         choose(null);
       }}
-      hasSource={place !== "playground"}
+      hasSource={layout !== "playground"}
       onLine={toLine}
     />
   );
   return (
     <>
       {/* Announced by screen readers when it changes. */}
-      <p role="status" className={css.unseen}>
+      <p role="status" className={css.visuallyHidden}>
         {verdict === null ? titleOf(detail) : `${titleOf(detail)}, ${verdict}`}
       </p>
-      <RunFacts of={detail} isShort={place === "playground"} />
+      <RunFacts of={detail} isShort={layout === "playground"} />
       <RunReason of={detail} decided={decided} words={words} more={messages.length - 1} onLine={toLine} />
-      {place === "playground" ? (
+      {layout === "playground" ? (
         <>
           {panes}
           {measured}

@@ -69,13 +69,13 @@ export function findMessages(text: string, source: string, code: string): readon
 }
 
 /** The message with the reason: the first error of a compiler, and the last of a program, which ended it. */
-export function decisive(messages: readonly Message[], ofCompiler: boolean): Message | undefined {
+export function decidingMessage(messages: readonly Message[], ofCompiler: boolean): Message | undefined {
   const errors = messages.filter(({ isError }) => isError);
   return ofCompiler ? errors[0] : errors.at(-1);
 }
 
 /** For a failure without such a message: what a compiler complained about first, and a program wrote last. */
-export function lastWords(text: string, ofCompiler: boolean): string | undefined {
+export function lastLine(text: string, ofCompiler: boolean): string | undefined {
   const lines = linesOf(text.slice(0, MAX_READ)).map(({ line }) => line.trim());
   const said = lines.filter((line) => /\p{L}/u.test(line) && !/^Node\.js v\d/.test(line));
   const words = ofCompiler ? (said.find((line) => /\berror\b/i.test(line)) ?? said[0]) : said.at(-1);
@@ -83,7 +83,12 @@ export function lastWords(text: string, ofCompiler: boolean): string | undefined
 }
 
 /** The messages about all files of a program. */
-export function findInAll(text: string, source: string, code: string, files: readonly string[]): readonly Message[] {
+export function findMessagesInFiles(
+  text: string,
+  source: string,
+  code: string,
+  files: readonly string[],
+): readonly Message[] {
   const named = files.filter((file) => text.includes(file)).slice(0, MAX_NAMED);
   const others = named.flatMap((file) => findMessages(text, file, "").map((one) => ({ ...one, file })));
   return [...findMessages(text, source, code), ...others].sort((a, b) => a.from - b.from).slice(0, MAX_MESSAGES);

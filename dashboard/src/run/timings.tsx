@@ -1,7 +1,7 @@
 import type { Span } from "../../../src/http/dashboard/api/submissions.ts";
 import { duration } from "../components/format.ts";
 import css from "./timings.module.css";
-import { layOut } from "./waterfall.ts";
+import { layOutWaterfall } from "./waterfall.ts";
 
 /** The spans by step and phase; "Wall time" is that of the facts and limits. */
 const NAMES: Readonly<Record<string, { readonly name: string; readonly means: string }>> = {
@@ -18,7 +18,7 @@ const NAMES: Readonly<Record<string, { readonly name: string; readonly means: st
 
 /** The measured parts of a run's time, from the queue to the end of its sandbox. */
 export function Timings({ of: spans }: { of: readonly Span[] }) {
-  const { bars, ticks } = layOut(spans);
+  const { bars, ticks } = layOutWaterfall(spans);
   return (
     <div className={css.waterfall}>
       <ol className={css.rows}>

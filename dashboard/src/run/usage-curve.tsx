@@ -3,7 +3,7 @@ import { type PointerEvent, useState } from "react";
 import type { Samples } from "../../../src/http/dashboard/api/submissions.ts";
 import plot from "../components/charts/plot.module.css";
 import { duration, size } from "../components/format.ts";
-import { byteSteps, highest, memoryTop, stepsWithin, stretches, timeEnd } from "./cpu-series.ts";
+import { byteSteps, cpuIntervals, memoryPeak, memoryTop, stepsWithin, timeEnd } from "./cpu-series.ts";
 import css from "./usage-curve.module.css";
 
 const LEFT = 62;
@@ -48,18 +48,18 @@ function Legend({ of: samples, at }: { of: Samples; at: number | null }) {
   const cpus = at === null ? end.cpuMs / Math.max(0.1, end.atMs) : (cpusAt(samples, atMs[at] ?? 0)?.cpus ?? 0);
   const shown = memoryTop(samples) >= limitBytes;
   return (
-    <ul className={plot.told}>
+    <ul className={plot.legend}>
       <li>
-        <i className={css.memoryKey} />
+        <i className={css.memorySwatch} />
         {at === null ? "Peak" : "Memory"} <b>{size(at === null ? peakBytes : (memoryBytes[at] ?? 0))}</b>
       </li>
       <li>
-        {shown && <i className={css.limitKey} />}
+        {shown && <i className={css.limitSwatch} />}
         Limit <b>{size(limitBytes)}</b>
         {!shown && " (above this scale)"}
       </li>
       <li>
-        <i className={css.cpuKey} />
+        <i className={css.cpuSwatch} />
         {at === null ? "CPUs on average" : "CPUs"} <b>{cpus.toFixed(2)}</b>
       </li>
       <li>
@@ -80,7 +80,7 @@ interface Drawn {
 
 function Curves({ of: samples, width, endMs, at }: Drawn) {
   const { atMs, memoryBytes, limitBytes, limitMs, end } = samples;
-  const used = stretches(samples);
+  const used = cpuIntervals(samples);
   const top = memoryTop(samples);
   const most = Math.max(1, Math.ceil(Math.max(...used.map(({ cpus }) => cpus)) - 0.1));
   const right = width - RIGHT;
@@ -92,7 +92,7 @@ function Curves({ of: samples, width, endMs, at }: Drawn) {
   const cpuLine = used.flatMap(({ fromMs, toMs, cpus }) =>
     [fromMs, toMs].map((ms) => `${x(ms).toFixed(1)},${cpuY(cpus).toFixed(1)}`),
   );
-  const peak = highest(samples);
+  const peak = memoryPeak(samples);
   return (
     <svg aria-hidden="true" width={width} height={HEIGHT}>
       {byteSteps(top).map((bytes) => (
@@ -115,7 +115,7 @@ function Curves({ of: samples, width, endMs, at }: Drawn) {
       {limitMs !== null && limitMs <= endMs && (
         <line className={css.limit} x1={x(limitMs)} x2={x(limitMs)} y1={TOP} y2={CPU} />
       )}
-      {at !== null && <line className={css.pointed} x1={x(atMs[at] ?? 0)} x2={x(atMs[at] ?? 0)} y1={TOP} y2={CPU} />}
+      {at !== null && <line className={css.cursor} x1={x(atMs[at] ?? 0)} x2={x(atMs[at] ?? 0)} y1={TOP} y2={CPU} />}
     </svg>
   );
 }
@@ -146,11 +146,11 @@ function nearest(atMs: readonly number[], ms: number): number | null {
 }
 
 function cpusAt(samples: Samples, ms: number) {
-  return stretches(samples).find(({ fromMs, toMs }) => ms > fromMs && ms <= toMs);
+  return cpuIntervals(samples).find(({ fromMs, toMs }) => ms > fromMs && ms <= toMs);
 }
 
 function sentence(samples: Samples): string {
   const { peakBytes, limitBytes, end } = samples;
-  const peak = `Memory peaks at ${size(peakBytes)} of ${size(limitBytes)}, after about ${duration(highest(samples).atMs)}`;
+  const peak = `Memory peaks at ${size(peakBytes)} of ${size(limitBytes)}, after about ${duration(memoryPeak(samples).atMs)}`;
   return `${peak}; ${duration(end.cpuMs)} of CPU time in ${duration(end.atMs)}.`;
 }

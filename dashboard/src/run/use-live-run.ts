@@ -1,31 +1,31 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import type { LiveEvent, SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
-import { API, asking } from "../client/api.ts";
-import { whileVisible } from "../client/stream.ts";
-import { LiveText, type Newest } from "./live-text.ts";
+import { API, queries } from "../client/api.ts";
+import { streamWhileVisible } from "../client/stream.ts";
+import { LiveText, type LiveTextState } from "./live-text.ts";
 
 /** Output of this time is shown at once. */
 const SHOW_MS = 100;
 
-export interface Live {
+export interface LiveOutput {
   readonly status: "pending" | "running" | null;
-  readonly stdout: Newest;
-  readonly stderr: Newest;
+  readonly stdout: LiveTextState;
+  readonly stderr: LiveTextState;
 }
 
-const EMPTY: Newest = { text: "", firstLine: 1, isCut: false };
-const NOTHING: Live = { status: null, stdout: EMPTY, stderr: EMPTY };
+const EMPTY: LiveTextState = { text: "", firstLine: 1, isCut: false };
+const NOTHING: LiveOutput = { status: null, stdout: EMPTY, stderr: EMPTY };
 
 /** A submission with its live output. */
-export function useWatched(id: string) {
-  const queries = useQueryClient();
+export function useLiveRun(id: string) {
+  const queryClient = useQueryClient();
   const [live, setLive] = useState(NOTHING);
   const [streaming, setStreaming] = useState(false);
-  const known = queries.getQueryData(asking.submission(id).queryKey);
+  const known = queryClient.getQueryData(queries.submission(id).queryKey);
   const hasEnded = known !== undefined && !isOpen(known);
   const query = useQuery({
-    ...asking.submission(id),
+    ...queries.submission(id),
     // An ended run does not change.
     meta: { topics: streaming || hasEnded ? [] : ["runs"] },
     staleTime: ({ state: { data } }) => (data && !isOpen(data) ? Number.POSITIVE_INFINITY : 0),
@@ -37,9 +37,9 @@ export function useWatched(id: string) {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const shown = () => {
       timer = undefined;
-      setLive((now) => ({ ...now, stdout: written.stdout.newest(), stderr: written.stderr.newest() }));
+      setLive((now) => ({ ...now, stdout: written.stdout.snapshot(), stderr: written.stderr.snapshot() }));
     };
-    const end = whileVisible(() => {
+    const end = streamWhileVisible(() => {
       const source = new EventSource(`${API}/submissions/${encodeURIComponent(id)}/live`);
       const on = <E extends LiveEvent["event"]>(event: E, take: (data: DataOf<E>) => void) =>
         source.addEventListener(event, ({ data }: MessageEvent<string>) => take(JSON.parse(data)));
@@ -56,7 +56,7 @@ export function useWatched(id: string) {
         });
       on("ended", (detail) => {
         source.close();
-        queries.setQueryData(asking.submission(id).queryKey, detail);
+        queryClient.setQueryData(queries.submission(id).queryKey, detail);
       });
       return source;
     });
@@ -66,7 +66,7 @@ export function useWatched(id: string) {
       setStreaming(false);
       setLive(NOTHING);
     };
-  }, [id, open, queries]);
+  }, [id, open, queryClient]);
   return { query, live };
 }
 

@@ -19,7 +19,7 @@ export interface Waterfall {
 }
 
 /** The layout of the spans on an axis whose zero is the start of the run. */
-export function layOut(spans: readonly Span[]): Waterfall {
+export function layOutWaterfall(spans: readonly Span[]): Waterfall {
   const queued = spans.find(({ step }) => step === "queue")?.ms ?? 0;
   const last = spans.at(-1);
   const after = last ? Math.max(last.startMs + last.ms - queued, 0) : 0;

@@ -5,7 +5,7 @@ import css from "./why-not.module.css";
 /** The reasons against the other verdicts. */
 export function WhyNot({ of }: { of: NonNullable<SubmissionDetail["explanation"]>["whyNot"] }) {
   return (
-    <dl className={css.why}>
+    <dl className={css.reasons}>
       {of.map(({ verdict, text }) => (
         <div key={verdict}>
           <dt>Why not {verdict}?</dt>

@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { CHOICES, change, part } from "../client/api.ts";
+import { fetchPage, MAX_OPTIONS, mutations } from "../client/api.ts";
 import { usePerson } from "../client/session.ts";
 import { Dialog } from "../components/dialog.tsx";
 import { Icon, type IconName } from "../components/icon.tsx";
@@ -37,7 +37,7 @@ interface Choice {
 }
 
 /** Finds a page, a run, a judgement, a problem, a project or a key, or starts an action. */
-export default function Palette({ onClose, onMake }: Props) {
+export default function CommandPalette({ onClose, onMake }: Props) {
   const [text, setText] = useState("");
   const [asked] = useDebouncedValue(text.trim(), PAUSE_MS);
   const combobox = useCombobox({ opened: true, onDropdownClose: onClose });
@@ -94,13 +94,13 @@ function useFound(asked: string): Choice[] {
   const isAnId = OF_AN_ID.test(asked);
   const runs = useQuery({
     queryKey: ["palette", "/submissions", asked],
-    queryFn: () => part.submissions({ id: asked }, undefined, MOST),
+    queryFn: () => fetchPage.submissions({ id: asked }, undefined, MOST),
     enabled: isAnId,
     retry: false,
   });
   const judged = useQuery({
     queryKey: ["palette", "/judgements", asked],
-    queryFn: () => part.judgements({ id: asked, limit: MOST }),
+    queryFn: () => fetchPage.judgements({ id: asked, limit: MOST }),
     enabled: isAnId,
     retry: false,
   });
@@ -137,17 +137,17 @@ function useNamed(): Choice[] {
   const options = { staleTime: 30_000, retry: false };
   const projects = useQuery({
     queryKey: ["palette", "/projects"],
-    queryFn: () => part.projects("open", undefined, CHOICES),
+    queryFn: () => fetchPage.projects("open", undefined, MAX_OPTIONS),
     ...options,
   });
   const keys = useQuery({
     queryKey: ["palette", "/keys"],
-    queryFn: () => part.keys({ state: "any", limit: CHOICES }),
+    queryFn: () => fetchPage.keys({ state: "any", limit: MAX_OPTIONS }),
     ...options,
   });
   const problems = useQuery({
     queryKey: ["palette", "/problems"],
-    queryFn: () => part.problems(undefined, undefined, CHOICES),
+    queryFn: () => fetchPage.problems(undefined, undefined, MAX_OPTIONS),
     ...options,
   });
   return [
@@ -175,10 +175,8 @@ function useNamed(): Choice[] {
 function usePages(): Choice[] {
   const navigate = useNavigate();
   const { administrator } = usePerson();
-  const places = NAVIGATION.flatMap((group) => group.places).filter(
-    (place) => administrator || !place.forAdministrators,
-  );
-  return [...places, { icon: "person", label: "My profile", to: "/profile" } as const].map(({ icon, label, to }) => ({
+  const items = NAVIGATION.flatMap((group) => group.items).filter((item) => administrator || !item.forAdministrators);
+  return [...items, { icon: "person", label: "My profile", to: "/profile" } as const].map(({ icon, label, to }) => ({
     ...{ id: to, group: "Pages", icon, label, words: label },
     act: () => navigate({ to }),
   }));
@@ -201,7 +199,7 @@ function useActions(onMake: Props["onMake"]): Choice[] {
     ),
     action("shortcuts", "list", "Keyboard shortcuts", () => onMake("shortcuts")),
     action("sign-out", "leave", "Sign out", () =>
-      change.signOut().then(
+      mutations.signOut().then(
         () => window.location.assign("/dashboard/sign-in"),
         ({ message }: Error) => toast(`Not signed out: ${message}`, "bad"),
       ),

@@ -1,7 +1,7 @@
 import type { LinkProps } from "@tanstack/react-router";
 import type { IconName } from "../components/icon.tsx";
 
-interface Place {
+interface NavigationItem {
   readonly icon: IconName;
   readonly label: string;
   readonly to: NonNullable<LinkProps["to"]>;
@@ -9,10 +9,10 @@ interface Place {
 }
 
 /** The navigation in groups. A page has a line here and one in routes.tsx. */
-export const NAVIGATION: readonly { readonly label: string; readonly places: readonly Place[] }[] = [
+export const NAVIGATION: readonly { readonly label: string; readonly items: readonly NavigationItem[] }[] = [
   {
     label: "Runs",
-    places: [
+    items: [
       { icon: "overview", label: "Overview", to: "/" },
       { icon: "list", label: "Submissions", to: "/submissions" },
       { icon: "judge", label: "Judgements", to: "/judgements" },
@@ -22,7 +22,7 @@ export const NAVIGATION: readonly { readonly label: string; readonly places: rea
   },
   {
     label: "Access",
-    places: [
+    items: [
       { icon: "projects", label: "Projects", to: "/projects" },
       { icon: "key", label: "API keys", to: "/keys" },
       { icon: "webhook", label: "Webhooks", to: "/webhooks" },
@@ -30,14 +30,14 @@ export const NAVIGATION: readonly { readonly label: string; readonly places: rea
   },
   {
     label: "Engine",
-    places: [
+    items: [
       { icon: "languages", label: "Languages", to: "/languages" },
       { icon: "nodes", label: "Nodes", to: "/nodes" },
     ],
   },
   {
     label: "Administration",
-    places: [
+    items: [
       { icon: "members", label: "Members", to: "/members" },
       { icon: "audit", label: "Audit trail", to: "/audit" },
       { icon: "settings", label: "Settings", to: "/settings", forAdministrators: true },

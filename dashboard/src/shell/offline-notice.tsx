@@ -5,11 +5,11 @@ import css from "./shell.module.css";
 const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
 /** Shown on every page while the service does not answer. */
-export function Offline() {
+export function OfflineNotice() {
   const { lostAt, seenAt } = useConnection();
   if (lostAt === null) return null;
   return (
-    <div role="alert" className={css.offlinePlace}>
+    <div role="alert" className={css.offlineFrame}>
       <p className={css.offline}>
         <Icon name="alert" /> No answer from the service since {CLOCK.format(lostAt)}. Last update:{" "}
         {CLOCK.format(seenAt)}. This page tries again by itself.

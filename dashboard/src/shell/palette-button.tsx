@@ -4,17 +4,17 @@ import { Icon } from "../components/icon.tsx";
 import { onKey, useShortcuts } from "../components/shortcuts.ts";
 import css from "./shell.module.css";
 
-const Palette = lazy(() => import("./command-palette.tsx"));
+const CommandPalette = lazy(() => import("./command-palette.tsx"));
 const ShortcutsDialog = lazy(() => import("./shortcuts-dialog.tsx"));
-const NewKey = lazy(async () => ({ default: (await import("../pages/keys/new-key-dialog.tsx")).NewKey }));
-const NewProject = lazy(async () => ({
-  default: (await import("../pages/projects/new-project-dialog.tsx")).NewProject,
+const NewKeyDialog = lazy(async () => ({ default: (await import("../pages/keys/new-key-dialog.tsx")).NewKeyDialog }));
+const NewProjectDialog = lazy(async () => ({
+  default: (await import("../pages/projects/new-project-dialog.tsx")).NewProjectDialog,
 }));
 
 type Shown = "palette" | "shortcuts" | "key" | "project" | null;
 
 /** The palette, its button in the top bar, and the shortcuts of every page. */
-export function Quick() {
+export function PaletteButton() {
   const [shown, setShown] = useState<Shown>(null);
   const close = () => setShown(null);
   useEffect(() => {
@@ -27,16 +27,16 @@ export function Quick() {
   );
   return (
     <>
-      <UnstyledButton className={css.quick} onClick={() => setShown("palette")} aria-haspopup="dialog">
+      <UnstyledButton className={css.paletteButton} onClick={() => setShown("palette")} aria-haspopup="dialog">
         <Icon name="search" size={16} />
-        <span className={css.quickWords}>Go to</span>
-        <kbd className={css.quickWords}>Ctrl K</kbd>
+        <span className={css.paletteHint}>Go to</span>
+        <kbd className={css.paletteHint}>Ctrl K</kbd>
       </UnstyledButton>
       <Suspense>
-        {shown === "palette" && <Palette onClose={close} onMake={setShown} />}
+        {shown === "palette" && <CommandPalette onClose={close} onMake={setShown} />}
         {shown === "shortcuts" && <ShortcutsDialog onClose={close} />}
-        {shown === "key" && <NewKey onClose={close} />}
-        {shown === "project" && <NewProject onClose={close} />}
+        {shown === "key" && <NewKeyDialog onClose={close} />}
+        {shown === "project" && <NewProjectDialog onClose={close} />}
       </Suspense>
     </>
   );

@@ -2,7 +2,7 @@ import { type MantineColorScheme, Menu, useMantineColorScheme } from "@mantine/c
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Person } from "../../../src/http/dashboard/api/session.ts";
-import { change } from "../client/api.ts";
+import { mutations } from "../client/api.ts";
 import { signedOut } from "../client/draft-storage.ts";
 import { Icon } from "../components/icon.tsx";
 import { toast } from "../components/toaster.tsx";
@@ -19,7 +19,7 @@ export default function PersonMenu({ person, version }: { person: Person; versio
   const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const navigate = useNavigate();
   const signOut = useMutation({
-    mutationFn: change.signOut,
+    mutationFn: mutations.signOut,
     // A new document keeps no data in memory.
     onSuccess: () => {
       signedOut();

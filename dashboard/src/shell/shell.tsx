@@ -3,15 +3,15 @@ import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
-import { asking } from "../client/api.ts";
+import { queries } from "../client/api.ts";
 import { useChanges } from "../client/changes.ts";
 import { Icon } from "../components/icon.tsx";
-import { Later } from "../components/lazy-menu.tsx";
+import { LazyMenu } from "../components/lazy-menu.tsx";
 import { Toaster } from "../components/toaster.tsx";
 import { FailingBadge } from "../pages/webhooks/failing-endpoints.tsx";
 import { NAVIGATION } from "./navigation.ts";
-import { Offline } from "./offline-notice.tsx";
-import { Quick } from "./palette-button.tsx";
+import { OfflineNotice } from "./offline-notice.tsx";
+import { PaletteButton } from "./palette-button.tsx";
 import { PersonButton } from "./person-button.tsx";
 import css from "./shell.module.css";
 
@@ -21,7 +21,7 @@ const SideDrawer = lazy(() => import("./side-drawer.tsx"));
 
 /** The frame of all pages with a session. */
 export function Shell() {
-  const { data: session } = useQuery(asking.session());
+  const { data: session } = useQuery(queries.session());
   const [open, { toggle, close }] = useDisclosure();
   const [wasOpen, setWasOpen] = useState(false);
   // Pages below never render without a person.
@@ -36,17 +36,17 @@ export function Shell() {
       <a href="#main" className={css.skip}>
         Skip to the content
       </a>
-      <header className={css.top}>
+      <header className={css.topBar}>
         <UnstyledButton className={css.burger} onClick={openNavigation} aria-label="Navigation" aria-expanded={open}>
           <Icon name="menu" />
         </UnstyledButton>
         <Brand />
-        <Quick />
-        <Later load={loadMenu} button={(handlers) => <PersonButton name={person.name} {...handlers} />}>
+        <PaletteButton />
+        <LazyMenu load={loadMenu} button={(handlers) => <PersonButton name={person.name} {...handlers} />}>
           <PersonMenu person={person} version={version} />
-        </Later>
+        </LazyMenu>
       </header>
-      <div className={css.side}>
+      <div className={css.sidebar}>
         <Navigation administrator={person.administrator} />
       </div>
       {(open || wasOpen) && (
@@ -56,9 +56,9 @@ export function Shell() {
           </SideDrawer>
         </Suspense>
       )}
-      <Following />
+      <ChangeListener />
       <main id="main" className={css.main} tabIndex={-1}>
-        <Offline />
+        <OfflineNotice />
         {person.suspended.map((name) => (
           <p key={name} className={css.notice}>
             <Icon name="alert" /> The account {name} is suspended. Its keys are refused and nothing of it is run. Ask
@@ -83,7 +83,7 @@ function ToSignIn() {
 }
 
 /** With a session only. */
-function Following() {
+function ChangeListener() {
   useChanges();
   return null;
 }
@@ -100,23 +100,23 @@ function Brand() {
 function Navigation({ administrator, onChoice }: { administrator: boolean; onChoice?: () => void }) {
   return (
     <nav aria-label="Pages" className={css.navigation}>
-      {NAVIGATION.map(({ label, places }) => (
+      {NAVIGATION.map(({ label, items }) => (
         <section key={label} aria-label={label}>
           <p className={css.group}>{label}</p>
           <ul>
-            {places
+            {items
               .filter(({ forAdministrators }) => administrator || !forAdministrators)
-              .map((place) => (
-                <li key={place.label}>
+              .map((item) => (
+                <li key={item.label}>
                   <Link
-                    to={place.to}
-                    className={css.place}
-                    activeOptions={{ exact: place.to === "/", includeSearch: false }}
+                    to={item.to}
+                    className={css.item}
+                    activeOptions={{ exact: item.to === "/", includeSearch: false }}
                     {...(onChoice && { onClick: onChoice })}
                   >
-                    <Icon name={place.icon} />
-                    {place.label}
-                    {place.to === "/webhooks" && <FailingBadge />}
+                    <Icon name={item.icon} />
+                    {item.label}
+                    {item.to === "/webhooks" && <FailingBadge />}
                   </Link>
                 </li>
               ))}

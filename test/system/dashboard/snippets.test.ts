@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { KEY_PLACE, snippets } from "../../../dashboard/src/pages/playground/snippets.ts";
+import { KEY_PLACEHOLDER, snippets } from "../../../dashboard/src/pages/playground/snippets.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 import { report } from "../../support/verdict/reports.ts";
@@ -25,11 +25,11 @@ for (const [name, [program, ending]] of Object.entries(PROGRAMS)) {
     const { port, caPath, key, store } = await startHttp(t);
     const asked = { language: "python", code: NASTY, stdin: `${NASTY}\n`, profile: "judge" } as const;
     const text = snippets(`https://127.0.0.1:${port}`, asked).find((each) => each.name === name)?.text ?? "";
-    assert.equal(text.split(KEY_PLACE).length, 2);
+    assert.equal(text.split(KEY_PLACEHOLDER).length, 2);
     const directory = mkdtempSync(join(tmpdir(), "assay-snippet-"));
     t.after(() => rmSync(directory, { recursive: true }));
     const file = join(directory, `run.${ending}`);
-    writeFileSync(file, text.replace(KEY_PLACE, await key()));
+    writeFileSync(file, text.replace(KEY_PLACEHOLDER, await key()));
     const running = run(program, file, caPath);
     const ran: object[] = [];
     while (ran.length === 0) {
@@ -66,7 +66,7 @@ for (const [name, [program, ending]] of Object.entries(PROGRAMS)) {
     const directory = mkdtempSync(join(tmpdir(), "assay-snippet-"));
     t.after(() => rmSync(directory, { recursive: true }));
     const file = join(directory, `judge.${ending}`);
-    writeFileSync(file, text.replace(KEY_PLACE, await key()));
+    writeFileSync(file, text.replace(KEY_PLACEHOLDER, await key()));
     const running = run(program, file, caPath);
     const ran: string[] = [];
     while (ran.length < tests.length) {

@@ -18,7 +18,7 @@ test("a linear axis has steps of 1, 2 or 5 and ends above all values", () => {
   assert.deepEqual(ticks(193), [0, 50, 100, 150, 200]);
   assert.deepEqual(ticks(3_200), [0, 1_000, 2_000, 3_000, 4_000]);
   for (const top of [0.3, 7, 42, 999, 12_345]) assert.ok((ticks(top).at(-1) ?? 0) >= top && ticks(top).length <= 6);
-  assert.equal(linear(193, String).place(50), 0.25);
+  assert.equal(linear(193, String).position(50), 0.25);
 });
 
 test("a logarithmic axis has powers of ten at equal distances, or smaller steps for a small range", () => {
@@ -27,7 +27,7 @@ test("a logarithmic axis has powers of ten at equal distances, or smaller steps 
     axis.ticks.map(({ label }) => label),
     ["1", "10", "100", "1000", "10000"],
   );
-  const near = (value: number, wanted: number) => assert.ok(Math.abs(axis.place(value) - wanted) < 1e-9);
+  const near = (value: number, wanted: number) => assert.ok(Math.abs(axis.position(value) - wanted) < 1e-9);
   near(10, 0.25);
   near(100, 0.5);
   near(0.1, 0);

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   byteSteps,
-  highest,
+  cpuIntervals,
+  memoryPeak,
   memoryTop,
   stepsWithin,
-  stretches,
   timeEnd,
 } from "../../../dashboard/src/run/cpu-series.ts";
 import type { Samples } from "../../../src/domain/samples.ts";
@@ -16,7 +16,7 @@ const course = (changes: Partial<Samples>): Samples => ({ ...SAMPLES, ...changes
 
 test("CPUs in use are differences from the start to the end", () => {
   const samples = course({ atMs: [10, 20, 30], cpuMs: [10, 10, 25], end: { atMs: 40, cpuMs: 26 } });
-  assert.deepEqual(stretches(samples), [
+  assert.deepEqual(cpuIntervals(samples), [
     { fromMs: 0, toMs: 10, cpus: 1 },
     { fromMs: 10, toMs: 20, cpus: 0 },
     { fromMs: 20, toMs: 30, cpus: 1.5 },
@@ -26,7 +26,7 @@ test("CPUs in use are differences from the start to the end", () => {
 
 test("a short rest after the last sample is no peak of its own", () => {
   const samples = course({ atMs: [10, 20], cpuMs: [10, 20], end: { atMs: 20.5, cpuMs: 24 } });
-  assert.deepEqual(stretches(samples).at(-1), { fromMs: 10, toMs: 20.5, cpus: 14 / 10.5 });
+  assert.deepEqual(cpuIntervals(samples).at(-1), { fromMs: 10, toMs: 20.5, cpus: 14 / 10.5 });
 });
 
 test("the limit is on the memory axis unless it would flatten the curve", () => {
@@ -41,9 +41,9 @@ test("the time axis has the limit if the run came near it", () => {
   assert.deepEqual([null, 900, 1_400, 10_000].map(of), [1_000, 1_000, 1_400, 1_000]);
 });
 
-test("the highest sample and the steps of a memory axis", () => {
+test("the memoryPeak sample and the steps of a memory axis", () => {
   assert.deepEqual(stepsWithin(2_004), [0, 500, 1_000, 1_500, 2_000]);
-  assert.deepEqual(highest(course({ atMs: [1, 2, 3], memoryBytes: [5, 9, 7] })), { atMs: 2, bytes: 9 });
+  assert.deepEqual(memoryPeak(course({ atMs: [1, 2, 3], memoryBytes: [5, 9, 7] })), { atMs: 2, bytes: 9 });
   assert.deepEqual(
     byteSteps(64 * MIB),
     [0, 20, 40, 60].map((count) => count * MIB),

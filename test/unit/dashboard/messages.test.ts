@@ -1,13 +1,13 @@
 // Over 300 lines: one table of the messages of each compiler.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decisive, findMessages, lastWords } from "../../../dashboard/src/run/source-messages.ts";
+import { decidingMessage, findMessages, lastLine } from "../../../dashboard/src/run/source-messages.ts";
 import { WRITTEN } from "./written.ts";
 
 for (const [name, { source, code = "", text, line, says }] of Object.entries(WRITTEN)) {
   test(`${name}: finds the line that decided`, () => {
     const messages = findMessages(text, source, code);
-    const found = decisive(messages, /compile|link/.test(name)) ?? assert.fail();
+    const found = decidingMessage(messages, /compile|link/.test(name)) ?? assert.fail();
     assert.equal(found.line, line);
     assert.ok(found.text.includes(says), found.text);
     for (const message of messages)
@@ -30,17 +30,17 @@ test("a traceback is one message, a chained exception is another, and warnings d
       [3, 1, false],
     ],
   );
-  assert.equal(decisive(messages, true), undefined);
+  assert.equal(decidingMessage(messages, true), undefined);
 });
 
 test("without a message about a line: the first error of a compiler, the last words of a program", () => {
   const linked =
     "/usr/bin/ld: in function `_start':\nld: error: undefined symbol: main\ncollect2: error: ld returned 1\n";
-  assert.equal(lastWords(linked, true), "ld: error: undefined symbol: main");
-  assert.equal(lastWords("terminate called\n  what():  bad_alloc\n", false), "what():  bad_alloc");
-  assert.equal(lastWords("no such account\n\nNode.js v24.21.0\n", false), "no such account");
-  for (const text of ["", "\n---\n"]) assert.equal(lastWords(text, false), undefined);
-  assert.equal(lastWords("x".repeat(2_000_000), false)?.length, 300);
+  assert.equal(lastLine(linked, true), "ld: error: undefined symbol: main");
+  assert.equal(lastLine("terminate called\n  what():  bad_alloc\n", false), "what():  bad_alloc");
+  assert.equal(lastLine("no such account\n\nNode.js v24.21.0\n", false), "no such account");
+  for (const text of ["", "\n---\n"]) assert.equal(lastLine(text, false), undefined);
+  assert.equal(lastLine("x".repeat(2_000_000), false)?.length, 300);
 });
 
 test("other files are not the source, and a name is no pattern", () => {

@@ -10,7 +10,7 @@ interface Props {
 }
 
 /** A cell for each bin with values; the more values, the stronger its colour. By square roots, so that rare values are seen too. */
-export const Heat = memo(function Heat({ canvas: { x, y, step }, columns, ends }: Props) {
+export const Heatmap = memo(function Heatmap({ canvas: { x, y, step }, columns, ends }: Props) {
   const most = Math.max(1, ...columns.flatMap((bins) => bins.map(([, amount]) => amount)));
   return columns.map((bins, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: a bucket is its place

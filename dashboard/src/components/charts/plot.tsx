@@ -7,7 +7,7 @@ import css from "./plot.module.css";
 import type { Axis } from "./scale.ts";
 import { labels, longTime } from "./time-labels.ts";
 import { type Span, spanOf } from "./times.ts";
-import { Values } from "./values-table.tsx";
+import { ValuesTable } from "./values-table.tsx";
 
 const HEIGHT = 184;
 const LEFT = 54;
@@ -24,7 +24,7 @@ export interface Canvas {
   readonly y: (value: number) => number;
 }
 
-export interface Told {
+export interface LegendEntry {
   readonly name: string;
   readonly value: string;
   readonly colour?: string | undefined;
@@ -38,7 +38,7 @@ interface Props {
   readonly title: string;
   readonly axis: Axis;
   /** The legend of these buckets. */
-  readonly told: (span: Span) => readonly Told[];
+  readonly legend: (span: Span) => readonly LegendEntry[];
   /** Said instead of a chart without values. */
   readonly empty: string | null;
   /** Opens what a click on a bucket means. @param height of the click, 0 to 1; null for a key. */
@@ -53,7 +53,7 @@ interface Props {
  * A chart over time. The pointer or arrow keys choose a bucket in all charts, whose values are shown above without moving the
  * layout; dragging, or Shift and arrow keys, selects some to zoom in on.
  */
-export function Plot({ title, axis, told, empty, onPick, actions, below, children }: Props) {
+export function Plot({ title, axis, legend, empty, onPick, actions, below, children }: Props) {
   const { ref, width } = useElementSize();
   const name = useId();
   const cursor = useCursor();
@@ -65,7 +65,7 @@ export function Plot({ title, axis, told, empty, onPick, actions, below, childre
     () => ({
       x: (index) => LEFT + index * step,
       step,
-      y: (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - axis.place(value)),
+      y: (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - axis.position(value)),
     }),
     [axis, step],
   );
@@ -73,7 +73,7 @@ export function Plot({ title, axis, told, empty, onPick, actions, below, childre
   const { x, y } = canvas;
   const span: Span = selected ?? (at === null ? [0, last] : [at, at]);
   const isAll = selected === null && at === null;
-  const rows = told(span);
+  const rows = legend(span);
 
   const indexAt = ({ clientX, currentTarget }: PointerEvent<HTMLElement>) => {
     const index = Math.floor((clientX - currentTarget.getBoundingClientRect().left - LEFT) / step);
@@ -134,9 +134,9 @@ export function Plot({ title, axis, told, empty, onPick, actions, below, childre
       <figcaption className={css.caption}>
         <h3 id={name}>{title}</h3>
         {actions}
-        <span className={css.when}>{isAll ? "" : longTime(cursor, span)}</span>
+        <span className={css.period}>{isAll ? "" : longTime(cursor, span)}</span>
       </figcaption>
-      <ul className={css.told}>
+      <ul className={css.legend}>
         {rows.map((row) => (
           <li key={row.name}>
             <Mark {...row} />
@@ -189,7 +189,7 @@ export function Plot({ title, axis, told, empty, onPick, actions, below, childre
             ))}
             {drawn}
             {at !== null && (
-              <rect className={css.chosen} x={x(at)} y={TOP} width={Math.max(2, step)} height={HEIGHT - TOP - BOTTOM} />
+              <rect className={css.cursor} x={x(at)} y={TOP} width={Math.max(2, step)} height={HEIGHT - TOP - BOTTOM} />
             )}
             {selected && (
               <rect
@@ -205,13 +205,13 @@ export function Plot({ title, axis, told, empty, onPick, actions, below, childre
         {empty !== null && <p className={css.empty}>{empty}</p>}
       </div>
       {below}
-      {empty === null && <Values title={title} times={cursor} told={told} />}
+      {empty === null && <ValuesTable title={title} times={cursor} legend={legend} />}
     </figure>
   );
 }
 
 /** A square of the colour, or a part of the line. */
-function Mark({ colour, dashes }: Pick<Told, "colour" | "dashes">) {
+function Mark({ colour, dashes }: Pick<LegendEntry, "colour" | "dashes">) {
   if (colour === undefined) return null;
   if (dashes === undefined) return <i style={{ background: colour }} />;
   return (

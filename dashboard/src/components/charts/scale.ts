@@ -2,14 +2,14 @@
 export interface Axis {
   readonly ticks: readonly { readonly value: number; readonly label: string }[];
   /** The height of a value, 0 to 1. */
-  readonly place: (value: number) => number;
+  readonly position: (value: number) => number;
 }
 
 /** From zero, with three to five steps, each 1, 2 or 5 times a power of ten; the last is the maximum. */
 export function linear(top: number, unit: (value: number) => string): Axis {
   const values = steps(top);
   const highest = values.at(-1) ?? 1;
-  return { ticks: values.map((value) => ({ value, label: unit(value) })), place: (value) => value / highest };
+  return { ticks: values.map((value) => ({ value, label: unit(value) })), position: (value) => value / highest };
 }
 
 /** Logarithmic between two values above zero. */
@@ -19,8 +19,8 @@ export function logarithmic(low: number, high: number, unit: (value: number) => 
   const within = (values: readonly number[]) => values.filter((value) => value >= low && value <= high);
   const tens = within(powers);
   const values = tens.length > 1 ? tens : within(powers.flatMap((power) => [power, 2 * power, 5 * power]));
-  const place = (value: number) => Math.min(1, Math.max(0, (Math.log10(value) - from) / span));
-  return { ticks: values.map((value) => ({ value, label: unit(value) })), place };
+  const position = (value: number) => Math.min(1, Math.max(0, (Math.log10(value) - from) / span));
+  return { ticks: values.map((value) => ({ value, label: unit(value) })), position };
 }
 
 /** From zero to at least `top`, in steps of 1, 2 or 5 times a power of ten. */

@@ -6,7 +6,7 @@ import { count } from "../format.ts";
 import { Bars } from "./bars.tsx";
 import { SharedCursor } from "./cursor.tsx";
 import { during, ofVerdict } from "./list-filters.ts";
-import { type Canvas, Plot, type Told } from "./plot.tsx";
+import { type Canvas, type LegendEntry, Plot } from "./plot.tsx";
 import { linear } from "./scale.ts";
 import { CLASSES, verdictColour } from "./series-colours.ts";
 import { inside, percent, sum, total } from "./sums.ts";
@@ -26,7 +26,7 @@ interface Props {
 }
 
 /** Ended runs by verdict, or ended deliveries by state. */
-export function UseChart({ use: { buckets, bucketMs }, runs, isDeliveries }: Props) {
+export function UsageChart({ use: { buckets, bucketMs }, runs, isDeliveries }: Props) {
   const navigate = useNavigate();
   const times = useMemo(() => ({ starts: buckets.map(({ at }) => Date.parse(at)), bucketMs }), [buckets, bucketMs]);
   const series = useMemo(() => {
@@ -36,7 +36,7 @@ export function UseChart({ use: { buckets, bucketMs }, runs, isDeliveries }: Pro
   }, [buckets, isDeliveries]);
   const most = Math.max(0, ...buckets.map(({ amounts }) => total(amounts)));
   const axis = useMemo(() => linear(most, count), [most]);
-  const told = (span: Span): readonly Told[] => {
+  const legend = (span: Span): readonly LegendEntry[] => {
     const chosen = inside(buckets, span);
     const all = sum(chosen.map(({ amounts }) => total(amounts)));
     return series.map(({ name, colour, filters }) => {
@@ -59,7 +59,7 @@ export function UseChart({ use: { buckets, bucketMs }, runs, isDeliveries }: Pro
       <Plot
         title={isDeliveries ? "Ended deliveries" : "Ended runs by verdict"}
         axis={axis}
-        told={told}
+        legend={legend}
         empty={most === 0 ? (isDeliveries ? "No delivery ended in this time." : "No run ended in this time.") : null}
         onPick={(index) => void navigate({ to: "/submissions", search: during(times, [index, index], runs) })}
       >

@@ -1,11 +1,11 @@
 import { SegmentedControl, Skeleton } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
-import { asking } from "../../client/api.ts";
+import { queries } from "../../client/api.ts";
 import { Section } from "../page.tsx";
 import { QueryBoundary } from "../query-boundary.tsx";
 
-const UseChart = lazy(() => import("./usage-chart.tsx").then((module) => ({ default: module.UseChart })));
+const UsageChart = lazy(() => import("./usage-chart.tsx").then((module) => ({ default: module.UsageChart })));
 
 /** A key, a project, or an endpoint with its project. */
 export type User =
@@ -21,14 +21,14 @@ const WINDOWS = [
 const WAITING = <Skeleton height={290} />;
 
 /** Ended runs, or ended deliveries of an endpoint. */
-export function UseOverTime({ of: user }: { of: User }) {
+export function UsageOverTime({ of: user }: { of: User }) {
   const [window, choose] = useState("7d");
   const { runs, counted } =
     "endpoint" in user
       ? { runs: { project: user.ofProject }, counted: { endpoint: user.endpoint } }
       : { runs: user, counted: user };
   const use = useQuery({
-    ...asking.use({ ...counted, window }),
+    ...queries.usage({ ...counted, window }),
     placeholderData: keepPreviousData,
   });
   return (
@@ -38,11 +38,11 @@ export function UseOverTime({ of: user }: { of: User }) {
         <SegmentedControl size="xs" aria-label="Range of the chart" value={window} data={WINDOWS} onChange={choose} />
       }
     >
-      <QueryBoundary query={use} waiting={WAITING}>
+      <QueryBoundary query={use} placeholder={WAITING}>
         {(found) => (
           <div aria-busy={use.isPlaceholderData}>
             <Suspense fallback={WAITING}>
-              <UseChart use={found} runs={runs} isDeliveries={"endpoint" in user} />
+              <UsageChart use={found} runs={runs} isDeliveries={"endpoint" in user} />
             </Suspense>
           </div>
         )}

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { Told } from "./plot.tsx";
+import type { LegendEntry } from "./plot.tsx";
 import { longTime } from "./time-labels.ts";
 import type { Span, Times } from "./times.ts";
 import css from "./values-table.module.css";
@@ -7,23 +7,23 @@ import css from "./values-table.module.css";
 interface Props {
   readonly title: string;
   readonly times: Times;
-  readonly told: (span: Span) => readonly Told[];
+  readonly legend: (span: Span) => readonly LegendEntry[];
 }
 
 /** The values of a chart as a table, which is made when it is opened. */
-export function Values({ title, times, told }: Props) {
+export function ValuesTable({ title, times, legend }: Props) {
   const [isOpen, open] = useState(false);
   return (
     <details className={css.values} onToggle={({ currentTarget }) => open(currentTarget.open)}>
       <summary>Values as a table</summary>
-      {isOpen && <Table title={title} times={times} told={told} />}
+      {isOpen && <Table title={title} times={times} legend={legend} />}
     </details>
   );
 }
 
-function Table({ title, times, told }: Props) {
-  const rows = times.starts.map((_, index) => ({ index, values: told([index, index]) }));
-  const names = told([0, times.starts.length - 1]).map(({ name }) => name);
+function Table({ title, times, legend }: Props) {
+  const rows = times.starts.map((_, index) => ({ index, values: legend([index, index]) }));
+  const names = legend([0, times.starts.length - 1]).map(({ name }) => name);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: needed to scroll by keyboard
     <section className={css.scroll} tabIndex={0} aria-label={`${title}: values`}>

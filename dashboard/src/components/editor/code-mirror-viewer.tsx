@@ -3,12 +3,12 @@ import { openSearchPanel, search, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { useEffect, useEffectEvent, useMemo, useRef } from "react";
-import { COLOURING, MARKS, show, shown } from "./decorations.ts";
+import { decorationState, LINE_MARKS, setDecorations, TERMINAL_COLOURS } from "./decorations.ts";
 import css from "./editor.module.css";
 import { grammarOf } from "./grammars.ts";
 import { continueLines, lineNumber, originalText, shownLine, shownPosition } from "./long-lines.ts";
-import { lookAt, lookAtEnd } from "./scroll-target.ts";
-import { LOOKS } from "./syntax-theme.ts";
+import { scrollToEnd, scrollToLine } from "./scroll-target.ts";
+import { SYNTAX_THEME } from "./syntax-theme.ts";
 import type { ViewerProps } from "./viewer.tsx";
 
 /** Pixels from the end that still count as the end. */
@@ -22,16 +22,16 @@ const READ: Extension = [
   EditorState.tabSize.of(4),
   search({ top: true }),
   keymap.of([...searchKeymap, ...defaultKeymap]),
-  shown,
-  COLOURING,
-  MARKS,
-  LOOKS,
+  decorationState,
+  TERMINAL_COLOURS,
+  LINE_MARKS,
+  SYNTAX_THEME,
 ];
 
 /** A text that is only read, in a shadow root like the editor. */
 export default function CodeMirrorViewer(props: ViewerProps) {
   const { text, label, language, wrap, firstLine = 1, links, marked, chosen, searching = 0, follow } = props;
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const grammar = useRef(new Compartment());
   const wrapping = useRef(new Compartment());
@@ -50,7 +50,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
   shownLines.current = now.lines;
 
   useEffect(() => {
-    const host = place.current;
+    const host = container.current;
     if (!host) return;
     let before = { scrollTop: 0, length: 0 };
     const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
@@ -98,7 +98,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
     const from = isLonger ? before.length : 0;
     editor.dispatch({
       changes: { from, to: before.length, insert: next.slice(from) },
-      effects: show.of({
+      effects: setDecorations.of({
         ...marks,
         links: (links ?? []).map(({ from, to, ...place }) => ({
           from: shownPosition(lines, from),
@@ -110,7 +110,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
       }),
     });
     // The heights of new lines are known after a measurement.
-    if (isFollowing()) editor.requestMeasure({ read: () => {}, write: (_, measured) => lookAtEnd(measured) });
+    if (isFollowing()) editor.requestMeasure({ read: () => {}, write: (_, measured) => scrollToEnd(measured) });
   }, [now, links, marked, chosen, label]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
@@ -118,7 +118,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
     if (chosen)
       view.current?.requestMeasure({
         read: () => {},
-        write: (_, editor) => lookAt(editor, { ...chosen, line: shownLine(now.lines, chosen.line) }),
+        write: (_, editor) => scrollToLine(editor, { ...chosen, line: shownLine(now.lines, chosen.line) }),
       });
   }, [chosen, label, now]);
 
@@ -144,7 +144,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
   }, [searching]);
 
   useEffect(() => {
-    if (follow && view.current) lookAtEnd(view.current);
+    if (follow && view.current) scrollToEnd(view.current);
   }, [follow]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
@@ -159,7 +159,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
     };
   }, [language, label]);
 
-  return <div ref={place} className={css.place} />;
+  return <div ref={container} className={css.host} />;
 }
 
 function isAtEnd({ scrollTop, scrollHeight, clientHeight }: HTMLElement): boolean {

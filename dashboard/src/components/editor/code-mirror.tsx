@@ -3,12 +3,12 @@ import { bracketMatching, indentOnInput, indentUnit } from "@codemirror/language
 import { Compartment, EditorState, type Extension, Prec } from "@codemirror/state";
 import { EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from "@codemirror/view";
 import { useEffect, useEffectEvent, useRef } from "react";
-import { MARKS, NOTHING, show, shown } from "./decorations.ts";
+import { decorationState, LINE_MARKS, NO_DECORATIONS, setDecorations } from "./decorations.ts";
 import css from "./editor.module.css";
 import type { EditorProps } from "./editor.tsx";
 import { grammarOf } from "./grammars.ts";
-import { lookAt } from "./scroll-target.ts";
-import { LOOKS } from "./syntax-theme.ts";
+import { scrollToLine } from "./scroll-target.ts";
+import { SYNTAX_THEME } from "./syntax-theme.ts";
 
 /** Replaces typing over a selection, for which Chromium adds a style attribute that the policy forbids. */
 const TYPED_OVER = EditorView.domEventHandlers({
@@ -39,7 +39,7 @@ const READ_ONLY: Extension = [
  * The editor, in a shadow root: its styles are added by script, because the policy of the page forbids style elements.
  */
 export default function CodeMirror({ text, language, label, readOnly, chosen = null, onChange, onRun }: EditorProps) {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const changed = useEffectEvent((next: string) => onChange?.(next));
   const run = useEffectEvent(() => onRun?.());
@@ -47,7 +47,7 @@ export default function CodeMirror({ text, language, label, readOnly, chosen = n
   const first = useEffectEvent(() => text);
 
   useEffect(() => {
-    const host = place.current;
+    const host = container.current;
     if (!host) return;
     const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
     const state = EditorState.create({
@@ -63,9 +63,9 @@ export default function CodeMirror({ text, language, label, readOnly, chosen = n
         readOnly ? READ_ONLY : WRITABLE,
         keymap.of(defaultKeymap),
         grammar.current.of([]),
-        shown,
-        MARKS,
-        LOOKS,
+        decorationState,
+        LINE_MARKS,
+        SYNTAX_THEME,
         EditorView.updateListener.of((update) => {
           if (update.docChanged) changed(update.state.doc.toString());
         }),
@@ -87,8 +87,8 @@ export default function CodeMirror({ text, language, label, readOnly, chosen = n
     const editor = view.current;
     if (!editor) return;
     const line = chosen && chosen.line <= editor.state.doc.lines ? chosen.line : null;
-    editor.dispatch({ effects: show.of({ ...NOTHING, chosen: line }) });
-    if (chosen) lookAt(editor, chosen);
+    editor.dispatch({ effects: setDecorations.of({ ...NO_DECORATIONS, chosen: line }) });
+    if (chosen) scrollToLine(editor, chosen);
   }, [chosen]);
 
   useEffect(() => {
@@ -101,7 +101,7 @@ export default function CodeMirror({ text, language, label, readOnly, chosen = n
     };
   }, [language]);
 
-  return <div ref={place} className={css.place} />;
+  return <div ref={container} className={css.host} />;
 }
 
 /** A key binding that also prevents the default action. */

@@ -4,7 +4,7 @@ import { styleAt, wordsOf } from "./ansi.ts";
 import { nameOf } from "./control-characters.ts";
 
 /** What a read-only text shows besides its characters. */
-export interface Shown {
+export interface DecorationState {
   /** As of `readOutput`. */
   readonly starts: readonly number[];
   readonly styles: readonly number[];
@@ -26,17 +26,26 @@ export interface Link {
   readonly file?: string | undefined;
 }
 
-export const NOTHING: Shown = { starts: [], styles: [], names: [], codes: [], links: [], marked: [], chosen: null };
+export const NO_DECORATIONS: DecorationState = {
+  starts: [],
+  styles: [],
+  names: [],
+  codes: [],
+  links: [],
+  marked: [],
+  chosen: null,
+};
 
-export const show = StateEffect.define<Shown>();
+export const setDecorations = StateEffect.define<DecorationState>();
 
-export const shown = StateField.define<Shown>({
-  create: () => NOTHING,
-  update: (value, { effects }) => effects.reduce((now, effect) => (effect.is(show) ? effect.value : now), value),
+export const decorationState = StateField.define<DecorationState>({
+  create: () => NO_DECORATIONS,
+  update: (value, { effects }) =>
+    effects.reduce((now, effect) => (effect.is(setDecorations) ? effect.value : now), value),
 });
 
 /** Colours and names of control characters, of the visible part alone, however many the text has. */
-export const COLOURING = ViewPlugin.fromClass(
+export const TERMINAL_COLOURS = ViewPlugin.fromClass(
   class {
     decorations: DecorationSet;
     constructor(view: EditorView) {
@@ -50,7 +59,7 @@ export const COLOURING = ViewPlugin.fromClass(
 );
 
 function colours({ state, visibleRanges }: EditorView): DecorationSet {
-  const { starts, styles, names, codes } = state.field(shown);
+  const { starts, styles, names, codes } = state.field(decorationState);
   const ranges = visibleRanges.flatMap(({ from, to }) => {
     const found = [];
     for (let at = Math.max(0, styleAt(starts, from)); (starts[at] ?? to) < to; at++) {
@@ -70,8 +79,8 @@ function colours({ state, visibleRanges }: EditorView): DecorationSet {
 }
 
 /** Lines with messages, and links to them. */
-export const MARKS = EditorView.decorations.compute([shown, "doc"], (state) => {
-  const { links, marked, chosen } = state.field(shown);
+export const LINE_MARKS = EditorView.decorations.compute([decorationState, "doc"], (state) => {
+  const { links, marked, chosen } = state.field(decorationState);
   const lines = [...new Set(chosen === null ? marked : [...marked, chosen])].filter((line) => line <= state.doc.lines);
   return Decoration.set(
     [
@@ -92,5 +101,5 @@ export const MARKS = EditorView.decorations.compute([shown, "doc"], (state) => {
 });
 
 function changed({ startState, state }: ViewUpdate): boolean {
-  return startState.field(shown) !== state.field(shown);
+  return startState.field(decorationState) !== state.field(decorationState);
 }

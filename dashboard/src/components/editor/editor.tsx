@@ -1,6 +1,6 @@
 import { lazy, Suspense, useId } from "react";
 import css from "./editor.module.css";
-import type { Chosen } from "./scroll-target.ts";
+import type { ScrollTarget } from "./scroll-target.ts";
 
 interface Props {
   readonly text: string;
@@ -9,7 +9,7 @@ interface Props {
   readonly label: string;
   readonly readOnly?: boolean;
   /** A new object scrolls again. */
-  readonly chosen?: Chosen | null;
+  readonly chosen?: ScrollTarget | null;
   readonly onChange?: (text: string) => void;
   /** Ctrl+Enter, or Cmd+Enter. */
   readonly onRun?: () => void;
@@ -23,7 +23,7 @@ export function Editor(props: Props) {
   const hint = useId();
   return (
     <div className={css.editor} data-read-only={props.readOnly || undefined}>
-      <Suspense fallback={<pre className={css.waiting}>{props.text}</pre>}>
+      <Suspense fallback={<pre className={css.placeholder}>{props.text}</pre>}>
         <CodeMirror {...props} />
       </Suspense>
       {!props.readOnly && (

@@ -2,7 +2,7 @@ import { type Coloured, readColours } from "./ansi.ts";
 import { CONTROL, nameOf } from "./control-characters.ts";
 
 /** A text of a program as it is shown: control characters by name, without effect. */
-export interface Readable extends Coloured {
+export interface PrintableText extends Coloured {
   /** Starts of the names in `text`, ascending. */
   readonly names: readonly number[];
   /** The code points that they name. */
@@ -10,17 +10,17 @@ export interface Readable extends Coloured {
 }
 
 /** Output of a program, with the colours of a terminal. */
-export function readOutput(text: string): Readable {
+export function readOutput(text: string): PrintableText {
   return nameControls(readColours(text));
 }
 
 /** A source or input, whose colour sequences are characters like others. */
-export function readInput(text: string): Readable {
+export function readInput(text: string): PrintableText {
   return nameControls({ text, starts: [], styles: [] });
 }
 
 /** Names in the text itself: the editor takes quadratic time for many widgets, and some characters turn text around. */
-function nameControls({ text, starts: before, styles }: Coloured): Readable {
+function nameControls({ text, starts: before, styles }: Coloured): PrintableText {
   const parts: string[] = [];
   const names: number[] = [];
   const codes: number[] = [];

@@ -1,14 +1,14 @@
 import type { EditorView } from "@codemirror/view";
 
 /** A line to scroll to and to mark. */
-export interface Chosen {
+export interface ScrollTarget {
   readonly line: number;
   /** A person asked for it: the page scrolls as well, if the text is outside of the window. */
   readonly isAsked?: boolean;
 }
 
 /** Scrolls to the middle of a text, and leaves the page where it is, unlike a scroll of the editor. */
-export function lookAt(view: EditorView, { line, isAsked }: Chosen): void {
+export function scrollToLine(view: EditorView, { line, isAsked }: ScrollTarget): void {
   const { scrollDOM, state } = view;
   if (line > state.doc.lines) return;
   const { top, height } = view.lineBlockAt(state.doc.line(line).from);
@@ -17,6 +17,6 @@ export function lookAt(view: EditorView, { line, isAsked }: Chosen): void {
 }
 
 /** The same for the end of a text that grows. */
-export function lookAtEnd({ scrollDOM }: EditorView): void {
+export function scrollToEnd({ scrollDOM }: EditorView): void {
   scrollDOM.scrollTop = scrollDOM.scrollHeight;
 }

@@ -77,4 +77,4 @@ const THEME = EditorView.theme({
   "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--code-chosen)" },
 });
 
-export const LOOKS: Extension = [THEME, syntaxHighlighting(COLOURS)];
+export const SYNTAX_THEME: Extension = [THEME, syntaxHighlighting(COLOURS)];

@@ -4,11 +4,11 @@ import { copy } from "../copyable.tsx";
 import { Icon, type IconName } from "../icon.tsx";
 import type { Link } from "./decorations.ts";
 import css from "./editor.module.css";
-import type { Readable } from "./printable-text.ts";
-import type { Chosen } from "./scroll-target.ts";
+import type { PrintableText } from "./printable-text.ts";
+import type { ScrollTarget } from "./scroll-target.ts";
 
 interface Common {
-  readonly text: Readable;
+  readonly text: PrintableText;
   /** Label for screen readers, and the name in messages. */
   readonly label: string;
   /** Of a program, for its grammar. */
@@ -20,7 +20,7 @@ interface Common {
   /** Lines with a message. */
   readonly marked?: readonly number[];
   /** A new object scrolls again. */
-  readonly chosen?: Chosen | null;
+  readonly chosen?: ScrollTarget | null;
   readonly onLine?: (line: number, file?: string) => void;
 }
 
@@ -54,7 +54,7 @@ export function Viewer({ head, download, original, isLive = false, ...text }: Pr
   const { label } = text;
   return (
     <div className={css.viewer}>
-      <div className={css.tools}>
+      <div className={css.toolbar}>
         <div className={css.title}>{head}</div>
         {isLive && !follow && <Tool icon="end" label="Follow the end of the output" onClick={() => setFollow(true)} />}
         <Tool icon="find" label={`Search in ${label}`} onClick={() => setSearching((n) => n + 1)} />
@@ -76,7 +76,7 @@ export function Viewer({ head, download, original, isLive = false, ...text }: Pr
         )}
       </div>
       <div className={css.editor} data-viewer>
-        <Suspense fallback={<pre className={css.waiting}>{text.text.text.slice(0, FIRST)}</pre>}>
+        <Suspense fallback={<pre className={css.placeholder}>{text.text.text.slice(0, FIRST)}</pre>}>
           <CodeMirrorViewer
             {...text}
             wrap={wrap}

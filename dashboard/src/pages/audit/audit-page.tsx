@@ -1,14 +1,14 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { Audit, AuditEntry } from "../../../../src/http/dashboard/api/audit.ts";
-import { part } from "../../client/api.ts";
-import { useParts } from "../../client/use-paginated-query.ts";
-import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
-import { More } from "../../components/load-more.tsx";
+import { fetchPage } from "../../client/api.ts";
+import { usePaginatedQuery } from "../../client/use-paginated-query.ts";
+import { type Column, DataTable, TableSkeleton } from "../../components/data-table.tsx";
+import { LoadMore } from "../../components/load-more.tsx";
 import { Page } from "../../components/page.tsx";
-import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
+import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import css from "./audit.module.css";
-import { Event } from "./event-sentence.tsx";
+import { EventSentence } from "./event-sentence.tsx";
 import { AuditFilters } from "./filters.tsx";
 import type { AuditSearch } from "./search.ts";
 
@@ -22,7 +22,7 @@ interface Row {
 export function AuditPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const parts = useParts(["/audit", search], (before) => part.audit(search, before), ["settings"]);
+  const list = usePaginatedQuery(["/audit", search], (before) => fetchPage.audit(search, before), ["settings"]);
   const isFiltered = Object.values(search).some(Boolean);
   return (
     <Page
@@ -30,7 +30,7 @@ export function AuditPage() {
       lead="Changes, sign-ins, and reads of programs of other accounts by administrators. Each change and its entry are one transaction."
     >
       <AuditFilters search={search} onChange={(next) => navigate({ search: next })} />
-      <QueryBoundary query={parts} waiting={<RowsWaiting rows={10} />}>
+      <QueryBoundary query={list} placeholder={<TableSkeleton rows={10} />}>
         {(pages) => {
           const rows = pages.flatMap(({ entries, named }) => entries.map((entry): Row => ({ entry, named })));
           return (
@@ -43,9 +43,9 @@ export function AuditPage() {
                   rowKey={({ entry }) => String(entry.seq)}
                 />
               ) : (
-                <Nothing isFiltered={isFiltered} hasOlder={parts.hasNextPage} />
+                <Nothing isFiltered={isFiltered} hasOlder={list.hasNextPage} />
               )}
-              <More query={parts} />
+              <LoadMore query={list} />
             </>
           );
         }}
@@ -65,7 +65,7 @@ function columnsFor(search: AuditSearch): readonly Column<Row>[] {
         </Link>
       ),
     },
-    { head: "Event", main: true, cell: ({ entry, named }) => <Event of={entry} named={named} /> },
+    { head: "Event", main: true, cell: ({ entry, named }) => <EventSentence of={entry} named={named} /> },
     { head: "Account", cell: ({ entry: { account } }) => account ?? "none" },
     {
       head: "Client",
@@ -86,17 +86,17 @@ function columnsFor(search: AuditSearch): readonly Column<Row>[] {
 function Nothing({ isFiltered, hasOlder }: { isFiltered: boolean; hasOlder: boolean }) {
   if (!isFiltered) {
     return (
-      <Empty title="No entries yet">
+      <EmptyState title="No entries yet">
         Changes appear here: <Link to="/projects">create a project</Link>, for example.
-      </Empty>
+      </EmptyState>
     );
   }
   return (
-    <Empty title={hasOlder ? "No match yet" : "No match"}>
+    <EmptyState title={hasOlder ? "No match yet" : "No match"}>
       {hasOlder && "Only the newest entries were searched. "}
       <Link to="/audit" search={{}}>
         Show all entries
       </Link>
-    </Empty>
+    </EmptyState>
   );
 }

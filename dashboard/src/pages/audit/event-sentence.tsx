@@ -3,14 +3,14 @@ import type { Audit, AuditEntry, AuditedAction } from "../../../../src/http/dash
 import { count, counted } from "../../components/format.ts";
 import { Timestamp } from "../../components/timestamp.tsx";
 import css from "./audit.module.css";
-import { Name } from "./subject-link.tsx";
+import { SubjectLink } from "./subject-link.tsx";
 
 interface Props {
   readonly of: AuditEntry;
   readonly named: Audit["named"];
 }
 
-type Say = (entry: AuditEntry, name: (id: unknown, kind?: string) => ReactNode) => ReactNode;
+type Sentence = (entry: AuditEntry, name: (id: unknown, kind?: string) => ReactNode) => ReactNode;
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const amount = (value: unknown): number => (typeof value === "number" ? value : 0);
@@ -58,20 +58,20 @@ function shown(value: unknown): string {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
-const endpoint: (verb: string) => Say = (verb) => (entry, name) => (
+const endpoint: (verb: string) => Sentence = (verb) => (entry, name) => (
   <>
     {verb} the endpoint {name(entry.subject, text(entry.detail.origin))} of the project {name(entry.detail.projectId)}
   </>
 );
 
-const object: (verb: string, kind: string) => Say = (verb, kind) => (entry, name) => (
+const object: (verb: string, kind: string) => Sentence = (verb, kind) => (entry, name) => (
   <>
     {verb} the {kind} {name(entry.subject, text(entry.detail.name))}
   </>
 );
 
 /** What happened, after the actor as the subject of the sentence. */
-const SENTENCES: Readonly<Record<AuditedAction, Say>> = {
+const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
   "account.create": ({ subject, detail }, name) => (
     <>
       created the account {name(subject, text(detail.name))} with the tier <b>{text(detail.tier)}</b>
@@ -204,9 +204,9 @@ const SENTENCES: Readonly<Record<AuditedAction, Say>> = {
 export const ACTIONS = Object.keys(SENTENCES) as readonly AuditedAction[];
 
 /** A sentence about the entry; its tooltip is the entry as recorded. */
-export function Event({ of: entry, named }: Props) {
+export function EventSentence({ of: entry, named }: Props) {
   const kind = entry.action.split(".")[0] ?? "";
-  const name = (id: unknown, former = "") => <Name id={text(id)} former={former} kind={kind} named={named} />;
+  const name = (id: unknown, former = "") => <SubjectLink id={text(id)} former={former} kind={kind} named={named} />;
   return (
     <div className={css.event} title={`${entry.action} ${entry.subject} ${JSON.stringify(entry.detail)}`}>
       {SENTENCES[entry.action](entry, name)}

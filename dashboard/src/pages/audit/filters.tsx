@@ -1,8 +1,8 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useId } from "react";
-import { fromLocal, toLocal } from "../../client/search.ts";
-import { ChooseAccount } from "../../components/account-select.tsx";
+import { fromLocalInput, toLocalInput } from "../../client/search.ts";
+import { AccountSelect } from "../../components/account-select.tsx";
 import css from "./audit.module.css";
 import { ACTIONS } from "./event-sentence.tsx";
 import type { AuditSearch } from "./search.ts";
@@ -42,18 +42,18 @@ export function AuditFilters({ search, onChange }: Props) {
     <TextInput
       label={label}
       type="datetime-local"
-      value={toLocal(search[name])}
-      onChange={({ currentTarget }) => set(name, fromLocal(currentTarget.value))}
+      value={toLocalInput(search[name])}
+      onChange={({ currentTarget }) => set(name, fromLocalInput(currentTarget.value))}
     />
   );
   const active = Object.values(search).filter(Boolean).length;
   return (
     <>
-      <Button className={css.open} variant="default" aria-expanded={isOpen} aria-controls={fields} onClick={toggle}>
+      <Button className={css.toggle} variant="default" aria-expanded={isOpen} aria-controls={fields} onClick={toggle}>
         {active === 0 ? "Filter" : `Filter (${active} active)`}
       </Button>
       <search id={fields} className={css.filters} data-folded={!isOpen || undefined} aria-label="Filter entries">
-        <ChooseAccount label="Account" value={search.account} onChange={(id) => set("account", id)} />
+        <AccountSelect label="Account" value={search.account} onChange={(id) => set("account", id)} />
         {typed("actor", "Actor", "E-mail or cli")}
         <NativeSelect
           label="Action"

@@ -12,7 +12,7 @@ interface Props {
 }
 
 /** The name of an object with a link to its page; the beginning of its id if it has no name. */
-export function Name({ id, former, kind, named }: Props) {
+export function SubjectLink({ id, former, kind, named }: Props) {
   const found = named[id];
   if (kind === "submission")
     return (

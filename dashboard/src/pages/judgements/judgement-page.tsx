@@ -1,23 +1,23 @@
 import { Button } from "@mantine/core";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import type { JudgementDetail, JudgementRow } from "../../../../src/http/dashboard/api/judgements.ts";
-import { change, isNotThere } from "../../client/api.ts";
-import { Confirm } from "../../components/confirm-button.tsx";
+import { isNotFound, mutations } from "../../client/api.ts";
+import { ConfirmButton } from "../../components/confirm-button.tsx";
 import { Copyable } from "../../components/copyable.tsx";
-import { RowsWaiting } from "../../components/data-table.tsx";
-import { Facts } from "../../components/description-list.tsx";
+import { TableSkeleton } from "../../components/data-table.tsx";
+import { DescriptionList } from "../../components/description-list.tsx";
 import { Editor } from "../../components/editor/editor.tsx";
 import { NotFoundPage } from "../../components/not-found-page.tsx";
 import { Page, Section } from "../../components/page.tsx";
 import { QueryBoundary } from "../../components/query-boundary.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import { useAction } from "../../components/use-action.ts";
-import { checkerWords } from "../../judgement/checker-summary.ts";
-import { firstFailure, Outcome, outcomeOf } from "../../judgement/outcome.tsx";
-import { Strip } from "../../judgement/test-grid.tsx";
-import { Runs } from "../../judgement/test-table.tsx";
-import { OneTest } from "../../judgement/test-view.tsx";
-import { isOpen, useJudgement } from "../../judgement/use-live-judgement.ts";
+import { checkerSummary } from "../../judgement/checker-summary.ts";
+import { firstFailure, JudgementOutcome, outcomeOf } from "../../judgement/outcome.tsx";
+import { TestGrid } from "../../judgement/test-grid.tsx";
+import { TestTable } from "../../judgement/test-table.tsx";
+import { TestView } from "../../judgement/test-view.tsx";
+import { isOpen, useLiveJudgement } from "../../judgement/use-live-judgement.ts";
 import css from "./judgement.module.css";
 
 const route = getRouteApi("/inside/judgements/$id");
@@ -30,13 +30,13 @@ export function JudgementPage() {
 
 function OneJudgement({ id }: { id: string }) {
   const navigate = useNavigate();
-  const query = useJudgement(id);
+  const query = useLiveJudgement(id);
   const { data } = query;
-  const again = useAction(() => change.rejudge(id), {
+  const again = useAction(() => mutations.rejudge(id), {
     toast: () => "Judged again as this new judgement.",
     done: (accepted) => navigate({ to: "/judgements/$id", params: { id: accepted.id }, search: {} }),
   });
-  if (isNotThere(query.error) && !data) return <NotFoundPage />;
+  if (isNotFound(query.error) && !data) return <NotFoundPage />;
   return (
     <Page
       title={data ? outcomeOf(data) : "Judgement"}
@@ -49,16 +49,16 @@ function OneJudgement({ id }: { id: string }) {
         data && (
           <>
             {isOpen(data) && (
-              <Confirm
+              <ConfirmButton
                 label="Cancel"
                 submit="Cancel judgement"
                 title="Cancel this judgement?"
-                act={() => change.cancelJudgement(id)}
-                said="Judgement cancelled."
+                act={() => mutations.cancelJudgement(id)}
+                successMessage="Judgement cancelled."
                 button={{ size: "sm" }}
               >
                 Its runs are stopped, and its verdict is IE. This cannot be undone.
-              </Confirm>
+              </ConfirmButton>
             )}
             <Button variant="default" loading={again.isPending} onClick={() => again.mutate()}>
               Judge again
@@ -68,7 +68,7 @@ function OneJudgement({ id }: { id: string }) {
       }
     >
       {again.error && <p role="alert">{`Not judged again: ${again.error.message}.`}</p>}
-      <QueryBoundary query={query} waiting={<RowsWaiting rows={14} />}>
+      <QueryBoundary query={query} placeholder={<TableSkeleton rows={14} />}>
         {(detail) => <Detail of={detail} />}
       </QueryBoundary>
     </Page>
@@ -93,28 +93,28 @@ function Detail({ of: detail }: { of: JudgementDetail }) {
   return (
     <>
       <div className={css.card}>
-        <Outcome of={detail} />
-        <Strip of={detail} selected={selected} onSelect={select} />
+        <JudgementOutcome of={detail} />
+        <TestGrid of={detail} selected={selected} onSelect={select} />
         {!test && <p className={css.hint}>Select a test for its input, its answer and its output.</p>}
       </div>
       {test && selected !== null && (
         <div className={css.card} id="test">
-          <OneTest key={selected} judgementId={row.id} at={selected} test={test} checker={checker} />
+          <TestView key={selected} judgementId={row.id} at={selected} test={test} checker={checker} />
         </div>
       )}
       <Section title="Runs">
-        <Runs of={detail} onSelect={select} />
+        <TestTable of={detail} onSelect={select} />
       </Section>
       <Section title="Program">
         <Editor text={source.text} language={row.language} label="Source of the program" readOnly />
         {files.length > 0 && <p className={css.hint}>Further files: {files.join(", ")}.</p>}
       </Section>
       <Section title="Details">
-        <Facts
+        <DescriptionList
           of={[
             ["Language", row.language],
             ["Profile", row.profile],
-            ["Checker", checkerWords(checker)],
+            ["Checker", checkerSummary(checker)],
             ["Stops", STOPS[stop]],
             ...(row.problem ? [["Problem", <ProblemName key="problem" of={row.problem} />] as const] : []),
             ["Account", row.account.name],

@@ -2,11 +2,11 @@ import { ActionIcon, Menu } from "@mantine/core";
 import { useState } from "react";
 import type { KeyResource } from "../../../../src/http/dashboard/api/keys.ts";
 import { Icon } from "../../components/icon.tsx";
-import { ChangeLimits } from "./limits-dialog.tsx";
-import { Revoke } from "./revoke-dialog.tsx";
-import { Rotate } from "./rotate-dialog.tsx";
+import { LimitsDialog } from "./limits-dialog.tsx";
+import { RevokeDialog } from "./revoke-dialog.tsx";
+import { RotateDialog } from "./rotate-dialog.tsx";
 
-const ACTS = { limits: ChangeLimits, rotate: Rotate, revoke: Revoke } as const;
+const ACTS = { limits: LimitsDialog, rotate: RotateDialog, revoke: RevokeDialog } as const;
 
 export default function KeyActions({ apiKey: key }: { apiKey: KeyResource }) {
   const [act, setAct] = useState<keyof typeof ACTS | null>(null);

@@ -2,14 +2,14 @@ import { ActionIcon } from "@mantine/core";
 import { lazy } from "react";
 import type { KeyResource } from "../../../../src/http/dashboard/api/keys.ts";
 import { Icon } from "../../components/icon.tsx";
-import { Later } from "../../components/lazy-menu.tsx";
+import { LazyMenu } from "../../components/lazy-menu.tsx";
 
 const load = () => import("./key-actions.tsx");
 const KeyActions = lazy(load);
 
 export function KeyMenu({ apiKey }: { apiKey: KeyResource }) {
   return (
-    <Later
+    <LazyMenu
       load={load}
       button={(handlers) => (
         <ActionIcon
@@ -24,6 +24,6 @@ export function KeyMenu({ apiKey }: { apiKey: KeyResource }) {
       )}
     >
       <KeyActions apiKey={apiKey} />
-    </Later>
+    </LazyMenu>
   );
 }

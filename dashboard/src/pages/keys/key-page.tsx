@@ -1,15 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { asking, isNotThere } from "../../client/api.ts";
-import { UseOverTime } from "../../components/charts/usage-over-time.tsx";
+import { isNotFound, queries } from "../../client/api.ts";
+import { UsageOverTime } from "../../components/charts/usage-over-time.tsx";
 import { Copyable } from "../../components/copyable.tsx";
-import { RowsWaiting } from "../../components/data-table.tsx";
-import { Facts } from "../../components/description-list.tsx";
+import { TableSkeleton } from "../../components/data-table.tsx";
+import { DescriptionList } from "../../components/description-list.tsx";
 import { count } from "../../components/format.ts";
 import { NotFoundPage } from "../../components/not-found-page.tsx";
 import { Page } from "../../components/page.tsx";
 import { QueryBoundary } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import { LatestRuns } from "../../lists/latest-runs.tsx";
 import { KeyMenu } from "./key-menu.tsx";
@@ -20,23 +20,23 @@ const route = getRouteApi("/inside/keys/$id");
 
 export function KeyPage() {
   const { id } = route.useParams();
-  const query = useQuery(asking.key(id));
-  if (isNotThere(query.error)) return <NotFoundPage />;
+  const query = useQuery(queries.key(id));
+  if (isNotFound(query.error)) return <NotFoundPage />;
   return (
-    <QueryBoundary query={query} waiting={<RowsWaiting />}>
+    <QueryBoundary query={query} placeholder={<TableSkeleton />}>
       {(key) => (
         <Page
           title={key.name}
           lead={key.ofPlayground ? "Counts the playground runs of its account; clients cannot use it." : "API key"}
           actions={key.state === "live" && !key.ofPlayground && <KeyMenu apiKey={key} />}
         >
-          <Facts
+          <DescriptionList
             of={[
               [
                 "State",
-                <State key="state" tone={TONES[key.state]}>
+                <StatusBadge key="state" tone={TONES[key.state]}>
                   {key.state}
-                </State>,
+                </StatusBadge>,
               ],
               ...(key.ofPlayground ? [] : [["Key", <code key="prefix">{key.prefix}…</code>] as const]),
               ["Account", key.account.name],
@@ -66,7 +66,7 @@ export function KeyPage() {
               ["Id", <Copyable key="id" text={key.id} what="id of the key" />],
             ]}
           />
-          <UseOverTime of={{ key: key.id }} />
+          <UsageOverTime of={{ key: key.id }} />
           <LatestRuns of={{ key: key.id }} />
         </Page>
       )}

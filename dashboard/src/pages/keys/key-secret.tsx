@@ -2,7 +2,7 @@ import type { MadeKey } from "../../../../src/http/dashboard/api/keys.ts";
 import { useAuthority } from "../../client/session.ts";
 import { CodeBlock } from "../../components/code-block.tsx";
 import { curlOf } from "../../components/curl.ts";
-import { Secret } from "../../components/secret-dialog.tsx";
+import { SecretDialog } from "../../components/secret-dialog.tsx";
 
 /** The first program of a new key. */
 const FIRST = { language: "python", code: "print(6 * 7)" };
@@ -11,7 +11,7 @@ export function KeySecret({ made, title, onClose }: { made: MadeKey; title: stri
   const url = `${window.location.origin}/api/submit?wait=true`;
   const first = curlOf({ url, authority: useAuthority(), key: made.secret, body: FIRST });
   return (
-    <Secret
+    <SecretDialog
       title={title}
       what="key"
       secret={made.secret}
@@ -23,6 +23,6 @@ export function KeySecret({ made, title, onClose }: { made: MadeKey; title: stri
         <code>X-API-Key</code>. A first run:
       </p>
       <CodeBlock label="First run with curl">{first}</CodeBlock>
-    </Secret>
+    </SecretDialog>
   );
 }

@@ -1,13 +1,13 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { KeyResource } from "../../../../src/http/dashboard/api/keys.ts";
-import { part } from "../../client/api.ts";
-import { useParts } from "../../client/use-paginated-query.ts";
-import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
+import { fetchPage } from "../../client/api.ts";
+import { usePaginatedQuery } from "../../client/use-paginated-query.ts";
+import { type Column, DataTable, TableSkeleton } from "../../components/data-table.tsx";
 import { count } from "../../components/format.ts";
-import { More } from "../../components/load-more.tsx";
-import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
-import { State, type Tone } from "../../components/status-badge.tsx";
+import { LoadMore } from "../../components/load-more.tsx";
+import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
+import { StatusBadge, type Tone } from "../../components/status-badge.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import { KeyMenu } from "./key-menu.tsx";
 import css from "./keys.module.css";
@@ -67,7 +67,7 @@ const COLUMNS: readonly Column<KeyResource>[] = [
     head: "State",
     cell: ({ state, expiresAt }) => (
       <span className={css.name}>
-        <State tone={TONES[state]}>{state}</State>
+        <StatusBadge tone={TONES[state]}>{state}</StatusBadge>
         {state === "live" && expiresAt && (
           <span>
             ends <Timestamp at={expiresAt} />
@@ -94,14 +94,15 @@ interface Props {
   readonly onNew?: (() => void) | undefined;
 }
 
-export function Keys({ project, ended, name, onNew }: Props) {
+export function KeyTable({ project, ended, name, onNew }: Props) {
   const state = ended ? "any" : "live";
-  const parts = useParts(["/keys", state, project, name], (before) => part.keys({ state, project, name, before }), [
-    "settings",
-    "usage",
-  ]);
+  const list = usePaginatedQuery(
+    ["/keys", state, project, name],
+    (before) => fetchPage.keys({ state, project, name, before }),
+    ["settings", "usage"],
+  );
   return (
-    <QueryBoundary query={parts} waiting={<RowsWaiting />}>
+    <QueryBoundary query={list} placeholder={<TableSkeleton />}>
       {(pages) => {
         const keys = pages.flatMap((page) => page.keys);
         return keys.length === 0 ? (
@@ -115,7 +116,7 @@ export function Keys({ project, ended, name, onNew }: Props) {
               rowKey={({ id }) => id}
               faded={({ state }) => state !== "live"}
             />
-            <More query={parts} />
+            <LoadMore query={list} />
           </>
         );
       }}
@@ -126,19 +127,19 @@ export function Keys({ project, ended, name, onNew }: Props) {
 function NoKeys({ ended, isSearch, onNew }: Pick<Props, "onNew"> & { ended: boolean; isSearch: boolean }) {
   if (isSearch) {
     return (
-      <Empty title="No key matches">
+      <EmptyState title="No key matches">
         Change the search, or{" "}
         <Link to="/keys" search={{ ended: true }} reloadDocument>
           show all keys
         </Link>
         .
-      </Empty>
+      </EmptyState>
     );
   }
   return (
-    <Empty title={ended ? "No key yet" : "No live key"}>
+    <EmptyState title={ended ? "No key yet" : "No live key"}>
       <p>Clients need a key to submit. A key is shown once, when it is created.</p>
       {onNew && <Button onClick={onNew}>Create a key</Button>}
-    </Empty>
+    </EmptyState>
   );
 }

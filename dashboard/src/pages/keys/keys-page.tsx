@@ -3,9 +3,9 @@ import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
 import { getRouteApi } from "@tanstack/react-router";
 import { Icon } from "../../components/icon.tsx";
 import { Page } from "../../components/page.tsx";
-import { Keys } from "./key-table.tsx";
+import { KeyTable } from "./key-table.tsx";
 import css from "./keys.module.css";
-import { NewKey } from "./new-key-dialog.tsx";
+import { NewKeyDialog } from "./new-key-dialog.tsx";
 
 const route = getRouteApi("/inside/keys");
 
@@ -52,8 +52,8 @@ export function KeysPage() {
           }}
         />
       </search>
-      <Keys ended={ended === true} name={name} onNew={open} />
-      {making && <NewKey onClose={close} />}
+      <KeyTable ended={ended === true} name={name} onNew={open} />
+      {making && <NewKeyDialog onClose={close} />}
     </Page>
   );
 }

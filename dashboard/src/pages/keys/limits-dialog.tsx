@@ -1,12 +1,12 @@
 import type { KeyResource } from "../../../../src/http/dashboard/api/keys.ts";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form } from "../../components/form.tsx";
 import { useAction } from "../../components/use-action.ts";
 import { LimitFields, limitsIn } from "./limit-fields.tsx";
 
-export function ChangeLimits({ apiKey: key, onClose }: { apiKey: KeyResource; onClose: () => void }) {
-  const changing = useAction((form: FormData) => change.key(key.id, limitsIn(form)), {
+export function LimitsDialog({ apiKey: key, onClose }: { apiKey: KeyResource; onClose: () => void }) {
+  const changing = useAction((form: FormData) => mutations.key(key.id, limitsIn(form)), {
     toast: ({ name }) => `Limits of ${name} saved.`,
     done: onClose,
   });

@@ -1,34 +1,34 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { usePerson } from "../../client/session.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, text } from "../../components/form.tsx";
-import { ProjectChoice, useOpenProjects } from "../../components/project-select.tsx";
-import { Empty } from "../../components/query-boundary.tsx";
+import { ProjectSelect, useOpenProjects } from "../../components/project-select.tsx";
+import { EmptyState } from "../../components/query-boundary.tsx";
 import { useAction } from "../../components/use-action.ts";
 import { KeySecret } from "./key-secret.tsx";
 import { LimitFields, limitsIn } from "./limit-fields.tsx";
 
-export function NewKey({ projectId, onClose }: { projectId?: string; onClose: () => void }) {
+export function NewKeyDialog({ projectId, onClose }: { projectId?: string; onClose: () => void }) {
   const { accounts } = usePerson();
   const projects = useOpenProjects(projectId);
   const [project, choose] = useState<string>();
   const making = useAction((form: FormData) => {
     const [id, accountId] = [text(form, "project"), text(form, "account")];
     const owner = id === "" ? { accountId: accountId || (accounts[0]?.id ?? "") } : { projectId: id };
-    return change.makeKey({ name: text(form, "name"), ...owner, ...limitsIn(form) });
+    return mutations.makeKey({ name: text(form, "name"), ...owner, ...limitsIn(form) });
   });
   if (making.data) return <KeySecret made={making.data} title="Key created" onClose={onClose} />;
   const chosen = project ?? projectId ?? projects.open[0]?.id ?? "";
   return (
     <Dialog title="New key" onClose={onClose}>
       {accounts.length === 0 ? (
-        <Empty title="You have no account">
+        <EmptyState title="You have no account">
           A key belongs to an account. Ask an administrator for access; <Link to="/profile">your profile</Link> has your
           e-mail.
-        </Empty>
+        </EmptyState>
       ) : (
         <Form
           submit="Create key"
@@ -45,7 +45,7 @@ export function NewKey({ projectId, onClose }: { projectId?: string; onClose: ()
             data-autofocus
             maxLength={100}
           />
-          <ProjectChoice
+          <ProjectSelect
             from={projects}
             value={chosen}
             onChange={choose}

@@ -1,11 +1,11 @@
 import type { KeyResource } from "../../../../src/http/dashboard/api/keys.ts";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form } from "../../components/form.tsx";
 import { useAction } from "../../components/use-action.ts";
 
-export function Revoke({ apiKey: key, onClose }: { apiKey: KeyResource; onClose: () => void }) {
-  const revoking = useAction(() => change.revokeKey(key.id), {
+export function RevokeDialog({ apiKey: key, onClose }: { apiKey: KeyResource; onClose: () => void }) {
+  const revoking = useAction(() => mutations.revokeKey(key.id), {
     toast: ({ name }) => `Key ${name} revoked.`,
     done: onClose,
   });

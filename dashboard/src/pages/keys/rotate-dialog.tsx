@@ -1,13 +1,13 @@
 import type { KeyResource } from "../../../../src/http/dashboard/api/keys.ts";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, text } from "../../components/form.tsx";
-import { Overlap } from "../../components/overlap-select.tsx";
+import { OverlapSelect } from "../../components/overlap-select.tsx";
 import { useAction } from "../../components/use-action.ts";
 import { KeySecret } from "./key-secret.tsx";
 
-export function Rotate({ apiKey: key, onClose }: { apiKey: KeyResource; onClose: () => void }) {
-  const rotating = useAction((overlapMs: number) => change.rotateKey(key.id, { overlapMs }));
+export function RotateDialog({ apiKey: key, onClose }: { apiKey: KeyResource; onClose: () => void }) {
+  const rotating = useAction((overlapMs: number) => mutations.rotateKey(key.id, { overlapMs }));
   if (rotating.data) return <KeySecret made={rotating.data} title="Key rotated" onClose={onClose} />;
   return (
     <Dialog title={`Rotate the key ${key.name}?`} onClose={onClose}>
@@ -22,7 +22,7 @@ export function Rotate({ apiKey: key, onClose }: { apiKey: KeyResource; onClose:
           Creates a key with the same limits and shows it once. The old key stays valid during the overlap, so that
           clients can switch without interruption.
         </p>
-        <Overlap none="No overlap: the old key is revoked now" />
+        <OverlapSelect none="No overlap: the old key is revoked now" />
       </Form>
     </Dialog>
   );

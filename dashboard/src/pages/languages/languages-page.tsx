@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Language, StepLimits } from "../../../../src/http/dashboard/api/languages.ts";
-import { asking } from "../../client/api.ts";
-import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
+import { queries } from "../../client/api.ts";
+import { type Column, DataTable, TableSkeleton } from "../../components/data-table.tsx";
 import { count, duration, size } from "../../components/format.ts";
 import { Page } from "../../components/page.tsx";
-import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import css from "./languages.module.css";
 
 interface Limits {
@@ -24,18 +24,18 @@ const LIMITS: readonly Column<Limits>[] = [
 ];
 
 export function LanguagesPage() {
-  const languages = useQuery(asking.languages());
+  const languages = useQuery(queries.languages());
   return (
     <Page
       title="Languages"
       lead="A language is offered while its smoke test passes on every live worker, in a real sandbox."
     >
-      <QueryBoundary query={languages} waiting={<RowsWaiting rows={8} />}>
+      <QueryBoundary query={languages} placeholder={<TableSkeleton rows={8} />}>
         {(all) =>
           all.length === 0 ? (
-            <Empty title="No language is configured">
+            <EmptyState title="No language is configured">
               The <Link to="/nodes">nodes</Link> show which languages their workers have proven.
-            </Empty>
+            </EmptyState>
           ) : (
             <ul className={css.list}>
               {all.map((language) => (
@@ -60,10 +60,10 @@ function One({
     <details className={css.language}>
       <summary>
         <h2>{name}</h2>
-        <State tone={available ? "good" : "bad"}>{available ? "offered" : "not offered"}</State>
+        <StatusBadge tone={available ? "good" : "bad"}>{available ? "offered" : "not offered"}</StatusBadge>
         <span className={css.version}>{version}</span>
       </summary>
-      <div className={css.inside}>
+      <div className={css.content}>
         {detail && <p>{detail}</p>}
         {aliases.length > 0 && (
           <p>

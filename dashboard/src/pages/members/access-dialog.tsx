@@ -1,6 +1,6 @@
 import { Checkbox } from "@mantine/core";
 import type { Member } from "../../../../src/http/dashboard/api/members.ts";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { usePerson } from "../../client/session.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form } from "../../components/form.tsx";
@@ -10,7 +10,7 @@ export function AccessDialog({ member, onClose }: { member: Member; onClose: () 
   const { accounts } = usePerson();
   const changing = useAction(
     (form: FormData) =>
-      change.member(member.id, {
+      mutations.member(member.id, {
         administrator: form.get("administrator") !== null,
         accountIds: form.getAll("accounts").map(String),
       }),

@@ -1,5 +1,5 @@
 import type { Member } from "../../../../src/http/dashboard/api/members.ts";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form } from "../../components/form.tsx";
 import { useAction } from "../../components/use-action.ts";
@@ -7,7 +7,7 @@ import { useAction } from "../../components/use-action.ts";
 export function DisableDialog({ member, onClose }: { member: Member; onClose: () => void }) {
   const disable = member.disabledAt === null;
   const word = disable ? "Disable" : "Enable";
-  const changing = useAction(() => change.member(member.id, { disabled: disable }), {
+  const changing = useAction(() => mutations.member(member.id, { disabled: disable }), {
     toast: ({ name }) => `Member ${name} ${disable ? "disabled" : "enabled"}.`,
     done: onClose,
   });

@@ -1,16 +1,16 @@
 import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { usePerson } from "../../client/session.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, text } from "../../components/form.tsx";
 import { useAction } from "../../components/use-action.ts";
 import { OneTimeLink } from "./one-time-link.tsx";
 
-export function Invite({ onClose }: { onClose: () => void }) {
+export function InviteDialog({ onClose }: { onClose: () => void }) {
   const { accounts } = usePerson();
   const [everything, setEverything] = useState(false);
-  const inviting = useAction(change.invite);
+  const inviting = useAction(mutations.invite);
   if (inviting.data) return <OneTimeLink link={inviting.data} title="Invitation created" onClose={onClose} />;
   return (
     <Dialog title="Invite member" onClose={onClose}>

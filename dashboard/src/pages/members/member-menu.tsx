@@ -5,9 +5,9 @@ import { usePerson } from "../../client/session.ts";
 import { Icon } from "../../components/icon.tsx";
 import { AccessDialog } from "./access-dialog.tsx";
 import { DisableDialog } from "./disable-dialog.tsx";
-import { MemberReset } from "./reset-dialog.tsx";
+import { ResetDialog } from "./reset-dialog.tsx";
 
-const ACTS = { sight: AccessDialog, reset: MemberReset, abled: DisableDialog } as const;
+const ACTS = { sight: AccessDialog, reset: ResetDialog, abled: DisableDialog } as const;
 
 export function MemberMenu({ member }: { member: Member }) {
   const me = usePerson();

@@ -2,18 +2,18 @@ import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import type { Invited, Member } from "../../../../src/http/dashboard/api/members.ts";
-import { change, part } from "../../client/api.ts";
+import { fetchPage, mutations } from "../../client/api.ts";
 import { usePerson } from "../../client/session.ts";
-import { useParts } from "../../client/use-paginated-query.ts";
-import { Confirm } from "../../components/confirm-button.tsx";
-import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
+import { usePaginatedQuery } from "../../client/use-paginated-query.ts";
+import { ConfirmButton } from "../../components/confirm-button.tsx";
+import { type Column, DataTable, TableSkeleton } from "../../components/data-table.tsx";
 import { Icon } from "../../components/icon.tsx";
-import { More } from "../../components/load-more.tsx";
+import { LoadMore } from "../../components/load-more.tsx";
 import { Page, Section } from "../../components/page.tsx";
-import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
-import { Invite } from "./invite-dialog.tsx";
+import { InviteDialog } from "./invite-dialog.tsx";
 import { MemberMenu } from "./member-menu.tsx";
 import css from "./members.module.css";
 
@@ -36,7 +36,9 @@ const MEMBERS: readonly Column<Member>[] = [
   { head: "Last seen", cell: ({ seenAt }) => <Timestamp at={seenAt} /> },
   {
     head: "State",
-    cell: ({ disabledAt }) => <State tone={disabledAt ? "bad" : "good"}>{disabledAt ? "disabled" : "active"}</State>,
+    cell: ({ disabledAt }) => (
+      <StatusBadge tone={disabledAt ? "bad" : "good"}>{disabledAt ? "disabled" : "active"}</StatusBadge>
+    ),
   },
 ];
 
@@ -56,22 +58,22 @@ const WITHDRAW: Column<Invited> = {
   head: "Actions",
   headUnseen: true,
   cell: ({ id, email }) => (
-    <Confirm
+    <ConfirmButton
       label="Withdraw"
       submit="Withdraw link"
       title={`Withdraw the link of ${email}?`}
-      act={() => change.withdraw(id)}
-      said="Link withdrawn."
+      act={() => mutations.withdraw(id)}
+      successMessage="Link withdrawn."
     >
       The link stops working. You can create another.
-    </Confirm>
+    </ConfirmButton>
   ),
 };
 
 export function MembersPage() {
   const { administrator } = usePerson();
-  const members = useParts(["/members"], part.members);
-  const invitations = useParts(["/members/invitations"], part.invitations);
+  const members = usePaginatedQuery(["/members"], fetchPage.members);
+  const invitations = usePaginatedQuery(["/members/invitations"], fetchPage.invitations);
   const [inviting, { open, close }] = useDisclosure();
   return (
     <Page
@@ -85,14 +87,14 @@ export function MembersPage() {
         )
       }
     >
-      <QueryBoundary query={members} waiting={<RowsWaiting />}>
+      <QueryBoundary query={members} placeholder={<TableSkeleton />}>
         {(pages) => {
           const all = pages.flatMap((page) => page.members);
           return all.length === 0 ? (
-            <Empty title="No members yet">
+            <EmptyState title="No members yet">
               You have access to no account. Ask an administrator; <Link to="/profile">your profile</Link> has your
               e-mail.
-            </Empty>
+            </EmptyState>
           ) : (
             <>
               <DataTable
@@ -102,12 +104,12 @@ export function MembersPage() {
                 rowKey={({ id }) => id}
                 faded={({ disabledAt }) => disabledAt !== null}
               />
-              <More query={members} />
+              <LoadMore query={members} />
             </>
           );
         }}
       </QueryBoundary>
-      <QueryBoundary query={invitations} waiting={null}>
+      <QueryBoundary query={invitations} placeholder={null}>
         {(pages) => {
           const invited = pages.flatMap((page) => page.invited);
           return invited.length === 0 ? null : (
@@ -118,12 +120,12 @@ export function MembersPage() {
                 rows={invited}
                 rowKey={({ id }) => id}
               />
-              <More query={invitations} />
+              <LoadMore query={invitations} />
             </Section>
           );
         }}
       </QueryBoundary>
-      {inviting && <Invite onClose={close} />}
+      {inviting && <InviteDialog onClose={close} />}
     </Page>
   );
 }

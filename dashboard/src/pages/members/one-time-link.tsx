@@ -1,12 +1,12 @@
 import type { Link } from "../../../../src/http/dashboard/api/members.ts";
-import { Secret } from "../../components/secret-dialog.tsx";
+import { SecretDialog } from "../../components/secret-dialog.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 
 export function OneTimeLink({ link, title, onClose }: { link: Link; title: string; onClose: () => void }) {
   return (
-    <Secret title={title} what="link" secret={link.url} onClose={onClose}>
+    <SecretDialog title={title} what="link" secret={link.url} onClose={onClose}>
       Send this link over a trusted channel: the first person who opens it can use it. It is shown only now, works once,
       and expires <Timestamp at={link.expiresAt} />.
-    </Secret>
+    </SecretDialog>
   );
 }

@@ -1,29 +1,29 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Node } from "../../../../src/http/dashboard/api/nodes.ts";
-import { asking } from "../../client/api.ts";
-import { RowsWaiting } from "../../components/data-table.tsx";
-import { Facts } from "../../components/description-list.tsx";
-import { Checks } from "../../components/health-checks.tsx";
+import { queries } from "../../client/api.ts";
+import { TableSkeleton } from "../../components/data-table.tsx";
+import { DescriptionList } from "../../components/description-list.tsx";
+import { HealthChecks } from "../../components/health-checks.tsx";
 import { Page, Section } from "../../components/page.tsx";
-import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import css from "./nodes.module.css";
 
 export function NodesPage() {
-  const nodes = useQuery(asking.nodes());
+  const nodes = useQuery(queries.nodes());
   return (
     <Page
       title="Nodes"
       lead="The workers that run submissions. Each regularly verifies all sandbox controls by a real run."
     >
-      <QueryBoundary query={nodes} waiting={<RowsWaiting rows={5} />}>
+      <QueryBoundary query={nodes} placeholder={<TableSkeleton rows={5} />}>
         {(all) =>
           all.length === 0 ? (
-            <Empty title="No worker is registered">
+            <EmptyState title="No worker is registered">
               Submissions stay pending until a worker runs. Start one with <code>assay serve</code> or{" "}
               <code>assay worker</code> (<a href="/docs/scaling">documentation</a>).
-            </Empty>
+            </EmptyState>
           ) : (
             all.map((node) => <One key={node.id} node={node} />)
           )
@@ -36,8 +36,11 @@ export function NodesPage() {
 function One({ node: { id, ready, running, slots, languages, cgroupBackend, checks, provenAt } }: { node: Node }) {
   const failing = checks.filter(({ ok }) => !ok);
   return (
-    <Section title={id} actions={<State tone={ready ? "good" : "bad"}>{ready ? "ready" : "not ready"}</State>}>
-      <Facts
+    <Section
+      title={id}
+      actions={<StatusBadge tone={ready ? "good" : "bad"}>{ready ? "ready" : "not ready"}</StatusBadge>}
+    >
+      <DescriptionList
         of={[
           ["Running", `${running} of ${slots} slots`],
           ["Proven", <Timestamp key="proven" at={provenAt} />],
@@ -52,7 +55,7 @@ function One({ node: { id, ready, running, slots, languages, cgroupBackend, chec
               ? `All ${checks.length} checks work`
               : `${failing.length} of ${checks.length} checks fail`}
           </summary>
-          <Checks checks={checks} />
+          <HealthChecks checks={checks} />
         </details>
       )}
     </Section>

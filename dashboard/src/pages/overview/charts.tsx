@@ -4,7 +4,7 @@ import type { Search } from "../../client/search.ts";
 import { SharedCursor } from "../../components/charts/cursor.tsx";
 import { type Span, timesOf } from "../../components/charts/times.ts";
 import { DeliveriesChart } from "./deliveries-chart.tsx";
-import { Mix } from "./ended-runs-chart.tsx";
+import { EndedRunsChart } from "./ended-runs-chart.tsx";
 import { LatencyChart } from "./latency-chart.tsx";
 import { LoadChart } from "./load-chart.tsx";
 import css from "./overview.module.css";
@@ -29,8 +29,8 @@ export function Charts({ history, account, asShare, onChange, onZoom }: Props) {
       zoom={(span: Span) => onZoom(timesOf({ starts, bucketMs }, span))}
     >
       <div className={css.charts}>
-        <div className={css.wide}>
-          <Mix history={history} by={by} asShare={asShare} account={account} onChange={onChange} />
+        <div className={css.fullWidth}>
+          <EndedRunsChart history={history} by={by} asShare={asShare} account={account} onChange={onChange} />
         </div>
         <LatencyChart
           title="Waiting time, accepted to started"

@@ -2,12 +2,12 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import type { History } from "../../../../src/http/dashboard/api/overview.ts";
 import { Bars } from "../../components/charts/bars.tsx";
-import { type Canvas, Plot, type Told } from "../../components/charts/plot.tsx";
+import { type Canvas, type LegendEntry, Plot } from "../../components/charts/plot.tsx";
 import { linear } from "../../components/charts/scale.ts";
 import { inside, percent, sum } from "../../components/charts/sums.ts";
 import type { Span } from "../../components/charts/times.ts";
 import { count } from "../../components/format.ts";
-import { toDeliveries } from "./deliveries-link.ts";
+import { deliveriesLink } from "./deliveries-link.ts";
 import css from "./overview.module.css";
 
 const STATES = [
@@ -20,7 +20,7 @@ export function DeliveriesChart({ history: { buckets, failing } }: { history: Hi
   const navigate = useNavigate();
   const most = Math.max(0, ...buckets.map(({ deliveries }) => deliveries.delivered + deliveries.failed));
   const axis = useMemo(() => linear(most, count), [most]);
-  const told = (span: Span): readonly Told[] => {
+  const legend = (span: Span): readonly LegendEntry[] => {
     const chosen = inside(buckets, span);
     const [delivered, failed] = STATES.map(({ name }) => sum(chosen.map(({ deliveries }) => deliveries[name])));
     const all = (delivered ?? 0) + (failed ?? 0);
@@ -44,9 +44,9 @@ export function DeliveriesChart({ history: { buckets, failing } }: { history: Hi
     <Plot
       title="Webhook deliveries"
       axis={axis}
-      told={told}
+      legend={legend}
       empty={most === 0 ? "No delivery ended in this time." : null}
-      onPick={() => void navigate(toDeliveries(failing))}
+      onPick={() => void navigate(deliveriesLink(failing))}
       below={
         failing.length > 0 && (
           <ul className={css.failing} aria-label="Endpoints with failed deliveries">

@@ -6,7 +6,7 @@ import type { Search } from "../../client/search.ts";
 import { Bars } from "../../components/charts/bars.tsx";
 import { useCursor } from "../../components/charts/cursor.tsx";
 import { during, ofGroup, ofVerdict } from "../../components/charts/list-filters.ts";
-import { type Canvas, Plot, type Told } from "../../components/charts/plot.tsx";
+import { type Canvas, type LegendEntry, Plot } from "../../components/charts/plot.tsx";
 import { linear } from "../../components/charts/scale.ts";
 import { CLASSES, groupColour, verdictColour } from "../../components/charts/series-colours.ts";
 import { inside, percent, sum, total } from "../../components/charts/sums.ts";
@@ -43,7 +43,7 @@ interface Props {
 }
 
 /** The ended runs over time. */
-export function Mix({ history, by, asShare, account, onChange }: Props) {
+export function EndedRunsChart({ history, by, asShare, account, onChange }: Props) {
   const times = useCursor();
   const navigate = useNavigate();
   const series = useMemo(() => seriesOf(history), [history]);
@@ -51,7 +51,7 @@ export function Mix({ history, by, asShare, account, onChange }: Props) {
   const most = Math.max(0, ...totals);
   const axis = useMemo(() => (asShare ? linear(100, percent) : linear(most, count)), [asShare, most]);
   const ofAccount = (filters: Search): Search => (account === undefined ? filters : { ...filters, account });
-  const told = (span: Span): readonly Told[] => {
+  const legend = (span: Span): readonly LegendEntry[] => {
     const all = sum(inside(totals, span));
     return series.map(({ name, colour, values, filters }) => {
       const amount = sum(inside(values, span));
@@ -78,7 +78,7 @@ export function Mix({ history, by, asShare, account, onChange }: Props) {
     <Plot
       title="Ended runs"
       axis={axis}
-      told={told}
+      legend={legend}
       empty={most === 0 ? "No run ended in this time." : null}
       onPick={pick}
       actions={

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { asking } from "../../client/api.ts";
+import { queries } from "../../client/api.ts";
 import { useAuthority, usePerson } from "../../client/session.ts";
 import { CodeBlock } from "../../components/code-block.tsx";
 import { copy } from "../../components/copyable.tsx";
@@ -18,7 +18,7 @@ export function FirstSteps({ account }: { account: string | undefined }) {
   const dismissal = `assay-first-steps-dismissed-${id}`;
   const [isDismissed, setDismissed] = useState(() => localStorage.getItem(dismissal) !== null);
   const authority = useAuthority();
-  const { data } = useQuery({ ...asking.firstSteps(account), enabled: !isDismissed });
+  const { data } = useQuery({ ...queries.firstSteps(account), enabled: !isDismissed });
   if (isDismissed || !data || isComplete(data)) return null;
   const line = curlOf({
     url: `${window.location.origin}/api/submit?wait=true`,
@@ -81,7 +81,7 @@ function Step({ isDone, title, children }: { isDone: boolean; title: string; chi
         {title}
         <span className={css.state}>{isDone ? "done" : "to do"}</span>
       </h3>
-      {!isDone && <div className={css.how}>{children}</div>}
+      {!isDone && <div className={css.instructions}>{children}</div>}
     </li>
   );
 }

@@ -4,8 +4,8 @@ import type { ReactNode } from "react";
 import type { History, Now } from "../../../../src/http/dashboard/api/overview.ts";
 import { sum } from "../../components/charts/sums.ts";
 import { count, counted, duration } from "../../components/format.ts";
-import { State } from "../../components/status-badge.tsx";
-import { toDeliveries } from "./deliveries-link.ts";
+import { StatusBadge } from "../../components/status-badge.tsx";
+import { deliveriesLink } from "./deliveries-link.ts";
 import css from "./overview.module.css";
 
 interface Props {
@@ -17,7 +17,7 @@ interface Props {
 }
 
 /** The present figures, and what failed in the time of the charts. */
-export function Figures({ now, history, during }: Props) {
+export function KeyFigures({ now, history, during }: Props) {
   const free = Math.max(0, now.slots - now.running);
   return (
     <dl className={css.figures}>
@@ -30,7 +30,7 @@ export function Figures({ now, history, during }: Props) {
       <Deliveries pending={now.deliveriesDue} history={history} during={during} />
       <Figure
         name="Readiness"
-        value={<State tone={now.ready ? "good" : "bad"}>{now.ready ? "ready" : "not ready"}</State>}
+        value={<StatusBadge tone={now.ready ? "good" : "bad"}>{now.ready ? "ready" : "not ready"}</StatusBadge>}
       >
         {now.ready ? "verified by a run" : "see the failed checks"}
       </Figure>
@@ -46,7 +46,7 @@ function Deliveries({ pending, history, during }: { readonly pending: number } &
       isLong
       isBad={failed !== undefined && failed > 0}
       value={
-        <Link {...toDeliveries(history?.failing ?? [])}>
+        <Link {...deliveriesLink(history?.failing ?? [])}>
           <span>{count(pending)} pending</span>
           {failed !== undefined && (
             <>
@@ -62,7 +62,7 @@ function Deliveries({ pending, history, during }: { readonly pending: number } &
   );
 }
 
-export function FiguresWaiting() {
+export function KeyFiguresSkeleton() {
   return (
     <div className={css.figures}>
       {["a", "b", "c", "d"].map((name) => (
@@ -92,7 +92,7 @@ function Figure({ name, value, isBad, isLong, children }: FigureProps) {
       <dd className={css.value} data-bad={isBad || undefined} data-long={isLong || undefined}>
         {value}
       </dd>
-      <dd className={css.beside}>{children}</dd>
+      <dd className={css.caption}>{children}</dd>
     </div>
   );
 }

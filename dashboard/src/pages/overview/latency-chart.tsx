@@ -3,10 +3,10 @@ import { useCallback, useMemo } from "react";
 import type { History, Latency, Percentiles } from "../../../../src/http/dashboard/api/overview.ts";
 import type { Search } from "../../client/search.ts";
 import { useCursor } from "../../components/charts/cursor.tsx";
-import { Heat } from "../../components/charts/heatmap.tsx";
+import { Heatmap } from "../../components/charts/heatmap.tsx";
 import { Line } from "../../components/charts/line.tsx";
 import { during } from "../../components/charts/list-filters.ts";
-import { type Canvas, Plot, type Told } from "../../components/charts/plot.tsx";
+import { type Canvas, type LegendEntry, Plot } from "../../components/charts/plot.tsx";
 import { logarithmic } from "../../components/charts/scale.ts";
 import { inside, sum } from "../../components/charts/sums.ts";
 import type { Span } from "../../components/charts/times.ts";
@@ -46,7 +46,7 @@ export function LatencyChart({ title, latency, bounds, filters }: Props) {
     if (bins.length === 0) return logarithmic(1, 10_000, duration);
     return logarithmic(ends(Math.min(...bins))[0], ends(Math.max(...bins))[1], duration);
   }, [buckets, ends]);
-  const told = (span: Span): readonly Told[] => {
+  const legend = (span: Span): readonly LegendEntry[] => {
     const [from, to] = span;
     const isAll = from === 0 && to === buckets.length - 1;
     const chosen = inside(buckets, span);
@@ -64,7 +64,7 @@ export function LatencyChart({ title, latency, bounds, filters }: Props) {
   const draw = useCallback(
     (canvas: Canvas) => (
       <>
-        <Heat canvas={canvas} columns={buckets.map(({ bins }) => bins)} ends={ends} />
+        <Heatmap canvas={canvas} columns={buckets.map(({ bins }) => bins)} ends={ends} />
         {PERCENTILES.map(({ name, colour, dashes }) => (
           <Line
             key={name}
@@ -82,7 +82,7 @@ export function LatencyChart({ title, latency, bounds, filters }: Props) {
     <Plot
       title={title}
       axis={axis}
-      told={told}
+      legend={legend}
       empty={latency.percentiles === null ? "No run ended in this time." : null}
       onPick={(index) => void navigate({ to: "/submissions", search: during(times, [index, index], filters) })}
     >

@@ -6,7 +6,7 @@ import { Bars } from "../../components/charts/bars.tsx";
 import { useCursor } from "../../components/charts/cursor.tsx";
 import { Line } from "../../components/charts/line.tsx";
 import { during } from "../../components/charts/list-filters.ts";
-import { type Canvas, Plot, type Told } from "../../components/charts/plot.tsx";
+import { type Canvas, type LegendEntry, Plot } from "../../components/charts/plot.tsx";
 import { linear } from "../../components/charts/scale.ts";
 import { inside } from "../../components/charts/sums.ts";
 import type { Span } from "../../components/charts/times.ts";
@@ -30,7 +30,7 @@ export function LoadChart({ buckets, filters }: Props) {
   const recorded = buckets.flatMap(({ load }) => load ?? []);
   const most = Math.max(0, ...recorded.flatMap(({ pending, running, slots }) => [pending, running, slots]));
   const axis = useMemo(() => linear(most, count), [most]);
-  const told = (span: Span): readonly Told[] => {
+  const legend = (span: Span): readonly LegendEntry[] => {
     const chosen = inside(buckets, span).flatMap(({ load }) => load ?? []);
     const highest = (name: "pending" | "running" | "slots") =>
       chosen.length === 0 ? "–" : count(Math.max(...chosen.map((load) => load[name])));
@@ -54,7 +54,7 @@ export function LoadChart({ buckets, filters }: Props) {
     <Plot
       title="Queue and slots"
       axis={axis}
-      told={told}
+      legend={legend}
       empty={recorded.length === 0 ? "Nothing was recorded in this time." : null}
       onPick={(index) => void navigate({ to: "/submissions", search: during(times, [index, index], filters) })}
     >

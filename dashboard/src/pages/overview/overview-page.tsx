@@ -3,18 +3,18 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import type { History, Window } from "../../../../src/http/dashboard/api/overview.ts";
-import { asking } from "../../client/api.ts";
-import { ChooseAccount } from "../../components/account-select.tsx";
-import { RowsWaiting } from "../../components/data-table.tsx";
+import { queries } from "../../client/api.ts";
+import { AccountSelect } from "../../components/account-select.tsx";
+import { TableSkeleton } from "../../components/data-table.tsx";
 import { duration } from "../../components/format.ts";
-import { Checks } from "../../components/health-checks.tsx";
+import { HealthChecks } from "../../components/health-checks.tsx";
 import { Page, Section } from "../../components/page.tsx";
 import { QueryBoundary } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import { FirstSteps } from "./first-steps.tsx";
-import { Figures, FiguresWaiting } from "./key-figures.tsx";
+import { KeyFigures, KeyFiguresSkeleton } from "./key-figures.tsx";
 import css from "./overview.module.css";
-import { type RangeInAddress, Zoom } from "./range-control.tsx";
+import { RangeControl, type RangeInAddress } from "./range-control.tsx";
 
 const Charts = lazy(() => import("./charts.tsx").then((module) => ({ default: module.Charts })));
 
@@ -32,14 +32,14 @@ export function OverviewPage() {
   const { account, from, to, by = "verdict" } = search;
   const range: RangeInAddress = from === undefined ? { window: search.window ?? "24h" } : { from, to };
   const navigate = route.useNavigate();
-  const now = useQuery(asking.now(account));
+  const now = useQuery(queries.now(account));
   const overview = useQuery({
-    ...asking.overview({ ...range, by, account }),
+    ...queries.overview({ ...range, by, account }),
     placeholderData: keepPreviousData,
     // A range in the past does not change.
     ...(from !== undefined && { meta: {} }),
   });
-  const health = useQuery(asking.health());
+  const health = useQuery(queries.health());
   const during = range.window ? DURING[range.window] : "in this time";
   // Each range is a step of the history, so that Back undoes a zoom.
   const show = (next: RangeInAddress) =>
@@ -48,28 +48,28 @@ export function OverviewPage() {
     <Page
       title="Overview"
       actions={
-        <ChooseAccount
+        <AccountSelect
           value={account}
           onChange={(next) => navigate({ search: (old) => ({ ...old, account: next }), replace: true })}
         />
       }
     >
       <FirstSteps account={account} />
-      <QueryBoundary query={now} waiting={<FiguresWaiting />}>
-        {(figures) => <Figures now={figures} history={overview.data?.history} during={during} />}
+      <QueryBoundary query={now} placeholder={<KeyFiguresSkeleton />}>
+        {(figures) => <KeyFigures now={figures} history={overview.data?.history} during={during} />}
       </QueryBoundary>
       <Section
         title="Over time"
-        actions={overview.data && <Zoom range={range} shown={shownIn(overview.data.history)} onChange={show} />}
+        actions={overview.data && <RangeControl range={range} shown={shownIn(overview.data.history)} onChange={show} />}
       >
         <p className={css.hint} id="charts-hint">
           Drag in a chart to zoom all; click a bar or a name to list its runs. Keys: arrows move, Shift and arrows
           select, Enter zooms or lists.
         </p>
-        <QueryBoundary query={overview} waiting={<ChartsWaiting />}>
+        <QueryBoundary query={overview} placeholder={<ChartsSkeleton />}>
           {({ history }) => (
             <div aria-busy={overview.isPlaceholderData} className={overview.isPlaceholderData ? css.stale : undefined}>
-              <Suspense fallback={<ChartsWaiting />}>
+              <Suspense fallback={<ChartsSkeleton />}>
                 <Charts
                   history={history}
                   account={account}
@@ -83,19 +83,19 @@ export function OverviewPage() {
         </QueryBoundary>
       </Section>
       <Section title="Health">
-        <QueryBoundary query={health} waiting={<RowsWaiting rows={8} />}>
+        <QueryBoundary query={health} placeholder={<TableSkeleton rows={8} />}>
           {({ checks, database, cgroupBackend }) => (
             <>
-              <p className={css.standing}>
-                <State tone={database.latencyMs === null ? "bad" : "good"}>
+              <p className={css.health}>
+                <StatusBadge tone={database.latencyMs === null ? "bad" : "good"}>
                   {database.kind}{" "}
                   {database.latencyMs === null ? "unreachable" : `answers in ${duration(database.latencyMs)}`}
-                </State>{" "}
-                <State tone={cgroupBackend ? "good" : "bad"}>
+                </StatusBadge>{" "}
+                <StatusBadge tone={cgroupBackend ? "good" : "bad"}>
                   {cgroupBackend ? `control groups by ${cgroupBackend}` : "no control groups"}
-                </State>
+                </StatusBadge>
               </p>
-              <Checks checks={checks} />
+              <HealthChecks checks={checks} />
             </>
           )}
         </QueryBoundary>
@@ -104,7 +104,7 @@ export function OverviewPage() {
   );
 }
 
-function ChartsWaiting() {
+function ChartsSkeleton() {
   return (
     <div className={css.charts}>
       {["a", "b", "c", "d"].map((name) => (

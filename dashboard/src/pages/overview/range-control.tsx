@@ -28,7 +28,7 @@ interface Props {
 }
 
 /** Chooses the range of the charts, also without a pointer. */
-export function Zoom({ range, shown: { fromMs, toMs }, onChange }: Props) {
+export function RangeControl({ range, shown: { fromMs, toMs }, onChange }: Props) {
   const length = toMs - fromMs;
   const move = (from: number, to: number) => {
     const end = Math.min(to, Date.now());
@@ -47,7 +47,7 @@ export function Zoom({ range, shown: { fromMs, toMs }, onChange }: Props) {
     ["Zoom out", () => move(fromMs - length / 2, toMs + length / 2), length >= MOST_MS],
   ] as const;
   return (
-    <div className={css.zoom}>
+    <div className={css.rangeControl}>
       <SegmentedControl
         size="xs"
         aria-label="Range of the charts, up to now"
@@ -55,7 +55,7 @@ export function Zoom({ range, shown: { fromMs, toMs }, onChange }: Props) {
         data={WINDOWS.map((value) => ({ value, label: LABELS[value] }))}
         onChange={(window) => onChange({ window: window as Window })}
       />
-      <div className={css.steps}>
+      <div className={css.rangeButtons}>
         {acts.map(([label, act, isDisabled]) => (
           <Button key={label} size="compact-xs" variant="default" onClick={act} disabled={isDisabled}>
             {label}

@@ -3,10 +3,10 @@ import { useAuthority } from "../../client/session.ts";
 import { CodeBlock } from "../../components/code-block.tsx";
 import { copy } from "../../components/copyable.tsx";
 import css from "./api-snippets.module.css";
-import { type Judged, KEY_PLACE, type Run, snippets } from "./snippets.ts";
+import { type Judged, KEY_PLACEHOLDER, type Run, snippets } from "./snippets.ts";
 
 /** The same run or judgement by the public API. */
-export function AsCode({ of: run }: { of: Run | Judged }) {
+export function ApiSnippets({ of: run }: { of: Run | Judged }) {
   const authority = useAuthority();
   const all = snippets(window.location.origin, run, authority);
   return (
@@ -21,9 +21,9 @@ export function AsCode({ of: run }: { of: Run | Judged }) {
       {all.map(({ name, text }) => (
         <Tabs.Panel key={name} value={name} className={css.panel}>
           <CodeBlock label={`As ${name}`}>{text}</CodeBlock>
-          <div className={css.below}>
+          <div className={css.footer}>
             <p>
-              Insert your key for <code>{KEY_PLACE}</code>.
+              Insert your key for <code>{KEY_PLACEHOLDER}</code>.
               {authority !== null &&
                 " The certificate file is on the machine of the service: copy it to other machines."}
             </p>

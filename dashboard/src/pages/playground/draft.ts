@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { keep, kept } from "../../client/draft-storage.ts";
+import { storeDraft, storedDraft } from "../../client/draft-storage.ts";
 
 /** The draft in the playground; it is kept over a reload and the end of the session. */
 export interface Draft {
@@ -37,11 +37,11 @@ interface State {
   /** Undefined: no draft yet. */
   readonly draft: Draft | undefined;
   /** Whether the browser keeps it over a reload. */
-  readonly isKept: boolean;
+  readonly isStored: boolean;
 }
 
 /** Delay of the write, because a draft can have megabytes. */
-const KEEP_MS = 300;
+const STORE_MS = 300;
 
 /** Null: not read yet. */
 let state: State | null = null;
@@ -50,25 +50,25 @@ const listeners = new Set<() => void>();
 
 export function useDraft(): State {
   return useSyncExternalStore(listen, () => {
-    state ??= { draft: draftIn(kept()), isKept: true };
+    state ??= { draft: draftIn(storedDraft()), isStored: true };
     return state;
   });
 }
 
-export function draft(next: Draft): void {
-  become({ draft: next, isKept: state?.isKept ?? true });
-  timer ??= setTimeout(keepNow, KEEP_MS);
+export function setDraft(next: Draft): void {
+  become({ draft: next, isStored: state?.isStored ?? true });
+  timer ??= setTimeout(storeNow, STORE_MS);
 }
 
-function keepNow(): void {
+function storeNow(): void {
   clearTimeout(timer);
   timer = undefined;
   if (!state?.draft) return;
-  const isKept = keep(state.draft);
-  if (isKept !== state.isKept) become({ ...state, isKept });
+  const isStored = storeDraft(state.draft);
+  if (isStored !== state.isStored) become({ ...state, isStored });
 }
 
-window.addEventListener("pagehide", keepNow);
+window.addEventListener("pagehide", storeNow);
 
 /** The draft of another release can have another form. */
 function draftIn(value: unknown): Draft | undefined {

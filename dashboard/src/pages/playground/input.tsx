@@ -2,10 +2,10 @@ import { SegmentedControl, Textarea } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useId } from "react";
-import { asking } from "../../client/api.ts";
+import { queries } from "../../client/api.ts";
 import { counted } from "../../components/format.ts";
 import { memoryLimit, timeLimit } from "../../components/problem-limits.ts";
-import { ProblemChoice } from "../../components/problem-select.tsx";
+import { ProblemSelect } from "../../components/problem-select.tsx";
 import type { Draft } from "./draft.ts";
 import css from "./playground.module.css";
 import { newTest, TestsEditor } from "./tests-editor.tsx";
@@ -68,10 +68,10 @@ export function Input({ now, write, accountId, onRun }: InputProps) {
 /** A problem of the account; the URL follows the choice. */
 function OnProblem({ id, accountId, write }: Pick<InputProps, "accountId" | "write"> & { readonly id: string }) {
   const navigate = useNavigate();
-  const { data } = useQuery({ ...asking.problem(id), enabled: id !== "" });
+  const { data } = useQuery({ ...queries.problem(id), enabled: id !== "" });
   return (
     <>
-      <ProblemChoice
+      <ProblemSelect
         account={accountId}
         none="Choose one…"
         value={id}

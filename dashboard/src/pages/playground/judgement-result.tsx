@@ -1,31 +1,31 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { change } from "../../client/api.ts";
-import { RowsWaiting } from "../../components/data-table.tsx";
+import { mutations } from "../../client/api.ts";
+import { TableSkeleton } from "../../components/data-table.tsx";
 import { QueryBoundary } from "../../components/query-boundary.tsx";
 import { useAction } from "../../components/use-action.ts";
-import { firstFailure, Outcome } from "../../judgement/outcome.tsx";
-import { Strip } from "../../judgement/test-grid.tsx";
-import { OneTest } from "../../judgement/test-view.tsx";
-import { isOpen, useJudgement } from "../../judgement/use-live-judgement.ts";
+import { firstFailure, JudgementOutcome } from "../../judgement/outcome.tsx";
+import { TestGrid } from "../../judgement/test-grid.tsx";
+import { TestView } from "../../judgement/test-view.tsx";
+import { isOpen, useLiveJudgement } from "../../judgement/use-live-judgement.ts";
 import css from "./playground.module.css";
 
 /** The judgement of the playground: its cells while it runs, and the selected test. */
 export function JudgementResult({ id }: { id: string }) {
-  const query = useJudgement(id);
+  const query = useLiveJudgement(id);
   const [chosen, choose] = useState<number | null>(null);
-  const cancel = useAction(() => change.cancelJudgement(id));
+  const cancel = useAction(() => mutations.cancelJudgement(id));
   return (
-    <QueryBoundary query={query} waiting={<RowsWaiting rows={6} />}>
+    <QueryBoundary query={query} placeholder={<TableSkeleton rows={6} />}>
       {(detail) => {
         const { tests, checker } = detail;
         const selected = chosen ?? firstFailure(tests);
         const test = selected === null ? undefined : tests[selected];
         return (
-          <div className={css.out}>
-            <Outcome of={detail} />
-            <Strip of={detail} selected={selected} onSelect={choose} />
+          <div className={css.judgement}>
+            <JudgementOutcome of={detail} />
+            <TestGrid of={detail} selected={selected} onSelect={choose} />
             <p className={css.links}>
               <Link to="/judgements/$id" params={{ id }}>
                 Page of this judgement
@@ -37,7 +37,7 @@ export function JudgementResult({ id }: { id: string }) {
               )}
             </p>
             {test && selected !== null && (
-              <OneTest key={selected} judgementId={id} at={selected} test={test} checker={checker} />
+              <TestView key={selected} judgementId={id} at={selected} test={test} checker={checker} />
             )}
           </div>
         );

@@ -3,21 +3,21 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import type { Language } from "../../../../src/http/dashboard/api/languages.ts";
 import type { SubmissionDetail } from "../../../../src/http/dashboard/api/submissions.ts";
-import { asking, isNotThere } from "../../client/api.ts";
+import { isNotFound, queries } from "../../client/api.ts";
 import { usePerson } from "../../client/session.ts";
 import { Page } from "../../components/page.tsx";
-import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
-import { type Draft, draft, useDraft } from "./draft.ts";
+import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
+import { type Draft, setDraft, useDraft } from "./draft.ts";
 import { Playground } from "./playground.tsx";
-import { PlaygroundWaiting } from "./playground-skeleton.tsx";
+import { PlaygroundSkeleton } from "./playground-skeleton.tsx";
 
 const route = getRouteApi("/inside/playground");
 
 /** The first program: the draft, that of the submission in the URL, or an example; for the problem in the URL. */
 export function PlaygroundPage() {
-  const { draft: written, isKept } = useDraft();
+  const { draft: written, isStored } = useDraft();
   const { accounts } = usePerson();
-  const languages = useQuery({ ...asking.languages(), staleTime: 60_000 });
+  const languages = useQuery({ ...queries.languages(), staleTime: 60_000 });
   const source = useSource(written);
   const problem = useProblem(written, languages.data);
   return (
@@ -25,24 +25,24 @@ export function PlaygroundPage() {
       title="Playground"
       lead="Write a program or choose an example, including hostile ones. Run it to see its verdict and evidence."
     >
-      <QueryBoundary query={languages} waiting={<PlaygroundWaiting />}>
+      <QueryBoundary query={languages} placeholder={<PlaygroundSkeleton />}>
         {(all) => {
           if (all.length === 0)
             return (
-              <Empty title="No language is configured">
+              <EmptyState title="No language is configured">
                 See <Link to="/languages">languages</Link>.
-              </Empty>
+              </EmptyState>
             );
           if (accounts.length === 0)
             return (
-              <Empty title="You have no account">
+              <EmptyState title="You have no account">
                 Runs need an account. Ask an administrator for access; <Link to="/profile">your profile</Link> has your
                 e-mail.
-              </Empty>
+              </EmptyState>
             );
           if (source) return <Loading query={source} />;
           if (problem) return <Loading query={problem} />;
-          return <Playground languages={all} now={written ?? beginning(all)} isKept={isKept} />;
+          return <Playground languages={all} now={written ?? beginning(all)} isStored={isStored} />;
         }}
       </QueryBoundary>
     </Page>
@@ -51,16 +51,16 @@ export function PlaygroundPage() {
 
 /** The draft follows when it is loaded; until then, its placeholder or the error. */
 function Loading<T>({ query }: { query: UseQueryResult<T> }) {
-  if (isNotThere(query.error)) {
+  if (isNotFound(query.error)) {
     return (
-      <Empty title="Not found, or you have no access to it">
+      <EmptyState title="Not found, or you have no access to it">
         <Link to="/playground">Start with an example</Link>
-      </Empty>
+      </EmptyState>
     );
   }
   return (
-    <QueryBoundary query={query} waiting={<PlaygroundWaiting />}>
-      {() => <PlaygroundWaiting />}
+    <QueryBoundary query={query} placeholder={<PlaygroundSkeleton />}>
+      {() => <PlaygroundSkeleton />}
     </QueryBoundary>
   );
 }
@@ -71,13 +71,13 @@ function useProblem(written: Draft | undefined, languages: readonly Language[] |
   const [taken, setTaken] = useState<string>();
   const isChosen = id !== undefined && written?.input === "problem" && written.problem === id;
   const isNeeded = id !== undefined && id !== taken && !isChosen;
-  const problem = useQuery({ ...asking.problem(id ?? ""), enabled: isNeeded });
+  const problem = useQuery({ ...queries.problem(id ?? ""), enabled: isNeeded });
   const { data } = problem;
   useEffect(() => {
     // From then on, the input is the choice of the user.
     if (isChosen) setTaken(id);
     if (!isNeeded || data?.id !== id || !languages) return;
-    draft({ ...(written ?? beginning(languages)), input: "problem", problem: id, accountId: data.account.id });
+    setDraft({ ...(written ?? beginning(languages)), input: "problem", problem: id, accountId: data.account.id });
   }, [isChosen, isNeeded, id, data, languages, written]);
   return isNeeded ? problem : null;
 }
@@ -90,12 +90,12 @@ function useSource(written: Draft | undefined) {
   const { from } = route.useSearch();
   const [taken, setTaken] = useState<string>();
   const isNeeded = from !== undefined && from !== taken && from !== written?.from;
-  const source = useQuery({ ...asking.submission(from ?? ""), enabled: isNeeded });
+  const source = useQuery({ ...queries.submission(from ?? ""), enabled: isNeeded });
   const { data } = source;
   useEffect(() => {
     if (!isNeeded || data?.row.id !== from) return;
     setTaken(from);
-    draft(continued(data));
+    setDraft(continued(data));
   }, [isNeeded, from, data]);
   return isNeeded ? source : null;
 }

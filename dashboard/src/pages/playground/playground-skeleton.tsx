@@ -2,13 +2,13 @@ import { Skeleton } from "@mantine/core";
 import css from "./playground.module.css";
 
 /** Placeholder of the playground. */
-export function PlaygroundWaiting() {
+export function PlaygroundSkeleton() {
   return (
     <>
-      <div className={css.bar}>
+      <div className={css.toolbar}>
         <Skeleton height={60} />
       </div>
-      <div className={css.sides}>
+      <div className={css.columns}>
         <Skeleton className={css.program} height="clamp(16rem, 52dvh, 40rem)" />
         <Skeleton className={css.result} height="clamp(16rem, 52dvh, 40rem)" />
       </div>

@@ -3,14 +3,14 @@ import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useId, useRef, useState } from "react";
 import type { Language } from "../../../../src/http/dashboard/api/languages.ts";
-import { change } from "../../client/api.ts";
-import { useChoiceOfAccounts, usePerson } from "../../client/session.ts";
+import { mutations } from "../../client/api.ts";
+import { useAccountOptions, usePerson } from "../../client/session.ts";
 import { Editor } from "../../components/editor/editor.tsx";
-import type { Chosen } from "../../components/editor/scroll-target.ts";
+import type { ScrollTarget } from "../../components/editor/scroll-target.ts";
 import { Icon } from "../../components/icon.tsx";
-import { Empty, Trouble } from "../../components/query-boundary.tsx";
-import { AsCode } from "./api-snippets.tsx";
-import { type Draft, draft } from "./draft.ts";
+import { EmptyState, ErrorMessage } from "../../components/query-boundary.tsx";
+import { ApiSnippets } from "./api-snippets.tsx";
+import { type Draft, setDraft } from "./draft.ts";
 import { Input, InputChoice } from "./input.tsx";
 import css from "./playground.module.css";
 import type { Judged } from "./snippets.ts";
@@ -23,27 +23,27 @@ interface Props {
   readonly languages: readonly Language[];
   readonly now: Draft;
   /** Whether a reload keeps the draft. */
-  readonly isKept: boolean;
+  readonly isStored: boolean;
 }
 
-export function Playground({ languages, now, isKept }: Props) {
+export function Playground({ languages, now, isStored }: Props) {
   const navigate = useNavigate();
   const { accounts } = usePerson();
   const accountId = now.accountId ?? accounts[0]?.id ?? "";
   const chosen = languages.find(({ name }) => name === now.language);
   const result = useRef<HTMLElement>(null);
   const run = useMutation({
-    mutationFn: () => change.submit({ ...programOf(now), accountId }),
+    mutationFn: () => mutations.submit({ ...programOf(now), accountId }),
     onSuccess: ({ id }) => {
-      draft({ ...now, from: id });
+      setDraft({ ...now, from: id });
       comeIntoView(result.current);
       return navigate({ to: "/playground", search: { from: id }, replace: true });
     },
   });
   const judge = useMutation({
-    mutationFn: ({ what }: { what: Judged; on: string }) => change.judge({ ...what, accountId }),
+    mutationFn: ({ what }: { what: Judged; on: string }) => mutations.judge({ ...what, accountId }),
     onSuccess: ({ id }, { on }) => {
-      draft({ ...now, judged: { on, id } });
+      setDraft({ ...now, judged: { on, id } });
       comeIntoView(result.current);
     },
   });
@@ -52,18 +52,18 @@ export function Playground({ languages, now, isKept }: Props) {
   const { input = "run" } = now;
   const error = input === "run" ? run.error : judge.error;
   const isReady = now.code !== "" && (input === "run" || judged !== null);
-  const write = (part: Partial<Draft>) => draft({ ...now, ...part });
+  const write = (part: Partial<Draft>) => setDraft({ ...now, ...part });
   const start = () => {
     if (isPending || !isReady) return;
     if (judged) judge.mutate({ what: judged, on: placeOf(now) });
     else run.mutate();
   };
-  const [look, lookAt] = useState<Chosen | null>(null);
+  const [target, setTarget] = useState<ScrollTarget | null>(null);
   const profileLabel = useId();
   const resultLabel = useId();
   return (
     <>
-      <div className={css.bar}>
+      <div className={css.toolbar}>
         <NativeSelect
           label="Language"
           value={now.language}
@@ -119,19 +119,19 @@ export function Playground({ languages, now, isKept }: Props) {
           {START[input]}
         </Button>
       </div>
-      {!isKept && <Trouble text="This draft is too large for the browser to keep. A reload loses it." />}
-      {error && <Trouble text={`Not run: ${error.message}.`} />}
-      <div className={css.sides}>
+      {!isStored && <ErrorMessage text="This draft is too large for the browser to keep. A reload loses it." />}
+      {error && <ErrorMessage text={`Not run: ${error.message}.`} />}
+      <div className={css.columns}>
         <div className={css.program}>
           <Editor
             text={now.code}
             language={now.language}
             label="Program"
             onChange={(code) => {
-              lookAt(null);
+              setTarget(null);
               write({ code });
             }}
-            chosen={look}
+            chosen={target}
             onRun={start}
           />
           <Input now={now} write={write} accountId={accountId} onRun={start} />
@@ -140,11 +140,15 @@ export function Playground({ languages, now, isKept }: Props) {
           <VisuallyHidden component="h2" id={resultLabel}>
             Result
           </VisuallyHidden>
-          <Result of={now} onLine={(line) => lookAt({ line, isAsked: true })} />
+          <Result of={now} onLine={(line) => setTarget({ line, isAsked: true })} />
         </section>
         <section className={css.api}>
           <h2>By the API</h2>
-          {input === "problem" && !judged ? <p>Choose a problem first.</p> : <AsCode of={judged ?? programOf(now)} />}
+          {input === "problem" && !judged ? (
+            <p>Choose a problem first.</p>
+          ) : (
+            <ApiSnippets of={judged ?? programOf(now)} />
+          )}
         </section>
       </div>
     </>
@@ -163,10 +167,10 @@ function Result({ of: now, onLine }: { of: Draft; onLine: (line: number) => void
         </Suspense>
       );
     return (
-      <Empty title="No judgement yet">
+      <EmptyState title="No judgement yet">
         {`${input === "problem" ? "Choose a problem, then press" : "Press"} ${START[input]}. `}
         Each test is a run of its own, with its verdict here (<a href="/docs/judging">documentation</a>).
-      </Empty>
+      </EmptyState>
     );
   }
   if (from) {
@@ -177,15 +181,15 @@ function Result({ of: now, onLine }: { of: Draft; onLine: (line: number) => void
     );
   }
   return (
-    <Empty title="No run yet">
+    <EmptyState title="No run yet">
       Press Run, or <kbd>Ctrl</kbd>+<kbd>Enter</kbd> in the editor. Output appears here during the run. All runs are in{" "}
       <Link to="/submissions">submissions</Link>.
-    </Empty>
+    </EmptyState>
   );
 }
 
 function AccountOfRun({ value, onChange }: { value: string; onChange: (id: string) => void }) {
-  const accounts = useChoiceOfAccounts();
+  const accounts = useAccountOptions();
   if (accounts.length === 0) return null;
   return (
     <NativeSelect

@@ -3,7 +3,7 @@ import type { NewSubmission } from "../../../../src/http/dashboard/api/submissio
 import { curlOf } from "../../components/curl.ts";
 
 /** The same run as a request to the public API, with a placeholder for the key. */
-export const KEY_PLACE = "YOUR_API_KEY";
+export const KEY_PLACEHOLDER = "YOUR_API_KEY";
 
 export type Run = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
 /** Without the account. */
@@ -19,7 +19,7 @@ export function snippets(origin: string, run: Run | Judged, authority: string | 
   const request = "stdin" in run ? submissionOf(run) : judgementOf(run);
   const url = `${origin}${request.path}?wait=true`;
   return [
-    { name: "curl", text: curlOf({ url, authority, key: KEY_PLACE, body: request.body }) },
+    { name: "curl", text: curlOf({ url, authority, key: KEY_PLACEHOLDER, body: request.body }) },
     { name: "TypeScript", text: typescript(url, request, authority) },
     { name: "Python", text: python(url, request, authority) },
   ];
@@ -55,7 +55,7 @@ function typescript(url: string, { body, prints }: Request, authority: string | 
   const trust = authority === null ? "" : `// Run with NODE_EXTRA_CA_CERTS=${authority}\n`;
   return `${trust}const answer = await fetch("${url}", {
   method: "POST",
-  headers: { "X-API-Key": "${KEY_PLACE}", "Content-Type": "application/json" },
+  headers: { "X-API-Key": "${KEY_PLACEHOLDER}", "Content-Type": "application/json" },
   body: JSON.stringify(${literal(body, "  ")}),
 });
 const record = await answer.json();
@@ -74,7 +74,7 @@ ${context && "import ssl\n"}import urllib.request
 ${context}request = urllib.request.Request(
     "${url}",
     method="POST",
-    headers={"X-API-Key": "${KEY_PLACE}", "Content-Type": "application/json"},
+    headers={"X-API-Key": "${KEY_PLACEHOLDER}", "Content-Type": "application/json"},
     data=json.dumps(${literal(body, "    ")}).encode(),
 )
 with urllib.request.urlopen(request${context && ", context=context"}) as answer:

@@ -43,7 +43,7 @@ export function TestsEditor({ of: tests, onChange, onRun }: Props) {
       />
       <ol className={css.list}>
         {list.map((test, at) => (
-          <li key={test.key} className={css.test}>
+          <li key={test.key}>
             <fieldset className={css.fields}>
               <legend>Test {at + 1}</legend>
               <Textarea
@@ -62,7 +62,7 @@ export function TestsEditor({ of: tests, onChange, onRun }: Props) {
                 spellCheck={false}
                 classNames={{ input: css.text ?? "" }}
               />
-              <div className={css.side}>
+              <div className={css.actions}>
                 <TextInput
                   label="Points"
                   type="number"
@@ -85,7 +85,7 @@ export function TestsEditor({ of: tests, onChange, onRun }: Props) {
           </li>
         ))}
       </ol>
-      <div className={css.below}>
+      <div className={css.footer}>
         <Button
           variant="default"
           leftSection={<Icon name="plus" />}

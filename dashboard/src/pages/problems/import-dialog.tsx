@@ -1,16 +1,16 @@
 import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { usePerson } from "../../client/session.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, text } from "../../components/form.tsx";
 import { useAction } from "../../components/use-action.ts";
 import css from "./problem.module.css";
-import { keepVerification } from "./verifications.ts";
+import { storeVerification } from "./verifications.ts";
 
 /** Uploads a ZIP archive. A fault of the package is the error of the form, with its file and line. */
-export function ImportProblem({ onClose }: { onClose: () => void }) {
+export function ImportDialog({ onClose }: { onClose: () => void }) {
   const { accounts } = usePerson();
   const navigate = useNavigate();
   const [sent, setSent] = useState(0);
@@ -25,7 +25,7 @@ export function ImportProblem({ onClose }: { onClose: () => void }) {
         time_limit: text(form, "limit") || undefined,
         verify: form.has("verify") ? "true" : undefined,
       };
-      return change.importProblem(form.get("archive") as File, options, {
+      return mutations.importProblem(form.get("archive") as File, options, {
         onSent: setSent,
         signal: stop.current.signal,
       });
@@ -34,7 +34,7 @@ export function ImportProblem({ onClose }: { onClose: () => void }) {
       toast: ({ version, isNew }) =>
         isNew ? `Imported as version ${version}.` : `Version ${version} has this content.`,
       done: ({ id, verification }) => {
-        keepVerification(id, verification);
+        storeVerification(id, verification);
         return navigate({ to: "/problems/$id", params: { id } });
       },
     },

@@ -4,23 +4,23 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { JudgementRow } from "../../../../src/http/dashboard/api/judgements.ts";
 import type { ProblemDetail, ProblemVersion } from "../../../../src/http/dashboard/api/problems.ts";
-import { asking, change, isNotThere } from "../../client/api.ts";
-import { Confirm } from "../../components/confirm-button.tsx";
+import { isNotFound, mutations, queries } from "../../client/api.ts";
+import { ConfirmButton } from "../../components/confirm-button.tsx";
 import { Copyable } from "../../components/copyable.tsx";
-import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
-import { Facts } from "../../components/description-list.tsx";
+import { type Column, DataTable, TableSkeleton } from "../../components/data-table.tsx";
+import { DescriptionList } from "../../components/description-list.tsx";
 import { count, counted, size } from "../../components/format.ts";
 import { NotFoundPage } from "../../components/not-found-page.tsx";
 import { Page, Section } from "../../components/page.tsx";
 import { memoryLimit, timeLimit } from "../../components/problem-limits.ts";
 import { QueryBoundary } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
-import { checkerWords } from "../../judgement/checker-summary.ts";
-import { judgementSource, ORIGIN, RESULT } from "../../lists/judgement-list.tsx";
-import { NewestList } from "../../lists/live-list.tsx";
+import { checkerSummary } from "../../judgement/checker-summary.ts";
+import { judgementSource, ORIGIN_COLUMNS, RESULT_COLUMNS } from "../../lists/judgement-list.tsx";
+import { LiveList } from "../../lists/live-list.tsx";
 import css from "./problem.module.css";
-import { Verified } from "./verification-results.tsx";
+import { VerificationResults } from "./verification-results.tsx";
 import { verificationOf } from "./verifications.ts";
 
 const route = getRouteApi("/inside/problems/$id");
@@ -29,9 +29,9 @@ const route = getRouteApi("/inside/problems/$id");
 const JUDGEMENTS = judgementSource(20);
 
 const JUDGED: readonly Column<JudgementRow>[] = [
-  ...RESULT,
+  ...RESULT_COLUMNS,
   { head: "Version", number: true, cell: ({ problem }) => count(problem?.version ?? 0) },
-  ...ORIGIN,
+  ...ORIGIN_COLUMNS,
 ];
 
 type Group = ProblemDetail["groups"][number];
@@ -46,10 +46,10 @@ const GROUPS: readonly Column<Group>[] = [
 
 export function ProblemPage() {
   const { id } = route.useParams();
-  const problem = useQuery(asking.problem(id));
-  if (isNotThere(problem.error)) return <NotFoundPage />;
+  const problem = useQuery(queries.problem(id));
+  if (isNotFound(problem.error)) return <NotFoundPage />;
   return (
-    <QueryBoundary query={problem} waiting={<RowsWaiting />}>
+    <QueryBoundary query={problem} placeholder={<TableSkeleton />}>
       {(found) => <One problem={found} />}
     </QueryBoundary>
   );
@@ -65,7 +65,11 @@ function One({ problem }: { problem: ProblemDetail }) {
     {
       head: "State",
       cell: ({ version }) =>
-        version === problem.version ? <State tone="good">current</State> : <State tone="idle">earlier</State>,
+        version === problem.version ? (
+          <StatusBadge tone="good">current</StatusBadge>
+        ) : (
+          <StatusBadge tone="idle">earlier</StatusBadge>
+        ),
     },
     { head: "Tests", number: true, cell: ({ tests }) => count(tests) },
     { head: "Size", number: true, cell: ({ bytes }) => size(bytes) },
@@ -86,35 +90,35 @@ function One({ problem }: { problem: ProblemDetail }) {
           <Button variant="default" onClick={() => navigate({ to: "/playground", search: { problem: id } })}>
             Try in the playground
           </Button>
-          <Confirm
+          <ConfirmButton
             label="Delete"
             submit="Delete problem"
             title={`Delete ${name}?`}
             act={async () => {
-              await change.deleteProblem(id);
+              await mutations.deleteProblem(id);
               // First, because this page would ask for the problem again.
               await navigate({ to: "/problems", search: {} });
             }}
-            said={`${name} deleted.`}
+            successMessage={`${name} deleted.`}
             button={{ size: "sm" }}
           >
             All its versions are deleted. Its judgements and their tests stay until they expire. This cannot be undone.
-          </Confirm>
+          </ConfirmButton>
         </>
       }
     >
-      <Facts
+      <DescriptionList
         of={[
           ["Name", name],
           ["Account", problem.account.name],
           ["CPU time of a test", timeLimit(problem)],
           ["Memory of a test", memoryLimit(problem)],
-          ["Checker", checkerWords(checker)],
+          ["Checker", checkerSummary(checker)],
           ["Created", <Timestamp key="created" at={problem.createdAt} />],
           ["Updated", <Timestamp key="updated" at={problem.updatedAt} />],
         ]}
       />
-      {verification && <Verified problem={problem} of={verification} />}
+      {verification && <VerificationResults problem={problem} of={verification} />}
       <Section title="Tests">
         <DataTable caption="Tests by group" columns={GROUPS} rows={groups} rowKey={(group) => group.name} />
       </Section>
@@ -134,9 +138,9 @@ function One({ problem }: { problem: ProblemDetail }) {
           </Link>
         }
       >
-        <NewestList source={JUDGEMENTS} search={search} what="judgement" columns={JUDGED} isFiltered={false}>
+        <LiveList source={JUDGEMENTS} search={search} what="judgement" columns={JUDGED} isFiltered={false}>
           Try it in the playground, or send a judgement with its id.
-        </NewestList>
+        </LiveList>
       </Section>
     </Page>
   );

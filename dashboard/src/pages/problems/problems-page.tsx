@@ -2,19 +2,19 @@ import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ProblemRow } from "../../../../src/http/dashboard/api/problems.ts";
-import { part } from "../../client/api.ts";
-import { useChoiceOfAccounts } from "../../client/session.ts";
-import { useParts } from "../../client/use-paginated-query.ts";
-import { ChooseAccount } from "../../components/account-select.tsx";
-import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
+import { fetchPage } from "../../client/api.ts";
+import { useAccountOptions } from "../../client/session.ts";
+import { usePaginatedQuery } from "../../client/use-paginated-query.ts";
+import { AccountSelect } from "../../components/account-select.tsx";
+import { type Column, DataTable, TableSkeleton } from "../../components/data-table.tsx";
 import { count } from "../../components/format.ts";
 import { Icon } from "../../components/icon.tsx";
-import { More } from "../../components/load-more.tsx";
+import { LoadMore } from "../../components/load-more.tsx";
 import { Page } from "../../components/page.tsx";
 import { memoryLimit, timeLimit } from "../../components/problem-limits.ts";
-import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
+import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
-import { ImportProblem } from "./import-dialog.tsx";
+import { ImportDialog } from "./import-dialog.tsx";
 
 const route = getRouteApi("/inside/problems");
 
@@ -41,29 +41,29 @@ export function ProblemsPage() {
   const { account } = route.useSearch();
   const navigate = route.useNavigate();
   const [importing, { open, close }] = useDisclosure();
-  const manyAccounts = useChoiceOfAccounts().length > 0;
-  const parts = useParts(["/problems", account], (before) => part.problems(account, before), ["settings"]);
+  const manyAccounts = useAccountOptions().length > 0;
+  const list = usePaginatedQuery(["/problems", account], (before) => fetchPage.problems(account, before), ["settings"]);
   return (
     <Page
       title="Problems"
       lead="Tests, a checker and limits, imported from problem packages. A judgement names the problem instead of tests."
       actions={
         <>
-          <ChooseAccount value={account} onChange={(next) => navigate({ search: { account: next }, replace: true })} />
+          <AccountSelect value={account} onChange={(next) => navigate({ search: { account: next }, replace: true })} />
           <Button leftSection={<Icon name="plus" />} onClick={open}>
             Import a package
           </Button>
         </>
       }
     >
-      <QueryBoundary query={parts} waiting={<RowsWaiting />}>
+      <QueryBoundary query={list} placeholder={<TableSkeleton />}>
         {(pages) => {
           const problems = pages.flatMap((page) => page.problems);
           return problems.length === 0 ? (
-            <Empty title="No problems yet">
+            <EmptyState title="No problems yet">
               Import a package here, send it to <code>POST /api/problems</code> with an API key, or run{" "}
               <code>sudo ./assay problems import</code> (<a href="/docs/judging">documentation</a>).
-            </Empty>
+            </EmptyState>
           ) : (
             <>
               <DataTable
@@ -72,12 +72,12 @@ export function ProblemsPage() {
                 rows={problems}
                 rowKey={({ id }) => id}
               />
-              <More query={parts} />
+              <LoadMore query={list} />
             </>
           );
         }}
       </QueryBoundary>
-      {importing && <ImportProblem onClose={close} />}
+      {importing && <ImportDialog onClose={close} />}
     </Page>
   );
 }

@@ -2,12 +2,12 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Compared, JudgementRow } from "../../../../src/http/dashboard/api/judgements.ts";
 import type { ProblemDetail, Verification, VerifiedSubmission } from "../../../../src/http/dashboard/api/problems.ts";
-import { asking, part } from "../../client/api.ts";
+import { fetchPage, queries } from "../../client/api.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { count, counted, duration } from "../../components/format.ts";
 import { Section } from "../../components/page.tsx";
-import { Empty, Trouble } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { EmptyState, ErrorMessage } from "../../components/query-boundary.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import { Verdict } from "../../components/verdict.tsx";
 import css from "./problem.module.css";
 
@@ -53,7 +53,7 @@ interface Props {
 }
 
 /** The submissions of the package that was imported: each as its judgement ends. */
-export function Verified({ problem: { id, groups }, of: { until, submissions } }: Props) {
+export function VerificationResults({ problem: { id, groups }, of: { until, submissions } }: Props) {
   const { rows, error } = useRows(id, until, submissions);
   const scores = groups.some(({ points }) => points > 0);
   const followed = useCompared(submissions, rows);
@@ -62,15 +62,15 @@ export function Verified({ problem: { id, groups }, of: { until, submissions } }
   const judged = submissions.filter(({ judgementId }) => judgementId !== null);
   return (
     <Section title="Verification">
-      {error && <Trouble text={`Not updated: ${error.message}.`} />}
+      {error && <ErrorMessage text={`Not updated: ${error.message}.`} />}
       {submissions.length === 0 ? (
-        <Empty title="The package has no submissions">
+        <EmptyState title="The package has no submissions">
           Nothing was judged.{" "}
           <Link to="/playground" search={{ problem: id }}>
             Try a program
           </Link>{" "}
           instead.
-        </Empty>
+        </EmptyState>
       ) : (
         <>
           <div className={`${css.progress} ${css.verified}`}>
@@ -101,7 +101,7 @@ function useRows(problem: string, until: string, submissions: readonly VerifiedS
   const ids = submissions.flatMap(({ judgementId }) => judgementId ?? []);
   const query = useQuery({
     queryKey: ["/judgements of a verification", problem, until],
-    queryFn: () => part.judgements({ problem, until, limit: ROWS }),
+    queryFn: () => fetchPage.judgements({ problem, until, limit: ROWS }),
     enabled: ids.length > 0,
     meta: { topics: ["runs"] },
   });
@@ -115,7 +115,7 @@ function useCompared(
   const judged = submissions.map((submission) => ({ submission, row: rows.get(submission.judgementId ?? "") }));
   return useQueries({
     queries: judged.map(({ submission: { judgementId, path, expectations }, row }) => ({
-      ...asking.comparison(judgementId ?? "", { path, expectations }),
+      ...queries.comparison(judgementId ?? "", { path, expectations }),
       enabled: row !== undefined && isEnded(row),
     })),
     combine: (results) =>
@@ -125,17 +125,17 @@ function useCompared(
 
 function Result({ of: { submission, row, compared, trouble } }: { of: Followed }) {
   if (submission.error !== null) return <Fault state="not judged" faults={[submission.error]} />;
-  if (submission.judgementId === null) return <State tone="idle">skipped: no installed language</State>;
-  if (compared?.faults.length === 0) return <State tone="good">as expected</State>;
+  if (submission.judgementId === null) return <StatusBadge tone="idle">skipped: no installed language</StatusBadge>;
+  if (compared?.faults.length === 0) return <StatusBadge tone="good">as expected</StatusBadge>;
   if (compared) return <Fault state="mismatch" faults={compared.faults} />;
   if (trouble) return <Fault state="not compared" faults={[trouble.message]} />;
-  return <State tone="idle">{row?.status ?? "pending"}</State>;
+  return <StatusBadge tone="idle">{row?.status ?? "pending"}</StatusBadge>;
 }
 
 function Fault({ state, faults }: { state: string; faults: readonly string[] }) {
   return (
     <>
-      <State tone="bad">{state}</State>
+      <StatusBadge tone="bad">{state}</StatusBadge>
       <Lines of={faults} />
     </>
   );

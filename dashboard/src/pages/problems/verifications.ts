@@ -3,7 +3,7 @@ import type { Verification } from "../../../../src/http/dashboard/api/problems.t
 /** The last verification of each problem. It is kept while the document is open; the judgements stay. */
 const verifications = new Map<string, Verification>();
 
-export function keepVerification(problem: string, verification: Verification | null): void {
+export function storeVerification(problem: string, verification: Verification | null): void {
   if (verification) verifications.set(problem, verification);
   // The version can have changed.
   else verifications.delete(problem);

@@ -1,8 +1,8 @@
 import { PasswordInput, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { usePerson } from "../../client/session.ts";
-import { Facts } from "../../components/description-list.tsx";
+import { DescriptionList } from "../../components/description-list.tsx";
 import { Form, text } from "../../components/form.tsx";
 import { Page, Section } from "../../components/page.tsx";
 import { useAction } from "../../components/use-action.ts";
@@ -12,11 +12,11 @@ export function ProfilePage() {
   const { name, email, administrator, accounts } = usePerson();
   // As a React key, it empties the fields after a change.
   const [times, setTimes] = useState(0);
-  const renaming = useAction(change.me, { toast: () => "Name saved." });
-  const changing = useAction(change.me, { toast: () => "Password changed.", done: () => setTimes(times + 1) });
+  const renaming = useAction(mutations.me, { toast: () => "Name saved." });
+  const changing = useAction(mutations.me, { toast: () => "Password changed.", done: () => setTimes(times + 1) });
   return (
     <Page title="My profile">
-      <Facts
+      <DescriptionList
         of={[
           ["E-mail", email],
           [

@@ -1,13 +1,13 @@
 import { NativeSelect, TextInput } from "@mantine/core";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { usePerson } from "../../client/session.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, text } from "../../components/form.tsx";
 import { useAction } from "../../components/use-action.ts";
 
-export function NewProject({ onClose }: { onClose: () => void }) {
+export function NewProjectDialog({ onClose }: { onClose: () => void }) {
   const { accounts } = usePerson();
-  const making = useAction(change.makeProject, { toast: ({ name }) => `Project ${name} created.`, done: onClose });
+  const making = useAction(mutations.makeProject, { toast: ({ name }) => `Project ${name} created.`, done: onClose });
   return (
     <Dialog title="New project" onClose={onClose}>
       <Form

@@ -3,35 +3,35 @@ import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Project } from "../../../../src/http/dashboard/api/projects.ts";
-import { asking, change, isNotThere } from "../../client/api.ts";
-import { UseOverTime } from "../../components/charts/usage-over-time.tsx";
-import { Confirm } from "../../components/confirm-button.tsx";
+import { isNotFound, mutations, queries } from "../../client/api.ts";
+import { UsageOverTime } from "../../components/charts/usage-over-time.tsx";
+import { ConfirmButton } from "../../components/confirm-button.tsx";
 import { Copyable } from "../../components/copyable.tsx";
-import { RowsWaiting } from "../../components/data-table.tsx";
-import { Facts } from "../../components/description-list.tsx";
+import { TableSkeleton } from "../../components/data-table.tsx";
+import { DescriptionList } from "../../components/description-list.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, text } from "../../components/form.tsx";
 import { NotFoundPage } from "../../components/not-found-page.tsx";
 import { Page, Section } from "../../components/page.tsx";
 import { QueryBoundary } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import { useAction } from "../../components/use-action.ts";
 import { LatestRuns } from "../../lists/latest-runs.tsx";
-import { Keys } from "../keys/key-table.tsx";
-import { NewKey } from "../keys/new-key-dialog.tsx";
-import { Endpoints } from "../webhooks/endpoint-table.tsx";
-import { FailingOf } from "../webhooks/failing-endpoints.tsx";
-import { NewEndpoint } from "../webhooks/new-endpoint-dialog.tsx";
+import { KeyTable } from "../keys/key-table.tsx";
+import { NewKeyDialog } from "../keys/new-key-dialog.tsx";
+import { EndpointTable } from "../webhooks/endpoint-table.tsx";
+import { FailingEndpoints } from "../webhooks/failing-endpoints.tsx";
+import { NewEndpointDialog } from "../webhooks/new-endpoint-dialog.tsx";
 
 const route = getRouteApi("/inside/projects/$id");
 
 export function ProjectPage() {
   const { id } = route.useParams();
-  const project = useQuery(asking.project(id));
-  if (isNotThere(project.error)) return <NotFoundPage />;
+  const project = useQuery(queries.project(id));
+  if (isNotFound(project.error)) return <NotFoundPage />;
   return (
-    <QueryBoundary query={project} waiting={<RowsWaiting />}>
+    <QueryBoundary query={project} placeholder={<TableSkeleton />}>
       {(found) => <One project={found} />}
     </QueryBoundary>
   );
@@ -54,21 +54,21 @@ function One({ project }: { project: Project }) {
         </>
       }
     >
-      <FailingOf project={project.id} />
-      <Facts
+      <FailingEndpoints project={project.id} />
+      <DescriptionList
         of={[
           [
             "State",
-            <State key="state" tone={open ? "good" : "idle"}>
+            <StatusBadge key="state" tone={open ? "good" : "idle"}>
               {open ? "open" : "archived"}
-            </State>,
+            </StatusBadge>,
           ],
           ["Account", project.account.name],
           ["Created", <Timestamp key="made" at={project.createdAt} />],
           ["Id", <Copyable key="id" text={project.id} what="id of the project" />],
         ]}
       />
-      <UseOverTime of={{ project: project.id }} />
+      <UsageOverTime of={{ project: project.id }} />
       <LatestRuns of={{ project: project.id }} />
       <Section
         title="Keys"
@@ -80,7 +80,7 @@ function One({ project }: { project: Project }) {
           )
         }
       >
-        <Keys project={project.id} onNew={open ? newKey.open : undefined} />
+        <KeyTable project={project.id} onNew={open ? newKey.open : undefined} />
       </Section>
       <Section
         title="Webhook endpoints"
@@ -92,17 +92,17 @@ function One({ project }: { project: Project }) {
           )
         }
       >
-        <Endpoints project={project.id} onNew={open ? newEndpoint.open : undefined} />
+        <EndpointTable project={project.id} onNew={open ? newEndpoint.open : undefined} />
       </Section>
       {renaming && <Rename project={project} onClose={rename.close} />}
-      {key && <NewKey projectId={project.id} onClose={newKey.close} />}
-      {endpoint && <NewEndpoint projectId={project.id} onClose={newEndpoint.close} />}
+      {key && <NewKeyDialog projectId={project.id} onClose={newKey.close} />}
+      {endpoint && <NewEndpointDialog projectId={project.id} onClose={newEndpoint.close} />}
     </Page>
   );
 }
 
 function Rename({ project, onClose }: { project: Project; onClose: () => void }) {
-  const renaming = useAction((name: string) => change.project(project.id, { name }), {
+  const renaming = useAction((name: string) => mutations.project(project.id, { name }), {
     toast: ({ name }) => `Renamed to ${name}.`,
     done: onClose,
   });
@@ -124,28 +124,28 @@ function Rename({ project, onClose }: { project: Project; onClose: () => void })
 function Archive({ project: { id, name, archivedAt } }: { project: Project }) {
   const button = { size: "sm" } as const;
   return archivedAt === null ? (
-    <Confirm
+    <ConfirmButton
       label="Archive"
       submit="Archive project"
       title={`Archive ${name}?`}
-      act={() => change.project(id, { archived: true })}
-      said={`${name} archived.`}
+      act={() => mutations.project(id, { archived: true })}
+      successMessage={`${name} archived.`}
       button={button}
     >
       No keys or endpoints can be added. Existing keys work, results are delivered, and records stay. You can reopen the
       project.
-    </Confirm>
+    </ConfirmButton>
   ) : (
-    <Confirm
+    <ConfirmButton
       label="Reopen"
       submit="Reopen project"
       title={`Reopen ${name}?`}
-      act={() => change.project(id, { archived: false })}
-      said={`${name} reopened.`}
+      act={() => mutations.project(id, { archived: false })}
+      successMessage={`${name} reopened.`}
       harmless
       button={button}
     >
       Keys and endpoints can be added again.
-    </Confirm>
+    </ConfirmButton>
   );
 }

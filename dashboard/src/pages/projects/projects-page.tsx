@@ -3,17 +3,17 @@ import { useDisclosure } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Project } from "../../../../src/http/dashboard/api/projects.ts";
-import { part } from "../../client/api.ts";
-import { useParts } from "../../client/use-paginated-query.ts";
-import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
+import { fetchPage } from "../../client/api.ts";
+import { usePaginatedQuery } from "../../client/use-paginated-query.ts";
+import { type Column, DataTable, TableSkeleton } from "../../components/data-table.tsx";
 import { count } from "../../components/format.ts";
 import { Icon } from "../../components/icon.tsx";
-import { More } from "../../components/load-more.tsx";
+import { LoadMore } from "../../components/load-more.tsx";
 import { Page } from "../../components/page.tsx";
-import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
-import { NewProject } from "./new-project-dialog.tsx";
+import { NewProjectDialog } from "./new-project-dialog.tsx";
 
 const COLUMNS: readonly Column<Project>[] = [
   {
@@ -30,7 +30,9 @@ const COLUMNS: readonly Column<Project>[] = [
   { head: "Created", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
   {
     head: "State",
-    cell: ({ archivedAt }) => <State tone={archivedAt ? "idle" : "good"}>{archivedAt ? "archived" : "open"}</State>,
+    cell: ({ archivedAt }) => (
+      <StatusBadge tone={archivedAt ? "idle" : "good"}>{archivedAt ? "archived" : "open"}</StatusBadge>
+    ),
   },
 ];
 
@@ -38,7 +40,7 @@ export function ProjectsPage() {
   const [making, { open, close }] = useDisclosure();
   const [archived, showArchived] = useState(false);
   const state = archived ? "any" : "open";
-  const parts = useParts(["/projects", state], (before) => part.projects(state, before), ["settings"]);
+  const list = usePaginatedQuery(["/projects", state], (before) => fetchPage.projects(state, before), ["settings"]);
   return (
     <Page
       title="Projects"
@@ -52,14 +54,14 @@ export function ProjectsPage() {
         </>
       }
     >
-      <QueryBoundary query={parts} waiting={<RowsWaiting />}>
+      <QueryBoundary query={list} placeholder={<TableSkeleton />}>
         {(pages) => {
           const projects = pages.flatMap((page) => page.projects);
           return projects.length === 0 ? (
-            <Empty title={archived ? "No project yet" : "No open project"}>
+            <EmptyState title={archived ? "No project yet" : "No open project"}>
               <p>Results of the keys of a project are sent to its webhook endpoints.</p>
               <Button onClick={open}>Create a project</Button>
-            </Empty>
+            </EmptyState>
           ) : (
             <>
               <DataTable
@@ -69,12 +71,12 @@ export function ProjectsPage() {
                 rowKey={({ id }) => id}
                 faded={({ archivedAt }) => archivedAt !== null}
               />
-              <More query={parts} />
+              <LoadMore query={list} />
             </>
           );
         }}
       </QueryBoundary>
-      {making && <NewProject onClose={close} />}
+      {making && <NewProjectDialog onClose={close} />}
     </Page>
   );
 }

@@ -1,6 +1,6 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import type { AccountResource, Tier } from "../../../../src/http/dashboard/api/settings.ts";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, text } from "../../components/form.tsx";
 import { useAction } from "../../components/use-action.ts";
@@ -11,12 +11,12 @@ interface Props {
   readonly onClose: () => void;
 }
 
-export function AccountForm({ of, tiers, onClose }: Props) {
+export function AccountDialog({ of, tiers, onClose }: Props) {
   const saving = useAction(
     (form: FormData) => {
       const [name, tier] = [text(form, "name"), text(form, "tier")];
-      if (!of) return change.makeAccount({ name, tier });
-      return change.account(of.id, { ...(name !== of.name && { name }), ...(tier !== of.tier && { tier }) });
+      if (!of) return mutations.makeAccount({ name, tier });
+      return mutations.account(of.id, { ...(name !== of.name && { name }), ...(tier !== of.tier && { tier }) });
     },
     { toast: ({ name }) => `Account ${name} ${of ? "saved" : "created"}.`, done: onClose },
   );

@@ -2,9 +2,9 @@ import { ActionIcon, Menu } from "@mantine/core";
 import { useState } from "react";
 import type { Tier, UsedAccount } from "../../../../src/http/dashboard/api/settings.ts";
 import { Icon } from "../../components/icon.tsx";
-import { AccountForm } from "./account-dialog.tsx";
-import { DropPending } from "./drop-pending-dialog.tsx";
-import { Suspend } from "./suspend-dialog.tsx";
+import { AccountDialog } from "./account-dialog.tsx";
+import { DropPendingDialog } from "./drop-pending-dialog.tsx";
+import { SuspendDialog } from "./suspend-dialog.tsx";
 
 export function AccountMenu({ of: account, tiers }: { of: UsedAccount; tiers: readonly Tier[] }) {
   const [act, setAct] = useState<"change" | "suspend" | "drop" | null>(null);
@@ -31,9 +31,9 @@ export function AccountMenu({ of: account, tiers }: { of: UsedAccount; tiers: re
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      {act === "change" && <AccountForm of={account} tiers={tiers} onClose={close} />}
-      {act === "suspend" && <Suspend of={account} onClose={close} />}
-      {act === "drop" && <DropPending of={account} onClose={close} />}
+      {act === "change" && <AccountDialog of={account} tiers={tiers} onClose={close} />}
+      {act === "suspend" && <SuspendDialog of={account} onClose={close} />}
+      {act === "drop" && <DropPendingDialog of={account} onClose={close} />}
     </>
   );
 }

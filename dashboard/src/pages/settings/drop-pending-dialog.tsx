@@ -1,12 +1,12 @@
 import type { UsedAccount } from "../../../../src/http/dashboard/api/settings.ts";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form } from "../../components/form.tsx";
 import { counted } from "../../components/format.ts";
 import { useAction } from "../../components/use-action.ts";
 
-export function DropPending({ of: account, onClose }: { of: UsedAccount; onClose: () => void }) {
-  const dropping = useAction(() => change.dropPending(account.id), {
+export function DropPendingDialog({ of: account, onClose }: { of: UsedAccount; onClose: () => void }) {
+  const dropping = useAction(() => mutations.dropPending(account.id), {
     toast: ({ dropped }) => `${counted(dropped, "pending submission")} of ${account.name} dropped.`,
     done: onClose,
   });

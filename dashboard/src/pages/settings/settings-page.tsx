@@ -2,25 +2,25 @@ import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { Settings, Tier, UsedAccount } from "../../../../src/http/dashboard/api/settings.ts";
-import { asking } from "../../client/api.ts";
+import { queries } from "../../client/api.ts";
 import { Copyable } from "../../components/copyable.tsx";
-import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
-import { Facts } from "../../components/description-list.tsx";
+import { type Column, DataTable, TableSkeleton } from "../../components/data-table.tsx";
+import { DescriptionList } from "../../components/description-list.tsx";
 import { count, duration } from "../../components/format.ts";
 import { Page, Section } from "../../components/page.tsx";
 import { QueryBoundary } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
-import { AccountForm } from "./account-dialog.tsx";
+import { AccountDialog } from "./account-dialog.tsx";
 import { AccountMenu } from "./account-menu.tsx";
-import { TierForm } from "./tier-dialog.tsx";
+import { TierDialog } from "./tier-dialog.tsx";
 
 export function SettingsPage() {
-  const settings = useQuery(asking.settings());
+  const settings = useQuery(queries.settings());
   const [form, setForm] = useState<ReactNode>(null);
   return (
     <Page title="Settings">
-      <QueryBoundary query={settings} waiting={<RowsWaiting rows={6} />}>
+      <QueryBoundary query={settings} placeholder={<TableSkeleton rows={6} />}>
         {(all) => <All of={all} show={setForm} />}
       </QueryBoundary>
       {form}
@@ -45,7 +45,7 @@ function All({
       head: "Actions",
       headUnseen: true,
       cell: (tier) => (
-        <Button size="compact-sm" variant="default" onClick={() => show(<TierForm of={tier} onClose={close} />)}>
+        <Button size="compact-sm" variant="default" onClick={() => show(<TierDialog of={tier} onClose={close} />)}>
           Change
         </Button>
       ),
@@ -56,7 +56,9 @@ function All({
     {
       head: "State",
       cell: ({ suspendedAt }) => (
-        <State tone={suspendedAt === null ? "good" : "bad"}>{suspendedAt === null ? "active" : "suspended"}</State>
+        <StatusBadge tone={suspendedAt === null ? "good" : "bad"}>
+          {suspendedAt === null ? "active" : "suspended"}
+        </StatusBadge>
       ),
     },
     { head: "Tier", cell: ({ tier }) => tier },
@@ -73,7 +75,7 @@ function All({
   ];
   return (
     <>
-      <Facts
+      <DescriptionList
         of={[
           [
             "Records are kept",
@@ -87,7 +89,7 @@ function All({
       <Section
         title="Tiers"
         actions={
-          <Button size="compact-sm" variant="default" onClick={() => show(<TierForm onClose={close} />)}>
+          <Button size="compact-sm" variant="default" onClick={() => show(<TierDialog onClose={close} />)}>
             New tier
           </Button>
         }
@@ -100,7 +102,7 @@ function All({
           <Button
             size="compact-sm"
             variant="default"
-            onClick={() => show(<AccountForm tiers={tiers} onClose={close} />)}
+            onClick={() => show(<AccountDialog tiers={tiers} onClose={close} />)}
           >
             New account
           </Button>

@@ -1,13 +1,13 @@
 import type { AccountResource } from "../../../../src/http/dashboard/api/settings.ts";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form } from "../../components/form.tsx";
 import { useAction } from "../../components/use-action.ts";
 
-export function Suspend({ of: account, onClose }: { of: AccountResource; onClose: () => void }) {
+export function SuspendDialog({ of: account, onClose }: { of: AccountResource; onClose: () => void }) {
   const suspend = account.suspendedAt === null;
   const word = suspend ? "Suspend" : "Resume";
-  const changing = useAction(() => (suspend ? change.suspend(account.id) : change.resume(account.id)), {
+  const changing = useAction(() => (suspend ? mutations.suspend(account.id) : mutations.resume(account.id)), {
     toast: ({ name }) => `Account ${name} ${suspend ? "suspended" : "resumed"}.`,
     done: onClose,
   });

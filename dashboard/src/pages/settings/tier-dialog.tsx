@@ -1,14 +1,14 @@
 import { TextInput } from "@mantine/core";
 import type { Tier } from "../../../../src/http/dashboard/api/settings.ts";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, text } from "../../components/form.tsx";
 import { useAction } from "../../components/use-action.ts";
 
-export function TierForm({ of, onClose }: { of?: Tier; onClose: () => void }) {
+export function TierDialog({ of, onClose }: { of?: Tier; onClose: () => void }) {
   const saving = useAction(
     (form: FormData) =>
-      change.tier(of?.name ?? text(form, "name"), {
+      mutations.tier(of?.name ?? text(form, "name"), {
         requestsPerMinute: Number(text(form, "requests")),
         concurrency: Number(text(form, "concurrency")),
       }),

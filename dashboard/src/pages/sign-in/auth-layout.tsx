@@ -4,7 +4,7 @@ import css from "./auth-layout.module.css";
 /** Layout of the pages before sign-in. */
 export function AuthLayout({ title, children }: { title: string; children: ReactNode }) {
   return (
-    <main className={css.door}>
+    <main className={css.layout}>
       <title>{`${title} · Assay`}</title>
       <div className={css.card}>
         <p className={css.brand}>

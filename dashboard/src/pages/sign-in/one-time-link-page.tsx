@@ -3,22 +3,22 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "@tanstack/react-router";
 import type { SubmitEvent } from "react";
 import type { Invitation } from "../../../../src/http/dashboard/api/session.ts";
-import { asking, change } from "../../client/api.ts";
-import { enter } from "../../client/session.ts";
-import { RowsWaiting } from "../../components/data-table.tsx";
+import { mutations, queries } from "../../client/api.ts";
+import { openDashboard } from "../../client/session.ts";
+import { TableSkeleton } from "../../components/data-table.tsx";
 import { text } from "../../components/form.tsx";
 import { sentence } from "../../components/format.ts";
-import { QueryBoundary, Trouble } from "../../components/query-boundary.tsx";
+import { ErrorMessage, QueryBoundary } from "../../components/query-boundary.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import { AuthLayout } from "./auth-layout.tsx";
 
 const TITLES = { first: "First administrator", invite: "Welcome", reset: "New password" } as const;
 
 /** The page of one-time links. The token is in the fragment, which browsers do not send to servers. */
-export function WelcomePage() {
+export function OneTimeLinkPage() {
   const { hash: token } = useLocation();
   const invitation = useQuery({
-    ...asking.invitation(token),
+    ...queries.invitation(token),
     enabled: token !== "",
     retry: false,
     staleTime: Infinity,
@@ -38,7 +38,7 @@ export function WelcomePage() {
   }
   return (
     <AuthLayout title={invitation.data ? TITLES[invitation.data.kind] : "Welcome"}>
-      <QueryBoundary query={invitation} waiting={<RowsWaiting rows={5} />}>
+      <QueryBoundary query={invitation} placeholder={<TableSkeleton rows={5} />}>
         {(of) => <Accept token={token} of={of} />}
       </QueryBoundary>
     </AuthLayout>
@@ -48,13 +48,13 @@ export function WelcomePage() {
 function Accept({ token, of: { kind, email, account, expiresAt } }: { token: string; of: Invitation }) {
   const accepting = useMutation({
     mutationFn: (form: FormData) =>
-      change.accept({
+      mutations.accept({
         token,
         email: email ?? text(form, "email"),
         name: text(form, "name"),
         password: String(form.get("password")),
       }),
-    onSuccess: () => enter("/"),
+    onSuccess: () => openDashboard("/"),
   });
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -69,7 +69,7 @@ function Accept({ token, of: { kind, email, account, expiresAt } }: { token: str
         {kind === "reset" && "The old password and all its sessions then end."} The link expires{" "}
         <Timestamp at={expiresAt} />.
       </p>
-      {accepting.error && <Trouble text={sentence(accepting.error.message)} />}
+      {accepting.error && <ErrorMessage text={sentence(accepting.error.message)} />}
       <form onSubmit={submit}>
         {email === null ? (
           <TextInput label="E-mail" name="email" type="email" autoComplete="username" required withAsterisk={false} />

@@ -2,20 +2,20 @@ import { Button, PasswordInput, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type SubmitEvent, useState } from "react";
-import { API, asking, change } from "../../client/api.ts";
-import { hasEnded } from "../../client/draft-storage.ts";
-import { enter } from "../../client/session.ts";
+import { API, mutations, queries } from "../../client/api.ts";
+import { hasSessionExpired } from "../../client/draft-storage.ts";
+import { openDashboard } from "../../client/session.ts";
 import { sentence } from "../../components/format.ts";
-import { Trouble } from "../../components/query-boundary.tsx";
+import { ErrorMessage } from "../../components/query-boundary.tsx";
 import { AuthLayout } from "./auth-layout.tsx";
 
 const route = getRouteApi("/sign-in");
 
 export function SignInPage() {
   const { to, refused } = route.useSearch();
-  const { data: session } = useQuery(asking.session());
-  const [ended] = useState(hasEnded);
-  const signIn = useMutation({ mutationFn: change.signIn, onSuccess: () => enter(placeWithin(to)) });
+  const { data: session } = useQuery(queries.session());
+  const [ended] = useState(hasSessionExpired);
+  const signIn = useMutation({ mutationFn: mutations.signIn, onSuccess: () => openDashboard(pathWithin(to)) });
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -36,9 +36,9 @@ export function SignInPage() {
         <p role="status">Your session ended. Sign in to continue.</p>
       )}
       {refused && !signIn.error && (
-        <Trouble text="Sign-in failed: the provider's e-mail address needs an invitation here first." />
+        <ErrorMessage text="Sign-in failed: the provider's e-mail address needs an invitation here first." />
       )}
-      {signIn.error && <Trouble text={sentence(signIn.error.message)} />}
+      {signIn.error && <ErrorMessage text={sentence(signIn.error.message)} />}
       <form onSubmit={submit}>
         <TextInput label="E-mail" name="email" type="email" autoComplete="username" required withAsterisk={false} />
         <PasswordInput label="Password" name="password" autoComplete="current-password" required withAsterisk={false} />
@@ -57,6 +57,6 @@ export function SignInPage() {
 }
 
 /** Only paths of the dashboard: a crafted link must not redirect elsewhere after sign-in. */
-function placeWithin(to: string | undefined): string {
+function pathWithin(to: string | undefined): string {
   return to && /^\/(?![/\\])/.test(to) ? to : "/";
 }

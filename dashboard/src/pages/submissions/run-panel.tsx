@@ -1,6 +1,6 @@
 import { Button, CloseButton } from "@mantine/core";
 import { lazy, Suspense } from "react";
-import { RowsWaiting } from "../../components/data-table.tsx";
+import { TableSkeleton } from "../../components/data-table.tsx";
 import { useShortcuts } from "../../components/shortcuts.ts";
 import css from "./run-panel.module.css";
 
@@ -17,7 +17,7 @@ export function Panel({ id, onStep, onClose }: Props) {
   useShortcuts({ Escape: onClose });
   return (
     <aside className={css.panel} aria-label={`Submission ${id.slice(0, 8)}`}>
-      <div className={css.bar}>
+      <div className={css.toolbar}>
         <Button variant="default" size="compact-sm" title="k" onClick={() => onStep(-1)}>
           Previous
         </Button>
@@ -26,8 +26,8 @@ export function Panel({ id, onStep, onClose }: Props) {
         </Button>
         <CloseButton className={css.close} aria-label="Close the run" title="Esc" onClick={onClose} />
       </div>
-      <Suspense fallback={<RowsWaiting rows={14} />}>
-        <RunView id={id} place="panel" />
+      <Suspense fallback={<TableSkeleton rows={14} />}>
+        <RunView id={id} layout="panel" />
       </Suspense>
     </aside>
   );

@@ -10,5 +10,5 @@ export function SubmissionPage() {
   const navigate = useNavigate();
   const onTab = (next: string) =>
     navigate({ to: "/submissions/$id", params: { id }, search: { tab: next }, replace: true, resetScroll: false });
-  return <RunView id={id} place="page" tab={tab} onTab={onTab} />;
+  return <RunView id={id} layout="page" tab={tab} onTab={onTab} />;
 }

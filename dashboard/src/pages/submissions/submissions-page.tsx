@@ -1,9 +1,9 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useMemo, useRef } from "react";
 import type { SubmissionRow } from "../../../../src/http/dashboard/api/submissions.ts";
-import { addressOf, part } from "../../client/api.ts";
+import { addressOf, fetchPage } from "../../client/api.ts";
 import type { Search } from "../../client/search.ts";
-import { useChoiceOfAccounts } from "../../client/session.ts";
+import { useAccountOptions } from "../../client/session.ts";
 import { duration } from "../../components/format.ts";
 import { Page } from "../../components/page.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
@@ -11,9 +11,9 @@ import { VERDICT_WORDS, Verdict } from "../../components/verdict.tsx";
 import { CAUSES } from "../../lists/causes.ts";
 import { Filters } from "../../lists/filters.tsx";
 import type { ListTableHandle } from "../../lists/list-table.tsx";
-import { type ListColumn, NewestList } from "../../lists/live-list.tsx";
+import { type ListColumn, LiveList } from "../../lists/live-list.tsx";
 import { RowLink } from "../../lists/row-link.tsx";
-import type { Source } from "../../lists/use-live-list.ts";
+import type { ListSource } from "../../lists/use-live-list.ts";
 import css from "./run-panel.module.css";
 import { Panel } from "./run-panel.tsx";
 
@@ -38,11 +38,11 @@ const SIDE_BY_SIDE = "(width > 68rem)";
 const FIRST = 50;
 const MORE = 500;
 
-const SOURCE: Source<SubmissionRow> = {
+const SOURCE: ListSource<SubmissionRow> = {
   path: "/submissions",
   limit: FIRST,
   ask: async (search, before) => {
-    const { submissions: rows, next, mark } = await part.submissions(search, before, before ? MORE : FIRST);
+    const { submissions: rows, next, mark } = await fetchPage.submissions(search, before, before ? MORE : FIRST);
     return { rows, next, mark };
   },
 };
@@ -51,7 +51,7 @@ export function SubmissionsPage() {
   const { search, opened } = useSearch();
   const navigate = useNavigate();
   const table = useRef<ListTableHandle>(null);
-  const manyAccounts = useChoiceOfAccounts().length > 0;
+  const manyAccounts = useAccountOptions().length > 0;
   const go = (next: Search) => navigate({ to: "/submissions", search: next });
   const open = (id: string | undefined) => {
     if (id !== undefined && !window.matchMedia(SIDE_BY_SIDE).matches)
@@ -74,8 +74,8 @@ export function SubmissionsPage() {
         onChange={go}
         csv={addressOf("/submissions/csv", search)}
       />
-      <div className={opened && css.split}>
-        <NewestList
+      <div className={opened && css.sideBySide}>
+        <LiveList
           source={SOURCE}
           search={search}
           what="submission"
@@ -86,7 +86,7 @@ export function SubmissionsPage() {
           handle={table}
         >
           Run a first program in the <Link to="/playground">playground</Link>, or submit one with an API key.
-        </NewestList>
+        </LiveList>
         {opened && <Panel id={opened} onStep={(by) => table.current?.step(by)} onClose={() => void open(undefined)} />}
       </div>
     </Page>

@@ -2,12 +2,12 @@ import { ActionIcon, Menu, NativeSelect } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Endpoint, EndpointChanges } from "../../../../src/http/dashboard/api/endpoints.ts";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, text } from "../../components/form.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { useAction } from "../../components/use-action.ts";
-import { RotateSecret } from "./rotate-secret-dialog.tsx";
+import { RotateSecretDialog } from "./rotate-secret-dialog.tsx";
 import { SIGNINGS } from "./signings.ts";
 
 interface Props {
@@ -15,7 +15,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-const ACTS = { pause: Pause, signing: ChangeSigning, rotate: RotateSecret, remove: Remove } as const;
+const ACTS = { pause: Pause, signing: ChangeSigning, rotate: RotateSecretDialog, remove: Remove } as const;
 
 /** What changes or removes an endpoint; each asks first. */
 export default function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
@@ -47,7 +47,7 @@ export default function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 }
 
 function Pause({ endpoint: { id, active }, onClose }: Props) {
-  const changing = useAction(() => change.endpoint(id, { active: !active }), {
+  const changing = useAction(() => mutations.endpoint(id, { active: !active }), {
     toast: (now) => (now.active ? "Endpoint resumed." : "Endpoint paused."),
     done: onClose,
   });
@@ -69,7 +69,7 @@ function Pause({ endpoint: { id, active }, onClose }: Props) {
 }
 
 function ChangeSigning({ endpoint: { id, signing }, onClose }: Props) {
-  const changing = useAction((form: FormData) => change.endpoint(id, { signing: signingIn(form) }), {
+  const changing = useAction((form: FormData) => mutations.endpoint(id, { signing: signingIn(form) }), {
     toast: (now) => `Signing changed to ${now.signing}.`,
     done: onClose,
   });
@@ -100,7 +100,7 @@ function Remove({ endpoint: { id, url }, onClose }: Props) {
   const navigate = useNavigate();
   const removing = useAction(
     async () => {
-      await change.removeEndpoint(id);
+      await mutations.removeEndpoint(id);
       // First, because this page would ask for the endpoint again.
       await navigate({ to: "/webhooks", replace: true });
     },

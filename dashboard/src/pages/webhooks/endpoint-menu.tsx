@@ -2,14 +2,14 @@ import { ActionIcon } from "@mantine/core";
 import { lazy } from "react";
 import type { Endpoint } from "../../../../src/http/dashboard/api/endpoints.ts";
 import { Icon } from "../../components/icon.tsx";
-import { Later } from "../../components/lazy-menu.tsx";
+import { LazyMenu } from "../../components/lazy-menu.tsx";
 
 const load = () => import("./endpoint-actions.tsx");
 const EndpointActions = lazy(load);
 
 export function EndpointMenu({ endpoint }: { endpoint: Endpoint }) {
   return (
-    <Later
+    <LazyMenu
       load={load}
       button={(handlers) => (
         <ActionIcon
@@ -24,6 +24,6 @@ export function EndpointMenu({ endpoint }: { endpoint: Endpoint }) {
       )}
     >
       <EndpointActions endpoint={endpoint} />
-    </Later>
+    </LazyMenu>
   );
 }

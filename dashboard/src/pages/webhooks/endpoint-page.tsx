@@ -3,33 +3,33 @@ import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { Endpoint } from "../../../../src/http/dashboard/api/endpoints.ts";
-import { asking, isNotThere } from "../../client/api.ts";
-import { UseOverTime } from "../../components/charts/usage-over-time.tsx";
+import { isNotFound, queries } from "../../client/api.ts";
+import { UsageOverTime } from "../../components/charts/usage-over-time.tsx";
 import { Copyable } from "../../components/copyable.tsx";
-import { RowsWaiting } from "../../components/data-table.tsx";
-import { Facts } from "../../components/description-list.tsx";
+import { TableSkeleton } from "../../components/data-table.tsx";
+import { DescriptionList } from "../../components/description-list.tsx";
 import { NotFoundPage } from "../../components/not-found-page.tsx";
 import { Page, Section } from "../../components/page.tsx";
 import { QueryBoundary } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import { LatestRuns } from "../../lists/latest-runs.tsx";
 import { DeliveryLog } from "./delivery-log.tsx";
 import { EndpointMenu } from "./endpoint-menu.tsx";
-import { Fails } from "./failing-endpoints.tsx";
-import { Recent } from "./recent-deliveries.tsx";
-import { ReplayFailed } from "./replay-failed-dialog.tsx";
-import { TestSend } from "./send-test-button.tsx";
+import { FailureNotice } from "./failing-endpoints.tsx";
+import { RecentDeliveries } from "./recent-deliveries.tsx";
+import { ReplayFailedDialog } from "./replay-failed-dialog.tsx";
+import { SendTestButton } from "./send-test-button.tsx";
 import { SIGNINGS } from "./signings.ts";
 
 const route = getRouteApi("/inside/webhooks/$id");
 
 export function EndpointPage() {
   const { id } = route.useParams();
-  const endpoint = useQuery(asking.endpoint(id));
-  if (isNotThere(endpoint.error)) return <NotFoundPage />;
+  const endpoint = useQuery(queries.endpoint(id));
+  if (isNotFound(endpoint.error)) return <NotFoundPage />;
   return (
-    <QueryBoundary query={endpoint} waiting={<RowsWaiting />}>
+    <QueryBoundary query={endpoint} placeholder={<TableSkeleton />}>
       {(found) => <One endpoint={found} />}
     </QueryBoundary>
   );
@@ -44,26 +44,26 @@ function One({ endpoint }: { endpoint: Endpoint }) {
       lead={<Copyable text={url} what="URL of the endpoint" />}
       actions={
         <>
-          <TestSend id={id} />
+          <SendTestButton id={id} />
           <EndpointMenu endpoint={endpoint} />
         </>
       }
     >
       {failingSince && (
-        <Fails>
+        <FailureNotice>
           Deliveries fail: the first failure was <Timestamp at={failingSince} />. Correct the receiver, send a test,
           then replay the failed deliveries.
-        </Fails>
+        </FailureNotice>
       )}
-      <Facts
+      <DescriptionList
         of={[
           [
             "State",
-            <State key="state" tone={active ? "good" : "idle"}>
+            <StatusBadge key="state" tone={active ? "good" : "idle"}>
               {active ? "active" : "paused"}
-            </State>,
+            </StatusBadge>,
           ],
-          ["Newest deliveries", <Recent key="recent" of={endpoint.recent} />],
+          ["Newest deliveries", <RecentDeliveries key="recent" of={endpoint.recent} />],
           [
             "Project",
             <Link key="project" to="/projects/$id" params={{ id: project.id }}>
@@ -75,7 +75,7 @@ function One({ endpoint }: { endpoint: Endpoint }) {
           ["Id", <Copyable key="id" text={id} what="id of the endpoint" />],
         ]}
       />
-      <UseOverTime of={{ endpoint: id, ofProject: project.id }} />
+      <UsageOverTime of={{ endpoint: id, ofProject: project.id }} />
       <Section
         title="Deliveries"
         actions={
@@ -87,7 +87,7 @@ function One({ endpoint }: { endpoint: Endpoint }) {
         <DeliveryLog endpoint={id} />
       </Section>
       <LatestRuns of={{ project: project.id }} title="Latest runs of the project" />
-      {replaying && <ReplayFailed id={id} onClose={replay.close} />}
+      {replaying && <ReplayFailedDialog id={id} onClose={replay.close} />}
     </Page>
   );
 }

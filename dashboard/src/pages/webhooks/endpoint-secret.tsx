@@ -1,10 +1,10 @@
 import type { MadeEndpoint } from "../../../../src/http/dashboard/api/endpoints.ts";
-import { Secret } from "../../components/secret-dialog.tsx";
+import { SecretDialog } from "../../components/secret-dialog.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 
 export function EndpointSecret({ made, title, onClose }: { made: MadeEndpoint; title: string; onClose: () => void }) {
   return (
-    <Secret title={title} what="secret" secret={made.secret} onClose={onClose}>
+    <SecretDialog title={title} what="secret" secret={made.secret} onClose={onClose}>
       Deliveries to <b>{made.endpoint.url}</b> are signed with this secret. It is shown only now: store it in the
       receiver, which verifies each message with it.
       {made.formerEndsAt && (
@@ -13,6 +13,6 @@ export function EndpointSecret({ made, title, onClose }: { made: MadeEndpoint; t
         </p>
       )}
       {made.caution && <p>{made.caution}</p>}
-    </Secret>
+    </SecretDialog>
   );
 }

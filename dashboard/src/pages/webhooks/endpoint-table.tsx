@@ -1,14 +1,14 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { Endpoint } from "../../../../src/http/dashboard/api/endpoints.ts";
-import { part } from "../../client/api.ts";
-import { useParts } from "../../client/use-paginated-query.ts";
-import { type Column, DataTable, RowsWaiting } from "../../components/data-table.tsx";
-import { More } from "../../components/load-more.tsx";
-import { Empty, QueryBoundary } from "../../components/query-boundary.tsx";
-import { State } from "../../components/status-badge.tsx";
+import { fetchPage } from "../../client/api.ts";
+import { usePaginatedQuery } from "../../client/use-paginated-query.ts";
+import { type Column, DataTable, TableSkeleton } from "../../components/data-table.tsx";
+import { LoadMore } from "../../components/load-more.tsx";
+import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
+import { StatusBadge } from "../../components/status-badge.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
-import { Recent } from "./recent-deliveries.tsx";
+import { RecentDeliveries } from "./recent-deliveries.tsx";
 
 const COLUMNS: readonly Column<Endpoint>[] = [
   {
@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<Endpoint>[] = [
       </Link>
     ),
   },
-  { head: "Newest deliveries", cell: ({ recent }) => <Recent of={recent} /> },
+  { head: "Newest deliveries", cell: ({ recent }) => <RecentDeliveries of={recent} /> },
   { head: "Signing", cell: ({ signing }) => signing },
   { head: "Created", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
   { head: "State", cell: (endpoint) => <StateOf of={endpoint} /> },
@@ -36,8 +36,8 @@ const COLUMNS: readonly Column<Endpoint>[] = [
 const OF_PROJECT = COLUMNS.filter(({ head }) => head !== "Project");
 
 function StateOf({ of: { active, failingSince } }: { of: Endpoint }) {
-  if (!active) return <State tone="idle">paused</State>;
-  return failingSince ? <State tone="bad">failing</State> : <State tone="good">active</State>;
+  if (!active) return <StatusBadge tone="idle">paused</StatusBadge>;
+  return failingSince ? <StatusBadge tone="bad">failing</StatusBadge> : <StatusBadge tone="good">active</StatusBadge>;
 }
 
 interface Props {
@@ -46,22 +46,22 @@ interface Props {
   readonly onNew?: (() => void) | undefined;
 }
 
-export function Endpoints({ project, onNew }: Props) {
-  const parts = useParts(["/endpoints", project], (before) => part.endpoints(project, before), [
+export function EndpointTable({ project, onNew }: Props) {
+  const list = usePaginatedQuery(["/endpoints", project], (before) => fetchPage.endpoints(project, before), [
     "settings",
     "deliveries",
   ]);
   return (
-    <QueryBoundary query={parts} waiting={<RowsWaiting />}>
+    <QueryBoundary query={list} placeholder={<TableSkeleton />}>
       {(pages) => {
         const rows = pages.flatMap((page) => page.endpoints);
         return rows.length === 0 ? (
-          <Empty title="No endpoint yet">
+          <EmptyState title="No endpoint yet">
             <p>
               An endpoint receives results without polling (<a href="/docs/webhooks">documentation</a>).
             </p>
             {onNew && <Button onClick={onNew}>Create an endpoint</Button>}
-          </Empty>
+          </EmptyState>
         ) : (
           <>
             <DataTable
@@ -71,7 +71,7 @@ export function Endpoints({ project, onNew }: Props) {
               rowKey={({ id }) => id}
               faded={({ active }) => !active}
             />
-            <More query={parts} />
+            <LoadMore query={list} />
           </>
         );
       }}

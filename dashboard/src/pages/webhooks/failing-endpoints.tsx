@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { asking } from "../../client/api.ts";
+import { queries } from "../../client/api.ts";
 import { counted } from "../../components/format.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
@@ -9,7 +9,7 @@ import css from "./failing-endpoints.module.css";
 
 /** Active endpoints whose last delivery failed. */
 function useFailing() {
-  return useQuery(asking.failing()).data;
+  return useQuery(queries.failingEndpoints()).data;
 }
 
 /** The number of failing endpoints, in the navigation. */
@@ -20,17 +20,17 @@ export function FailingBadge() {
   return (
     <span className={css.badge} title={`${amount} failing`}>
       {amount}
-      <span className={css.unseen}> failing</span>
+      <span className={css.visuallyHidden}> failing</span>
     </span>
   );
 }
 
 /** The failing endpoints of a project, on its pages. */
-export function FailingOf({ project }: { project: string }) {
+export function FailingEndpoints({ project }: { project: string }) {
   const own = useFailing()?.endpoints.filter((endpoint) => endpoint.project.id === project) ?? [];
   if (own.length === 0) return null;
   return (
-    <Fails>
+    <FailureNotice>
       {`${counted(own.length, "endpoint fails", "endpoints fail")}: results are not delivered.`}
       <ul className={css.list}>
         {own.map(({ id, url, failingSince }) => (
@@ -42,11 +42,11 @@ export function FailingOf({ project }: { project: string }) {
           </li>
         ))}
       </ul>
-    </Fails>
+    </FailureNotice>
   );
 }
 
-export function Fails({ children }: { children: ReactNode }) {
+export function FailureNotice({ children }: { children: ReactNode }) {
   return (
     <div className={css.alert} role="status">
       <Icon name="alert" />

@@ -1,25 +1,25 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { Endpoint } from "../../../../src/http/dashboard/api/endpoints.ts";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, text } from "../../components/form.tsx";
-import { ProjectChoice, useOpenProjects } from "../../components/project-select.tsx";
-import { Empty } from "../../components/query-boundary.tsx";
+import { ProjectSelect, useOpenProjects } from "../../components/project-select.tsx";
+import { EmptyState } from "../../components/query-boundary.tsx";
 import { useAction } from "../../components/use-action.ts";
 import { EndpointSecret } from "./endpoint-secret.tsx";
 import { SIGNINGS } from "./signings.ts";
 
-export function NewEndpoint({ projectId, onClose }: { projectId?: string; onClose: () => void }) {
+export function NewEndpointDialog({ projectId, onClose }: { projectId?: string; onClose: () => void }) {
   const projects = useOpenProjects(projectId);
-  const making = useAction(change.makeEndpoint);
+  const making = useAction(mutations.makeEndpoint);
   if (making.data) return <EndpointSecret made={making.data} title="Endpoint created" onClose={onClose} />;
   return (
     <Dialog title="New endpoint" onClose={onClose}>
       {projects.open.length === 0 ? (
-        <Empty title="No open project">
+        <EmptyState title="No open project">
           An endpoint belongs to a project: <Link to="/projects">create one</Link> first.
-        </Empty>
+        </EmptyState>
       ) : (
         <Form
           submit="Create endpoint"
@@ -35,7 +35,7 @@ export function NewEndpoint({ projectId, onClose }: { projectId?: string; onClos
           }
         >
           <TextInput label="URL" name="url" type="url" placeholder="https://" required data-autofocus />
-          <ProjectChoice from={projects} description="Results of its keys are sent to the URL" />
+          <ProjectSelect from={projects} description="Results of its keys are sent to the URL" />
           <NativeSelect label="Signing" name="signing" data={SIGNINGS} />
         </Form>
       )}

@@ -1,6 +1,6 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, text } from "../../components/form.tsx";
 import { counted } from "../../components/format.ts";
@@ -17,9 +17,9 @@ const RANGES = [
 ];
 
 /** Sends the failed results of a time range again. */
-export function ReplayFailed({ id, onClose }: { id: string; onClose: () => void }) {
+export function ReplayFailedDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const [range, choose] = useState("");
-  const replaying = useAction((form: FormData) => change.replayFailed(id, timesIn(form, range)), {
+  const replaying = useAction((form: FormData) => mutations.replayFailed(id, timesIn(form, range)), {
     toast: ({ replayed, more }) => {
       if (replayed === 0) return "No failed delivery to replay.";
       return `Replaying ${counted(replayed, "delivery", "deliveries")}${more ? "; repeat for the rest" : ""}.`;

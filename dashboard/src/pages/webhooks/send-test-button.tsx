@@ -1,11 +1,11 @@
 import { Button } from "@mantine/core";
-import { change } from "../../client/api.ts";
+import { mutations } from "../../client/api.ts";
 import { toast } from "../../components/toaster.tsx";
 import { useAction } from "../../components/use-action.ts";
 
 /** Sends a test message in one attempt and shows the result. */
-export function TestSend({ id }: { id: string }) {
-  const sending = useAction(() => change.testEndpoint(id), {
+export function SendTestButton({ id }: { id: string }) {
+  const sending = useAction(() => mutations.testEndpoint(id), {
     done: ({ state, reason, attempts }) => {
       const answer = attempts.at(-1);
       const became = answer?.status ? `status ${answer.status}` : (answer?.error ?? reason ?? "no result");

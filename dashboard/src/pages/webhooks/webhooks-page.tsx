@@ -2,8 +2,8 @@ import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Icon } from "../../components/icon.tsx";
 import { Page } from "../../components/page.tsx";
-import { Endpoints } from "./endpoint-table.tsx";
-import { NewEndpoint } from "./new-endpoint-dialog.tsx";
+import { EndpointTable } from "./endpoint-table.tsx";
+import { NewEndpointDialog } from "./new-endpoint-dialog.tsx";
 
 export function WebhooksPage() {
   const [making, { open, close }] = useDisclosure();
@@ -17,8 +17,8 @@ export function WebhooksPage() {
         </Button>
       }
     >
-      <Endpoints onNew={open} />
-      {making && <NewEndpoint onClose={close} />}
+      <EndpointTable onNew={open} />
+      {making && <NewEndpointDialog onClose={close} />}
     </Page>
   );
 }
