@@ -12,7 +12,7 @@ export interface Plain {
 const NATIVE = { artifacts: ["main"], execute: ["./main"] };
 const NODE = "/opt/assay/node/node";
 
-/** By language, with absolute paths in the image. Image set-up has prepared what Go and TypeScript need at fixed places. */
+/** The commands of each language, with absolute paths in the image. Image set-up has prepared what Go and TypeScript need at fixed places. */
 export const PLAIN: Readonly<Record<string, Plain>> = {
   c: { ...NATIVE, compile: [["/usr/bin/gcc", "-O2", "-o", "main", "main.c"]] },
   cpp: { ...NATIVE, compile: [["/usr/bin/g++", "-std=gnu++20", "-O2", "-o", "main", "main.cpp"]] },

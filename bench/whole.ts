@@ -11,7 +11,7 @@ import { openStore } from "../src/store/open.ts";
 export interface WholeService {
   /** Resolves with the record. @throws if the program is not AC. */
   readonly submit: (body: { readonly language: string; readonly code: string }) => Promise<void>;
-  /** The same for a judgement. */
+  /** Resolves with the record of a judgement. @throws if its verdict is not AC. */
   readonly judge: (body: object) => Promise<void>;
   readonly stop: () => Promise<void>;
 }

@@ -2,11 +2,11 @@ import { defineConfig } from "vite";
 import { fewerColours } from "./build/fewer-colours.ts";
 import { precompress } from "./build/precompress.ts";
 
-/** Without the grammars, of which a page needs one. */
+/** The editor without its grammars, of which a page needs one. */
 const EDITOR = /@codemirror\/(view|state|language|commands|search)\/|@lezer\/(common|highlight|lr)\//;
 const BASE =
   /node_modules\/(react|react-dom|scheduler|clsx|@tanstack\/(query-core|react-query|react-store|store|react-router|router-core|history)|@mantine\/(hooks|core\/esm\/(core|utils)))\//;
-/** Menus and dialogs. */
+/** Menus and dialogs, which pages load when they are opened. */
 const OVERLAYS =
   /@mantine\/core\/esm\/components\/(Menu|Popover|Tooltip|Modal|ModalBase|Drawer|Floating|Overlay)\/|@floating-ui\/|react-remove-scroll|src\/components\/modal\./;
 
@@ -40,7 +40,6 @@ export default defineConfig({
             { name: "codemirror", test: EDITOR, priority: 4 },
             { name: "base", test: BASE, priority: 3 },
             { name: "components", test: isComponent, minShareCount: 4, priority: 2 },
-            // Which pages load when they are opened.
             { name: "overlays", test: OVERLAYS, priority: 1, minShareCount: 2 },
           ],
         },

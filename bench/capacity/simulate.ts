@@ -52,7 +52,7 @@ export interface Result {
   readonly busiestDatabaseUse: number;
   readonly p50WaitMs: number;
   readonly p99WaitMs: number;
-  /** Of submissions of all other accounts than the hot one. */
+  /** Waiting time of the submissions of all accounts except the hot one. */
   readonly othersP99WaitMs: number;
   /** The share of requests that get 503. */
   readonly refusedShare: number;

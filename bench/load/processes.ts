@@ -5,9 +5,9 @@ const TICK_MS = 10;
 
 interface Times {
   readonly parent: number;
-  /** Of the process itself. */
+  /** CPU time of the process itself. */
   readonly ownMs: number;
-  /** Of its children that have ended and been waited for, and of theirs. */
+  /** CPU time of its children that have ended and been waited for, and of theirs. */
   readonly endedMs: number;
 }
 
@@ -22,9 +22,9 @@ function times(pid: number): Times | undefined {
 
 /** CPU time, which other load on the machine affects least, unlike wall time. */
 export interface CpuMs {
-  /** Of these processes and their living descendants. */
+  /** CPU time of these processes and their living descendants. */
   readonly ownMs: number;
-  /** Of descendants that have ended. */
+  /** CPU time of descendants that have ended. */
   readonly endedMs: number;
 }
 

@@ -1,4 +1,3 @@
-// Over 300 lines: one list of the paths of the API.
 import { queryOptions } from "@tanstack/react-query";
 import type { Audit } from "../../../src/http/dashboard/api/audit.ts";
 import type { Topic } from "../../../src/http/dashboard/api/changes.ts";
@@ -66,8 +65,8 @@ import { markReachable, markUnreachable } from "./connection.ts";
 import { cacheAnswer, cachedAnswer } from "./etag-cache.ts";
 
 /**
- * The client of the API and the only file with its paths: `asking` has the queries, cached by TanStack Query under path
- * and parameters; `part` the pages of lists; `change` the mutations.
+ * The client of the API and the only file with its paths: `queries` are cached by TanStack Query under path and
+ * parameters, `fetchPage` requests pages of lists, and `mutations` change something.
  */
 
 /** An error response; the text is displayed. */
@@ -85,7 +84,7 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 404 || error.status === 400);
 }
 
-/** Whether the service did not answer, which every page shows (shell/offline.tsx). */
+/** Whether the service did not answer, which every page shows (shell/offline-notice.tsx). */
 export function isUnreachable(error: unknown): boolean {
   return error instanceof ApiError && error.status === 0;
 }
@@ -97,7 +96,7 @@ type Parameters = Readonly<Record<string, string | number | undefined>>;
 
 export const queries = {
   session: () => getQuery<Session>("/session"),
-  /** By POST, because a token in a path would be in the logs of proxies. */
+  /** Sends the token by POST, because a token in a path would be in the logs of proxies. */
   invitation: (token: string) =>
     queryOptions({
       queryKey: ["/invitations/look", token],
@@ -113,7 +112,7 @@ export const queries = {
   project: (id: string) => getQuery<Project>(`/projects/${encodeURIComponent(id)}`, {}, ["settings"]),
   endpoint: (id: string) => getQuery<Endpoint>(`/endpoints/${encodeURIComponent(id)}`, {}, ["settings", "deliveries"]),
   failingEndpoints: () => getQuery<Failing>("/endpoints/failing", {}, ["settings", "deliveries"]),
-  /** The same in every attempt. */
+  /** The body of a delivery, which is the same in every attempt. */
   sentBody: (delivery: string) =>
     queryOptions({ ...getQuery<SentBody>(`/deliveries/${delivery}/body`), staleTime: Number.POSITIVE_INFINITY }),
   languages: () => getQuery<readonly Language[]>("/languages", {}, ["health"]),
@@ -127,7 +126,7 @@ export const queries = {
       queryKey: ["/judgements/tests", id, test, state],
       queryFn: ({ signal }) => get<TestDetail>(`/judgements/${encodeURIComponent(id)}/tests/${test}`, {}, signal),
     }),
-  /** Of an ended judgement, which does not change. */
+  /** Compares an ended judgement, which does not change, with what the package expects. */
   comparison: (id: string, body: Comparison) =>
     queryOptions({
       queryKey: ["/judgements/compare", id],
@@ -136,7 +135,7 @@ export const queries = {
     }),
   deliveriesOf: (id: string) =>
     getQuery<readonly DeliveryResource[]>(`/submissions/${encodeURIComponent(id)}/deliveries`, {}, ["deliveries"]),
-  /** Of the program, which does not change. */
+  /** A file of the program, which does not change. */
   programFile: (id: string, path: string) =>
     queryOptions({
       queryKey: ["/submissions/file", id, path],
@@ -249,7 +248,7 @@ function queryOf(parameters: Parameters): string {
   return search.size === 0 ? "" : `?${search}`;
 }
 
-/** Always with a JSON body, which a form of another site cannot send. */
+/** Sends a request with a JSON body, which a form of another site cannot do. */
 function send<T>(method: string, path: string, body: unknown = {}): Promise<T> {
   const headers = { "content-type": "application/json" };
   return sendAndParse<T>(`${API}${path}`, { method, headers, body: JSON.stringify(body) });
@@ -288,7 +287,7 @@ interface Progress {
   readonly signal: AbortSignal;
 }
 
-/** By XMLHttpRequest, because `fetch` does not report the progress of a body. */
+/** Uploads by XMLHttpRequest, because `fetch` does not report the progress of a body. */
 function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): Promise<T> {
   const request = new XMLHttpRequest();
   const ended = new Promise<T>((resolve, reject) => {

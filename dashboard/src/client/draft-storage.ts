@@ -3,7 +3,7 @@
  * is in the storage of the tab and has its owner, so that the next person in the same browser never gets it.
  */
 
-/** In the storage of all tabs: id of the person; no value after a sign-out. */
+/** Key in the storage of all tabs. Its value is the id of the signed-in person; it has none after a sign-out. */
 const SIGNED_IN = "assay-signed-in";
 const DRAFT = "assay-draft";
 

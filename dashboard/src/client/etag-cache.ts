@@ -1,7 +1,7 @@
 interface Answer {
   readonly tag: string;
   readonly data: unknown;
-  /** Of its text. */
+  /** Characters of the text of the answer. */
   readonly length: number;
 }
 

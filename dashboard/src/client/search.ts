@@ -16,7 +16,7 @@ export const SUBMISSION_FILTERS = [
   "order",
 ] as const;
 
-/** The same for judgements. */
+/** The filters of a list of judgements. */
 export const JUDGEMENT_FILTERS = [...SUBMISSION_FILTERS.filter((name) => name !== "cause"), "problem"] as const;
 
 export type Search = { readonly [name in (typeof SUBMISSION_FILTERS)[number] | "problem"]?: string | undefined };

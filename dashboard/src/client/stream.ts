@@ -7,7 +7,7 @@ const AGAIN_MS = 5_000;
 const MOST_AGAIN_MS = 60_000;
 
 interface Following {
-  /** Its address, at each start. */
+  /** Returns the address of the stream; called at each start. */
   readonly url: () => string;
   /** @param isFirst of this stream: what was sent by an earlier one may be missing. */
   readonly onEvent: (event: string, data: string, isFirst: boolean) => void;

@@ -3,7 +3,7 @@ import { lazy, type ReactNode, Suspense } from "react";
 export interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
-  /** Only its content closes it, not Escape or a click outside. */
+  /** Whether only its content can close the dialog, and neither Escape nor a click outside. */
   readonly isPersistent?: boolean;
   readonly children: ReactNode;
 }

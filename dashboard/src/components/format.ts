@@ -1,4 +1,4 @@
-/** Each with the half of the next smaller one, from which a future time is rounded up to it. */
+/** Units of relative times, each with half of the next smaller unit: from there, a future time is rounded up. */
 const UNITS = [
   ["day", 86_400_000, 1_800_000],
   ["hour", 3_600_000, 30_000],

@@ -10,7 +10,7 @@ interface Props {
   /** The button before its first use. */
   readonly button: (handlers: Handlers) => ReactElement;
   readonly load: () => Promise<unknown>;
-  /** The same button with its menu, open at first; lazy. */
+  /** The lazy component that replaces the button: it has its menu, which is open at first. */
   readonly children: ReactNode;
 }
 

@@ -3,7 +3,7 @@ import css from "./page.module.css";
 
 interface Props {
   readonly title: string;
-  /** In place of the title on the page. */
+  /** Shown on the page instead of the title. */
   readonly heading?: ReactNode;
   /** Short description of the page. */
   readonly lead?: ReactNode;

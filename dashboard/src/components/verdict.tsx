@@ -13,7 +13,7 @@ export const VERDICT_WORDS: Readonly<Record<string, string>> = {
   IE: "platform failed",
 };
 
-/** The same for a judgement and its tests. */
+/** Short names of the verdicts of a judgement and its tests. */
 export const JUDGEMENT_WORDS: Readonly<Record<string, string>> = {
   AC: "accepted",
   WA: "wrong answer",

@@ -18,7 +18,7 @@ const AROUND = 3;
 const MOST_ROWS = 200;
 
 export interface Line {
-  /** From 1. */
+  /** The number of the line, from 1. */
   readonly number: number;
   readonly text: string;
 }

@@ -17,7 +17,7 @@ export function wordsOf(state: JudgedTest["state"]): string {
   return OPEN[state]?.words ?? JUDGEMENT_WORDS[state] ?? state;
 }
 
-/** With the text of the cell, if that is a verdict. */
+/** The label of a cell. It begins with the text of the cell if that is a verdict. */
 export function labelOf(state: JudgedTest["state"]): string {
   return state in OPEN ? wordsOf(state) : `${state} ${wordsOf(state)}`;
 }

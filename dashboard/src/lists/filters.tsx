@@ -13,7 +13,7 @@ export interface FilterProps {
   readonly what: string;
   /** The verdicts to choose from, each with its words. */
   readonly verdicts: Readonly<Record<string, string>>;
-  /** The same for causes, if the rows have them. */
+  /** The causes to choose from, each with its words; absent for rows without causes. */
   readonly causes?: Readonly<Record<string, string>>;
   readonly search: Search;
   readonly onChange: (search: Search) => void;

@@ -13,7 +13,7 @@ import type { Column } from "../components/data-table.tsx";
 import css from "./live-list.module.css";
 import { RowsContext } from "./row-link.tsx";
 
-/** Below the top bar of the page. */
+/** Height of the top bar, which covers the first rows. */
 const TOP = 60;
 const ROW_PX = 40;
 /** Rows above and below those that are visible. */

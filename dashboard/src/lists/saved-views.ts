@@ -1,6 +1,6 @@
 import type { Search } from "../client/search.ts";
 
-/** Of each list, in this browser. */
+/** Most views that this browser stores for a list; older ones are dropped. */
 const MAX_VIEWS = 20;
 export const MAX_NAME = 40;
 

@@ -8,7 +8,7 @@ export interface CpuInterval {
   readonly cpus: number;
 }
 
-/** From the start of the program to its end. A short rest after the last sample joins the stretch before it. */
+/** The intervals from the start of the program to its end. A short rest after the last sample joins the interval before it. */
 export function cpuIntervals({ atMs, cpuMs, end }: Samples): readonly CpuInterval[] {
   const points = [{ at: 0, cpu: 0 }, ...atMs.map((at, i) => ({ at, cpu: cpuMs[i] ?? 0 }))];
   const [beforeLast, last] = points.slice(-2);
@@ -48,7 +48,7 @@ export function stepsWithin(top: number): readonly number[] {
   return Array.from({ length: Math.floor(top / step) + 1 }, (_, i) => Number((i * step).toPrecision(6)));
 }
 
-/** The same in the binary unit that fits. */
+/** Round steps up to `top` in the binary unit that fits. */
 export function byteSteps(top: number): readonly number[] {
   const unit = 1024 ** Math.min(4, Math.floor(Math.log2(Math.max(1, top)) / 10));
   return stepsWithin(top / unit).map((value) => value * unit);

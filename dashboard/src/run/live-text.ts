@@ -1,4 +1,4 @@
-/** Characters of a stream that a page keeps. */
+/** Most characters of a stream that a page keeps. */
 const MAX_CHARACTERS = 262_144;
 
 export interface LiveTextState {
@@ -37,7 +37,7 @@ export class LiveText {
     return { text, firstLine: this.#firstLine, isCut: this.#isCut };
   }
 
-  /** From the beginning of a line, unless that is too long. */
+  /** Drops old text up to the beginning of a line, or in a line that is too long. */
   #shorten(): void {
     const text = this.#parts.join("");
     const most = text.length - MAX_CHARACTERS;

@@ -9,7 +9,7 @@ import css from "./run-view.module.css";
 
 interface Props {
   readonly of: SubmissionDetail;
-  /** Only what the run used, where the rest is known. */
+  /** Whether to show only what the run used, because the rest is already on the page. */
   readonly isShort: boolean;
 }
 

@@ -21,9 +21,9 @@ const STDIN = ".stdin";
 interface Props {
   readonly of: SubmissionDetail;
   readonly live: LiveOutput;
-  /** In standard error. */
+  /** The messages in standard error. */
   readonly messages: readonly Message[];
-  /** The line of that part to look at. */
+  /** The line of the shown part to scroll to. */
   readonly chosen: ScrollTarget | null;
   readonly hasSource: boolean;
   /** The shown part of the program. */

@@ -74,7 +74,7 @@ export function decidingMessage(messages: readonly Message[], ofCompiler: boolea
   return ofCompiler ? errors[0] : errors.at(-1);
 }
 
-/** For a failure without such a message: what a compiler complained about first, and a program wrote last. */
+/** The line that explains a failure without such a message: the first complaint of a compiler, or the last line of a program. */
 export function lastLine(text: string, ofCompiler: boolean): string | undefined {
   const lines = linesOf(text.slice(0, MAX_READ)).map(({ line }) => line.trim());
   const said = lines.filter((line) => /\p{L}/u.test(line) && !/^Node\.js v\d/.test(line));
@@ -159,7 +159,7 @@ function below(lines: readonly Line[], at: number, isPython: boolean): Words | n
   return null;
 }
 
-/** Empty for a line that is too long to be read. */
+/** The text of a line; empty if it is too long to be read. */
 function textAt(lines: readonly Line[], at: number): string {
   const { line = "" } = lines[at] ?? {};
   return line.length > MAX_LINE ? "" : line;

@@ -131,7 +131,7 @@ function Row({ y, right, label }: { y: number; right: number; label: string }) {
   );
 }
 
-/** With space for each label, and for the last one at the right edge. */
+/** Times to label, so that each label has space, also the last one at the right edge. */
 function timeSteps(endMs: number, px: number): readonly number[] {
   const all = stepsWithin(endMs).filter((ms) => ms <= endMs * (1 - LABEL_PX / 4 / px) || ms === 0);
   const step = all[1] ?? endMs;

@@ -12,7 +12,7 @@ import { Verdict } from "../components/verdict.tsx";
 import css from "./command-palette.module.css";
 import { NAVIGATION } from "./navigation.ts";
 
-/** Of each kind. */
+/** Most matches that are listed of each kind. */
 const MOST = 6;
 const PAUSE_MS = 150;
 /** The beginning of an id. */
@@ -207,7 +207,7 @@ function useActions(onMake: Props["onMake"]): Choice[] {
   ];
 }
 
-/** Those with all typed words, a few of each group; without text, pages and actions. */
+/** The choices with all typed words, a few of each group. Without text, these are all pages and actions. */
 function matching(choices: readonly Choice[], text: string): readonly Choice[] {
   const words = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return choices.filter(({ group }) => group === "Pages" || group === "Actions");

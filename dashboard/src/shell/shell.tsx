@@ -82,7 +82,7 @@ function ToSignIn() {
   return null;
 }
 
-/** With a session only. */
+/** Follows changes of the service. It is mounted only with a session, which the stream needs. */
 function ChangeListener() {
   useChanges();
   return null;

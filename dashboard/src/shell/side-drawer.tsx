@@ -9,7 +9,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** The navigation of narrow screens. As in pieces/dialog.tsx: no scroll lock by styles, no second header. */
+/** The navigation of narrow screens. As in components/modal.tsx, it has no scroll lock by styles and no second header. */
 export default function SideDrawer({ opened, onClose, brand, children }: Props) {
   return (
     <Drawer.Root opened={opened} onClose={onClose} size="17rem" lockScroll={false}>

@@ -5,7 +5,7 @@ import { runPending } from "../../support/http/running.ts";
 import { addEndpoint } from "../../support/webhooks/project.ts";
 import { inside } from "./inside.ts";
 
-/** Of a cold page with its data, without the editor, which comes later. */
+/** Most bytes of a cold page with its data, without the editor, which comes later. */
 const BUDGET_BYTES = 200_000;
 /** CodeMirror with a grammar. */
 const OF_THE_EDITOR = /assets\/(codemirror|code-mirror|editor|dist|shown)/;

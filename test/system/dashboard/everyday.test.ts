@@ -210,7 +210,7 @@ async function isNear(page: Page, text: string, box: { x: number; y: number; wid
   assert.ok(box.y - bubble.y < 60 && bubble.y < box.y, "not above its button");
 }
 
-/** As a user pastes it, without settings of the environment. */
+/** Runs a snippet as a user pastes it, without settings of the environment. */
 function shell(line: string): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile("sh", ["-c", line], { env: { PATH: process.env.PATH }, timeout: HANGS_MS }, (error, stdout, stderr) =>

@@ -21,7 +21,7 @@ export interface Inside extends Visitor {
 const isPostgres = process.env.ASSAY_TEST_DATABASE === "postgres";
 const open = isPostgres ? temporaryPostgres : temporaryStore;
 
-/** The same test on SQLite and on PostgreSQL. */
+/** Defines a test that runs on SQLite and on PostgreSQL. */
 export function onEachDatabase(title: string, run: (t: TestContext, open: OpenTemporary) => Promise<void>): void {
   if (!isPostgres) test(`${title}, on SQLite`, (t) => run(t, temporaryStore));
   test(`${title}, on PostgreSQL`, (t) => run(t, temporaryPostgres));

@@ -15,7 +15,7 @@ const SOURCE = "def main():\n    print('é')  # a note\n\nmain()\n";
 /** What would colour a terminal, and turn what follows it around. */
 const WRITTEN = "red \x1b[31m and \u202eback \x1b[2J\n";
 
-/** Of the browser. */
+/** The part of the browser's window that tests of colours use. */
 interface Styled {
   readonly getComputedStyle: (element: unknown) => { readonly color: string };
 }

@@ -8,7 +8,7 @@ const FILES = globSync("**/*.tsx", { cwd: root }).map((name) => ({ name, text: r
 
 test("an empty list names the next step with a link or a button", () => {
   const empty = FILES.flatMap(({ name, text }) =>
-    [...text.matchAll(/<Empty\b(?:[^>]*\/>|[\s\S]*?<\/Empty>)/g)].map(([element]) => ({ name, element })),
+    [...text.matchAll(/<EmptyState\b(?:[^>]*\/>|[\s\S]*?<\/EmptyState>)/g)].map(([element]) => ({ name, element })),
   );
   assert.ok(empty.length >= 15, `only ${empty.length} were found`);
   // A list with the text of its page.

@@ -13,7 +13,7 @@ export function ofGroup(by: Exclude<Grouping, "verdict">, id: string): Search {
   return { [by]: id };
 }
 
-/** The same in the time of these buckets. Charts count ends, the list finds by the time of acceptance. */
+/** Adds the time of these buckets to filters. Charts count the ends of runs, while the list searches by the time of acceptance. */
 export function during(times: Times, span: Span, filters: Search): Search {
   const { fromMs, toMs } = timesOf(times, span);
   return { ...filters, since: new Date(fromMs).toISOString(), until: new Date(toMs).toISOString() };

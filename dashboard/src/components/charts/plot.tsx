@@ -39,12 +39,12 @@ interface Props {
   readonly axis: Axis;
   /** The legend of these buckets. */
   readonly legend: (span: Span) => readonly LegendEntry[];
-  /** Said instead of a chart without values. */
+  /** Shown instead of a chart without values. */
   readonly empty: string | null;
   /** Opens what a click on a bucket means. @param height of the click, 0 to 1; null for a key. */
   readonly onPick: (index: number, height: number | null) => void;
   readonly actions?: ReactNode;
-  /** Below the chart. */
+  /** Shown below the chart. */
   readonly below?: ReactNode;
   readonly children: (canvas: Canvas) => ReactNode;
 }

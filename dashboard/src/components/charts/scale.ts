@@ -5,14 +5,14 @@ export interface Axis {
   readonly position: (value: number) => number;
 }
 
-/** From zero, with three to five steps, each 1, 2 or 5 times a power of ten; the last is the maximum. */
+/** A linear axis from zero with three to five steps, each 1, 2 or 5 times a power of ten. The last step is the maximum. */
 export function linear(top: number, unit: (value: number) => string): Axis {
   const values = steps(top);
   const highest = values.at(-1) ?? 1;
   return { ticks: values.map((value) => ({ value, label: unit(value) })), position: (value) => value / highest };
 }
 
-/** Logarithmic between two values above zero. */
+/** A logarithmic axis between two values above zero. */
 export function logarithmic(low: number, high: number, unit: (value: number) => string): Axis {
   const [from, span] = [Math.log10(low), Math.log10(high) - Math.log10(low)];
   const powers = Array.from({ length: 13 }, (_, i) => 10 ** (i - 2));
@@ -23,7 +23,7 @@ export function logarithmic(low: number, high: number, unit: (value: number) => 
   return { ticks: values.map((value) => ({ value, label: unit(value) })), position };
 }
 
-/** From zero to at least `top`, in steps of 1, 2 or 5 times a power of ten. */
+/** Round values from zero to at least `top`, in steps of 1, 2 or 5 times a power of ten. */
 export function steps(top: number): readonly number[] {
   if (top <= 0) return [0, 1];
   const rough = top / 4;

@@ -6,7 +6,7 @@ export function verdictColour(verdict: string): string {
   return `var(--verdict-${verdict.toLowerCase()})`;
 }
 
-/** Of the groups by size, and of the rest. Light and dark alternate, like those of the verdicts. */
+/** The colour of a group by its rank in size, or of the rest. Light and dark colours alternate, as for verdicts. */
 export function groupColour(index: number | "rest"): string {
   return `var(--series-${index === "rest" ? "rest" : index + 1})`;
 }

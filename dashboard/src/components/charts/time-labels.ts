@@ -7,7 +7,7 @@ const TIME = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digi
 const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const BOTH = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
-/** Between labels of an axis. */
+/** Possible times between two labels of an axis. */
 const INTERVALS_MS = [
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE_MS),
   ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR_MS),

@@ -8,7 +8,7 @@ export interface Times {
 /** The first and the last bucket of a selection. */
 export type Span = readonly [from: number, to: number];
 
-/** In order, whichever end was chosen first. */
+/** The span between two buckets, whichever of them was chosen first. */
 export function spanOf(one: number, other: number): Span {
   return [Math.min(one, other), Math.max(one, other)];
 }

@@ -5,7 +5,7 @@ import { nameOf } from "./control-characters.ts";
 
 /** What a read-only text shows besides its characters. */
 export interface DecorationState {
-  /** As of `readOutput`. */
+  /** The styles and names that `readOutput` returns. */
   readonly starts: readonly number[];
   readonly styles: readonly number[];
   readonly names: readonly number[];

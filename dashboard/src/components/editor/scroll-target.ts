@@ -16,7 +16,7 @@ export function scrollToLine(view: EditorView, { line, isAsked }: ScrollTarget):
   if (isAsked) view.dom.scrollIntoView({ block: "nearest" });
 }
 
-/** The same for the end of a text that grows. */
+/** Scrolls to the end of a text that grows. */
 export function scrollToEnd({ scrollDOM }: EditorView): void {
   scrollDOM.scrollTop = scrollDOM.scrollHeight;
 }

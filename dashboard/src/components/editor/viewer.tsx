@@ -11,7 +11,7 @@ interface Common {
   readonly text: PrintableText;
   /** Label for screen readers, and the name in messages. */
   readonly label: string;
-  /** Of a program, for its grammar. */
+  /** The language of a program, which selects the grammar; absent for other texts. */
   readonly language?: string;
   /** Number of the first line. */
   readonly firstLine?: number;
@@ -38,7 +38,7 @@ interface Props extends Common {
   readonly head: ReactNode;
   /** Address of the bytes; null while there are none. */
   readonly download: string | null;
-  /** For the clipboard: with colours and control characters. */
+  /** The text with its colour sequences and control characters, for the clipboard. */
   readonly original: string;
   /** The text grows. */
   readonly isLive?: boolean;

@@ -4,7 +4,7 @@ import css from "./audit.module.css";
 
 interface Props {
   readonly id: string;
-  /** Its name at the time of the entry, for a deleted object. */
+  /** The name of the object at the time of the entry, which is shown if it was deleted since. */
   readonly former: string;
   /** The subject of the action. */
   readonly kind: string;

@@ -91,7 +91,7 @@ export function LatencyChart({ title, latency, bounds, filters }: Props) {
   );
 }
 
-/** Of some buckets: their bins are added, because percentiles cannot be. */
+/** The percentiles of several buckets. Their bins are added, because percentiles cannot be. */
 function percentilesOf(
   buckets: Latency["buckets"],
   ends: (bin: number) => readonly [number, number],

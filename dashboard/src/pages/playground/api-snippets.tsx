@@ -5,7 +5,7 @@ import { copy } from "../../components/copyable.tsx";
 import css from "./api-snippets.module.css";
 import { type Judged, KEY_PLACEHOLDER, type Run, snippets } from "./snippets.ts";
 
-/** The same run or judgement by the public API. */
+/** Requests to the public API that start this run or judgement, for several clients. */
 export function ApiSnippets({ of: run }: { of: Run | Judged }) {
   const authority = useAuthority();
   const all = snippets(window.location.origin, run, authority);

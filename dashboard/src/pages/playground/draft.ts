@@ -26,7 +26,7 @@ export interface Tests {
 }
 
 export interface TestDraft {
-  /** Of the fields in the page. */
+  /** Identifies the fields of the test on the page. */
   readonly key: string;
   readonly stdin: string;
   readonly expected: string;

@@ -65,7 +65,7 @@ function Loading<T>({ query }: { query: UseQueryResult<T> }) {
   );
 }
 
-/** The same for the problem of `?problem=ID`, on which the draft is then judged. */
+/** Loads the problem of `?problem=ID` once; the draft is then judged on it. @returns the query while it loads, or null. */
 function useProblem(written: Draft | undefined, languages: readonly Language[] | undefined) {
   const { problem: id } = route.useSearch();
   const [taken, setTaken] = useState<string>();

@@ -205,7 +205,7 @@ function programOf({ language, code, stdin, profile }: Draft) {
   return { language, code, stdin, profile };
 }
 
-/** Each test runs, so that each has a cell with its verdict. @returns null for one run, and without a problem. */
+/** The judgement to request. No test is skipped, so that each has a cell with its verdict. @returns null for one run, or without a problem. */
 function judgedOf({ language, code, profile, input, tests, problem }: Draft): Judged | null {
   const program = { language, code, profile, stop: "never" } as const;
   if (input === "problem") return problem ? { ...program, problem } : null;

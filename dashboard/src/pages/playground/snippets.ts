@@ -2,11 +2,11 @@ import type { GivenTests, JudgedProgram, OnProblem } from "../../../../src/http/
 import type { NewSubmission } from "../../../../src/http/dashboard/api/submissions.ts";
 import { curlOf } from "../../components/curl.ts";
 
-/** The same run as a request to the public API, with a placeholder for the key. */
+/** Stands for the key in the snippets. */
 export const KEY_PLACEHOLDER = "YOUR_API_KEY";
 
 export type Run = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
-/** Without the account. */
+/** A judgement without its account, which follows from the key. */
 export type Judged = JudgedProgram & (GivenTests | OnProblem);
 
 export interface Snippet {
@@ -33,7 +33,7 @@ interface Request {
   readonly prints: readonly (readonly string[])[];
 }
 
-/** Only the input is optional. */
+/** The request of a run. It leaves out an empty input. */
 function submissionOf({ language, code, stdin, profile }: Run): Request {
   const body = { language, code, ...(stdin && { stdin }), profile };
   return {

@@ -150,7 +150,7 @@ function Lines({ of: lines }: { of: readonly string[] }) {
   ));
 }
 
-/** Without the directory of all submissions. */
+/** The path without the directory of all submissions. */
 function shortened(path: string): string {
   return path.replace(/^submissions\//, "");
 }

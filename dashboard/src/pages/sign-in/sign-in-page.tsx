@@ -56,7 +56,7 @@ export function SignInPage() {
   );
 }
 
-/** Only paths of the dashboard: a crafted link must not redirect elsewhere after sign-in. */
+/** Accepts only paths of the dashboard: a crafted link must not redirect elsewhere after sign-in. */
 function pathWithin(to: string | undefined): string {
   return to && /^\/(?![/\\])/.test(to) ? to : "/";
 }

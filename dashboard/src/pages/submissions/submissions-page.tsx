@@ -32,7 +32,7 @@ const COLUMNS: readonly ListColumn<SubmissionRow>[] = [
 
 const ACCOUNT: ListColumn<SubmissionRow> = { head: "Account", cell: ({ account }) => account.name };
 
-/** As in panel.module.css. */
+/** From this width on, run-panel.module.css shows the run next to the list. */
 const SIDE_BY_SIDE = "(width > 68rem)";
 
 const FIRST = 50;

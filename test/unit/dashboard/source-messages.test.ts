@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decidingMessage, findMessages, lastLine } from "../../../dashboard/src/run/source-messages.ts";
-import { WRITTEN } from "./written.ts";
+import { COMPILER_OUTPUTS } from "./compiler-outputs.ts";
 
-for (const [name, { source, code = "", text, line, says }] of Object.entries(WRITTEN)) {
+for (const [name, { source, code = "", text, line, says }] of Object.entries(COMPILER_OUTPUTS)) {
   test(`${name}: finds the line that decided`, () => {
     const messages = findMessages(text, source, code);
     const found = decidingMessage(messages, /compile|link/.test(name)) ?? assert.fail();
@@ -16,7 +16,7 @@ for (const [name, { source, code = "", text, line, says }] of Object.entries(WRI
 }
 
 test("a traceback is one message, a chained exception is another, and warnings decide nothing", () => {
-  const { text = "" } = WRITTEN["python chained"] ?? {};
+  const { text = "" } = COMPILER_OUTPUTS["python chained"] ?? {};
   assert.deepEqual(
     findMessages(text, "main.py", "").map(({ line, text: said }) => `${line} ${said}`),
     ["2 ZeroDivisionError: division by zero", "4 ValueError: invalid literal for int() with base 10: 'x'"],

@@ -7,7 +7,7 @@ export interface Case {
 }
 
 /** What the compilers and runtimes of the image write, without the frames of their own libraries. */
-export const WRITTEN: Readonly<Record<string, Case>> = {
+export const COMPILER_OUTPUTS: Readonly<Record<string, Case>> = {
   "c compile": {
     source: "main.c",
     text: `main.c: In function ‘main’:
