@@ -34,6 +34,25 @@ const modules = Object.entries(MODULES).map(([module, allowed]) => ({
   to: { path: "^src/", pathNot: `^src/(${[module, ...allowed].join("|")})(/|\\.ts$)` },
 }));
 
+/** The folders of dashboard/src that each of them may import besides itself; the files above them may import all. */
+const DASHBOARD = {
+  client: [],
+  components: ["client"],
+  lists: ["client", "components"],
+  run: ["client", "components"],
+  judgement: ["client", "components", "run"],
+  pages: ["client", "components", "lists", "run", "judgement"],
+  shell: ["client", "components", "pages"],
+};
+
+const dashboardFolders = Object.entries(DASHBOARD).map(([folder, allowed]) => ({
+  name: `dashboard-${folder}`,
+  severity: "error",
+  comment: `dashboard/src/${folder} may import only ${allowed.join(", ") || "itself"}. Move what several folders use to the lowest of them.`,
+  from: { path: `^dashboard/src/${folder}/` },
+  to: { path: "^dashboard/src/", pathNot: `^dashboard/src/(${[folder, ...allowed].join("|")})/` },
+}));
+
 /** A package that only one module may import. */
 const owned = (module, packages, comment) => ({
   name: `only-${module}-uses-${packages[0]}`,
@@ -46,6 +65,7 @@ const owned = (module, packages, comment) => ({
 export default {
   forbidden: [
     ...modules,
+    ...dashboardFolders,
     owned("http", ["fastify"], "Only http depends on Fastify."),
     owned("http", ["@modelcontextprotocol"], "Only http depends on the SDK of the protocol of assistants."),
     owned(

@@ -9,14 +9,14 @@ import { theme } from "./theme.ts";
 import "./mantine.css";
 import "./theme.css";
 
-const place = document.getElementById("page");
-if (!place) throw new Error("index.html has no element #page");
+const container = document.getElementById("page");
+if (!container) throw new Error("index.html has no element #page");
 
 /** public/scheme.js reads this key. */
 const schemes = localStorageColorSchemeManager({ key: "assay-scheme" });
 
 // Colours and sizes are in theme.css, because the Content-Security-Policy forbids the style elements of Mantine.
-createRoot(place).render(
+createRoot(container).render(
   <StrictMode>
     <MantineProvider
       theme={theme}

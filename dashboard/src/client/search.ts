@@ -21,7 +21,7 @@ export const JUDGEMENT_FILTERS = [...SUBMISSION_FILTERS.filter((name) => name !=
 
 export type Search = { readonly [name in (typeof SUBMISSION_FILTERS)[number] | "problem"]?: string | undefined };
 
-const RANGE_WORDS: Readonly<Record<string, string>> = {
+const RANGE_NAMES: Readonly<Record<string, string>> = {
   "15m": "Last 15 minutes",
   "1h": "Last hour",
   "24h": "Last 24 hours",
@@ -29,7 +29,7 @@ const RANGE_WORDS: Readonly<Record<string, string>> = {
   "30d": "Last 30 days",
 };
 
-export const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: RANGE_WORDS[value] ?? value }));
+export const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: RANGE_NAMES[value] ?? value }));
 
 /** The order of a list is no filter. */
 export function filtersIn({ order: _, ...filters }: Search): [string, string][] {

@@ -51,7 +51,7 @@ export function DeliveryEntry({ of: delivery }: { of: DeliveryResource }) {
           <RequestBody id={id} />
           <ol className={css.attempts}>
             {attempts.map((attempt) => (
-              <OneAttempt key={attempt.number} of={attempt} isLast={attempt === last} />
+              <AttemptEntry key={attempt.number} of={attempt} isLast={attempt === last} />
             ))}
           </ol>
           {kind !== "test" && state !== "pending" && (
@@ -90,7 +90,7 @@ function Subject({ of: { submissionId, kind, webhookId } }: { of: DeliveryResour
   );
 }
 
-function OneAttempt({ of: attempt, isLast }: { of: Attempt; isLast: boolean }) {
+function AttemptEntry({ of: attempt, isLast }: { of: Attempt; isLast: boolean }) {
   const { number, at, latencyMs, status, error, answer, sentHeaders, answerHeaders } = attempt;
   return (
     <li>

@@ -16,8 +16,8 @@ interface Props {
 
 /** A button whose menu is loaded at its first use: menus are a tenth of a page, and few visits need one. */
 export function LazyMenu({ button, load, children }: Props) {
-  const [isWanted, want] = useState(false);
-  const soon = () => void load();
-  const closed = button({ onClick: () => want(true), onPointerEnter: soon, onFocus: soon });
-  return isWanted ? <Suspense fallback={closed}>{children}</Suspense> : closed;
+  const [isOpened, open] = useState(false);
+  const preload = () => void load();
+  const closed = button({ onClick: () => open(true), onPointerEnter: preload, onFocus: preload });
+  return isOpened ? <Suspense fallback={closed}>{children}</Suspense> : closed;
 }

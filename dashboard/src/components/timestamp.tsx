@@ -12,7 +12,7 @@ function listen(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= setInterval(() => {
     ticks++;
-    for (const tell of listeners) tell();
+    for (const notify of listeners) notify();
   }, TICK_MS);
   return () => {
     listeners.delete(listener);

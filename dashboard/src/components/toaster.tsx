@@ -19,16 +19,16 @@ const listeners = new Set<() => void>();
 
 /** Shows the result of an action for some seconds, and announces it to screen readers. */
 export function toast(text: string, tone: Tone = "good"): void {
-  become({ text, tone });
+  setCurrent({ text, tone });
 }
 
 /** Shows it at the button that has the focus, for results that need no reading. */
 export function toastAtButton(text: string): void {
   const { activeElement: at } = document;
-  become({ text, tone: "good", at: at?.closest("button") ?? null });
+  setCurrent({ text, tone: "good", at: at?.closest("button") ?? null });
 }
 
-function become(next: Sentence | null): void {
+function setCurrent(next: Sentence | null): void {
   current = next;
   for (const listener of listeners) listener();
 }
@@ -46,7 +46,7 @@ export function Toaster() {
   useEffect(() => {
     // Errors stay until they are closed.
     if (sentence?.tone !== "good") return;
-    const timer = setTimeout(() => become(null), sentence.at ? SHOWN_AT_BUTTON_MS : SHOWN_MS);
+    const timer = setTimeout(() => setCurrent(null), sentence.at ? SHOWN_AT_BUTTON_MS : SHOWN_MS);
     return () => clearTimeout(timer);
   }, [sentence]);
   if (sentence?.at) {
@@ -64,7 +64,7 @@ export function Toaster() {
         <div className={css.toast} data-tone={sentence.tone}>
           <Icon name={sentence.tone === "good" ? "check" : "alert"} />
           <span>{sentence.text}</span>
-          <CloseButton aria-label="Close this message" onClick={() => become(null)} />
+          <CloseButton aria-label="Close this message" onClick={() => setCurrent(null)} />
         </div>
       )}
     </div>

@@ -2,7 +2,7 @@ import type { SubmissionRow } from "../../../src/http/dashboard/api/submissions.
 import css from "./verdict.module.css";
 
 /** Short names; the submission's page explains more. */
-export const VERDICT_WORDS: Readonly<Record<string, string>> = {
+export const VERDICT_NAMES: Readonly<Record<string, string>> = {
   AC: "accepted",
   RE: "runtime error",
   TLE: "time limit",
@@ -14,15 +14,15 @@ export const VERDICT_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** Short names of the verdicts of a judgement and its tests. */
-export const JUDGEMENT_WORDS: Readonly<Record<string, string>> = {
+export const JUDGEMENT_NAMES: Readonly<Record<string, string>> = {
   AC: "accepted",
   WA: "wrong answer",
   CE: "compilation error",
-  ...VERDICT_WORDS,
+  ...VERDICT_NAMES,
 };
 
 /** Causes that say more than their verdict. */
-const CAUSE_WORDS: Readonly<Record<string, string>> = {
+const CAUSE_NAMES: Readonly<Record<string, string>> = {
   compile_error: "compilation error",
   cancelled: "cancelled",
   compile_oom_kill: "memory limit of the compiler",
@@ -35,8 +35,8 @@ const CAUSE_WORDS: Readonly<Record<string, string>> = {
 type Ended = Pick<SubmissionRow, "verdict"> & { readonly cause?: string | null | undefined };
 
 /** How a run ended, in short words; the cause of an old record is unknown. */
-export function wordsOf({ verdict, cause }: Ended): string {
-  return CAUSE_WORDS[cause ?? ""] ?? JUDGEMENT_WORDS[verdict ?? ""] ?? "";
+export function verdictText({ verdict, cause }: Ended): string {
+  return CAUSE_NAMES[cause ?? ""] ?? JUDGEMENT_NAMES[verdict ?? ""] ?? "";
 }
 
 /** The colour of a verdict: for areas only, because some are too light for text. */
@@ -57,7 +57,7 @@ export function Verdict({ of: { status, ...ended } }: { of: Ended & Pick<Submiss
   return (
     <span className={css.verdict}>
       <span className={css.mark} style={{ background: colourOf(ended) }} />
-      <b>{ended.verdict}</b> {wordsOf(ended)}
+      <b>{ended.verdict}</b> {verdictText(ended)}
     </span>
   );
 }

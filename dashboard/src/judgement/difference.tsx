@@ -105,10 +105,10 @@ interface SideProps {
 const SIGNS = { expected: "−", got: "+" } as const;
 
 function Side({ of: line, other, kind, side }: SideProps) {
-  const looks = { "data-side": side, "data-different": kind === "different" || undefined };
+  const attributes = { "data-side": side, "data-different": kind === "different" || undefined };
   if (!line) {
     return (
-      <td role="cell" className={css.missing} colSpan={2} {...looks}>
+      <td role="cell" className={css.missing} colSpan={2} {...attributes}>
         no line
       </td>
     );
@@ -117,10 +117,10 @@ function Side({ of: line, other, kind, side }: SideProps) {
     kind === "same" || !other ? [line.text, "", ""] : differentParts(line.text, other.text);
   return (
     <>
-      <td role="cell" className={css.number} {...looks}>
+      <td role="cell" className={css.number} {...attributes}>
         {kind === "different" && SIGNS[side]} {line.number}
       </td>
-      <td role="cell" className={css.text} {...looks}>
+      <td role="cell" className={css.text} {...attributes}>
         <PlainText text={before} />
         {within !== "" && (
           <mark>

@@ -3,7 +3,7 @@ import type { JudgedGroup, JudgementState } from "../../../src/http/dashboard/ap
 import { count, counted } from "../components/format.ts";
 import { StatusBadge, type Tone } from "../components/status-badge.tsx";
 import css from "./test-grid.module.css";
-import { labelOf, signOf, wordsOf } from "./test-states.ts";
+import { labelOf, signOf, stateText } from "./test-states.ts";
 
 interface Props {
   readonly of: Pick<JudgementState, "groups" | "tests">;
@@ -16,12 +16,12 @@ const RULES = { sum: "sum of points", min: "smallest share of its tests" } as co
 
 /** All tests as cells, by group. One of them takes the focus; arrows, Home and End move it. */
 export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {
-  const place = useRef<HTMLDivElement>(null);
+  const grid = useRef<HTMLDivElement>(null);
   const entered = selected ?? 0;
   const isNamed = groups.length > 1 || groups.some(({ name }) => name !== "");
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the arrows only move the focus between its buttons
-    <div ref={place} className={css.grid} onKeyDown={(event) => moveFocus(event, place.current)}>
+    <div ref={grid} className={css.grid} onKeyDown={(event) => moveFocus(event, grid.current)}>
       {groups.map((group) => (
         <section key={group.name} className={css.group} aria-label={group.name ? `Group ${group.name}` : "Tests"}>
           {isNamed && <GroupHead of={group} />}
@@ -92,7 +92,7 @@ function Summary({ of: tests }: { of: Props["of"]["tests"] }) {
           >
             {signOf(state)}
           </span>
-          {count(all.length)} {wordsOf(state)}
+          {count(all.length)} {stateText(state)}
         </li>
       ))}
     </ul>

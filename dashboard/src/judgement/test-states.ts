@@ -1,11 +1,11 @@
 import type { JudgedTest } from "../../../src/http/dashboard/api/judgements.ts";
-import { JUDGEMENT_WORDS } from "../components/verdict.tsx";
+import { JUDGEMENT_NAMES } from "../components/verdict.tsx";
 
-const OPEN: Readonly<Record<string, { readonly sign: string; readonly words: string }>> = {
-  AC: { sign: "✓", words: "passed" },
-  waiting: { sign: "·", words: "waiting" },
-  queued: { sign: "…", words: "in the queue, or running" },
-  skipped: { sign: "–", words: "left out" },
+const OPEN: Readonly<Record<string, { readonly sign: string; readonly text: string }>> = {
+  AC: { sign: "✓", text: "passed" },
+  waiting: { sign: "·", text: "waiting" },
+  queued: { sign: "…", text: "in the queue, or running" },
+  skipped: { sign: "–", text: "left out" },
 };
 
 /** The sign in a cell. */
@@ -13,13 +13,13 @@ export function signOf(state: JudgedTest["state"]): string {
   return OPEN[state]?.sign ?? state;
 }
 
-export function wordsOf(state: JudgedTest["state"]): string {
-  return OPEN[state]?.words ?? JUDGEMENT_WORDS[state] ?? state;
+export function stateText(state: JudgedTest["state"]): string {
+  return OPEN[state]?.text ?? JUDGEMENT_NAMES[state] ?? state;
 }
 
 /** The label of a cell. It begins with the text of the cell if that is a verdict. */
 export function labelOf(state: JudgedTest["state"]): string {
-  return state in OPEN ? wordsOf(state) : `${state} ${wordsOf(state)}`;
+  return state in OPEN ? stateText(state) : `${state} ${stateText(state)}`;
 }
 
 /** Ended without passing. */

@@ -7,7 +7,7 @@ import { count, counted, duration, size } from "../components/format.ts";
 import { EmptyState } from "../components/query-boundary.tsx";
 import { Verdict } from "../components/verdict.tsx";
 import { LimitBar } from "./limit-bar.tsx";
-import { isFailure, wordsOf } from "./test-states.ts";
+import { isFailure, stateText } from "./test-states.ts";
 import css from "./test-table.module.css";
 
 /** Rows shown at first, because browsers lay out large tables slowly. */
@@ -105,7 +105,7 @@ export function TestTable({ of: { tests, limits }, onSelect }: Props) {
 
 export function StateOf({ test: { state } }: { test: Pick<JudgedTest, "state"> }) {
   if (state === "waiting" || state === "queued" || state === "skipped")
-    return <span className={css.notRun}>{wordsOf(state)}</span>;
+    return <span className={css.notRun}>{stateText(state)}</span>;
   return <Verdict of={{ verdict: state, status: "completed" }} />;
 }
 
@@ -122,12 +122,12 @@ const MEASURES: readonly {
 
 /** The limits of the bars. */
 function limitWords(limits: readonly TestLimits[]): string {
-  const words = MEASURES.map(({ head, unit, limit }) => {
+  const texts = MEASURES.map(({ head, unit, limit }) => {
     const values = limits.map(limit);
     const [least, most] = [Math.min(...values), Math.max(...values)];
     return `${head} ${least === most ? unit(most) : `${unit(least)} to ${unit(most)}`}`;
   });
-  return `Limits: ${words.join(", ")}.`;
+  return `Limits: ${texts.join(", ")}.`;
 }
 
 function ms(value: number): string {

@@ -157,11 +157,11 @@ const TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: 
 
 /** Ids of accounts, projects and keys are shortened: their names are in the rows. */
 function labelOf(name: string, value: string, { verdicts, causes }: FilterProps): string {
-  const words: Readonly<Record<string, () => string | undefined>> = {
+  const texts: Readonly<Record<string, () => string | undefined>> = {
     verdict: () => verdicts[value] && `${value} ${verdicts[value]}`,
     cause: () => causes?.[value],
     since: () => `From ${Number.isNaN(Date.parse(value)) ? value : TIME.format(new Date(value))}`,
     until: () => `Until ${Number.isNaN(Date.parse(value)) ? value : TIME.format(new Date(value))}`,
   };
-  return words[name]?.() ?? `${LABELS[name] ?? name}: ${value.slice(0, 12)}`;
+  return texts[name]?.() ?? `${LABELS[name] ?? name}: ${value.slice(0, 12)}`;
 }

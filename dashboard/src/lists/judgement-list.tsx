@@ -31,7 +31,7 @@ export function judgementSource(limit: number): ListSource<JudgementRow> {
   return {
     path: "/judgements",
     limit,
-    ask: async (search, before) => {
+    load: async (search, before) => {
       const { judgements: rows, next, mark } = await fetchPage.judgements({ ...search, limit }, before);
       return { rows, next, mark };
     },

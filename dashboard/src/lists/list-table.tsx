@@ -57,13 +57,13 @@ export function ListTable<Row extends { readonly id: string }>({
   handle,
   children,
 }: Props<Row>) {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const [margin, setMargin] = useState(0);
   const [current, setCurrent] = useState<string>();
   /** The row that gets the focus in the next frame: more keys can be pressed before. */
-  const goingTo = useRef<string>(undefined);
+  const focusTarget = useRef<string>(undefined);
   useLayoutEffect(() => {
-    const top = (place.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
+    const top = (container.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
     if (Math.abs(top - margin) > 1) setMargin(top);
   });
   const virtual = useWindowVirtualizer({
@@ -84,14 +84,14 @@ export function ListTable<Row extends { readonly id: string }>({
     const id = rows[index]?.id;
     if (id === undefined) return;
     setCurrent(id);
-    goingTo.current = id;
+    focusTarget.current = id;
     virtual.scrollToIndex(index, { align: "auto" });
     let frames = 0;
     const focus = () => {
-      if (goingTo.current !== id) return;
-      const link = place.current?.querySelector<HTMLElement>(`[data-row="${CSS.escape(id)}"]`);
+      if (focusTarget.current !== id) return;
+      const link = container.current?.querySelector<HTMLElement>(`[data-row="${CSS.escape(id)}"]`);
       if (!link && frames++ < 20) return requestAnimationFrame(focus);
-      goingTo.current = undefined;
+      focusTarget.current = undefined;
       link?.focus({ preventScroll: true });
     };
     requestAnimationFrame(focus);
@@ -99,7 +99,7 @@ export function ListTable<Row extends { readonly id: string }>({
   const step = (by: 1 | -1) => {
     const { activeElement } = document;
     const focused = activeElement instanceof HTMLElement ? activeElement.dataset.row : undefined;
-    const from = goingTo.current ?? focused ?? opened;
+    const from = focusTarget.current ?? focused ?? opened;
     const index = rows.findIndex(({ id }) => id === from);
     const to = index < 0 ? firstVisible(virtual.scrollOffset ?? 0, items) : index + by;
     if (open && opened !== undefined && rows[to]) open(rows[to].id);
@@ -120,7 +120,7 @@ export function ListTable<Row extends { readonly id: string }>({
   return (
     <RowsContext value={{ current: reachable && rows[reachable.index]?.id, open }}>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for the links inside, which Tab also reaches */}
-      <div ref={place} className={`${table.frame} ${css.list}`} onKeyDown={onKeyDown}>
+      <div ref={container} className={`${table.frame} ${css.list}`} onKeyDown={onKeyDown}>
         {children}
         {/* biome-ignore-start lint/a11y/noRedundantRoles: a table that is laid out as blocks is none any more, without them */}
         <table className={table.table} role="table" aria-label={caption} aria-rowcount={hasMore ? -1 : rows.length + 1}>

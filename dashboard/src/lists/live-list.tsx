@@ -51,12 +51,12 @@ export function LiveList<Row extends ListRow>({
   children,
 }: Props<Row>) {
   const { list, unseen, isWhole, show } = useLiveList(source, search);
-  const place = useRef<HTMLDivElement>(null);
-  const own = useRef<ListTableHandle>(null);
-  const table = handle ?? own;
+  const container = useRef<HTMLDivElement>(null);
+  const ownTable = useRef<ListTableHandle>(null);
+  const table = handle ?? ownTable;
   const total = useQuery(queries.total(source.path, withoutOrder(search)));
   useEffect(() => {
-    if (unseen > 0 && isUnused(place.current)) show();
+    if (unseen > 0 && isUnused(container.current)) show();
   }, [unseen, show]);
   useShortcuts({ j: () => table.current?.step(1), k: () => table.current?.step(-1) });
   const rows = useMemo(() => list.data?.pages.flatMap((page) => page.rows) ?? [], [list.data]);
@@ -88,9 +88,10 @@ export function LiveList<Row extends ListRow>({
     };
   });
   return (
-    <div ref={place} className={css.container}>
+    <div ref={container} className={css.container}>
       <p role="status" className={css.count}>
-        {list.data && `${words(total.data, rows.length, hasNextPage, what)}, ${isOldest ? "oldest" : "newest"} first`}
+        {list.data &&
+          `${countText(total.data, rows.length, hasNextPage, what)}, ${isOldest ? "oldest" : "newest"} first`}
       </p>
       <QueryBoundary query={list} placeholder={<TableSkeleton rows={12} />}>
         {() =>
@@ -126,13 +127,13 @@ function withoutOrder({ order: _, ...rest }: Search): Search {
 }
 
 /** "37 submissions"; "10,000+ submissions". */
-function words(total: Total | undefined, loaded: number, hasMore: boolean, what: string): string {
-  const least = Math.max(total?.matches ?? 0, loaded);
+function countText(total: Total | undefined, loaded: number, hasMore: boolean, what: string): string {
+  const atLeast = Math.max(total?.matches ?? 0, loaded);
   const isWhole = !hasMore || total?.isWhole === true;
-  return isWhole ? counted(hasMore ? least : loaded, what) : `${count(least)}+ ${what}s`;
+  return isWhole ? counted(hasMore ? atLeast : loaded, what) : `${count(atLeast)}+ ${what}s`;
 }
 
 /** Whether the page is at its top, without pointer or focus in the list, so that new rows disturb no reader. */
-function isUnused(place: HTMLElement | null): boolean {
-  return window.scrollY < 8 && !place?.matches(":hover, :focus-within");
+function isUnused(container: HTMLElement | null): boolean {
+  return window.scrollY < 8 && !container?.matches(":hover, :focus-within");
 }

@@ -10,7 +10,7 @@ const SavedViewsMenu = lazy(load);
 export function SavedViewsButton(props: ViewsProps) {
   const stored = `assay-views-${props.what}`;
   const [views, setViews] = useState(() => readViews(stored));
-  const keep = (next: readonly View[]) => setViews(storeViews(stored, next));
+  const onSave = (next: readonly View[]) => setViews(storeViews(stored, next));
   const shown = views.find((view) => isSame(view.search, props.search));
   return (
     <LazyMenu
@@ -21,7 +21,7 @@ export function SavedViewsButton(props: ViewsProps) {
         </Button>
       )}
     >
-      <SavedViewsMenu views={views} keep={keep} {...props} />
+      <SavedViewsMenu views={views} onSave={onSave} {...props} />
     </LazyMenu>
   );
 }

@@ -6,15 +6,15 @@ import { isSame, MAX_NAME, type View, type ViewsProps } from "./saved-views.ts";
 
 interface Props extends ViewsProps {
   readonly views: readonly View[];
-  readonly keep: (views: readonly View[]) => void;
+  readonly onSave: (views: readonly View[]) => void;
 }
 
-export default function SavedViewsMenu({ views, keep, search, onChange }: Props) {
+export default function SavedViewsMenu({ views, onSave, search, onChange }: Props) {
   const [isNaming, { open, close }] = useDisclosure();
   const shown = views.find((view) => isSame(view.search, search));
   const save = (form: FormData) => {
     const name = text(form, "name");
-    keep([...views.filter((view) => view.name !== name), { name, search }]);
+    onSave([...views.filter((view) => view.name !== name), { name, search }]);
     close();
   };
   return (
@@ -33,7 +33,9 @@ export default function SavedViewsMenu({ views, keep, search, onChange }: Props)
           <Menu.Divider />
           <Menu.Item onClick={open}>Save these filters as a view</Menu.Item>
           {shown && (
-            <Menu.Item onClick={() => keep(views.filter((view) => view !== shown))}>{`Remove ${shown.name}`}</Menu.Item>
+            <Menu.Item
+              onClick={() => onSave(views.filter((view) => view !== shown))}
+            >{`Remove ${shown.name}`}</Menu.Item>
           )}
         </Menu.Dropdown>
       </Menu>

@@ -42,7 +42,7 @@ function isView(one: Partial<View> | null): one is View {
 
 /** @returns the views that are kept: the newest. */
 export function storeViews(stored: string, views: readonly View[]): readonly View[] {
-  const kept = views.slice(-MAX_VIEWS);
-  localStorage.setItem(stored, JSON.stringify(kept));
-  return kept;
+  const newest = views.slice(-MAX_VIEWS);
+  localStorage.setItem(stored, JSON.stringify(newest));
+  return newest;
 }

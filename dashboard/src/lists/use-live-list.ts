@@ -30,7 +30,7 @@ export interface ListSource<Row extends ListRow> {
   readonly path: "/submissions" | "/judgements";
   /** Rows of a page that the stream follows. */
   readonly limit: number;
-  readonly ask: (search: Search, before?: string) => Promise<Rows<Row>>;
+  readonly load: (search: Search, before?: string) => Promise<Rows<Row>>;
 }
 
 interface Unseen<Row> {
@@ -47,12 +47,12 @@ const NONE: Unseen<never> = { rows: [], next: null, gap: false };
  * because inserting them would move the row that is about to be clicked. The service sends both.
  */
 export function useLiveList<Row extends ListRow>(source: ListSource<Row>, search: Search) {
-  const { path, limit, ask } = source;
+  const { path, limit, load } = source;
   const queryClient = useQueryClient();
   const key = useMemo(() => [path, limit, search] as const, [path, limit, search]);
   const list = useInfiniteQuery({
     queryKey: key,
-    queryFn: ({ pageParam }) => ask(search, pageParam),
+    queryFn: ({ pageParam }) => load(search, pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
     staleTime: Number.POSITIVE_INFINITY,
@@ -68,20 +68,20 @@ export function useLiveList<Row extends ListRow>(source: ListSource<Row>, search
     /** Rows that the stream follows. */
     const followed = new Set(shown()?.pages[0]?.rows.map(({ id }) => id));
     const take = ({ rows, next, gap }: ListChange<Row>, isFirst: boolean) => {
-      const known = idsIn(shown());
-      const fresh = rows.filter(({ id }) => !known.has(id));
+      const knownIds = idsIn(shown());
+      const fresh = rows.filter(({ id }) => !knownIds.has(id));
       for (const { id } of rows) followed.add(id);
       change((before) => withChanges(before, rows));
       if (search.order === "oldest") return change((before) => withMore(before, fresh));
-      const leavesAGap = gap || (isFirst && known.size > 0 && next !== null && fresh.length === rows.length);
+      const leavesAGap = gap || (isFirst && knownIds.size > 0 && next !== null && fresh.length === rows.length);
       setUnseen((before) => merged(before, { rows: fresh, next, gap: leavesAGap }));
     };
     let singlesAt = 0;
-    const askSingles = async () => {
+    const loadSingles = async () => {
       if (performance.now() - singlesAt < SINGLES_MS) return;
       singlesAt = performance.now();
       const open = openRows(shown()).filter(({ id }) => !followed.has(id));
-      const found = await Promise.all(open.slice(0, MAX_SINGLES).map(({ id }) => ask({ id })));
+      const found = await Promise.all(open.slice(0, MAX_SINGLES).map(({ id }) => load({ id })));
       const rows = found.flatMap((one) => one.rows);
       if (rows.length > 0) change((before) => withChanges(before, rows));
     };
@@ -89,10 +89,10 @@ export function useLiveList<Row extends ListRow>(source: ListSource<Row>, search
       url: () => addressOf(`${path}/live`, { ...search, limit, mark: shown()?.pages[0]?.mark }),
       onEvent: (event, data, isFirst) => {
         if (event === "state") take(JSON.parse(data), isFirst);
-        askSingles().catch(() => {});
+        loadSingles().catch(() => {});
       },
       onRejected: () => {
-        ask(search).then(
+        load(search).then(
           ({ rows, next }) => take({ rows, next, gap: false }, true),
           () => {},
         );
@@ -102,7 +102,7 @@ export function useLiveList<Row extends ListRow>(source: ListSource<Row>, search
       end();
       setUnseen(NONE);
     };
-  }, [isLoaded, queryClient, key, path, limit, search, ask]);
+  }, [isLoaded, queryClient, key, path, limit, search, load]);
   const show = useCallback(() => {
     queryClient.setQueryData<List<Row>>(key, (before) => before && withNew(before, unseen));
     setUnseen(NONE);
@@ -139,9 +139,9 @@ function withMore<Row extends ListRow>(list: List<Row>, fresh: readonly Row[]): 
 function merged<Row extends ListRow>(before: Unseen<Row>, now: Unseen<Row>): Unseen<Row> {
   if (now.gap) return now;
   const updated = new Map(now.rows.map((row) => [row.id, row]));
-  const known = new Set(before.rows.map(({ id }) => id));
+  const knownIds = new Set(before.rows.map(({ id }) => id));
   const rows = [
-    ...now.rows.filter(({ id }) => !known.has(id)),
+    ...now.rows.filter(({ id }) => !knownIds.has(id)),
     ...before.rows.map((row) => updated.get(row.id) ?? row),
   ];
   if (rows.length <= MAX_UNSEEN) return { ...before, rows };

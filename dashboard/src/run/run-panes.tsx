@@ -116,11 +116,11 @@ function OutputPane({ of: detail, live, messages, onLine }: Pick<Props, "of" | "
     stdout: open ? live.stdout.text : (record.output.stdout ?? ""),
     stderr: open ? live.stderr.text : (record.output.stderr ?? ""),
   };
-  const [wanted, want] = useState<Stream>();
+  const [chosenStream, chooseStream] = useState<Stream>();
   const isFailure = !open && record.result.verdict !== "AC";
   const shown =
     ofCompiler ||
-    (wanted ?? (texts.stderr !== "" && (isFailure || texts.stdout === "") ? "stderr" : "stdout")) === "stderr"
+    (chosenStream ?? (texts.stderr !== "" && (isFailure || texts.stdout === "") ? "stderr" : "stdout")) === "stderr"
       ? "stderr"
       : "stdout";
   const names = { stdout: "Standard output", stderr: ofCompiler ? "Messages of the compiler" : "Standard error" };
@@ -131,7 +131,7 @@ function OutputPane({ of: detail, live, messages, onLine }: Pick<Props, "of" | "
       size="xs"
       aria-label="Output"
       value={shown}
-      onChange={(next) => want(next === "stderr" ? "stderr" : "stdout")}
+      onChange={(next) => chooseStream(next === "stderr" ? "stderr" : "stdout")}
       data={streams.map((stream) => ({
         value: stream,
         label: `${ofCompiler ? "compiler" : stream} ${size(bytesOf(texts[stream]))}${cut?.includes(stream) ? ", cut off" : ""}`,

@@ -10,14 +10,14 @@ interface Props {
   /** The message with the reason. */
   readonly decided: Message | undefined;
   /** What it wrote last, without a message about a line. */
-  readonly words: string | undefined;
+  readonly lastWritten: string | undefined;
   /** Number of other messages. */
   readonly more: number;
   readonly onLine: (line: number, file?: string) => void;
 }
 
 /** Why it ended so, and on which line of the source. */
-export function RunReason({ of: detail, decided, words, more, onLine }: Props) {
+export function RunReason({ of: detail, decided, lastWritten, more, onLine }: Props) {
   const { explanation, record } = detail;
   if (!explanation) {
     const isRunning = detail.row.status === "running";
@@ -44,9 +44,9 @@ export function RunReason({ of: detail, decided, words, more, onLine }: Props) {
       {!decided && verdict !== "AC" && verdict !== "IE" && (
         <p className={css.message}>
           <span>No line is known: {withoutLine(record.result)}</span>
-          {words !== undefined && (
+          {lastWritten !== undefined && (
             <code>
-              <PlainText text={words} />
+              <PlainText text={lastWritten} />
             </code>
           )}
         </p>

@@ -20,7 +20,7 @@ interface Props {
 
 /** The rest of a run that has ended, one at a time. */
 export function RunTabs({ of: detail, tab, onTab }: Props) {
-  const [own, setOwn] = useState<string>();
+  const [selected, setSelected] = useState<string>();
   const { explanation, proofs, deliveries } = detail;
   const tabs: readonly (readonly [name: string, title: string, content: () => ReactNode])[] = [
     ...(explanation && explanation.whyNot.length > 0
@@ -34,15 +34,15 @@ export function RunTabs({ of: detail, tab, onTab }: Props) {
     ],
     ["record", "Raw record", () => <RawRecord of={detail} />],
   ];
-  const wanted = tab ?? own;
-  const value = tabs.some(([name]) => name === wanted) ? wanted : tabs[0]?.[0];
+  const requested = tab ?? selected;
+  const value = tabs.some(([name]) => name === requested) ? requested : tabs[0]?.[0];
   return (
     <Tabs
       className={css.tabs}
       value={value ?? null}
       onChange={(next) => {
         if (next === null) return;
-        setOwn(next);
+        setSelected(next);
         onTab?.(next);
       }}
       keepMounted={false}

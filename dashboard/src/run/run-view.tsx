@@ -34,10 +34,10 @@ interface Props {
 /** One run: how it ended and why, its times and limits, source and output, evidence. */
 export function RunView({ id, layout = "panel", ...rest }: Props) {
   // The key resets the state when the submission changes.
-  return <OneRun key={id} id={id} layout={layout} {...rest} />;
+  return <RunWithHeading key={id} id={id} layout={layout} {...rest} />;
 }
 
-function OneRun({ id, layout = "panel", ...rest }: Props) {
+function RunWithHeading({ id, layout = "panel", ...rest }: Props) {
   const { query, live } = useLiveRun(id);
   const { data } = query;
   const now = data && live.status ? { ...data, row: { ...data.row, status: live.status } } : data;
@@ -116,7 +116,10 @@ function Body({ of: detail, live, layout, tab, onTab, onLine }: BodyProps) {
   const decided = verdict === "AC" ? undefined : decidingMessage(messages, ofCompiler);
   // A program that was killed at a limit did not write about its end.
   const isOwnEnd = verdict === "RE" || verdict === "SIG";
-  const words = useMemo(() => (isOwnEnd ? lastLine(written, ofCompiler) : undefined), [isOwnEnd, written, ofCompiler]);
+  const lastWritten = useMemo(
+    () => (isOwnEnd ? lastLine(written, ofCompiler) : undefined),
+    [isOwnEnd, written, ofCompiler],
+  );
   const [part, setPart] = useState<string>();
   const first = useMemo(() => (decided ? { line: decided.line } : null), [decided]);
   const toLine = (line: number, file: string = SOURCE) => {
@@ -163,7 +166,7 @@ function Body({ of: detail, live, layout, tab, onTab, onLine }: BodyProps) {
         {verdict === null ? titleOf(detail) : `${titleOf(detail)}, ${verdict}`}
       </p>
       <RunFacts of={detail} isShort={layout === "playground"} />
-      <RunReason of={detail} decided={decided} words={words} more={messages.length - 1} onLine={toLine} />
+      <RunReason of={detail} decided={decided} lastWritten={lastWritten} more={messages.length - 1} onLine={toLine} />
       {layout === "playground" ? (
         <>
           {panes}

@@ -37,7 +37,7 @@ const UNDEFINED = /^mold: error: undefined symbol: ([A-Za-z_]\w*)/;
  */
 export function findMessages(text: string, source: string, code: string): readonly Message[] {
   const read = text.slice(0, MAX_READ);
-  const place = placeIn(source);
+  const pattern = linePattern(source);
   const lines = linesOf(read);
   let uses: ReadonlyMap<string, number> | undefined;
   const found: (Message & { readonly thrownAt: number | null })[] = [];
@@ -45,7 +45,7 @@ export function findMessages(text: string, source: string, code: string): readon
     if (found.length >= MAX_MESSAGES) break;
     if (line.length > MAX_LINE) continue;
     const symbol = UNDEFINED.exec(line)?.[1];
-    const match = symbol === undefined ? place.exec(line) : null;
+    const match = symbol === undefined ? pattern.exec(line) : null;
     if (symbol !== undefined) {
       uses ??= lastLines(code);
       const where = { from: start, to: start + line.length, line: uses.get(symbol) ?? 0, column: null };
@@ -58,12 +58,12 @@ export function findMessages(text: string, source: string, code: string): readon
       ...{ from, to: from + match[0].length, line: Number(py ?? ts ?? row) },
       column: tsColumn || column ? Number(tsColumn ?? column) : null,
     };
-    const { words, isError, thrownAt = null } = wordsAbout(lines, at, line.slice(match.index + match[0].length), !!py);
+    const { reason, isError, thrownAt = null } = reasonOf(lines, at, line.slice(match.index + match[0].length), !!py);
     const other = thrownAt === null ? -1 : found.findIndex((one) => one.thrownAt === thrownAt);
     // Python has the innermost frame last, the others have it first.
     if (other !== -1 && !py) continue;
     if (other !== -1) found.splice(other, 1);
-    found.push({ ...where, text: words.slice(0, MAX_TEXT), isError, thrownAt });
+    found.push({ ...where, text: reason.slice(0, MAX_TEXT), isError, thrownAt });
   }
   return found.map(({ thrownAt: _, ...message }) => message);
 }
@@ -77,9 +77,9 @@ export function decidingMessage(messages: readonly Message[], ofCompiler: boolea
 /** The line that explains a failure without such a message: the first complaint of a compiler, or the last line of a program. */
 export function lastLine(text: string, ofCompiler: boolean): string | undefined {
   const lines = linesOf(text.slice(0, MAX_READ)).map(({ line }) => line.trim());
-  const said = lines.filter((line) => /\p{L}/u.test(line) && !/^Node\.js v\d/.test(line));
-  const words = ofCompiler ? (said.find((line) => /\berror\b/i.test(line)) ?? said[0]) : said.at(-1);
-  return words?.slice(0, MAX_TEXT);
+  const written = lines.filter((line) => /\p{L}/u.test(line) && !/^Node\.js v\d/.test(line));
+  const reason = ofCompiler ? (written.find((line) => /\berror\b/i.test(line)) ?? written[0]) : written.at(-1);
+  return reason?.slice(0, MAX_TEXT);
 }
 
 /** The messages about all files of a program. */
@@ -94,7 +94,7 @@ export function findMessagesInFiles(
   return [...findMessages(text, source, code), ...others].sort((a, b) => a.from - b.from).slice(0, MAX_MESSAGES);
 }
 
-function placeIn(source: string): RegExp {
+function linePattern(source: string): RegExp {
   const name = source.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const places = [
     '", line (?<py>[1-9]\\d{0,6})',
@@ -118,43 +118,43 @@ function linesOf(text: string): readonly Line[] {
   });
 }
 
-interface Words {
-  readonly words: string;
+interface Reason {
+  readonly reason: string;
   readonly isError: boolean;
   /** The line of the exception, for the frames of one traceback. */
   readonly thrownAt?: number;
 }
 
 /** @param rest of the line, after the place. */
-function wordsAbout(lines: readonly Line[], at: number, rest: string, isPython: boolean): Words {
+function reasonOf(lines: readonly Line[], at: number, rest: string, isPython: boolean): Reason {
   const line = lines[at]?.line ?? "";
-  const own = rest.replace(/^\s*[-:]?\s*/, "");
+  const remainder = rest.replace(/^\s*[-:]?\s*/, "");
   const isFrame = isPython || /^\s+at |^\t\S*\/|^ *--> /.test(line);
-  if (!isFrame && own !== "") {
-    const [, kind = "error"] = /^(?:fatal )?(error|warning|note|info)\b/.exec(own) ?? [];
-    return { words: own, isError: kind === "error" };
+  if (!isFrame && remainder !== "") {
+    const [, kind = "error"] = /^(?:fatal )?(error|warning|note|info)\b/.exec(remainder) ?? [];
+    return { reason: remainder, isError: kind === "error" };
   }
-  if (/\bpanicked at /.test(line)) return { words: textAt(lines, at + 1).trim() || line, isError: true };
-  return (isPython ? null : above(lines, at)) ?? below(lines, at, isPython) ?? { words: line.trim(), isError: true };
+  if (/\bpanicked at /.test(line)) return { reason: textAt(lines, at + 1).trim() || line, isError: true };
+  return (isPython ? null : above(lines, at)) ?? below(lines, at, isPython) ?? { reason: line.trim(), isError: true };
 }
 
-function above(lines: readonly Line[], at: number): Words | null {
+function above(lines: readonly Line[], at: number): Reason | null {
   for (let back = at - 1; back >= Math.max(0, at - NEAR); back--) {
     const line = textAt(lines, back);
     const [headline, kind] = HEADLINE.exec(line) ?? [];
-    if (headline !== undefined) return { words: headline, isError: kind === "error" };
-    const [, words = undefined, other = undefined] = THROWN.exec(line) ?? [];
-    if (words ?? other) return { words: words ?? other ?? "", isError: true, thrownAt: back };
+    if (headline !== undefined) return { reason: headline, isError: kind === "error" };
+    const [, reason = undefined, other = undefined] = THROWN.exec(line) ?? [];
+    if (reason ?? other) return { reason: reason ?? other ?? "", isError: true, thrownAt: back };
   }
   return null;
 }
 
-function below(lines: readonly Line[], at: number, isPython: boolean): Words | null {
+function below(lines: readonly Line[], at: number, isPython: boolean): Reason | null {
   for (let next = at + 1; next < Math.min(lines.length, at + NEAR); next++) {
     const line = textAt(lines, next);
-    const [, words = undefined, other = undefined] = THROWN.exec(line) ?? [];
-    if (words ?? other) return { words: words ?? other ?? "", isError: true, thrownAt: next };
-    if (isPython && NAMED.test(line)) return { words: line, isError: true, thrownAt: next };
+    const [, reason = undefined, other = undefined] = THROWN.exec(line) ?? [];
+    if (reason ?? other) return { reason: reason ?? other ?? "", isError: true, thrownAt: next };
+    if (isPython && NAMED.test(line)) return { reason: line, isError: true, thrownAt: next };
   }
   return null;
 }

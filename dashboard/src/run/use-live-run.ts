@@ -22,8 +22,8 @@ export function useLiveRun(id: string) {
   const queryClient = useQueryClient();
   const [live, setLive] = useState(NOTHING);
   const [streaming, setStreaming] = useState(false);
-  const known = queryClient.getQueryData(queries.submission(id).queryKey);
-  const hasEnded = known !== undefined && !isOpen(known);
+  const cached = queryClient.getQueryData(queries.submission(id).queryKey);
+  const hasEnded = cached !== undefined && !isOpen(cached);
   const query = useQuery({
     ...queries.submission(id),
     // An ended run does not change.

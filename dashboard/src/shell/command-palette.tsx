@@ -32,16 +32,16 @@ interface Choice {
   readonly icon: IconName;
   readonly label: React.ReactNode;
   /** Compared with the typed text. */
-  readonly words: string;
+  readonly keywords: string;
   readonly act: () => unknown;
 }
 
 /** Finds a page, a run, a judgement, a problem, a project or a key, or starts an action. */
 export default function CommandPalette({ onClose, onMake }: Props) {
   const [text, setText] = useState("");
-  const [asked] = useDebouncedValue(text.trim(), PAUSE_MS);
+  const [searchText] = useDebouncedValue(text.trim(), PAUSE_MS);
   const combobox = useCombobox({ opened: true, onDropdownClose: onClose });
-  const found = useFound(asked);
+  const found = useFound(searchText);
   const choices = [...found, ...useNamed(), ...useActions(onMake), ...usePages()];
   const shown = matching(choices, text);
   const order = shown.map(({ id }) => id).join();
@@ -89,18 +89,18 @@ export default function CommandPalette({ onClose, onMake }: Props) {
 }
 
 /** Runs and judgements whose ids begin with the text. They are already matches. */
-function useFound(asked: string): Choice[] {
+function useFound(searchText: string): Choice[] {
   const navigate = useNavigate();
-  const isAnId = OF_AN_ID.test(asked);
+  const isAnId = OF_AN_ID.test(searchText);
   const runs = useQuery({
-    queryKey: ["palette", "/submissions", asked],
-    queryFn: () => fetchPage.submissions({ id: asked }, undefined, MOST),
+    queryKey: ["palette", "/submissions", searchText],
+    queryFn: () => fetchPage.submissions({ id: searchText }, undefined, MOST),
     enabled: isAnId,
     retry: false,
   });
   const judged = useQuery({
-    queryKey: ["palette", "/judgements", asked],
-    queryFn: () => fetchPage.judgements({ id: asked, limit: MOST }),
+    queryKey: ["palette", "/judgements", searchText],
+    queryFn: () => fetchPage.judgements({ id: searchText, limit: MOST }),
     enabled: isAnId,
     retry: false,
   });
@@ -108,7 +108,7 @@ function useFound(asked: string): Choice[] {
   return [
     ...(runs.data?.submissions ?? []).map(
       (row): Choice => ({
-        ...{ id: row.id, group: "Submissions", icon: "list", words: row.id },
+        ...{ id: row.id, group: "Submissions", icon: "list", keywords: row.id },
         label: (
           <>
             <code>{row.id.slice(0, 13)}…</code> {row.language} <Verdict of={row} />
@@ -119,7 +119,7 @@ function useFound(asked: string): Choice[] {
     ),
     ...(judged.data?.judgements ?? []).map(
       (row): Choice => ({
-        ...{ id: row.id, group: "Judgements", icon: "judge", words: row.id },
+        ...{ id: row.id, group: "Judgements", icon: "judge", keywords: row.id },
         label: (
           <>
             <code>{row.id.slice(0, 13)}…</code> {row.language} <Verdict of={row} />
@@ -153,19 +153,19 @@ function useNamed(): Choice[] {
   return [
     ...(projects.data?.projects ?? []).map(
       ({ id, name }): Choice => ({
-        ...{ id, group: "Projects", icon: "projects", label: name, words: name },
+        ...{ id, group: "Projects", icon: "projects", label: name, keywords: name },
         act: () => navigate({ to: "/projects/$id", params: { id } }),
       }),
     ),
     ...(keys.data?.keys ?? []).map(
       ({ id, name }): Choice => ({
-        ...{ id, group: "Submissions of a key", icon: "key", label: name, words: name },
+        ...{ id, group: "Submissions of a key", icon: "key", label: name, keywords: name },
         act: () => navigate({ to: "/submissions", search: { key: id } }),
       }),
     ),
     ...(problems.data?.problems ?? []).map(
       ({ id, name, title }): Choice => ({
-        ...{ id, group: "Problems", icon: "problem", label: title, words: `${name} ${title}` },
+        ...{ id, group: "Problems", icon: "problem", label: title, keywords: `${name} ${title}` },
         act: () => navigate({ to: "/problems/$id", params: { id } }),
       }),
     ),
@@ -177,7 +177,7 @@ function usePages(): Choice[] {
   const { administrator } = usePerson();
   const items = NAVIGATION.flatMap((group) => group.items).filter((item) => administrator || !item.forAdministrators);
   return [...items, { icon: "person", label: "My profile", to: "/profile" } as const].map(({ icon, label, to }) => ({
-    ...{ id: to, group: "Pages", icon, label, words: label },
+    ...{ id: to, group: "Pages", icon, label, keywords: label },
     act: () => navigate({ to }),
   }));
 }
@@ -188,7 +188,7 @@ function useActions(onMake: Props["onMake"]): Choice[] {
   const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const isDark = colorScheme === "dark";
   const action = (id: string, icon: IconName, label: string, act: Choice["act"]): Choice => ({
-    ...{ id, group: "Actions", icon, label, words: label, act },
+    ...{ id, group: "Actions", icon, label, keywords: label, act },
   });
   return [
     action("run", "play", "Run code", () => navigate({ to: "/playground", search: {} })),
@@ -209,8 +209,8 @@ function useActions(onMake: Props["onMake"]): Choice[] {
 
 /** The choices with all typed words, a few of each group. Without text, these are all pages and actions. */
 function matching(choices: readonly Choice[], text: string): readonly Choice[] {
-  const words = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return choices.filter(({ group }) => group === "Pages" || group === "Actions");
-  const found = choices.filter((choice) => words.every((word) => choice.words.toLowerCase().includes(word)));
+  const keywords = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
+  if (keywords.length === 0) return choices.filter(({ group }) => group === "Pages" || group === "Actions");
+  const found = choices.filter((choice) => keywords.every((word) => choice.keywords.toLowerCase().includes(word)));
   return [...Map.groupBy(found, ({ group }) => group).values()].flatMap((alike) => alike.slice(0, MOST));
 }

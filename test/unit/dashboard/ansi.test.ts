@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Coloured, readColours, styleAt, wordsOf } from "../../../dashboard/src/components/editor/ansi.ts";
+import { type Coloured, readColours, styleAt, styleNames } from "../../../dashboard/src/components/editor/ansi.ts";
 
 /** The text in pieces with their words. */
 function piecesOf({ text, starts, styles }: Coloured): readonly string[] {
   return [0, ...starts].map((start, i) => {
-    const words = i === 0 ? [] : wordsOf(styles[i - 1] ?? 0);
+    const words = i === 0 ? [] : styleNames(styles[i - 1] ?? 0);
     return `${text.slice(start, starts[i] ?? text.length)}|${words.join(" ")}`;
   });
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { wordsOf } from "../../../dashboard/src/components/editor/ansi.ts";
+import { styleNames } from "../../../dashboard/src/components/editor/ansi.ts";
 import { nameOf } from "../../../dashboard/src/components/editor/control-characters.ts";
 import { readInput, readOutput } from "../../../dashboard/src/components/editor/printable-text.ts";
 
@@ -8,7 +8,7 @@ test("control characters are shown by name, and colours keep their text", () => 
   const { text, starts, styles, names, codes } = readOutput("\x07a\x1b[31mb\u202ec\x1b[0m\x1b[2Jd\ne");
   assert.equal(text, "BELabU+202EcESC[2Jd\ne");
   assert.deepEqual(
-    starts.map((start, i) => `${text.slice(start, starts[i + 1])}|${wordsOf(styles[i] ?? 0)}`),
+    starts.map((start, i) => `${text.slice(start, starts[i + 1])}|${styleNames(styles[i] ?? 0)}`),
     ["bU+202Ec|red", "ESC[2Jd\ne|"],
   );
   assert.deepEqual(

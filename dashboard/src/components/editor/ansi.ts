@@ -49,7 +49,7 @@ export function readColours(text: string): Coloured {
 }
 
 /** The words for a style: those of STYLES and one of COLOURS. */
-export function wordsOf(style: number): readonly string[] {
+export function styleNames(style: number): readonly string[] {
   const colour = COLOURS[(style >> COLOUR_SHIFT) - 1];
   return [...STYLES.filter((_, bit) => style & (1 << bit)), ...(colour ? [colour] : [])];
 }

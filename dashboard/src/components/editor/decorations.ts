@@ -1,6 +1,6 @@
 import { StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, ViewPlugin, type ViewUpdate } from "@codemirror/view";
-import { styleAt, wordsOf } from "./ansi.ts";
+import { styleAt, styleNames } from "./ansi.ts";
 import { nameOf } from "./control-characters.ts";
 
 /** What a read-only text shows besides its characters. */
@@ -64,9 +64,9 @@ function colours({ state, visibleRanges }: EditorView): DecorationSet {
     const found = [];
     for (let at = Math.max(0, styleAt(starts, from)); (starts[at] ?? to) < to; at++) {
       const [begin, end] = [Math.max(from, starts[at] ?? 0), Math.min(to, starts[at + 1] ?? to)];
-      const words = wordsOf(styles[at] ?? 0);
-      if (words.length > 0 && begin < end)
-        found.push(Decoration.mark({ class: words.map((word) => `cm-${word}`).join(" ") }).range(begin, end));
+      const styleClasses = styleNames(styles[at] ?? 0);
+      if (styleClasses.length > 0 && begin < end)
+        found.push(Decoration.mark({ class: styleClasses.map((word) => `cm-${word}`).join(" ") }).range(begin, end));
     }
     for (let at = Math.max(0, styleAt(names, from)); (names[at] ?? to) < to; at++) {
       const { name, title } = nameOf(codes[at] ?? 0);
@@ -92,8 +92,8 @@ export const LINE_MARKS = EditorView.decorations.compute([decorationState, "doc"
       ...links
         .filter(({ to }) => to <= state.doc.length)
         .map(({ from, to, line, file }) => {
-          const place = { "data-line": String(line), ...(file !== undefined && { "data-file": file }) };
-          return Decoration.mark({ tagName: "a", attributes: { href: "#source", ...place } }).range(from, to);
+          const attributes = { "data-line": String(line), ...(file !== undefined && { "data-file": file }) };
+          return Decoration.mark({ tagName: "a", attributes: { href: "#source", ...attributes } }).range(from, to);
         }),
     ],
     true,

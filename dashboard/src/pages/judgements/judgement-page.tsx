@@ -25,10 +25,10 @@ const route = getRouteApi("/inside/judgements/$id");
 export function JudgementPage() {
   const { id } = route.useParams();
   // The key resets the state when the judgement changes.
-  return <OneJudgement key={id} id={id} />;
+  return <JudgementView key={id} id={id} />;
 }
 
-function OneJudgement({ id }: { id: string }) {
+function JudgementView({ id }: { id: string }) {
   const navigate = useNavigate();
   const query = useLiveJudgement(id);
   const { data } = query;

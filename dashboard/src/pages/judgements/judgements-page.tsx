@@ -5,7 +5,7 @@ import type { Search } from "../../client/search.ts";
 import { useAccountOptions } from "../../client/session.ts";
 import { Page } from "../../components/page.tsx";
 import { ProblemSelect } from "../../components/problem-select.tsx";
-import { JUDGEMENT_WORDS } from "../../components/verdict.tsx";
+import { JUDGEMENT_NAMES } from "../../components/verdict.tsx";
 import { Filters } from "../../lists/filters.tsx";
 import { judgementSource, ORIGIN_COLUMNS, RESULT_COLUMNS } from "../../lists/judgement-list.tsx";
 import { type ListColumn, LiveList } from "../../lists/live-list.tsx";
@@ -24,7 +24,7 @@ export function JudgementsPage() {
   const show = (next: typeof search) => navigate({ to: "/judgements", search: next });
   return (
     <Page title="Judgements" lead="Programs on many tests, newest first. Each run is also a submission.">
-      <Filters what="judgement" verdicts={JUDGEMENT_WORDS} search={search} onChange={show}>
+      <Filters what="judgement" verdicts={JUDGEMENT_NAMES} search={search} onChange={show}>
         <ProblemSelect
           account={search.account}
           none="Any"

@@ -40,7 +40,7 @@ export function LanguagesPage() {
             <ul className={css.list}>
               {all.map((language) => (
                 <li key={language.name}>
-                  <One language={language} />
+                  <LanguageEntry language={language} />
                 </li>
               ))}
             </ul>
@@ -51,7 +51,7 @@ export function LanguagesPage() {
   );
 }
 
-function One({
+function LanguageEntry({
   language: { name, aliases, version, available, detail, compile, execute, limits },
 }: {
   language: Language;

@@ -25,7 +25,7 @@ export function NodesPage() {
               <code>assay worker</code> (<a href="/docs/scaling">documentation</a>).
             </EmptyState>
           ) : (
-            all.map((node) => <One key={node.id} node={node} />)
+            all.map((node) => <NodeSection key={node.id} node={node} />)
           )
         }
       </QueryBoundary>
@@ -33,7 +33,11 @@ export function NodesPage() {
   );
 }
 
-function One({ node: { id, ready, running, slots, languages, cgroupBackend, checks, provenAt } }: { node: Node }) {
+function NodeSection({
+  node: { id, ready, running, slots, languages, cgroupBackend, checks, provenAt },
+}: {
+  node: Node;
+}) {
   const failing = checks.filter(({ ok }) => !ok);
   return (
     <Section

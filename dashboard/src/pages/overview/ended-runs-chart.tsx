@@ -14,7 +14,7 @@ import type { Span } from "../../components/charts/times.ts";
 import { count } from "../../components/format.ts";
 import { Breakdown } from "./breakdown.tsx";
 
-const GROUPING_WORDS: Readonly<Record<Grouping, string>> = {
+const GROUPING_NAMES: Readonly<Record<Grouping, string>> = {
   verdict: "by verdict",
   language: "by language",
   key: "by key",
@@ -87,7 +87,7 @@ export function EndedRunsChart({ history, by, asShare, account, onChange }: Prop
             size="xs"
             aria-label="Group ended runs"
             value={by}
-            data={GROUPINGS.map((value) => ({ value, label: GROUPING_WORDS[value] }))}
+            data={GROUPINGS.map((value) => ({ value, label: GROUPING_NAMES[value] }))}
             onChange={({ currentTarget }) => onChange({ by: currentTarget.value as Grouping })}
           />
           <SegmentedControl

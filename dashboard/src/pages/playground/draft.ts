@@ -56,7 +56,7 @@ export function useDraft(): State {
 }
 
 export function setDraft(next: Draft): void {
-  become({ draft: next, isStored: state?.isStored ?? true });
+  setState({ draft: next, isStored: state?.isStored ?? true });
   timer ??= setTimeout(storeNow, STORE_MS);
 }
 
@@ -65,7 +65,7 @@ function storeNow(): void {
   timer = undefined;
   if (!state?.draft) return;
   const isStored = storeDraft(state.draft);
-  if (isStored !== state.isStored) become({ ...state, isStored });
+  if (isStored !== state.isStored) setState({ ...state, isStored });
 }
 
 window.addEventListener("pagehide", storeNow);
@@ -77,9 +77,9 @@ function draftIn(value: unknown): Draft | undefined {
   return isDraft ? (value as Draft) : undefined;
 }
 
-function become(next: State): void {
+function setState(next: State): void {
   state = next;
-  for (const tell of listeners) tell();
+  for (const listener of listeners) listener();
 }
 
 function listen(listener: () => void): () => void {

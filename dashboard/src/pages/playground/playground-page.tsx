@@ -68,14 +68,14 @@ function Loading<T>({ query }: { query: UseQueryResult<T> }) {
 /** Loads the problem of `?problem=ID` once; the draft is then judged on it. @returns the query while it loads, or null. */
 function useProblem(written: Draft | undefined, languages: readonly Language[] | undefined) {
   const { problem: id } = route.useSearch();
-  const [taken, setTaken] = useState<string>();
+  const [loadedId, setLoadedId] = useState<string>();
   const isChosen = id !== undefined && written?.input === "problem" && written.problem === id;
-  const isNeeded = id !== undefined && id !== taken && !isChosen;
+  const isNeeded = id !== undefined && id !== loadedId && !isChosen;
   const problem = useQuery({ ...queries.problem(id ?? ""), enabled: isNeeded });
   const { data } = problem;
   useEffect(() => {
     // From then on, the input is the choice of the user.
-    if (isChosen) setTaken(id);
+    if (isChosen) setLoadedId(id);
     if (!isNeeded || data?.id !== id || !languages) return;
     setDraft({ ...(written ?? beginning(languages)), input: "problem", problem: id, accountId: data.account.id });
   }, [isChosen, isNeeded, id, data, languages, written]);
@@ -88,13 +88,13 @@ function useProblem(written: Draft | undefined, languages: readonly Language[] |
  */
 function useSource(written: Draft | undefined) {
   const { from } = route.useSearch();
-  const [taken, setTaken] = useState<string>();
-  const isNeeded = from !== undefined && from !== taken && from !== written?.from;
+  const [loadedId, setLoadedId] = useState<string>();
+  const isNeeded = from !== undefined && from !== loadedId && from !== written?.from;
   const source = useQuery({ ...queries.submission(from ?? ""), enabled: isNeeded });
   const { data } = source;
   useEffect(() => {
     if (!isNeeded || data?.row.id !== from) return;
-    setTaken(from);
+    setLoadedId(from);
     setDraft(continued(data));
   }, [isNeeded, from, data]);
   return isNeeded ? source : null;

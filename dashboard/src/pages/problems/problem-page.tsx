@@ -50,12 +50,12 @@ export function ProblemPage() {
   if (isNotFound(problem.error)) return <NotFoundPage />;
   return (
     <QueryBoundary query={problem} placeholder={<TableSkeleton />}>
-      {(found) => <One problem={found} />}
+      {(found) => <ProblemView problem={found} />}
     </QueryBoundary>
   );
 }
 
-function One({ problem }: { problem: ProblemDetail }) {
+function ProblemView({ problem }: { problem: ProblemDetail }) {
   const navigate = useNavigate();
   const { id, name, title, checker, groups, versions } = problem;
   const verification = verificationOf(id);

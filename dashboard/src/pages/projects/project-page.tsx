@@ -32,12 +32,12 @@ export function ProjectPage() {
   if (isNotFound(project.error)) return <NotFoundPage />;
   return (
     <QueryBoundary query={project} placeholder={<TableSkeleton />}>
-      {(found) => <One project={found} />}
+      {(found) => <ProjectView project={found} />}
     </QueryBoundary>
   );
 }
 
-function One({ project }: { project: Project }) {
+function ProjectView({ project }: { project: Project }) {
   const [renaming, rename] = useDisclosure();
   const [key, newKey] = useDisclosure();
   const [endpoint, newEndpoint] = useDisclosure();

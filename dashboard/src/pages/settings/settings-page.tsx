@@ -21,14 +21,14 @@ export function SettingsPage() {
   return (
     <Page title="Settings">
       <QueryBoundary query={settings} placeholder={<TableSkeleton rows={6} />}>
-        {(all) => <All of={all} show={setForm} />}
+        {(all) => <SettingsTables of={all} show={setForm} />}
       </QueryBoundary>
       {form}
     </Page>
   );
 }
 
-function All({
+function SettingsTables({
   of: { retentionMs, maxPending, tiers, accounts },
   show,
 }: {

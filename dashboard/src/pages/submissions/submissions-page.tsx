@@ -7,7 +7,7 @@ import { useAccountOptions } from "../../client/session.ts";
 import { duration } from "../../components/format.ts";
 import { Page } from "../../components/page.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
-import { VERDICT_WORDS, Verdict } from "../../components/verdict.tsx";
+import { VERDICT_NAMES, Verdict } from "../../components/verdict.tsx";
 import { CAUSES } from "../../lists/causes.ts";
 import { Filters } from "../../lists/filters.tsx";
 import type { ListTableHandle } from "../../lists/list-table.tsx";
@@ -41,7 +41,7 @@ const MORE = 500;
 const SOURCE: ListSource<SubmissionRow> = {
   path: "/submissions",
   limit: FIRST,
-  ask: async (search, before) => {
+  load: async (search, before) => {
     const { submissions: rows, next, mark } = await fetchPage.submissions(search, before, before ? MORE : FIRST);
     return { rows, next, mark };
   },
@@ -68,7 +68,7 @@ export function SubmissionsPage() {
     <Page title="Submissions">
       <Filters
         what="submission"
-        verdicts={VERDICT_WORDS}
+        verdicts={VERDICT_NAMES}
         causes={CAUSES}
         search={search}
         onChange={go}

@@ -30,12 +30,12 @@ export function EndpointPage() {
   if (isNotFound(endpoint.error)) return <NotFoundPage />;
   return (
     <QueryBoundary query={endpoint} placeholder={<TableSkeleton />}>
-      {(found) => <One endpoint={found} />}
+      {(found) => <EndpointView endpoint={found} />}
     </QueryBoundary>
   );
 }
 
-function One({ endpoint }: { endpoint: Endpoint }) {
+function EndpointView({ endpoint }: { endpoint: Endpoint }) {
   const { id, url, active, signing, project, failingSince } = endpoint;
   const [replaying, replay] = useDisclosure();
   return (
