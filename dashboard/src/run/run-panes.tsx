@@ -24,7 +24,7 @@ interface Props {
   /** The messages in standard error. */
   readonly messages: readonly Message[];
   /** The line of the shown part to scroll to. */
-  readonly chosen: ScrollTarget | null;
+  readonly target: ScrollTarget | null;
   readonly hasSource: boolean;
   /** The shown part of the program. */
   readonly part: string;
@@ -45,10 +45,10 @@ export function RunPanes({ hasSource, ...props }: Props) {
 function ProgramPane({
   of,
   messages,
-  chosen,
+  target,
   part,
   onPart,
-}: Pick<Props, "of" | "messages" | "chosen" | "part" | "onPart">) {
+}: Pick<Props, "of" | "messages" | "target" | "part" | "onPart">) {
   const { row, source, code, stdin, files } = of;
   const file = files.find(({ path }) => path === part);
   const content = useQuery({ ...queries.programFile(row.id, part), enabled: file?.isText === true });
@@ -103,7 +103,7 @@ function ProgramPane({
     return (
       <EmptyPane head={head} text={file ? "The file is empty." : isStdin ? "No input." : "The source is empty."} />
     );
-  const marks = isStdin ? {} : { language: row.language, marked, chosen };
+  const marks = isStdin ? {} : { language: row.language, marked, target };
   return <Viewer key={part} head={head} label={label} text={readable} original={text} download={download} {...marks} />;
 }
 

@@ -98,7 +98,7 @@ interface BodyProps extends Omit<Props, "id"> {
 function Body({ of: detail, live, layout, tab, onTab, onLine }: BodyProps) {
   const { record, source, code, files, timeline, usage, samples } = detail;
   const { cause, verdict } = record.result;
-  const [chosen, choose] = useState<ScrollTarget | null>(null);
+  const [target, setTarget] = useState<ScrollTarget | null>(null);
   const { stderr } = record.output;
   // As the viewer shows it: the places have to fit.
   const written = useMemo(() => readOutput(stderr ?? "").text, [stderr]);
@@ -124,7 +124,7 @@ function Body({ of: detail, live, layout, tab, onTab, onLine }: BodyProps) {
   const first = useMemo(() => (decided ? { line: decided.line } : null), [decided]);
   const toLine = (line: number, file: string = SOURCE) => {
     setPart(file);
-    choose({ line, isAsked: true });
+    setTarget({ line, isAsked: true });
     if (file === SOURCE) onLine?.(line);
   };
   const measured = (
@@ -149,11 +149,11 @@ function Body({ of: detail, live, layout, tab, onTab, onLine }: BodyProps) {
       of={detail}
       live={live}
       messages={messages}
-      chosen={chosen ?? first}
+      target={target ?? first}
       part={part ?? decided?.file ?? SOURCE}
       onPart={(next) => {
         setPart(next);
-        choose(null);
+        setTarget(null);
       }}
       hasSource={layout !== "playground"}
       onLine={toLine}

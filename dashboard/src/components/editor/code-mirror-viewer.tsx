@@ -30,7 +30,7 @@ const READ: Extension = [
 
 /** A text that is only read, in a shadow root like the editor. */
 export default function CodeMirrorViewer(props: ViewerProps) {
-  const { text, label, language, wrap, firstLine = 1, links, marked, chosen, searching = 0, follow } = props;
+  const { text, label, language, wrap, firstLine = 1, links, marked, target, searching = 0, follow } = props;
   const container = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const grammar = useRef(new Compartment());
@@ -106,21 +106,21 @@ export default function CodeMirrorViewer(props: ViewerProps) {
           ...place,
         })),
         marked: (marked ?? []).map((line) => shownLine(lines, line)),
-        chosen: chosen ? shownLine(lines, chosen.line) : null,
+        targetLine: target ? shownLine(lines, target.line) : null,
       }),
     });
     // The heights of new lines are known after a measurement.
     if (isFollowing()) editor.requestMeasure({ read: () => {}, write: (_, measured) => scrollToEnd(measured) });
-  }, [now, links, marked, chosen, label]);
+  }, [now, links, marked, target, label]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
   useEffect(() => {
-    if (chosen)
+    if (target)
       view.current?.requestMeasure({
         read: () => {},
-        write: (_, editor) => scrollToLine(editor, { ...chosen, line: shownLine(now.lines, chosen.line) }),
+        write: (_, editor) => scrollToLine(editor, { ...target, line: shownLine(now.lines, target.line) }),
       });
-  }, [chosen, label, now]);
+  }, [target, label, now]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
   useEffect(() => {

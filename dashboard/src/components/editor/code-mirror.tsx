@@ -38,7 +38,7 @@ const READ_ONLY: Extension = [
 /**
  * The editor, in a shadow root: its styles are added by script, because the policy of the page forbids style elements.
  */
-export default function CodeMirror({ text, language, label, readOnly, chosen = null, onChange, onRun }: EditorProps) {
+export default function CodeMirror({ text, language, label, readOnly, target = null, onChange, onRun }: EditorProps) {
   const container = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const changed = useEffectEvent((next: string) => onChange?.(next));
@@ -86,10 +86,10 @@ export default function CodeMirror({ text, language, label, readOnly, chosen = n
   useEffect(() => {
     const editor = view.current;
     if (!editor) return;
-    const line = chosen && chosen.line <= editor.state.doc.lines ? chosen.line : null;
-    editor.dispatch({ effects: setDecorations.of({ ...NO_DECORATIONS, chosen: line }) });
-    if (chosen) scrollToLine(editor, chosen);
-  }, [chosen]);
+    const line = target && target.line <= editor.state.doc.lines ? target.line : null;
+    editor.dispatch({ effects: setDecorations.of({ ...NO_DECORATIONS, targetLine: line }) });
+    if (target) scrollToLine(editor, target);
+  }, [target]);
 
   useEffect(() => {
     let isWanted = true;

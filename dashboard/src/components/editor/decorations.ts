@@ -13,8 +13,8 @@ export interface DecorationState {
   readonly links: readonly Link[];
   /** Lines with a message, from 1. */
   readonly marked: readonly number[];
-  /** The line to look at. */
-  readonly chosen: number | null;
+  /** The line that is scrolled to. */
+  readonly targetLine: number | null;
 }
 
 /** A place in the text that leads to a line of another one. */
@@ -33,7 +33,7 @@ export const NO_DECORATIONS: DecorationState = {
   codes: [],
   links: [],
   marked: [],
-  chosen: null,
+  targetLine: null,
 };
 
 export const setDecorations = StateEffect.define<DecorationState>();
@@ -80,12 +80,14 @@ function colours({ state, visibleRanges }: EditorView): DecorationSet {
 
 /** Lines with messages, and links to them. */
 export const LINE_MARKS = EditorView.decorations.compute([decorationState, "doc"], (state) => {
-  const { links, marked, chosen } = state.field(decorationState);
-  const lines = [...new Set(chosen === null ? marked : [...marked, chosen])].filter((line) => line <= state.doc.lines);
+  const { links, marked, targetLine } = state.field(decorationState);
+  const lines = [...new Set(targetLine === null ? marked : [...marked, targetLine])].filter(
+    (line) => line <= state.doc.lines,
+  );
   return Decoration.set(
     [
       ...lines.map((line) =>
-        Decoration.line({ class: line === chosen ? "cm-marked cm-chosen" : "cm-marked" }).range(
+        Decoration.line({ class: line === targetLine ? "cm-marked cm-chosen" : "cm-marked" }).range(
           state.doc.line(line).from,
         ),
       ),

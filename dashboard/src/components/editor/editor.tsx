@@ -9,7 +9,7 @@ interface Props {
   readonly label: string;
   readonly readOnly?: boolean;
   /** A new object scrolls again. */
-  readonly chosen?: ScrollTarget | null;
+  readonly target?: ScrollTarget | null;
   readonly onChange?: (text: string) => void;
   /** Ctrl+Enter, or Cmd+Enter. */
   readonly onRun?: () => void;

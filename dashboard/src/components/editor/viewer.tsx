@@ -20,7 +20,7 @@ interface Common {
   /** Lines with a message. */
   readonly marked?: readonly number[];
   /** A new object scrolls again. */
-  readonly chosen?: ScrollTarget | null;
+  readonly target?: ScrollTarget | null;
   readonly onLine?: (line: number, file?: string) => void;
 }
 

@@ -131,7 +131,7 @@ export function Playground({ languages, now, isStored }: Props) {
               setTarget(null);
               write({ code });
             }}
-            chosen={target}
+            target={target}
             onRun={start}
           />
           <Input now={now} write={write} accountId={accountId} onRun={start} />
