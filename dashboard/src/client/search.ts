@@ -35,16 +35,3 @@ export const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: RANGE_NAMES[
 export function filtersIn({ order: _, ...filters }: Search): [string, string][] {
   return Object.entries(filters).filter((entry): entry is [string, string] => Boolean(entry[1]));
 }
-
-/** Converts an ISO time for an input of local time, and back. */
-export function toLocalInput(iso: string | undefined): string {
-  const ms = Date.parse(iso ?? "");
-  if (Number.isNaN(ms)) return "";
-  const date = new Date(ms);
-  return new Date(ms - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
-export function fromLocalInput(local: string): string | undefined {
-  const ms = Date.parse(local);
-  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
-}

@@ -2,10 +2,11 @@ import { NativeSelect, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { fetchPage, MAX_OPTIONS, queries } from "../client/api.ts";
-import { fromLocalInput, type Search, toLocalInput } from "../client/search.ts";
+import type { Search } from "../client/search.ts";
 import { useAccountOptions } from "../client/session.ts";
 import { usePaginatedQuery } from "../client/use-paginated-query.ts";
 import { LoadMoreOptions } from "../components/load-more.tsx";
+import { fromLocalInput, toLocalInput } from "../components/local-time.ts";
 import css from "./filters.module.css";
 import type { FilterProps } from "./filters.tsx";
 

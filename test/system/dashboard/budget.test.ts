@@ -8,7 +8,7 @@ import { inside } from "./inside.ts";
 /** Most bytes of a cold page with its data, without the editor, which comes later. */
 const BUDGET_BYTES = 200_000;
 /** CodeMirror with a grammar. */
-const OF_THE_EDITOR = /assets\/(codemirror|code-mirror|editor|dist|shown)/;
+const OF_THE_EDITOR = /assets\/(codemirror|code-mirror|editor|dist)/;
 
 /**
  * The first paint of a cold page. On a busy machine, the page of the documents, which has no script, takes longer than BLANK_MS, and

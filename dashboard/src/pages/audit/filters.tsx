@@ -1,8 +1,8 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useId } from "react";
-import { fromLocalInput, toLocalInput } from "../../client/search.ts";
 import { AccountSelect } from "../../components/account-select.tsx";
+import { fromLocalInput, toLocalInput } from "../../components/local-time.ts";
 import css from "./audit.module.css";
 import { ACTIONS } from "./event-sentence.tsx";
 import type { AuditSearch } from "./search.ts";
