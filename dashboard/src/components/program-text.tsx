@@ -56,7 +56,7 @@ export function ProgramText({ name, text, nothing, note }: Props) {
 export const PlainText = memo(({ text }: { text: string }) =>
   showControlCharacters(text).map(({ text: shown, control }, i) =>
     control ? (
-      // biome-ignore lint/suspicious/noArrayIndexKey: the order of pieces never changes
+      // biome-ignore lint/suspicious/noArrayIndexKey: the order of segments never changes
       <span key={i} className={css.control} title={control}>
         {shown}
       </span>

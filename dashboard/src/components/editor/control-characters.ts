@@ -1,8 +1,8 @@
 /**
- * Text of a program, in pieces: printable text as it is, and control characters, for example for terminals or the direction
- * of text, by name. Line feeds and tabs are kept.
+ * A part of a program's text: printable text as it is, or the name of a control character, for example one for terminals or for
+ * the direction of text. Line feeds and tabs are printable.
  */
-export interface Piece {
+export interface TextSegment {
   readonly text: string;
   /** The code point of a control character; undefined for printable text. */
   readonly control?: string;
@@ -22,15 +22,15 @@ export function nameOf(code: number): { readonly name: string; readonly title: s
   return { name: NAMED.get(code) ?? title, title };
 }
 
-export function showControlCharacters(text: string): Piece[] {
-  const pieces: Piece[] = [];
+export function showControlCharacters(text: string): TextSegment[] {
+  const segments: TextSegment[] = [];
   let from = 0;
   for (const { index, 0: found } of text.matchAll(CONTROL)) {
-    if (index > from) pieces.push({ text: text.slice(from, index) });
+    if (index > from) segments.push({ text: text.slice(from, index) });
     const { name, title } = nameOf(found.codePointAt(0) ?? 0);
-    pieces.push({ text: name, control: title });
+    segments.push({ text: name, control: title });
     from = index + found.length;
   }
-  if (from < text.length) pieces.push({ text: text.slice(from) });
-  return pieces;
+  if (from < text.length) segments.push({ text: text.slice(from) });
+  return segments;
 }
