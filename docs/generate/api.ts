@@ -16,18 +16,25 @@ interface Schema {
   readonly required?: readonly string[];
 }
 
+const PARAMETERS = { path: "Path parameter", query: "Query parameter", header: "Header" } as const;
+
 /** Endpoints and their parameters, from the list that also makes /openapi.json. */
 export function endpoints(): string {
   return OPERATIONS.map(({ method, path, summary, description, parameters, answers }) =>
     [
-      `**${code(`${method.toUpperCase()} ${path}`)}**: ${summary}. ${description}\n`,
-      ...parameters.map(({ name, in: place, description }) => `- ${place} ${code(name)}: ${description}`),
+      `### ${summary}\n\n${code(`${method.toUpperCase()} ${path}`)}\n\n${description}\n`,
+      ...parameters.map(
+        ({ name, in: place, description }) => `- ${PARAMETERS[place]} ${code(name)}: ${sentence(description)}`,
+      ),
       ...answers.map(({ status, description, schemas, media, location }) => {
-        return `- ${status} ${media ? code(media) : schemas.map(bodyOf).join(" or ")}${location ? ", with `Location`" : ""}: ${description}`;
+        const body = media ? code(media) : schemas.map(bodyOf).join(" or ");
+        return `- Response ${status}, ${body}${location ? ", with the header `Location`" : ""}: ${sentence(description)}`;
       }),
     ].join("\n"),
   ).join("\n\n");
 }
+
+const sentence = (text: string) => (text.endsWith(".") ? text : `${text}.`);
 
 /** A schema by its name, with the fields of a small one. The record has a table. */
 function bodyOf(name: SchemaName): string {

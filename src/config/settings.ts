@@ -78,7 +78,7 @@ const setting = <S extends z.ZodType>(schema: S, meta: SettingMeta): S => schema
 export const settingsSchema = z.object({
   ASSAY_DATA: setting(absolutePath.default("/var/lib/assay"), { description: "Data directory.", flag: "--data" }),
   ASSAY_DATABASE: setting(databaseUrl.optional(), {
-    description: "PostgreSQL database, `postgres://…`. See [scaling](scaling.md).",
+    description: "URL of the PostgreSQL database, `postgres://…`. See [scaling](scaling.md).",
     flag: "--database",
     defaultText: "SQLite in the data directory",
   }),
@@ -88,33 +88,33 @@ export const settingsSchema = z.object({
   }),
   ASSAY_LANGUAGES: setting(z.string().default("none"), {
     description:
-      "Language packs in addition to the eight languages: `all`, `none`, or names with commas ([languages](languages.md)).",
+      "Language packs that are installed in addition to the eight languages: `all`, `none`, or names separated by commas ([languages](languages.md)).",
     flag: "--languages",
     defaultText: "the last choice",
   }),
   ASSAY_WORKERS: setting(wholeNumber(1, 1024).prefault(String(availableParallelism())), {
-    description: "Submissions that run at the same time.",
+    description: "Number of submissions that run at the same time.",
     flag: "--workers",
     defaultText: "number of CPUs",
   }),
   ASSAY_ARTIFACT_BYTES: setting(wholeNumber(0, 1_073_741_824).prefault("134217728"), {
     description:
-      "Memory of a worker for compiled programs, of which an account has at most a quarter: a source that an account submits again is not compiled again. `0`: none.",
+      "Memory in which a worker keeps compiled programs, so that a source that an account submits again is not compiled again. An account may use at most a quarter of it. `0` keeps none.",
   }),
   ASSAY_IMAGE_BYTES: setting(wholeNumber(0, 1_099_511_627_776).prefault(String(Math.floor(totalmem() / 4))), {
     description:
-      "Memory in which the launcher of a service or worker keeps the files of the image (about 1.7 GiB, and those of language packs), so that [no program is charged for them](security.md#what-is-not-promised). If they are larger, none of them is kept, and the log and `assay doctor` say so. `0`: none.",
+      "Memory in which the launcher of a service or worker keeps the files of the image (about 1.7 GiB, and those of language packs), so that [no program is charged for them](security.md#what-is-not-promised). If the files are larger, none of them is kept, and the log and `assay doctor` report it. `0` keeps none.",
     defaultText: "a quarter of the memory",
   }),
   ASSAY_PARK_BYTES: setting(wholeNumber(0, 1_099_511_627_776).prefault(String(PARK_BYTES)), {
     description:
-      "Memory of a worker for language runtimes that wait for a submission, by the recent mix of languages. `0`: none.",
+      "Memory that a worker may use for language runtimes that it has started in advance. It chooses them by the recent mix of languages. `0` starts none.",
     flag: "--no-park",
     defaultText: "a sixteenth of the memory, at most 1 GiB",
   }),
   ASSAY_TLS_CERT: setting(absolutePath.optional(), {
     description:
-      "Certificate file (PEM), readable to the service user; set together with `ASSAY_TLS_KEY`. SIGHUP (`systemctl reload assay`) makes the service read a renewed certificate.",
+      "Certificate file (PEM), which the service user can read. Set it together with `ASSAY_TLS_KEY`. SIGHUP (`systemctl reload assay`) makes the service read a renewed certificate.",
     defaultText: "local certificate",
   }),
   ASSAY_TLS_KEY: setting(absolutePath.optional(), {
@@ -123,40 +123,41 @@ export const settingsSchema = z.object({
   }),
   ASSAY_TRUSTED_PROXY: setting(proxies.prefault(""), {
     description:
-      "Addresses or CIDR blocks of reverse proxies, separated by commas. The service then speaks plain HTTP, only to these peers (on `unix:/PATH`: to every process that can open the file), and only for requests that they forward with `X-Forwarded-Proto: https`.",
+      "Addresses or CIDR blocks of reverse proxies, separated by commas. The service then speaks plain HTTP, accepts connections only from these peers (on `unix:/PATH`, from every process that can open the file), and serves only requests that they forward with `X-Forwarded-Proto: https`.",
   }),
   ASSAY_PLAIN_HTTP: setting(z.enum(["yes", "no"]).default("no"), {
     description: "`yes` disables TLS, on a loopback address only.",
     flag: "--plain-http",
   }),
   ASSAY_OPERATOR_LISTEN: setting(address.optional(), {
-    description: "[Operator listener](operations.md#operator-listener): a loopback address or `unix:/PATH`.",
+    description:
+      "Address of the [operator listener](operations.md#operator-listener): a loopback address or `unix:/PATH`.",
     flag: "--operator-listen",
     defaultText: "socket of `assay`",
   }),
   ASSAY_MAX_CONNECTIONS: setting(wholeNumber(10, 100_000).prefault("2000"), {
     description:
-      "Client connections at the same time. An account can have as many as remain for all others: half of them if it is the only one. At the limit, the service closes the oldest connection without a valid key, of the address that has the most of them.",
+      "Largest number of client connections at the same time. An account may use at most as many as would still be free for others: half of them if it is the only one. At the limit, the service takes the address with the most connections without a valid key, and closes the oldest of these.",
   }),
   ASSAY_MAX_CONNECTIONS_PER_ADDRESS: setting(wholeNumber(1, 100_000).prefault("1000"), {
     description:
-      "Connections of one address (a /64 in IPv6) without a valid key or session; a new one replaces the oldest. Behind a trusted proxy, both limits count requests under way by the address that the proxy names. On a socket file this limit does not apply.",
+      "Largest number of connections of one address (a /64 in IPv6) without a valid key or session; a new one replaces the oldest. Behind a trusted proxy, this limit and `ASSAY_MAX_CONNECTIONS` count requests in progress by the address that the proxy names. On a socket file this limit does not apply.",
   }),
   ASSAY_MAX_PENDING: setting(wholeNumber(1, 1_000_000).prefault("2000"), {
     description:
-      "Pending submissions. An account gets 503 once it has as many pending as places remain: half of them if it is the only account, a third if two accounts do the same. The next account therefore always finds a place.",
+      "Largest number of pending submissions. An account gets 503 once it has as many pending submissions as the queue has free places. If only one account submits, it can therefore use half of the queue; if two do the same, each can use a third. The next account always finds a free place.",
   }),
   ASSAY_LEASE_MS: setting(wholeNumber(1_000, 3_600_000).prefault("15000"), {
     description:
-      "Time without a heartbeat after which the work of a worker is requeued. Use the same value everywhere.",
+      "Time without a heartbeat after which the submissions of a worker are requeued. Use the same value on all machines.",
   }),
   ASSAY_DRAIN_MS: setting(wholeNumber(0, 3_600_000).prefault("20000"), {
     description:
-      "Time for running submissions to finish after SIGTERM before they are released. A service that has not exited 15 s later is killed.",
+      "Time in which running submissions may finish after SIGTERM, before they return to the queue. A service that has not exited 15 s later is killed.",
   }),
   ASSAY_RETENTION_DAYS: setting(wholeNumber(0, 36_500).prefault("30"), {
     description:
-      "Days until a finished submission is deleted in the background: program, input, output, evidence and deliveries together. `0` keeps everything.",
+      "Days after which a finished submission is deleted in the background, with its program, input, output, evidence and deliveries. `0` keeps everything.",
   }),
   ASSAY_OTLP_ENDPOINT: setting(
     z
@@ -166,11 +167,14 @@ export const settingsSchema = z.object({
         "must be a URL that begins with http:// or https://",
       )
       .optional(),
-    { description: "OpenTelemetry collector, `http://HOST:4318`, for [traces](operations.md#traces)." },
+    {
+      description:
+        "Address of the OpenTelemetry collector that receives [traces](operations.md#traces), such as `http://HOST:4318`.",
+    },
   ),
   ASSAY_LOG_LEVEL: setting(z.enum(LOG_LEVELS).default("info"), {
     description:
-      "Lowest level of the [log](operations.md#logs): `fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`. On a terminal, the default is `warn`.",
+      "Lowest level that is written to the [log](operations.md#logs): `fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`. On a terminal, the default is `warn`.",
   }),
   ASSAY_WEBHOOK_ALLOW: setting(receivers.prefault(""), {
     description:
@@ -183,16 +187,16 @@ export const settingsSchema = z.object({
   }),
   ASSAY_SECRET_KEY_FILE: setting(absolutePath.optional(), {
     description:
-      "Keys that encrypt webhook secrets: 1 to 16 keys of 32 bytes; the first one encrypts, all of them decrypt. The default file is created when missing. A file that you name must exist, is shared by all machines of a database, and belongs to `assay` with mode 0600 in a directory that `assay` can enter.",
+      "File with the keys that encrypt webhook secrets: 1 to 16 keys of 32 bytes. The first one encrypts, all of them decrypt. The default file is created if it is missing. A file that you name must exist, be the same on all machines of a database, and belong to `assay` with mode 0600 in a directory that `assay` can enter.",
     defaultText: "`keys/webhook.key` in the data directory",
   }),
   ASSAY_LAUNCHER_SOCKET: setting(z.string().optional(), {
-    description: "Launcher socket.",
+    description: "Socket of the launcher.",
     flag: "--launcher-socket",
     defaultText: "set by `assay`",
   }),
   ASSAY_DASHBOARD: setting(absolutePath.optional(), {
-    description: "Directory of the built dashboard; without it there is no dashboard.",
+    description: "Directory of the built dashboard. Without it, the service has no dashboard.",
     flag: "--dashboard",
     defaultText: "set by `assay`",
   }),
@@ -205,10 +209,10 @@ export const settingsSchema = z.object({
   }),
   ASSAY_OIDC_CLIENT_SECRET: setting(z.string().min(1).optional(), { description: "Client secret." }),
   ASSAY_OIDC_CLIENT_SECRET_FILE: setting(absolutePath.optional(), {
-    description: "File with the client secret, readable to `assay`.",
+    description: "File with the client secret, which `assay` can read.",
   }),
   ASSAY_OIDC_CA: setting(absolutePath.optional(), {
-    description: "File (PEM) with an additional certificate authority for the provider, readable to `assay`.",
+    description: "File (PEM) with an additional certificate authority for the provider, which `assay` can read.",
   }),
 });
 

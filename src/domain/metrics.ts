@@ -52,16 +52,20 @@ const DATABASE_SECS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 export const METRICS = {
   requests: histogram(
     "assay_http_request_duration_seconds",
-    "Duration of requests by route; a held wait=true is a route of its own",
+    "Duration of requests by route; a request that waits with wait=true has a route of its own",
     { route: null, method: METHODS, status: STATUS_CLASSES },
     ANSWER_SECS,
   ),
-  refusals: counter("assay_http_refusals_total", "Requests answered with an error, by its name in docs/api.md", {
-    reason: REASONS,
-  }),
+  refusals: counter(
+    "assay_http_refusals_total",
+    "Requests answered with an error, by the name of the error in docs/api.md",
+    {
+      reason: REASONS,
+    },
+  ),
   connectionsRefused: counter(
     "assay_http_connections_refused_total",
-    "Connections closed by a limit; reading: a long response was read too slowly; records, pipelining, chunks: many small TLS records, requests or chunks of a body at once",
+    "Connections closed by a limit. reading: the client read a long response too slowly; records, pipelining, chunks: it sent many small TLS records, requests or chunks of a body at once",
     {
       limit: ["address", "all", "reading", "records", "pipelining", "chunks"],
     },
@@ -69,7 +73,7 @@ export const METRICS = {
 
   accepted: counter(
     "assay_submissions_accepted_total",
-    "Submissions accepted by this process, without repeated requests",
+    "Submissions that this process accepted; repeated requests do not count",
     {
       language: null,
       profile: PROFILE_NAMES,
@@ -77,19 +81,19 @@ export const METRICS = {
   ),
   waited: histogram(
     "assay_submission_wait_seconds",
-    "Time from acceptance to the start of a run in this process",
+    "Time from acceptance to the start of the run, for runs in this process",
     { language: null, profile: PROFILE_NAMES },
     WAIT_SECS,
   ),
   ran: histogram(
     "assay_submission_run_seconds",
-    "Duration of runs in this process, with all steps and teardowns",
+    "Duration of runs in this process, including all steps and teardowns",
     { language: null, profile: PROFILE_NAMES },
     RUN_SECS,
   ),
   ended: counter(
     "assay_submissions_ended_total",
-    "Submissions ended by a run in this process; IE is the status error",
+    "Submissions that ended with a run in this process; those with the status error count as IE",
     {
       language: null,
       verdict: VERDICTS,
@@ -97,37 +101,45 @@ export const METRICS = {
   ),
   yielded: counter(
     "assay_runs_yielded_total",
-    "Submissions of several runs that gave up their slot between two runs because others waited",
+    "Times that a submission of several runs gave up its slot between two runs because others waited",
     { language: null },
   ),
-  repeated: counter("assay_runs_repeated_total", "Runs that the platform failed and that are repeated", {
+  repeated: counter("assay_runs_repeated_total", "Runs that failed because of the platform and are repeated", {
     language: null,
   }),
   compiles: counter(
     "assay_compiles_total",
-    "Compile steps in this process: run, or replaced by what the same step left for the same account",
+    "Compile steps in this process. ran: the compiler ran; kept: the result of an earlier compilation for the same account was used",
     {
       language: null,
       result: ["ran", "kept"],
     },
   ),
-  runtimes: counter("assay_runtimes_total", "Steps by whether their runtime waited for them or was started for them", {
-    language: null,
-    start: ["parked", "cold"],
-  }),
+  runtimes: counter(
+    "assay_runtimes_total",
+    "Steps of languages with a runtime. parked: the runtime had been started in advance; cold: it was started for the step",
+    {
+      language: null,
+      start: ["parked", "cold"],
+    },
+  ),
   givenBack: counter(
     "assay_runs_given_back_total",
-    "Claims of this process that are pending again: no slot became free in time, or the worker stopped",
+    "Submissions that this process claimed and returned to the queue, because no slot became free in time or the worker stopped",
     {},
   ),
-  leasesExpired: counter("assay_leases_expired_total", "Leases of silent workers that this process ended", {
-    became: ["pending", "error"],
-  }),
+  leasesExpired: counter(
+    "assay_leases_expired_total",
+    "Leases of silent workers that this process ended, by the new status of the submission",
+    {
+      became: ["pending", "error"],
+    },
+  ),
   leasesLost: counter("assay_leases_lost_total", "Runs of this process ended because their lease was lost", {}),
   sandboxesLost: counter("assay_sandboxes_lost_total", "Runs that ended without a report", {}),
   leftovers: counter(
     "assay_leftovers_total",
-    "Runs that left a part of their box behind, by kind; released_later: only memory or sockets without a process",
+    "Runs that left a part of their box behind, by kind. released_later: only memory or sockets without a process",
     {
       kind: ["cleanup_unverified", "process", "residual_mount", "collection_error", "released_later"],
     },
@@ -135,13 +147,17 @@ export const METRICS = {
   slotsOpened: counter("assay_slots_opened_total", "Connections to the launcher that became slots", {}),
   slotsLost: counter("assay_slots_lost_total", "Slots that were lost", {}),
   slotFailures: counter("assay_slot_open_failures_total", "Slots that the launcher could not open", {}),
-  proofs: counter("assay_proofs_total", "Readiness proofs made by this process: real runs with every control", {
-    result: ["ok", "failed"],
-  }),
+  proofs: counter(
+    "assay_proofs_total",
+    "Readiness proofs that this process made; each is a real run with every control",
+    {
+      result: ["ok", "failed"],
+    },
+  ),
 
   webhookAttempts: histogram(
     "assay_webhook_attempt_duration_seconds",
-    "Duration of webhook attempts of this process: delivered, to be repeated, or failed",
+    "Duration of webhook attempts of this process, by outcome; again: the attempt will be repeated",
     { outcome: ["delivered", "again", "failed"] },
     ANSWER_SECS,
   ),
@@ -154,7 +170,7 @@ export const METRICS = {
   ),
   databaseErrors: counter(
     "assay_database_errors_total",
-    "Failed database operations; away: the database is unavailable",
+    "Failed database operations. away: the database is unavailable",
     {
       operation: OPERATIONS,
       kind: ["away", "other"],
@@ -162,10 +178,10 @@ export const METRICS = {
   ),
 
   databaseUp: gauge("assay_database_up", "1 if the database responded to this scrape; if 0, its gauges are absent"),
-  pending: gauge("assay_submissions_pending", "Pending submissions in the database, of all services"),
+  pending: gauge("assay_submissions_pending", "Pending submissions in the database, from all services"),
   oldestPending: gauge(
     "assay_submissions_oldest_pending_age_seconds",
-    "Age of the oldest pending submission that has never started, without suspended accounts; 0 if none",
+    "Age of the oldest pending submission that has never started, ignoring suspended accounts; 0 if there is none",
   ),
   held: gauge(
     "assay_submissions_held",
@@ -173,37 +189,47 @@ export const METRICS = {
   ),
   largestShare: gauge(
     "assay_submissions_pending_largest_share",
-    "Share of the account with the most pending submissions: 0 to 1",
+    "Share of all pending submissions that the account with the most of them has, from 0 to 1",
   ),
-  running: gauge("assay_submissions_running", "Running submissions in the database, of all workers", {
+  running: gauge("assay_submissions_running", "Running submissions in the database, on all workers", {
     language: null,
   }),
-  deliveries: gauge("assay_webhook_deliveries_pending", "Deliveries that are due now or in the future"),
+  deliveries: gauge(
+    "assay_webhook_deliveries_pending",
+    "Webhook deliveries that are not finished, whether due now or later",
+  ),
   oldestDue: gauge(
     "assay_webhook_deliveries_oldest_due_age_seconds",
-    "Time since the oldest due delivery became due; 0 if none",
+    "Time since the oldest due delivery became due; 0 if there is none",
   ),
-  capacity: gauge("assay_workers", "Submissions that can run at the same time now, as known to this process"),
-  slots: gauge("assay_slots", "Slots of this process: wanted, alive, and busy with a submission", {
-    state: ["wanted", "alive", "busy"],
-  }),
+  capacity: gauge("assay_workers", "Submissions that can run at the same time, according to this process"),
+  slots: gauge(
+    "assay_slots",
+    "Slots of this process. wanted: configured; alive: connected to the launcher; busy: running a submission",
+    {
+      state: ["wanted", "alive", "busy"],
+    },
+  ),
   runtimesWaiting: gauge("assay_runtimes_waiting", "Language runtimes that have started and wait for a submission"),
-  runtimesBytes: gauge("assay_runtimes_waiting_bytes", "Memory of the waiting runtimes"),
-  ready: gauge("assay_ready", "1 if every control was proven in the last seconds, else 0"),
+  runtimesBytes: gauge("assay_runtimes_waiting_bytes", "Memory used by the waiting runtimes"),
+  ready: gauge("assay_ready", "1 if a run proved every control within the last seconds, else 0"),
   proven: gauge(
     "assay_last_proof_timestamp_seconds",
-    "Time of the last successful readiness proof; absent before the first",
+    "Time of the last successful readiness proof; absent before the first one",
   ),
   offered: gauge("assay_language_offered", "1 if the language is offered, 0 if its smoke test failed", {
     language: null,
   }),
   dataFree: gauge("assay_data_free_bytes", "Space available to the service in the file system of the data directory"),
-  dataSize: gauge("assay_data_size_bytes", "Size of that file system"),
+  dataSize: gauge("assay_data_size_bytes", "Size of the file system of the data directory"),
   certificate: gauge(
     "assay_certificate_expiry_timestamp_seconds",
-    "Expiry of the certificate in the file; absent without one",
+    "Expiry of the certificate in the certificate file; absent if there is none",
   ),
-  build: gauge("assay_build_info", "1, with the version of Assay and of Node as labels", { version: null, node: null }),
+  build: gauge("assay_build_info", "Always 1; the labels have the versions of Assay and Node", {
+    version: null,
+    node: null,
+  }),
 } as const satisfies Record<string, Metric>;
 
 function counter<const L extends Labels>(name: Metric["name"], help: string, labels: L) {

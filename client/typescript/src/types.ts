@@ -7,7 +7,7 @@ export interface Accepted {
   id: string;
   status: "pending";
   /**
-   * Pending submissions of all keys, this one included
+   * Number of pending submissions of all keys, including this one
    */
   queue_depth: number;
 }
@@ -55,7 +55,7 @@ export type BuiltInChecker = PlainChecker | TokensChecker | FloatsChecker;
 export interface Case {
   stdin?: string;
   /**
-   * The answer
+   * The expected output
    */
   expected: string;
 }
@@ -123,11 +123,11 @@ export interface Evidence {
 export interface FloatsChecker {
   type: "floats";
   /**
-   * True by default
+   * Whether upper and lower case differ; true by default
    */
   case_sensitive?: boolean;
   /**
-   * Lines must have the same tokens; false by default
+   * Whether the tokens must be in the same lines; false by default
    */
   line_breaks?: boolean;
   /**
@@ -142,14 +142,14 @@ export interface FloatsChecker {
 
 export interface GroupResult {
   /**
-   * Empty for tests without a group
+   * Empty for the tests without a group
    */
   name: string;
   rule: "sum" | "min";
   score: number;
   max_score: number;
   /**
-   * Null while it can still be
+   * Whether all tests passed; null while that can still happen
    */
   passed: boolean | null;
 }
@@ -157,26 +157,26 @@ export interface GroupResult {
 export interface Health {
   status: "ok" | "degraded";
   /**
-   * `strict`: a recent self-test proved full isolation
+   * `strict` if a recent self-test proved full isolation
    */
   enforcement_mode: "strict" | "none";
   /**
-   * Submissions that can run at once
+   * Number of submissions that can run at the same time
    */
   workers: number;
   /**
-   * Pending submissions of all keys
+   * Number of pending submissions of all keys
    */
   queue_depth: number;
 }
 
 export interface ImportProblemQuery {
   /**
-   * By default the directory in the archive that has all files
+   * Name of the problem. By default, the name of the directory in the archive that contains all files
    */
   name?: string;
   /**
-   * In seconds of CPU time, in place of that of the package. Required if it has none
+   * Time limit in seconds of CPU time, which replaces that of the package. It is required if the package has none
    */
   time_limit?: number;
 }
@@ -184,11 +184,11 @@ export interface ImportProblemQuery {
 export interface Isolation {
   mode: "strict" | "incomplete";
   /**
-   * Read back from the kernel
+   * The controls that were read back from the kernel
    */
   controls_applied: string[];
   /**
-   * Not empty: the verdict is IE
+   * If it is not empty, the verdict is IE
    */
   controls_missing: string[];
   proc_policy: "hardened" | "none";
@@ -199,33 +199,33 @@ export interface Isolation {
 
 export interface JudgeRequest {
   /**
-   * Name or alias of a language; GET /api/languages has the names
+   * Name or alias of a language; GET /api/languages lists the names
    */
   language: string;
   /**
-   * Source, 1 to 65536 bytes of UTF-8. Required without `code_base64` and `entry`
+   * Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
    */
   code?: string;
   /**
-   * A profile that the key allows. Defaults to the default profile of the key
+   * Set of limits. The key must allow the profile; without this field, its default profile holds
    */
   profile?: Profile;
   /**
-   * The same as `code`, in base64
+   * Source of the program in base64, instead of `code`
    */
   code_base64?: string;
   /**
-   * Further files of /box: path → text, or {"base64": …}; up to 48 files with 1048576 bytes. The compilers of C, C++ and Go also compile those with their suffix
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
    */
   files?: {
     [k: string]: Content;
   };
   /**
-   * Path of the file that is run, or compiled, in place of `code`
+   * Path of the file in `files` that is compiled and run instead of `code`
    */
   entry?: string;
   /**
-   * Arguments of the program; with `env` up to 32 of each and 16384 bytes
+   * Arguments of the program. There may be up to 32 arguments and 32 variables in `env`, together 16384 bytes
    */
   args?: string[];
   /**
@@ -237,11 +237,11 @@ export interface JudgeRequest {
   limits?: RunLimits;
   compile_limits?: RunLimits;
   /**
-   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   * Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
    */
   compiler_options?: string[];
   /**
-   * Whether output to stderr becomes part of stdout, in its order
+   * Whether stderr is merged into stdout, in the order of the writes
    */
   stderr_to_stdout?: boolean;
   /**
@@ -250,7 +250,7 @@ export interface JudgeRequest {
    */
   cases: Case[];
   /**
-   * How output is compared with `expected`; `lines` by default, without white space at ends
+   * How the output is compared with `expected`. By default `lines`, which ignores white space at the ends of lines
    */
   checker?: "exact" | "lines" | "tokens" | "floats" | "unordered_lines" | "regex";
 }
@@ -269,7 +269,7 @@ export interface Judgement {
   language: string;
   profile: Profile;
   /**
-   * The problem and its version; null for tests of a request
+   * The problem and its version; null if the request had the tests
    */
   problem: JudgementProblem | null;
   /**
@@ -279,7 +279,7 @@ export interface Judgement {
   timestamps: JudgementTimestamps;
   verdict: JudgementVerdict | null;
   /**
-   * Null until it has ended
+   * Null until the judgement has ended
    */
   score: number | null;
   tests: JudgementTests;
@@ -288,7 +288,7 @@ export interface Judgement {
   checker: "exact" | "lines" | "tokens" | "floats" | "unordered_lines" | "regex" | "program";
   groups: GroupResult[];
   /**
-   * In the order of the tests
+   * The runs, in the order of the tests
    */
   runs: Run[];
 }
@@ -304,11 +304,11 @@ export interface JudgementAccepted {
 export interface JudgementGroup {
   name: string;
   /**
-   * `sum` of the points, or all points times the `min`imum share of a test; `sum` by default
+   * `sum` adds the points of the tests; `min` multiplies the points of the group by the smallest share that a test earned. By default `sum`
    */
   rule?: "sum" | "min";
   /**
-   * Earlier groups of which all tests must pass
+   * Earlier groups whose tests must all pass; otherwise this group is skipped
    */
   depends?: string[];
 }
@@ -320,33 +320,33 @@ export interface JudgementProblem {
 
 export interface JudgementRequest {
   /**
-   * Name or alias of a language; GET /api/languages has the names
+   * Name or alias of a language; GET /api/languages lists the names
    */
   language: string;
   /**
-   * Source, 1 to 65536 bytes of UTF-8. Required without `code_base64` and `entry`
+   * Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
    */
   code?: string;
   /**
-   * A profile that the key allows. Defaults to the default profile of the key
+   * Set of limits. The key must allow the profile; without this field, its default profile holds
    */
   profile?: Profile;
   /**
-   * The same as `code`, in base64
+   * Source of the program in base64, instead of `code`
    */
   code_base64?: string;
   /**
-   * Further files of /box: path → text, or {"base64": …}; up to 48 files with 1048576 bytes. The compilers of C, C++ and Go also compile those with their suffix
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
    */
   files?: {
     [k: string]: Content;
   };
   /**
-   * Path of the file that is run, or compiled, in place of `code`
+   * Path of the file in `files` that is compiled and run instead of `code`
    */
   entry?: string;
   /**
-   * Arguments of the program; with `env` up to 32 of each and 16384 bytes
+   * Arguments of the program. There may be up to 32 arguments and 32 variables in `env`, together 16384 bytes
    */
   args?: string[];
   /**
@@ -358,30 +358,30 @@ export interface JudgementRequest {
   limits?: RunLimits;
   compile_limits?: RunLimits;
   /**
-   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   * Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
    */
   compiler_options?: string[];
   /**
-   * Whether output to stderr becomes part of stdout, in its order
+   * Whether stderr is merged into stdout, in the order of the writes
    */
   stderr_to_stdout?: boolean;
   /**
-   * Required without `problem`
+   * The tests. They are required unless the request has `problem`
    *
    * @minItems 1
    * @maxItems 500
    */
   tests?: JudgementTest[];
   /**
-   * Id of a problem: its tests, checker, groups and limits, in place of those fields
+   * Id of a problem, whose tests, checker, groups and limits replace those fields
    */
   problem?: string;
   /**
-   * By default the current one
+   * Version of the problem; by default the current one
    */
   problem_version?: number;
   /**
-   * `lines` by default: without white space at the ends of lines
+   * How outputs are checked. By default `lines`, which ignores white space at the ends of lines
    */
   checker?: ("exact" | "lines" | "tokens" | "floats" | "unordered_lines" | "regex") | BuiltInChecker | ProgramChecker;
   /**
@@ -389,7 +389,7 @@ export interface JudgementRequest {
    */
   groups?: JudgementGroup[];
   /**
-   * When tests are left out: after the `first_failure`, `never`, or after the first failure of a `group`
+   * Which tests are skipped: those after the `first_failure` (the default), those after a failure in the same `group`, or none (`never`)
    */
   stop?: "first_failure" | "never" | "group";
 }
@@ -403,7 +403,7 @@ export interface JudgementSummary {
   language: string;
   profile: Profile;
   /**
-   * The problem and its version; null for tests of a request
+   * The problem and its version; null if the request had the tests
    */
   problem: JudgementSummaryProblem | null;
   /**
@@ -413,7 +413,7 @@ export interface JudgementSummary {
   timestamps: JudgementSummaryTimestamps;
   verdict: JudgementVerdict | null;
   /**
-   * Null until it has ended
+   * Null until the judgement has ended
    */
   score: number | null;
   tests: JudgementSummaryTests;
@@ -437,19 +437,19 @@ export interface JudgementSummaryTimestamps {
 
 export interface JudgementTest {
   /**
-   * Its number by default
+   * Name of the test; by default its number
    */
   name?: string;
   /**
-   * The input: text, or {"base64": …}
+   * Standard input of the program: text, or {"base64": …}
    */
   stdin?: Content;
   /**
-   * The answer, or several of which any is right. Required by the built-in checkers
+   * The answer, or several answers of which any passes. The built-in checkers require it
    */
   expected?: Content | Content[];
   /**
-   * 1 by default
+   * Points of the test; 1 by default
    */
   points?: number;
   group?: string;
@@ -468,41 +468,41 @@ export interface JudgementTimestamps {
 }
 
 /**
- * WA: wrong output; CE: does not compile; others as in the record
+ * WA: the output is wrong. CE: the program does not compile. The others are as in the record
  */
 export type JudgementVerdict = "AC" | "WA" | "TLE" | "MLE" | "PLE" | "FSE" | "SIG" | "RE" | "CE" | "IE";
 
 export interface Judgements {
   judgements: JudgementSummary[];
   /**
-   * For `before`; null: no older ones
+   * The value of `before` for the next page; null if there are no older entries
    */
   next: string | null;
 }
 
 export interface JudgementsQuery {
   /**
-   * Only with this status
+   * Lists only those with this status
    */
   status?: "pending" | "running" | "completed" | "error";
   /**
-   * Only in this language, by its canonical name
+   * Lists only those in this language, given by its canonical name
    */
   language?: string;
   /**
-   * `next` of the page before
+   * The value of `next` from the previous page; without it, the list starts at the newest
    */
   before?: string;
   /**
-   * At most this many, 1 to 100
+   * The most entries of a page, from 1 to 100
    */
   limit?: number;
   /**
-   * Only with this verdict
+   * Lists only those with this verdict
    */
   verdict?: "AC" | "WA" | "TLE" | "MLE" | "PLE" | "FSE" | "SIG" | "RE" | "CE" | "IE";
   /**
-   * Only on this problem, by its id, also after its deletion
+   * Lists only judgements on the problem with this id, even if it has been deleted
    */
   problem?: string;
 }
@@ -510,12 +510,12 @@ export interface JudgementsQuery {
 export interface Language {
   name: string;
   /**
-   * Name with version and standard
+   * Name of the language with its version and standard
    */
   label: string;
   aliases: string[];
   /**
-   * Name of the source in /box
+   * Name of the source file in /box
    */
   source: string;
   compile: Command | null;
@@ -533,7 +533,7 @@ export interface LanguageLimits {
 }
 
 /**
- * Canonical names
+ * The canonical names of the languages
  */
 export type Languages = string[];
 
@@ -550,7 +550,7 @@ export interface Limits {
 }
 
 /**
- * Of the execute step only, children included
+ * Usage of the execute step, including child processes
  */
 export interface Metrics {
   cpu_time_secs: number | null;
@@ -600,27 +600,27 @@ export interface Problem {
    */
   id: string;
   /**
-   * Unique in the account
+   * Name of the problem, unique in the account
    */
   name: string;
   title: string;
   version: number;
   tests: number;
   /**
-   * Of all inputs and answers
+   * Size of all inputs and answers
    */
   bytes: number;
   limits: ProblemLimits;
   created_at: string;
   updated_at: string;
   /**
-   * Newest first
+   * All versions that are stored, newest first
    */
   versions: ProblemVersions[];
 }
 
 /**
- * Of each test; null: that of the profile
+ * Limits of each test; where null, that of the profile holds
  */
 export interface ProblemLimits {
   cpu_time_secs: number | null;
@@ -631,7 +631,7 @@ export interface ProblemVersions {
   version: number;
   tests: number;
   /**
-   * Of all inputs and answers
+   * Size of all inputs and answers
    */
   bytes: number;
   limits: ProblemVersionsLimits;
@@ -639,7 +639,7 @@ export interface ProblemVersions {
 }
 
 /**
- * Of each test; null: that of the profile
+ * Limits of each test; where null, that of the profile holds
  */
 export interface ProblemVersionsLimits {
   cpu_time_secs: number | null;
@@ -649,7 +649,7 @@ export interface ProblemVersionsLimits {
 export interface Problems {
   problems: ProblemsProblems[];
   /**
-   * For `before`; null: no older ones
+   * The value of `before` for the next page; null if there are no older entries
    */
   next: string | null;
 }
@@ -660,14 +660,14 @@ export interface ProblemsProblems {
    */
   id: string;
   /**
-   * Unique in the account
+   * Name of the problem, unique in the account
    */
   name: string;
   title: string;
   version: number;
   tests: number;
   /**
-   * Of all inputs and answers
+   * Size of all inputs and answers
    */
   bytes: number;
   limits: ProblemsProblemsLimits;
@@ -676,7 +676,7 @@ export interface ProblemsProblems {
 }
 
 /**
- * Of each test; null: that of the profile
+ * Limits of each test; where null, that of the profile holds
  */
 export interface ProblemsProblemsLimits {
   cpu_time_secs: number | null;
@@ -685,11 +685,11 @@ export interface ProblemsProblemsLimits {
 
 export interface ProblemsQuery {
   /**
-   * `next` of the page before
+   * The value of `next` from the previous page; without it, the list starts at the newest
    */
   before?: string;
   /**
-   * At most this many, 1 to 100
+   * The most entries of a page, from 1 to 100
    */
   limit?: number;
 }
@@ -699,43 +699,43 @@ export type Profile = "judge" | "agent";
 export interface ProgramChecker {
   type: "program";
   /**
-   * How it is called and answers
+   * How the checker is called and how it reports its result
    */
   interface: "kattis" | "testlib";
   /**
-   * Name or alias of a language; GET /api/languages has the names
+   * Name or alias of a language; GET /api/languages lists the names
    */
   language: string;
   /**
-   * Source, 1 to 65536 bytes of UTF-8. Required without `code_base64` and `entry`
+   * Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
    */
   code?: string;
   /**
-   * The same as `code`, in base64
+   * Source of the program in base64, instead of `code`
    */
   code_base64?: string;
   /**
-   * Further files of /box: path → text, or {"base64": …}; up to 48 files with 1048576 bytes. The compilers of C, C++ and Go also compile those with their suffix
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
    */
   files?: {
     [k: string]: Content;
   };
   /**
-   * Path of the file that is run, or compiled, in place of `code`
+   * Path of the file in `files` that is compiled and run instead of `code`
    */
   entry?: string;
   /**
-   * After the arguments of the interface
+   * Arguments that follow those of the interface
    *
    * @maxItems 16
    */
   args?: string[];
   /**
-   * It runs together with the program, and each reads the output of the other
+   * Whether the checker runs together with the program, so that each reads the output of the other
    */
   interactive?: boolean;
   /**
-   * The most runs of the program for a test; only for the interface `kattis`
+   * The most runs of the program for one test. Only the interface `kattis` has it
    */
   passes?: number;
 }
@@ -743,7 +743,7 @@ export interface ProgramChecker {
 export interface Ready {
   status: "ready";
   /**
-   * `strict`: a recent self-test proved full isolation
+   * `strict` if a recent self-test proved full isolation
    */
   enforcement_mode: "strict" | "none";
   cgroup_backend: ("cgroup_v2" | "cgroup_v1" | "cgroup_hybrid") | null;
@@ -757,7 +757,7 @@ export interface Result {
    */
   cause: Cause | null;
   /**
-   * The actor that ended the run
+   * The party that ended the run
    */
   actor: ("runtime" | "kernel" | "judge") | null;
   /**
@@ -766,7 +766,7 @@ export interface Result {
   exit_code: number | null;
   signal: number | null;
   /**
-   * For display; null on success
+   * A sentence for display; null on success
    */
   error_message: string | null;
 }
@@ -780,18 +780,18 @@ export interface Run {
   name: string;
   group: string;
   /**
-   * `skipped`: not needed
+   * `skipped` if the test was not needed
    */
   status: "waiting" | "queued" | "completed" | "skipped";
   verdict: JudgementVerdict | null;
   points: number;
   max_points: number;
   /**
-   * Of the checker, or the error message of the record
+   * The message of the checker, or the error message of the record
    */
   message: string | null;
   /**
-   * Once it has ended: the id of its record
+   * The id of the record; null until the run has ended
    */
   submission_id: string | null;
   cpu_time_secs: number | null;
@@ -800,7 +800,7 @@ export interface Run {
 }
 
 /**
- * Lower limits of the run, or, as `compile_limits`, of the compiler: each at most that of the profile
+ * Limits that replace those of the profile and are at most as high: `limits` for the run, `compile_limits` for the compiler
  */
 export interface RunLimits {
   wall_time_secs?: number;
@@ -816,7 +816,7 @@ export interface RunLimits {
 
 export interface RunUsage {
   /**
-   * `compile` if the program did not run
+   * `compile` if only the compiler ran
    */
   step: "compile" | "execute";
   wall_time_secs: number;
@@ -838,7 +838,7 @@ export interface SubmissionRecord {
   id: string;
   schema_version: "2.0";
   /**
-   * Canonical name
+   * Canonical name of the language
    */
   language: string;
   profile: Profile;
@@ -879,41 +879,41 @@ export interface SubmissionSummary {
 export interface Submissions {
   submissions: SubmissionSummary[];
   /**
-   * For `before`; null: no older ones
+   * The value of `before` for the next page; null if there are no older entries
    */
   next: string | null;
 }
 
 export interface SubmissionsQuery {
   /**
-   * Only with this status
+   * Lists only those with this status
    */
   status?: "pending" | "running" | "completed" | "error";
   /**
-   * Only in this language, by its canonical name
+   * Lists only those in this language, given by its canonical name
    */
   language?: string;
   /**
-   * `next` of the page before
+   * The value of `next` from the previous page; without it, the list starts at the newest
    */
   before?: string;
   /**
-   * At most this many, 1 to 100
+   * The most entries of a page, from 1 to 100
    */
   limit?: number;
   /**
-   * Only with this verdict
+   * Lists only those with this verdict
    */
   verdict?: "AC" | "RE" | "TLE" | "MLE" | "PLE" | "FSE" | "SIG" | "IE";
 }
 
 export interface SubmitRequest {
   /**
-   * Name or alias of a language; GET /api/languages has the names
+   * Name or alias of a language; GET /api/languages lists the names
    */
   language: string;
   /**
-   * Source, 1 to 65536 bytes of UTF-8. Required without `code_base64` and `entry`
+   * Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
    */
   code?: string;
   /**
@@ -921,33 +921,33 @@ export interface SubmitRequest {
    */
   stdin?: string;
   /**
-   * A profile that the key allows. Defaults to the default profile of the key
+   * Set of limits. The key must allow the profile; without this field, its default profile holds
    */
   profile?: Profile;
   /**
-   * The same as `code`, in base64
+   * Source of the program in base64, instead of `code`
    */
   code_base64?: string;
   /**
-   * The same as `stdin`, in base64
+   * Standard input in base64, instead of `stdin`
    */
   stdin_base64?: string;
   /**
-   * Whether GET /api/result/{id}/events has the output while the program runs
+   * Whether GET /api/result/{id}/events sends the output while the program runs
    */
   stream?: boolean;
   /**
-   * Further files of /box: path → text, or {"base64": …}; up to 48 files with 1048576 bytes. The compilers of C, C++ and Go also compile those with their suffix
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
    */
   files?: {
     [k: string]: Content;
   };
   /**
-   * Path of the file that is run, or compiled, in place of `code`
+   * Path of the file in `files` that is compiled and run instead of `code`
    */
   entry?: string;
   /**
-   * Arguments of the program; with `env` up to 32 of each and 16384 bytes
+   * Arguments of the program. There may be up to 32 arguments and 32 variables in `env`, together 16384 bytes
    */
   args?: string[];
   /**
@@ -959,11 +959,11 @@ export interface SubmitRequest {
   limits?: RunLimits;
   compile_limits?: RunLimits;
   /**
-   * Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+   * Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
    */
   compiler_options?: string[];
   /**
-   * Whether output to stderr becomes part of stdout, in its order
+   * Whether stderr is merged into stdout, in the order of the writes
    */
   stderr_to_stdout?: boolean;
 }
@@ -976,7 +976,7 @@ export interface Teardown {
   residual_mounts: string[];
   collection_errors: string[];
   /**
-   * Only when the supervisor intervened
+   * Present only if the supervisor intervened
    */
   judge_actions?: TeardownJudgeActions[];
 }
@@ -989,11 +989,11 @@ export interface TeardownJudgeActions {
 export interface TokensChecker {
   type: "tokens";
   /**
-   * True by default
+   * Whether upper and lower case differ; true by default
    */
   case_sensitive?: boolean;
   /**
-   * Lines must have the same tokens; false by default
+   * Whether the tokens must be in the same lines; false by default
    */
   line_breaks?: boolean;
 }
@@ -1004,22 +1004,22 @@ export interface Usage {
    */
   id: string;
   /**
-   * Null before the end, for a run of less than 30 ms, and if the platform failed
+   * Null until the run has ended, for a run of less than 30 ms, and if the platform failed
    */
   usage: RunUsage | null;
 }
 
 export interface UsageSample {
   /**
-   * Since the start of the program
+   * Time since the start of the program
    */
   at_secs: number;
   /**
-   * Until then
+   * CPU time used until then
    */
   cpu_time_secs: number;
   /**
-   * The highest reading since the sample before
+   * The highest reading since the previous sample
    */
   memory_bytes: number;
 }

@@ -20,7 +20,7 @@ export const MAX_CASES = 50;
 
 const oneCase = z.strictObject({
   stdin: z.string().optional(),
-  expected: z.string().describe("The answer"),
+  expected: z.string().describe("The expected output"),
 });
 
 /** The program has the fields of a submission, and cases instead of an input. */
@@ -30,7 +30,9 @@ export const judgeBody = z
     cases: z.array(oneCase).min(1).max(MAX_CASES),
     checker: z
       .enum(CHECKER_TYPES)
-      .describe("How output is compared with `expected`; `lines` by default, without white space at ends")
+      .describe(
+        "How the output is compared with `expected`. By default `lines`, which ignores white space at the ends of lines",
+      )
       .optional(),
   })
   .meta({

@@ -37,13 +37,13 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,63}$/;
 const name = z.string().regex(NAME, "is not a name");
 
 const oneTest = z.strictObject({
-  name: name.describe("Its number by default").optional(),
-  stdin: content.describe('The input: text, or {"base64": …}').optional(),
+  name: name.describe("Name of the test; by default its number").optional(),
+  stdin: content.describe('Standard input of the program: text, or {"base64": …}').optional(),
   expected: z
     .union([content, z.array(content).min(1).max(MAX_ANSWERS)])
-    .describe("The answer, or several of which any is right. Required by the built-in checkers")
+    .describe("The answer, or several answers of which any passes. The built-in checkers require it")
     .optional(),
-  points: z.number().min(0).max(MAX_POINTS).describe("1 by default").optional(),
+  points: z.number().min(0).max(MAX_POINTS).describe("Points of the test; 1 by default").optional(),
   group: name.optional(),
   limits: additionFields.limits,
 });
@@ -52,8 +52,8 @@ const oneTest = z.strictObject({
 const plain = z.strictObject({ type: z.enum(["exact", "lines", "unordered_lines", "regex"]) });
 
 const wordOptions = {
-  case_sensitive: z.boolean().describe("True by default").optional(),
-  line_breaks: z.boolean().describe("Lines must have the same tokens; false by default").optional(),
+  case_sensitive: z.boolean().describe("Whether upper and lower case differ; true by default").optional(),
+  line_breaks: z.boolean().describe("Whether the tokens must be in the same lines; false by default").optional(),
 };
 const tokens = z.strictObject({ type: z.literal("tokens"), ...wordOptions });
 const floats = z.strictObject({
@@ -67,18 +67,18 @@ const builtIn = z.union([plain, tokens, floats]);
 
 const program = z.strictObject({
   type: z.literal("program"),
-  interface: z.enum(CHECKER_INTERFACES).describe("How it is called and answers"),
+  interface: z.enum(CHECKER_INTERFACES).describe("How the checker is called and how it reports its result"),
   ...submitBody.pick({ language: true, code: true, code_base64: true, files: true, entry: true }).shape,
-  args: z.array(z.string().max(1_000)).max(16).describe("After the arguments of the interface").optional(),
+  args: z.array(z.string().max(1_000)).max(16).describe("Arguments that follow those of the interface").optional(),
   interactive: z
     .boolean()
-    .describe("It runs together with the program, and each reads the output of the other")
+    .describe("Whether the checker runs together with the program, so that each reads the output of the other")
     .optional(),
   passes: z
     .int()
     .min(2)
     .max(MAX_PASSES)
-    .describe("The most runs of the program for a test; only for the interface `kattis`")
+    .describe("The most runs of the program for one test. Only the interface `kattis` has it")
     .optional(),
 });
 
@@ -88,29 +88,43 @@ export const checkerField = z.union([z.enum(CHECKER_TYPES), builtIn, program]);
 export const judgementBody = z
   .strictObject({
     ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true }).shape,
-    tests: z.array(oneTest).min(1).max(MAX_TESTS).describe("Required without `problem`").optional(),
+    tests: z
+      .array(oneTest)
+      .min(1)
+      .max(MAX_TESTS)
+      .describe("The tests. They are required unless the request has `problem`")
+      .optional(),
     problem: z
       .uuid()
-      .describe("Id of a problem: its tests, checker, groups and limits, in place of those fields")
+      .describe("Id of a problem, whose tests, checker, groups and limits replace those fields")
       .optional(),
-    problem_version: z.int().min(1).describe("By default the current one").optional(),
-    checker: checkerField.describe("`lines` by default: without white space at the ends of lines").optional(),
+    problem_version: z.int().min(1).describe("Version of the problem; by default the current one").optional(),
+    checker: checkerField
+      .describe("How outputs are checked. By default `lines`, which ignores white space at the ends of lines")
+      .optional(),
     groups: z
       .array(
         z.strictObject({
           name,
           rule: z
             .enum(GROUP_RULES)
-            .describe("`sum` of the points, or all points times the `min`imum share of a test; `sum` by default")
+            .describe(
+              "`sum` adds the points of the tests; `min` multiplies the points of the group by the smallest share that a test earned. By default `sum`",
+            )
             .optional(),
-          depends: z.array(name).describe("Earlier groups of which all tests must pass").optional(),
+          depends: z
+            .array(name)
+            .describe("Earlier groups whose tests must all pass; otherwise this group is skipped")
+            .optional(),
         }),
       )
       .max(MAX_GROUPS)
       .optional(),
     stop: z
       .enum(STOPS)
-      .describe("When tests are left out: after the `first_failure`, `never`, or after the first failure of a `group`")
+      .describe(
+        "Which tests are skipped: those after the `first_failure` (the default), those after a failure in the same `group`, or none (`never`)",
+      )
       .optional(),
   })
   .meta({

@@ -32,7 +32,9 @@ const requestedLimits = z
       ]),
     ) as Record<LimitField, z.ZodOptional<z.ZodNumber>>,
   )
-  .describe("Lower limits of the run, or, as `compile_limits`, of the compiler: each at most that of the profile");
+  .describe(
+    "Limits that replace those of the profile and are at most as high: `limits` for the run, `compile_limits` for the compiler",
+  );
 /** Text, or bytes in base64. */
 export const content = z.union([z.string(), z.strictObject({ base64: z.string() })]);
 
@@ -42,24 +44,28 @@ export const additionFields = {
     .record(z.string(), content)
     .meta({
       description:
-        `Further files of /box: path → text, or {"base64": …}; up to ${MAX_FILES} files with ${MAX_FILES_BYTES} bytes. ` +
-        "The compilers of C, C++ and Go also compile those with their suffix",
+        `Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to ${MAX_FILES} files with ${MAX_FILES_BYTES} bytes ` +
+        "in all. C, C++ and Go compile the files with their suffixes together with the program",
       examples: [{ "words.txt": "one\n", "data/table.bin": { base64: "AAEC" } }],
     })
     .optional(),
-  entry: z.string().describe("Path of the file that is run, or compiled, in place of `code`").optional(),
+  entry: z.string().describe("Path of the file in `files` that is compiled and run instead of `code`").optional(),
   args: z
     .array(word)
-    .describe(`Arguments of the program; with \`env\` up to ${MAX_WORDS} of each and ${MAX_WORDS_BYTES} bytes`)
+    .describe(
+      `Arguments of the program. There may be up to ${MAX_WORDS} arguments and ${MAX_WORDS} variables in \`env\`, together ${MAX_WORDS_BYTES} bytes`,
+    )
     .optional(),
   env: z.record(z.string(), word).describe("Environment variables of the program").optional(),
   limits: requestedLimits.optional(),
   compile_limits: requestedLimits.optional(),
   compiler_options: z
     .array(word)
-    .describe("Options of the compiler, after its own: those for optimisation, standard, warnings and macros")
+    .describe(
+      "Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed",
+    )
     .optional(),
-  stderr_to_stdout: z.boolean().describe("Whether output to stderr becomes part of stdout, in its order").optional(),
+  stderr_to_stdout: z.boolean().describe("Whether stderr is merged into stdout, in the order of the writes").optional(),
 } as const;
 
 type Fields = z.output<z.ZodObject<typeof additionFields>>;

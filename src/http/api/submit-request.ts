@@ -13,25 +13,27 @@ import { additionFields, decodeBase64, leastBytes, toAdditions } from "./program
  */
 export const submitBody = z
   .strictObject({
-    language: z.string().describe("Name or alias of a language; GET /api/languages has the names"),
+    language: z.string().describe("Name or alias of a language; GET /api/languages lists the names"),
     code: z
       .string()
       .meta({
         minLength: 1,
         maxLength: MAX_CODE_BYTES,
-        description: `Source, 1 to ${MAX_CODE_BYTES} bytes of UTF-8. Required without \`code_base64\` and \`entry\``,
+        description: `Source of the program, 1 to ${MAX_CODE_BYTES} bytes of UTF-8. It is required unless the request has \`code_base64\` or \`entry\``,
       })
       .optional(),
     stdin: z
       .string()
       .meta({ maxLength: MAX_STDIN_BYTES, description: `Standard input, up to ${MAX_STDIN_BYTES} bytes of UTF-8` })
       .optional(),
-    profile: profile.describe("A profile that the key allows. Defaults to the default profile of the key").optional(),
-    code_base64: z.string().describe("The same as `code`, in base64").optional(),
-    stdin_base64: z.string().describe("The same as `stdin`, in base64").optional(),
+    profile: profile
+      .describe("Set of limits. The key must allow the profile; without this field, its default profile holds")
+      .optional(),
+    code_base64: z.string().describe("Source of the program in base64, instead of `code`").optional(),
+    stdin_base64: z.string().describe("Standard input in base64, instead of `stdin`").optional(),
     stream: z
       .boolean()
-      .describe("Whether GET /api/result/{id}/events has the output while the program runs")
+      .describe("Whether GET /api/result/{id}/events sends the output while the program runs")
       .optional(),
     ...additionFields,
   })

@@ -18,9 +18,11 @@ const MAX_SHOWN_CASES = 50;
 const count = z.int().min(0);
 
 const output = z.strictObject({
-  text: z.string().describe("Invalid UTF-8 becomes U+FFFD. Of a long output: its beginning, a note, and its end"),
-  bytes: count.describe("Of the whole output"),
-  left_out_bytes: count.describe("Not in `text`; get_result with `stream` and `offset` returns them"),
+  text: z
+    .string()
+    .describe("Invalid UTF-8 becomes U+FFFD. A long output is shortened to its beginning, a note, and its end"),
+  bytes: count.describe("Size of the whole output"),
+  left_out_bytes: count.describe("Bytes that are not in `text`; get_result with `stream` and `offset` returns them"),
 });
 
 export const runResult = z.strictObject({
@@ -28,23 +30,23 @@ export const runResult = z.strictObject({
   status,
   language: z.string(),
   verdict: verdict.nullable().describe("Null until the run has ended"),
-  why: z.string().describe("The reason of the verdict, or of its absence"),
+  why: z.string().describe("The reason for the verdict, or for its absence"),
   exit_code: z.int().nullable(),
   signal: z.int().nullable(),
   wall_time_secs: z.number().nullable(),
   cpu_time_secs: z.number().nullable(),
   memory_peak_bytes: count.nullable(),
   stdout: output.nullable().describe("Null until the run has ended, and if the platform failed"),
-  stderr: output.nullable().describe("With the messages of the compiler"),
+  stderr: output.nullable().describe("It includes the messages of the compiler"),
 });
 
 const judgedCase = z.strictObject({
-  number: z.int().min(1).describe("Its place in the request"),
+  number: z.int().min(1).describe("Position of the case in the request, from 1"),
   verdict: z.enum(JUDGEMENT_VERDICTS).nullable().describe("Null if the case did not run"),
   passed: z.boolean(),
-  message: z.string().nullable().describe("The first difference, or the reason of the platform's failure"),
-  run_id: z.uuid().nullable().describe("For get_result"),
-  stdout: output.nullable().describe(`Only of the first ${FAILED_SHOWN} cases that did not pass`),
+  message: z.string().nullable().describe("The first difference, or the reason for the platform's failure"),
+  run_id: z.uuid().nullable().describe("The id of the run, for get_result"),
+  stdout: output.nullable().describe(`Present only for the first ${FAILED_SHOWN} cases that did not pass`),
   stderr: output.nullable(),
 });
 
@@ -58,7 +60,7 @@ export const judgeResult = z.strictObject({
     .describe(
       "AC if all cases passed, otherwise that of the first case that did not. WA: wrong output; CE: no compile",
     ),
-  why: z.string().describe("The reason of the verdict, or of its absence"),
+  why: z.string().describe("The reason for the verdict, or for its absence"),
   passed: count,
   total: count,
   cases: z.array(judgedCase).max(MAX_SHOWN_CASES),
@@ -69,7 +71,7 @@ export const outputPage = z.strictObject({
   stream: z.enum(["stdout", "stderr"]),
   offset: count,
   text: z.string(),
-  bytes: count.describe("Of the whole output"),
+  bytes: count.describe("Size of the whole output"),
   next_offset: count.nullable().describe("Null at the end"),
 });
 

@@ -54,7 +54,7 @@ export interface Tool {
 /** The fields of POST /api/submit, in words for a model. */
 const program = {
   language: submitBody.shape.language.describe(
-    "A name or alias of list_languages, such as `python`, `cpp`, `javascript`",
+    "A name or alias from list_languages, such as `python`, `cpp` or `javascript`",
   ),
   code: z
     .string()
@@ -68,16 +68,16 @@ const program = {
 const runInput = z.strictObject({ ...program, stdin: submitBody.shape.stdin });
 const judgeInput = z.strictObject({ ...program, ...judgeBody.pick({ cases: true, checker: true }).shape });
 const resultInput = z.strictObject({
-  id: z.uuid().describe("Of a run or a judgement"),
-  stream: z.enum(["stdout", "stderr"]).optional().describe("Return a page of this output of an ended run instead"),
+  id: z.uuid().describe("The id of a run or a judgement"),
+  stream: z.enum(["stdout", "stderr"]).optional().describe("Returns a page of this output of a finished run instead"),
   offset: z.int().min(0).optional().describe("First byte of the page; 0 by default"),
 });
 const language = z.strictObject({
   name: z.string(),
   label: z.string(),
   aliases: z.array(z.string()),
-  wall_time_secs: z.number().describe("Limit of a run in the default profile of the key"),
-  memory_bytes: z.int().describe("The same for memory"),
+  wall_time_secs: z.number().describe("Wall time limit of a run in the default profile of the key"),
+  memory_bytes: z.int().describe("Memory limit of a run in the default profile of the key"),
 });
 
 export const TOOLS: readonly Tool[] = [
@@ -97,8 +97,8 @@ export const TOOLS: readonly Tool[] = [
     name: "judge",
     title: "Test a program on cases",
     description:
-      "Runs a program on up to 50 cases of stdin and expected stdout, and tells for each whether the output was right, with the " +
-      "first difference. White space at ends of lines does not matter, unless `checker` says otherwise.",
+      "Runs a program on up to 50 cases of stdin and expected stdout, and reports for each whether the output was right, with the " +
+      "first difference. White space at the ends of lines is ignored, unless `checker` says otherwise.",
     input: judgeInput,
     output: judgeResult,
     isReadOnly: false,
@@ -107,7 +107,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: "list_languages",
     title: "List the languages",
-    description: "The languages that work now, with version, other names, and limits of a run.",
+    description: "Lists the languages that work now, with their versions, aliases, and the limits of a run.",
     input: z.strictObject({}),
     output: z.strictObject({ languages: z.array(language) }),
     isReadOnly: true,
@@ -117,8 +117,8 @@ export const TOOLS: readonly Tool[] = [
     name: "get_result",
     title: "Get a result",
     description:
-      "The result of an earlier run_code or judge by its id; waits for its end up to half a minute. With `stream` and `offset`: a " +
-      "page of an output that was too long.",
+      "Returns the result of an earlier run_code or judge by its id; waits for its end up to half a minute. With `stream` and " +
+      "`offset`, it returns a page of an output that was too long.",
     input: resultInput,
     output: z.strictObject({
       run: runResult.optional(),

@@ -95,30 +95,39 @@ function query(name: string, description: string, schema: Parameter["schema"]): 
   return { name, in: "query", description, schema };
 }
 
-const WAIT = query("wait", "`true`: respond when the run has ended", {
-  type: "string",
-  enum: ["true", "false"],
-  default: "false",
-});
+const WAIT = query(
+  "wait",
+  "With `true`, the response is sent when the run or judgement has ended, after 30 s at most",
+  {
+    type: "string",
+    enum: ["true", "false"],
+    default: "false",
+  },
+);
 
 const IDEMPOTENCY: Parameter = {
   name: "Idempotency-Key",
   in: "header",
   description:
-    "A request with the same key runs once; a repeated request returns 202 and the current record. Use a new key for " +
-    "each submission, so that a request can be repeated when its response is lost.",
+    "A UUID that the client chooses. Requests with the same key run once: a repeated request returns 202 and the current " +
+    "record. Use a new key for each submission, so that you can repeat a request whose response was lost.",
   schema: UUID,
 };
 
 /** Parameters of a list. */
 const LISTED: readonly Parameter[] = [
-  query("status", "Only with this status", { type: "string", enum: ["pending", "running", "completed", "error"] }),
-  query("language", "Only in this language, by its canonical name", { type: "string" }),
-  query("before", "`next` of the page before", { type: "string" }),
-  query("limit", "At most this many, 1 to 100", { type: "integer", default: 50 }),
+  query("status", "Lists only those with this status", {
+    type: "string",
+    enum: ["pending", "running", "completed", "error"],
+  }),
+  query("language", "Lists only those in this language, given by its canonical name", { type: "string" }),
+  query("before", "The value of `next` from the previous page; without it, the list starts at the newest", {
+    type: "string",
+  }),
+  query("limit", "The most entries of a page, from 1 to 100", { type: "integer", default: 50 }),
 ];
 const withVerdict = (verdicts: readonly string[]) =>
-  query("verdict", "Only with this verdict", { type: "string", enum: verdicts });
+  query("verdict", "Lists only those with this verdict", { type: "string", enum: verdicts });
 
 const JUDGEMENT_ID: Parameter = { ...ID, description: "Id of the judgement" };
 
@@ -146,15 +155,16 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/submit",
     summary: "Submit a program",
     description:
-      "The program runs in a sandbox of its own. Without `wait`, poll the result by its `id`. With `wait=true`, the " +
+      "The program runs in a sandbox of its own. The response has the `id` by which you poll the result. With `wait=true`, the " +
       "response is sent when the run has ended, after 30 s at most. The run continues if the client disconnects.",
     parameters: [WAIT, IDEMPOTENCY],
     body: "SubmitRequest",
     answers: [
-      { status: 200, description: "With `wait=true`: the final record", schemas: ["Record"] },
+      { status: 200, description: "The final record, with `wait=true`", schemas: ["Record"] },
       {
         status: 202,
-        description: "Accepted; for a known Idempotency-Key, the current record",
+        description:
+          "The submission is accepted; if the Idempotency-Key is known, the current record of its submission",
         schemas: ["Accepted", "Record"],
         location: true,
       },
@@ -194,7 +204,7 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/result/{id}",
     summary: "Read a result",
-    description: "The current record. It is final when `status` is `completed` or `error`.",
+    description: "Returns the current record. It is final when `status` is `completed` or `error`.",
     parameters: [ID, WAIT],
     answers: [{ status: 200, description: "The record", schemas: ["Record"] }],
     errors: ["submissionNotFound", "noRoom", "badWait", "notFinished", "notFinishedAtStop"],
@@ -204,11 +214,12 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get" as const,
     path: `/api/result/{id}/${stream}`,
     summary: `Read the bytes of ${stream}`,
-    description: "The bytes as the program wrote them, up to the limit. With `Range`, a part of them (206).",
+    description:
+      "Returns the bytes as the program wrote them, up to the limit. A request with `Range` gets a part of them, with status 206.",
     parameters: [ID],
     answers: [
-      { status: 200, description: "All bytes", schemas: [], media: "application/octet-stream" },
-      { status: 206, description: "The range", schemas: [], media: "application/octet-stream" },
+      { status: 200, description: "All captured bytes", schemas: [], media: "application/octet-stream" },
+      { status: 206, description: "The requested range", schemas: [], media: "application/octet-stream" },
     ],
     errors: ["submissionNotFound", "noOutput", "rangeOutside", "noRoom"] as const,
   })),
@@ -216,11 +227,12 @@ export const OPERATIONS: readonly Operation[] = [
     id: "usage",
     method: "get",
     path: "/api/result/{id}/usage",
-    summary: "Read the course of a run",
+    summary: "Read the resource usage over a run",
     description:
-      "Memory and CPU time, every 10 ms at first, at most 128 times. They are not evidence: the verdict follows from the record.",
+      "Returns memory and CPU time at up to 128 moments of the run, every 10 ms at first. These samples are not evidence: the " +
+      "verdict follows from the record alone.",
     parameters: [ID],
-    answers: [{ status: 200, description: "The samples", schemas: ["Usage"] }],
+    answers: [{ status: 200, description: "The samples of the run", schemas: ["Usage"] }],
     errors: ["submissionNotFound"],
   },
   {
@@ -229,7 +241,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/result/{id}/cancel",
     summary: "Cancel a submission",
     description:
-      "Ends a pending submission, or kills a running one: `error`, IE, cause `cancelled`. An ended submission stays as it is.",
+      "Ends a pending submission, or kills a running one. Its status becomes `error`, with the verdict IE and the cause " +
+      "`cancelled`. Has no effect on a finished submission.",
     parameters: [ID],
     answers: [{ status: 200, description: "The final record", schemas: ["Record"] }],
     errors: ["submissionNotFound", ...BODY],
@@ -240,13 +253,19 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/result/{id}/events",
     summary: "Follow a submission",
     description:
-      "Server-sent events: `status` (`{status}`); for a submission with `stream`, `stdout` and `stderr` (`{at, text}`, `at` in " +
-      "bytes), from the start or after `Last-Event-ID`; and `ended` with the final record.",
+      "Sends server-sent events. `status` has the new status (`{status}`). For a submission with `stream`, `stdout` and `stderr` " +
+      "have the output (`{at, text}`, with the position `at` in bytes), from the start or after `Last-Event-ID`. `ended` has the " +
+      "final record.",
     parameters: [
       ID,
-      { name: "Last-Event-ID", in: "header", description: "Id of the last event received", schema: { type: "string" } },
+      {
+        name: "Last-Event-ID",
+        in: "header",
+        description: "Id of the last event that the client received",
+        schema: { type: "string" },
+      },
     ],
-    answers: [{ status: 200, description: "The events", schemas: [], media: "text/event-stream" }],
+    answers: [{ status: 200, description: "A stream of events", schemas: [], media: "text/event-stream" }],
     errors: ["submissionNotFound", "tooManyWatched", "noRoom"],
   },
   {
@@ -254,9 +273,11 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/submissions",
     summary: "List submissions",
-    description: "Those of the account, newest first. A page can have fewer than `limit`, while `next` is not null.",
+    description:
+      "Lists the account's submissions, newest first. A page can have fewer entries than `limit` although older ones follow; the " +
+      "list ends where `next` is null.",
     parameters: [...LISTED, withVerdict(VERDICTS)],
-    answers: [{ status: 200, description: "A page", schemas: ["Submissions"] }],
+    answers: [{ status: 200, description: "A page of submissions", schemas: ["Submissions"] }],
     errors: ["invalidRequest"],
   },
   {
@@ -265,10 +286,13 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/submissions/batch",
     summary: "Submit several programs",
     description:
-      "Each counts against the rate limit and is accepted or rejected by itself. The response has the order of the request.",
+      "Accepts or rejects each program independently. Each counts against the rate limit as one request. The response has the " +
+      "order of the request.",
     parameters: [],
     body: "BatchRequest",
-    answers: [{ status: 202, description: "For each, its id or an error", schemas: ["Batch"] }],
+    answers: [
+      { status: 202, description: "The id of each submission, or the error that rejected it", schemas: ["Batch"] },
+    ],
     errors: ["invalidRequest", ...BODY],
   },
   {
@@ -277,8 +301,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/judge",
     summary: "Judge a program",
     description:
-      "Runs a program on up to 50 cases and compares its output with `expected`. The response is sent when all have run, after " +
-      "30 s at most. It is a judgement in one call, with the outputs of the program.",
+      "Runs a program on up to 50 cases and compares each output with `expected`. The response is sent when all cases have run, " +
+      "after 30 s at most. This is a judgement in one call; its response has the outputs of the program.",
     parameters: [],
     body: "JudgeRequest",
     answers: [{ status: 200, description: "The results in the order of the cases", schemas: ["Judged"] }],
@@ -290,14 +314,14 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/judgements",
     summary: "Judge a program on tests",
     description:
-      "Runs a program on up to 500 tests, or on those of a problem, each in a sandbox of its own, and checks its outputs. It is compiled once; the first " +
-      "test runs alone, so that a program that does not compile is `CE` at once. The first test, in their order, that does not " +
-      "pass decides the verdict. Without `wait`, poll the judgement by its `id`.",
+      "Runs a program on up to 500 tests, or on those of a problem, each in a sandbox of its own, and checks its outputs. The " +
+      "program is compiled once. The first test runs alone, so that a program that does not compile is `CE` at once. The first " +
+      "test, in the order of the request, that does not pass decides the verdict. Without `wait`, poll the judgement by its `id`.",
     parameters: [WAIT, IDEMPOTENCY],
     body: "JudgementRequest",
     answers: [
-      { status: 200, description: "With `wait=true`: the ended judgement", schemas: ["Judgement"] },
-      { status: 202, description: "Accepted", schemas: ["JudgementAccepted"], location: true },
+      { status: 200, description: "The finished judgement, with `wait=true`", schemas: ["Judgement"] },
+      { status: 202, description: "The judgement is accepted", schemas: ["JudgementAccepted"], location: true },
     ],
     errors: [...JUDGED, "badWait", "badIdempotencyKey", "idempotencyConflict", "problemNotFound"],
   },
@@ -306,13 +330,13 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/judgements",
     summary: "List judgements",
-    description: "Those of the account, newest first.",
+    description: "Lists the account's judgements, newest first.",
     parameters: [
       ...LISTED,
       withVerdict(JUDGEMENT_VERDICTS),
-      query("problem", "Only on this problem, by its id, also after its deletion", UUID),
+      query("problem", "Lists only judgements on the problem with this id, even if it has been deleted", UUID),
     ],
-    answers: [{ status: 200, description: "A page of them", schemas: ["Judgements"] }],
+    answers: [{ status: 200, description: "A page of judgements", schemas: ["Judgements"] }],
     errors: ["invalidRequest"],
   },
   {
@@ -320,7 +344,8 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/judgements/{id}",
     summary: "Get a judgement",
-    description: "Its present state. The record of each run, with its evidence, is at `/api/result/{submission_id}`.",
+    description:
+      "Returns the current state of the judgement. The record of each run, with its evidence, is at `/api/result/{submission_id}`.",
     parameters: [JUDGEMENT_ID, WAIT],
     answers: [{ status: 200, description: "The judgement", schemas: ["Judgement"] }],
     errors: ["judgementNotFound", "judgementNotFinished", "badWait"],
@@ -330,7 +355,8 @@ export const OPERATIONS: readonly Operation[] = [
     method: "post",
     path: "/api/judgements/{id}/cancel",
     summary: "Cancel a judgement",
-    description: "Ends it as `error` with IE, and its runs with it. An ended judgement does not change.",
+    description:
+      "Ends the judgement and its runs; its status becomes `error`, with the verdict IE. Has no effect on a finished judgement.",
     parameters: [JUDGEMENT_ID],
     answers: [{ status: 200, description: "The judgement", schemas: ["Judgement"] }],
     errors: ["judgementNotFound", ...BODY],
@@ -340,9 +366,11 @@ export const OPERATIONS: readonly Operation[] = [
     method: "post",
     path: "/api/judgements/{id}/rejudge",
     summary: "Judge a program again",
-    description: "Adds a judgement of the same program on the same tests.",
+    description: "Creates a judgement of the same program on the same tests.",
     parameters: [JUDGEMENT_ID],
-    answers: [{ status: 202, description: "Accepted", schemas: ["JudgementAccepted"], location: true }],
+    answers: [
+      { status: 202, description: "The judgement is accepted", schemas: ["JudgementAccepted"], location: true },
+    ],
     errors: ["judgementNotFound", "profileForbidden", "unsupportedLanguage", "languagesUnproven", "queueFull", ...BODY],
   },
   {
@@ -351,7 +379,7 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/judgements/{id}/events",
     summary: "Follow a judgement",
     description:
-      "Server-sent events: `state` with the judgement at the start and after changes, at most twice a second, and `ended` with " +
+      "Sends server-sent events. `state` has the judgement, at the start and after changes, at most twice a second; `ended` has " +
       "the final one. After a lost connection, connect again: each event has the whole state.",
     parameters: [JUDGEMENT_ID],
     answers: [{ status: 200, description: "A stream of events", schemas: [], media: "text/event-stream" }],
@@ -363,19 +391,32 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/problems",
     summary: "Import a problem",
     description:
-      "A problem package as a ZIP archive: the Kattis formats `legacy` and `2025-09`, or that of DMOJ. It becomes the current " +
-      "version of the problem of this name. The same content again changes nothing. An import counts against the rate limit " +
-      "as one request for each 16 MiB of its unpacked files, or of its tests if these have more.",
+      "Imports a problem package, sent as a ZIP archive in the Kattis formats `legacy` and `2025-09`, or in that of DMOJ. It " +
+      "becomes the current version of the problem with this name. Importing the same content again changes nothing. An import " +
+      "counts against the rate limit as one request for each 16 MiB of its unpacked files, or of its tests if these are larger.",
     parameters: [
-      query("name", "By default the directory in the archive that has all files", { type: "string" }),
-      query("time_limit", "In seconds of CPU time, in place of that of the package. Required if it has none", {
-        type: "number",
-      }),
+      query(
+        "name",
+        "Name of the problem. By default, the name of the directory in the archive that contains all files",
+        { type: "string" },
+      ),
+      query(
+        "time_limit",
+        "Time limit in seconds of CPU time, which replaces that of the package. It is required if the package has none",
+        {
+          type: "number",
+        },
+      ),
     ],
     media: "application/zip",
     answers: [
-      { status: 200, description: "The current version has the same content", schemas: ["Problem"], location: true },
-      { status: 201, description: "A new version", schemas: ["Problem"], location: true },
+      {
+        status: 200,
+        description: "Nothing changed: the current version has the same content",
+        schemas: ["Problem"],
+        location: true,
+      },
+      { status: 201, description: "The new version", schemas: ["Problem"], location: true },
     ],
     errors: [
       "invalidRequest",
@@ -393,9 +434,9 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/problems",
     summary: "List problems",
-    description: "Those of the account, newest first.",
+    description: "Lists the account's problems, newest first.",
     parameters: LISTED.slice(-2),
-    answers: [{ status: 200, description: "A page of them", schemas: ["Problems"] }],
+    answers: [{ status: 200, description: "A page of problems", schemas: ["Problems"] }],
     errors: ["invalidRequest"],
   },
   {
@@ -403,7 +444,7 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/problems/{id}",
     summary: "Get a problem",
-    description: "With its versions, newest first.",
+    description: "Returns the problem with its versions, newest first.",
     parameters: [PROBLEM_ID],
     answers: [{ status: 200, description: "The problem", schemas: ["Problem"] }],
     errors: ["problemNotFound"],
@@ -413,9 +454,9 @@ export const OPERATIONS: readonly Operation[] = [
     method: "delete",
     path: "/api/problems/{id}",
     summary: "Delete a problem",
-    description: "Its judgements stay until they expire, and can be judged again.",
+    description: "Deletes a problem. Its judgements remain until they expire, and can be judged again.",
     parameters: [PROBLEM_ID],
-    answers: [{ status: 200, description: "The problem as it was", schemas: ["Problem"] }],
+    answers: [{ status: 200, description: "The problem before its deletion", schemas: ["Problem"] }],
     errors: ["problemNotFound", ...BODY],
   },
   {
@@ -424,9 +465,9 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/languages",
     summary: "List the languages",
     description:
-      "The languages whose smoke test passed in a real sandbox. Each is tested at the start and every 15 minutes.",
+      "Lists the languages whose smoke test passed in a real sandbox. The test runs at start-up and every 15 minutes.",
     parameters: [],
-    answers: [{ status: 200, description: "Canonical names", schemas: ["Languages"] }],
+    answers: [{ status: 200, description: "The canonical names", schemas: ["Languages"] }],
     errors: [],
   },
   {
@@ -434,7 +475,7 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/languages/details",
     summary: "Describe the languages",
-    description: "Versions, commands and limits of the same languages.",
+    description: "Returns the version, commands and limits of each language that `/api/languages` lists.",
     parameters: [],
     answers: [{ status: 200, description: "One object for each language", schemas: ["LanguageDetails"] }],
     errors: [],
@@ -444,9 +485,9 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/health",
     summary: "Read the load",
-    description: "Clients can back off by `queue_depth`.",
+    description: "Returns the number of workers and of pending submissions. Clients can back off by `queue_depth`.",
     parameters: [],
-    answers: [{ status: 200, description: "Healthy or degraded", schemas: ["Health"] }],
+    answers: [{ status: 200, description: "The service is healthy or degraded", schemas: ["Health"] }],
     errors: [],
   },
   {
@@ -454,9 +495,9 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/health/ready",
     summary: "Check readiness",
-    description: "200 only if a recent real run proved every control.",
+    description: "Returns 200 only if a recent real run proved every control.",
     parameters: [],
-    answers: [{ status: 200, description: "Ready", schemas: ["Ready"] }],
+    answers: [{ status: 200, description: "The service is ready", schemas: ["Ready"] }],
     errors: ["notReady"],
   },
 ];

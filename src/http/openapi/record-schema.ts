@@ -19,10 +19,10 @@ const rlimit = z.strictObject({ soft: count, hard: count });
 const result = z.strictObject({
   verdict: verdict.nullable(),
   cause: cause.nullable().describe("Why the run ended"),
-  actor: z.enum(["runtime", "kernel", "judge"]).nullable().describe("The actor that ended the run"),
+  actor: z.enum(["runtime", "kernel", "judge"]).nullable().describe("The party that ended the run"),
   exit_code: z.int().min(0).max(255).nullable().describe("Null when a signal ended the program"),
   signal: z.int().min(1).max(64).nullable(),
-  error_message: z.string().nullable().describe("For display; null on success"),
+  error_message: z.string().nullable().describe("A sentence for display; null on success"),
 });
 
 const NOT_UTF8 = "Invalid UTF-8 becomes U+FFFD; without U+FFFD, the text is exactly the program's output";
@@ -44,12 +44,12 @@ const metrics = z
     cpu_wall_ratio: z.number().min(0).nullable(),
     divergence: z.enum(["cpu_bound", "sleep_or_block_bound", "host_interference_suspected"]).nullable(),
   })
-  .describe("Of the execute step only, children included");
+  .describe("Usage of the execute step, including child processes");
 
 const isolation = z.strictObject({
   mode: z.enum(["strict", "incomplete"]),
-  controls_applied: z.array(z.string()).describe("Read back from the kernel"),
-  controls_missing: z.array(z.string()).describe("Not empty: the verdict is IE"),
+  controls_applied: z.array(z.string()).describe("The controls that were read back from the kernel"),
+  controls_missing: z.array(z.string()).describe("If it is not empty, the verdict is IE"),
   proc_policy: z.enum(["hardened", "none"]),
   sys_policy: z.enum(["builtin-deny", "custom", "disabled"]),
   pidfd_mode: z.enum(["native", "fallback"]),
@@ -87,7 +87,7 @@ const teardown = z.strictObject({
   judge_actions: z
     .array(z.strictObject({ action_type: z.enum(["forced_kill", "descendant_kill"]), details: z.string() }))
     .exactOptional()
-    .describe("Only when the supervisor intervened"),
+    .describe("Present only if the supervisor intervened"),
 });
 
 const evidence = z.strictObject({ isolation, limits, teardown });
@@ -96,7 +96,7 @@ export const record = z
   .strictObject({
     id: z.uuid(),
     schema_version: z.literal(SCHEMA_VERSION),
-    language: z.string().describe("Canonical name"),
+    language: z.string().describe("Canonical name of the language"),
     profile,
     status,
     timestamps: z.strictObject({

@@ -17,14 +17,14 @@ const count = z.int().min(0);
 const id = z.uuid().describe("Id of the submission");
 
 const check = z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string() });
-const enforcement = z.enum(["strict", "none"]).describe("`strict`: a recent self-test proved full isolation");
+const enforcement = z.enum(["strict", "none"]).describe("`strict` if a recent self-test proved full isolation");
 
 const error = z.strictObject({ error: z.string(), message: z.string().optional() });
 
 const accepted = z.strictObject({
   id,
   status: z.literal("pending"),
-  queue_depth: count.describe("Pending submissions of all keys, this one included"),
+  queue_depth: count.describe("Number of pending submissions of all keys, including this one"),
 });
 const time = z.iso.datetime();
 const command = z.strictObject({ command: z.array(z.string()), env: z.record(z.string(), z.string()) });
@@ -35,7 +35,7 @@ const limits = z.strictObject(
 const judgementId = z.uuid().describe("Id of the judgement");
 const judgementVerdict = z
   .enum(JUDGEMENT_VERDICTS)
-  .describe("WA: wrong output; CE: does not compile; others as in the record");
+  .describe("WA: the output is wrong. CE: the program does not compile. The others are as in the record");
 const summaryFields = {
   id: judgementId,
   schema_version: z.literal(JUDGEMENT_SCHEMA_VERSION),
@@ -44,31 +44,31 @@ const summaryFields = {
   problem: z
     .strictObject({ id: z.uuid(), version: z.int().min(1) })
     .nullable()
-    .describe("The problem and its version; null for tests of a request"),
+    .describe("The problem and its version; null if the request had the tests"),
   status: status.describe("`error` if and only if the verdict is IE"),
   timestamps: z.strictObject({ created_at: time, completed_at: time.nullable() }),
   verdict: judgementVerdict.nullable(),
-  score: z.number().nullable().describe("Null until it has ended"),
+  score: z.number().nullable().describe("Null until the judgement has ended"),
   tests: z.strictObject({ total: count, passed: count, ended: count }),
 };
 
 const judgementSummary = z.strictObject(summaryFields);
 const groupResult = z.strictObject({
-  name: z.string().describe("Empty for tests without a group"),
+  name: z.string().describe("Empty for the tests without a group"),
   rule: z.enum(GROUP_RULES),
   score: z.number(),
   max_score: z.number(),
-  passed: z.boolean().nullable().describe("Null while it can still be"),
+  passed: z.boolean().nullable().describe("Whether all tests passed; null while that can still happen"),
 });
 const run = z.strictObject({
   name: z.string(),
   group: z.string(),
-  status: z.enum(["waiting", "queued", "completed", "skipped"]).describe("`skipped`: not needed"),
+  status: z.enum(["waiting", "queued", "completed", "skipped"]).describe("`skipped` if the test was not needed"),
   verdict: judgementVerdict.nullable(),
   points: z.number(),
   max_points: z.number(),
-  message: z.string().nullable().describe("Of the checker, or the error message of the record"),
-  submission_id: id.nullable().describe("Once it has ended: the id of its record"),
+  message: z.string().nullable().describe("The message of the checker, or the error message of the record"),
+  submission_id: id.nullable().describe("The id of the record; null until the run has ended"),
   cpu_time_secs: z.number().nullable(),
   wall_time_secs: z.number().nullable(),
   memory_peak_bytes: z.int().nullable(),
@@ -86,12 +86,12 @@ const caseResult = z.strictObject({
   memory_peak_bytes: z.int().nullable(),
 });
 const usageSample = z.strictObject({
-  at_secs: z.number().min(0).describe("Since the start of the program"),
-  cpu_time_secs: z.number().min(0).describe("Until then"),
-  memory_bytes: count.describe("The highest reading since the sample before"),
+  at_secs: z.number().min(0).describe("Time since the start of the program"),
+  cpu_time_secs: z.number().min(0).describe("CPU time used until then"),
+  memory_bytes: count.describe("The highest reading since the previous sample"),
 });
 const runUsage = z.strictObject({
-  step: z.enum(["compile", "execute"]).describe("`compile` if the program did not run"),
+  step: z.enum(["compile", "execute"]).describe("`compile` if only the compiler ran"),
   wall_time_secs: z.number().min(0),
   cpu_time_secs: z.number().min(0),
   memory_peak_bytes: count,
@@ -111,9 +111,9 @@ const submissionSummary = z.strictObject({
 const languageLimits = z.strictObject({ compile: limits.nullable(), execute: limits });
 const language = z.strictObject({
   name: z.string(),
-  label: z.string().describe("Name with version and standard"),
+  label: z.string().describe("Name of the language with its version and standard"),
   aliases: z.array(z.string()),
-  source: z.string().describe("Name of the source in /box"),
+  source: z.string().describe("Name of the source file in /box"),
   compile: command.nullable(),
   execute: command,
   limits: z.record(profile, languageLimits),
@@ -124,16 +124,16 @@ const [plainChecker, tokensChecker, floatsChecker] = builtInChecker.options;
 const versionFields = {
   version: z.int().min(1),
   tests: count,
-  bytes: count.describe("Of all inputs and answers"),
+  bytes: count.describe("Size of all inputs and answers"),
   limits: z
     .strictObject({ cpu_time_secs: z.number().nullable(), memory_bytes: count.nullable() })
-    .describe("Of each test; null: that of the profile"),
+    .describe("Limits of each test; where null, that of the profile holds"),
   created_at: time,
 };
 const problemVersion = z.strictObject(versionFields);
 const problemFields = {
   id: z.uuid().describe("Id of the problem"),
-  name: z.string().describe("Unique in the account"),
+  name: z.string().describe("Name of the problem, unique in the account"),
   title: z.string(),
   ...versionFields,
   updated_at: time,
@@ -147,13 +147,13 @@ export const SCHEMAS = {
     id,
     usage: runUsage
       .nullable()
-      .describe("Null before the end, for a run of less than 30 ms, and if the platform failed"),
+      .describe("Null until the run has ended, for a run of less than 30 ms, and if the platform failed"),
   }),
   Health: z.strictObject({
     status: z.enum(["ok", "degraded"]),
     enforcement_mode: enforcement,
-    workers: count.describe("Submissions that can run at once"),
-    queue_depth: count.describe("Pending submissions of all keys"),
+    workers: count.describe("Number of submissions that can run at the same time"),
+    queue_depth: count.describe("Number of pending submissions of all keys"),
   }),
   Ready: z.strictObject({
     status: z.literal("ready"),
@@ -163,12 +163,12 @@ export const SCHEMAS = {
   }),
   Submissions: z.strictObject({
     submissions: z.array(submissionSummary),
-    next: z.string().nullable().describe("For `before`; null: no older ones"),
+    next: z.string().nullable().describe("The value of `before` for the next page; null if there are no older entries"),
   }),
   BatchRequest: z.array(submitBody).min(1).max(MAX_BATCH),
   Batch: z.array(z.union([accepted, error])),
   LanguageDetails: z.array(language),
-  Languages: z.array(z.string()).describe("Canonical names"),
+  Languages: z.array(z.string()).describe("The canonical names of the languages"),
   Error: error,
   NotFinished: z.strictObject({ error: z.string(), id, status }),
   JudgeRequest: judgeBody,
@@ -184,16 +184,19 @@ export const SCHEMAS = {
     stop: z.enum(STOPS),
     checker: z.enum([...CHECKER_TYPES, "program"]),
     groups: z.array(groupResult),
-    runs: z.array(run).describe("In the order of the tests"),
+    runs: z.array(run).describe("The runs, in the order of the tests"),
   }),
   Judgements: z.strictObject({
     judgements: z.array(judgementSummary),
-    next: z.string().nullable().describe("For `before`; null: no older ones"),
+    next: z.string().nullable().describe("The value of `before` for the next page; null if there are no older entries"),
   }),
-  Problem: z.strictObject({ ...problemFields, versions: z.array(problemVersion).describe("Newest first") }),
+  Problem: z.strictObject({
+    ...problemFields,
+    versions: z.array(problemVersion).describe("All versions that are stored, newest first"),
+  }),
   Problems: z.strictObject({
     problems: z.array(z.strictObject(problemFields)),
-    next: z.string().nullable().describe("For `before`; null: no older ones"),
+    next: z.string().nullable().describe("The value of `before` for the next page; null if there are no older entries"),
   }),
   NotReady: z.strictObject({ error: z.string(), status: z.literal("not_ready"), checks: z.array(check) }),
 } as const;

@@ -14,12 +14,12 @@ Cause: TypeAlias = "Literal['normal_exit', 'nonzero_exit', 'fatal_signal', 'comp
 
 Content: TypeAlias = "str | Base64"
 
-# WA: wrong output; CE: does not compile; others as in the record
+# WA: the output is wrong. CE: the program does not compile. The others are as in the record
 JudgementVerdict: TypeAlias = "Literal['AC', 'WA', 'TLE', 'MLE', 'PLE', 'FSE', 'SIG', 'RE', 'CE', 'IE']"
 
 LanguageDetails: TypeAlias = "list[Language]"
 
-# Canonical names
+# The canonical names of the languages
 Languages: TypeAlias = "list[str]"
 
 Profile: TypeAlias = "Literal['judge', 'agent']"
@@ -33,7 +33,7 @@ class Accepted(TypedDict):
     # Id of the submission
     id: str
     status: Literal["pending"]
-    # Pending submissions of all keys, this one included
+    # Number of pending submissions of all keys, including this one
     queue_depth: int
 
 
@@ -67,7 +67,7 @@ class Base64(TypedDict):
 
 class Case(TypedDict):
     stdin: NotRequired[str]
-    # The answer
+    # The expected output
     expected: str
 
 
@@ -109,9 +109,9 @@ class Evidence(TypedDict):
 
 class FloatsChecker(TypedDict):
     type: Literal["floats"]
-    # True by default
+    # Whether upper and lower case differ; true by default
     case_sensitive: NotRequired[bool]
-    # Lines must have the same tokens; false by default
+    # Whether the tokens must be in the same lines; false by default
     line_breaks: NotRequired[bool]
     # The largest absolute error; 10⁻⁶ if neither error is given, 0 if only the other one is
     absolute: NotRequired[float]
@@ -120,37 +120,37 @@ class FloatsChecker(TypedDict):
 
 
 class GroupResult(TypedDict):
-    # Empty for tests without a group
+    # Empty for the tests without a group
     name: str
     rule: Literal["sum", "min"]
     score: float
     max_score: float
-    # Null while it can still be
+    # Whether all tests passed; null while that can still happen
     passed: bool | None
 
 
 class Health(TypedDict):
     status: Literal["ok", "degraded"]
-    # `strict`: a recent self-test proved full isolation
+    # `strict` if a recent self-test proved full isolation
     enforcement_mode: Literal["strict", "none"]
-    # Submissions that can run at once
+    # Number of submissions that can run at the same time
     workers: int
-    # Pending submissions of all keys
+    # Number of pending submissions of all keys
     queue_depth: int
 
 
 class ImportProblemQuery(TypedDict):
-    # By default the directory in the archive that has all files
+    # Name of the problem. By default, the name of the directory in the archive that contains all files
     name: NotRequired[str]
-    # In seconds of CPU time, in place of that of the package. Required if it has none
+    # Time limit in seconds of CPU time, which replaces that of the package. It is required if the package has none
     time_limit: NotRequired[float]
 
 
 class Isolation(TypedDict):
     mode: Literal["strict", "incomplete"]
-    # Read back from the kernel
+    # The controls that were read back from the kernel
     controls_applied: list[str]
-    # Not empty: the verdict is IE
+    # If it is not empty, the verdict is IE
     controls_missing: list[str]
     proc_policy: Literal["hardened", "none"]
     sys_policy: Literal["builtin-deny", "custom", "disabled"]
@@ -159,30 +159,30 @@ class Isolation(TypedDict):
 
 
 class JudgeRequest(TypedDict):
-    # Name or alias of a language; GET /api/languages has the names
+    # Name or alias of a language; GET /api/languages lists the names
     language: str
-    # Source, 1 to 65536 bytes of UTF-8. Required without `code_base64` and `entry`
+    # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
     code: NotRequired[str]
-    # A profile that the key allows. Defaults to the default profile of the key
+    # Set of limits. The key must allow the profile; without this field, its default profile holds
     profile: NotRequired[Profile]
-    # The same as `code`, in base64
+    # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
-    # Further files of /box: path → text, or {"base64": …}; up to 48 files with 1048576 bytes. The compilers of C, C++ and Go also compile those with their suffix
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
     files: NotRequired[dict[str, Content]]
-    # Path of the file that is run, or compiled, in place of `code`
+    # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
-    # Arguments of the program; with `env` up to 32 of each and 16384 bytes
+    # Arguments of the program. There may be up to 32 arguments and 32 variables in `env`, together 16384 bytes
     args: NotRequired[list[str]]
     # Environment variables of the program
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
-    # Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+    # Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
     compiler_options: NotRequired[list[str]]
-    # Whether output to stderr becomes part of stdout, in its order
+    # Whether stderr is merged into stdout, in the order of the writes
     stderr_to_stdout: NotRequired[bool]
     cases: list[Case]
-    # How output is compared with `expected`; `lines` by default, without white space at ends
+    # How the output is compared with `expected`. By default `lines`, which ignores white space at the ends of lines
     checker: NotRequired[Literal["exact", "lines", "tokens", "floats", "unordered_lines", "regex"]]
 
 
@@ -197,20 +197,20 @@ class Judgement(TypedDict):
     schema_version: Literal["judgement-1.0"]
     language: str
     profile: Profile
-    # The problem and its version; null for tests of a request
+    # The problem and its version; null if the request had the tests
     problem: JudgementProblem | None
     # `error` if and only if the verdict is IE
     status: Status
     timestamps: JudgementTimestamps
     verdict: JudgementVerdict | None
-    # Null until it has ended
+    # Null until the judgement has ended
     score: float | None
     tests: JudgementTests
     max_score: float
     stop: Literal["first_failure", "never", "group"]
     checker: Literal["exact", "lines", "tokens", "floats", "unordered_lines", "regex", "program"]
     groups: list[GroupResult]
-    # In the order of the tests
+    # The runs, in the order of the tests
     runs: list[Run]
 
 
@@ -222,9 +222,9 @@ class JudgementAccepted(TypedDict):
 
 class JudgementGroup(TypedDict):
     name: str
-    # `sum` of the points, or all points times the `min`imum share of a test; `sum` by default
+    # `sum` adds the points of the tests; `min` multiplies the points of the group by the smallest share that a test earned. By default `sum`
     rule: NotRequired[Literal["sum", "min"]]
-    # Earlier groups of which all tests must pass
+    # Earlier groups whose tests must all pass; otherwise this group is skipped
     depends: NotRequired[list[str]]
 
 
@@ -234,38 +234,38 @@ class JudgementProblem(TypedDict):
 
 
 class JudgementRequest(TypedDict):
-    # Name or alias of a language; GET /api/languages has the names
+    # Name or alias of a language; GET /api/languages lists the names
     language: str
-    # Source, 1 to 65536 bytes of UTF-8. Required without `code_base64` and `entry`
+    # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
     code: NotRequired[str]
-    # A profile that the key allows. Defaults to the default profile of the key
+    # Set of limits. The key must allow the profile; without this field, its default profile holds
     profile: NotRequired[Profile]
-    # The same as `code`, in base64
+    # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
-    # Further files of /box: path → text, or {"base64": …}; up to 48 files with 1048576 bytes. The compilers of C, C++ and Go also compile those with their suffix
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
     files: NotRequired[dict[str, Content]]
-    # Path of the file that is run, or compiled, in place of `code`
+    # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
-    # Arguments of the program; with `env` up to 32 of each and 16384 bytes
+    # Arguments of the program. There may be up to 32 arguments and 32 variables in `env`, together 16384 bytes
     args: NotRequired[list[str]]
     # Environment variables of the program
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
-    # Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+    # Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
     compiler_options: NotRequired[list[str]]
-    # Whether output to stderr becomes part of stdout, in its order
+    # Whether stderr is merged into stdout, in the order of the writes
     stderr_to_stdout: NotRequired[bool]
-    # Required without `problem`
+    # The tests. They are required unless the request has `problem`
     tests: NotRequired[list[JudgementTest]]
-    # Id of a problem: its tests, checker, groups and limits, in place of those fields
+    # Id of a problem, whose tests, checker, groups and limits replace those fields
     problem: NotRequired[str]
-    # By default the current one
+    # Version of the problem; by default the current one
     problem_version: NotRequired[int]
-    # `lines` by default: without white space at the ends of lines
+    # How outputs are checked. By default `lines`, which ignores white space at the ends of lines
     checker: NotRequired[Literal["exact", "lines", "tokens", "floats", "unordered_lines", "regex"] | BuiltInChecker | ProgramChecker]
     groups: NotRequired[list[JudgementGroup]]
-    # When tests are left out: after the `first_failure`, `never`, or after the first failure of a `group`
+    # Which tests are skipped: those after the `first_failure` (the default), those after a failure in the same `group`, or none (`never`)
     stop: NotRequired[Literal["first_failure", "never", "group"]]
 
 
@@ -275,13 +275,13 @@ class JudgementSummary(TypedDict):
     schema_version: Literal["judgement-1.0"]
     language: str
     profile: Profile
-    # The problem and its version; null for tests of a request
+    # The problem and its version; null if the request had the tests
     problem: JudgementSummaryProblem | None
     # `error` if and only if the verdict is IE
     status: Status
     timestamps: JudgementSummaryTimestamps
     verdict: JudgementVerdict | None
-    # Null until it has ended
+    # Null until the judgement has ended
     score: float | None
     tests: JudgementSummaryTests
 
@@ -303,13 +303,13 @@ class JudgementSummaryTimestamps(TypedDict):
 
 
 class JudgementTest(TypedDict):
-    # Its number by default
+    # Name of the test; by default its number
     name: NotRequired[str]
-    # The input: text, or {"base64": …}
+    # Standard input of the program: text, or {"base64": …}
     stdin: NotRequired[Content]
-    # The answer, or several of which any is right. Required by the built-in checkers
+    # The answer, or several answers of which any passes. The built-in checkers require it
     expected: NotRequired[Content | list[Content]]
-    # 1 by default
+    # Points of the test; 1 by default
     points: NotRequired[float]
     group: NotRequired[str]
     limits: NotRequired[RunLimits]
@@ -328,31 +328,31 @@ class JudgementTimestamps(TypedDict):
 
 class Judgements(TypedDict):
     judgements: list[JudgementSummary]
-    # For `before`; null: no older ones
+    # The value of `before` for the next page; null if there are no older entries
     next: str | None
 
 
 class JudgementsQuery(TypedDict):
-    # Only with this status
+    # Lists only those with this status
     status: NotRequired[Literal["pending", "running", "completed", "error"]]
-    # Only in this language, by its canonical name
+    # Lists only those in this language, given by its canonical name
     language: NotRequired[str]
-    # `next` of the page before
+    # The value of `next` from the previous page; without it, the list starts at the newest
     before: NotRequired[str]
-    # At most this many, 1 to 100
+    # The most entries of a page, from 1 to 100
     limit: NotRequired[int]
-    # Only with this verdict
+    # Lists only those with this verdict
     verdict: NotRequired[Literal["AC", "WA", "TLE", "MLE", "PLE", "FSE", "SIG", "RE", "CE", "IE"]]
-    # Only on this problem, by its id, also after its deletion
+    # Lists only judgements on the problem with this id, even if it has been deleted
     problem: NotRequired[str]
 
 
 class Language(TypedDict):
     name: str
-    # Name with version and standard
+    # Name of the language with its version and standard
     label: str
     aliases: list[str]
-    # Name of the source in /box
+    # Name of the source file in /box
     source: str
     compile: Command | None
     execute: Command
@@ -377,7 +377,7 @@ class Limits(TypedDict):
 
 
 class Metrics(TypedDict):
-    """Of the execute step only, children included."""
+    """Usage of the execute step, including child processes."""
 
     cpu_time_secs: float | None
     wall_time_secs: float | None
@@ -415,22 +415,22 @@ class PlainChecker(TypedDict):
 class Problem(TypedDict):
     # Id of the problem
     id: str
-    # Unique in the account
+    # Name of the problem, unique in the account
     name: str
     title: str
     version: int
     tests: int
-    # Of all inputs and answers
+    # Size of all inputs and answers
     bytes: int
     limits: ProblemLimits
     created_at: str
     updated_at: str
-    # Newest first
+    # All versions that are stored, newest first
     versions: list[ProblemVersions]
 
 
 class ProblemLimits(TypedDict):
-    """Of each test; null: that of the profile."""
+    """Limits of each test; where null, that of the profile holds."""
 
     cpu_time_secs: float | None
     memory_bytes: int | None
@@ -439,14 +439,14 @@ class ProblemLimits(TypedDict):
 class ProblemVersions(TypedDict):
     version: int
     tests: int
-    # Of all inputs and answers
+    # Size of all inputs and answers
     bytes: int
     limits: ProblemVersionsLimits
     created_at: str
 
 
 class ProblemVersionsLimits(TypedDict):
-    """Of each test; null: that of the profile."""
+    """Limits of each test; where null, that of the profile holds."""
 
     cpu_time_secs: float | None
     memory_bytes: int | None
@@ -454,19 +454,19 @@ class ProblemVersionsLimits(TypedDict):
 
 class Problems(TypedDict):
     problems: list[ProblemsProblems]
-    # For `before`; null: no older ones
+    # The value of `before` for the next page; null if there are no older entries
     next: str | None
 
 
 class ProblemsProblems(TypedDict):
     # Id of the problem
     id: str
-    # Unique in the account
+    # Name of the problem, unique in the account
     name: str
     title: str
     version: int
     tests: int
-    # Of all inputs and answers
+    # Size of all inputs and answers
     bytes: int
     limits: ProblemsProblemsLimits
     created_at: str
@@ -474,44 +474,44 @@ class ProblemsProblems(TypedDict):
 
 
 class ProblemsProblemsLimits(TypedDict):
-    """Of each test; null: that of the profile."""
+    """Limits of each test; where null, that of the profile holds."""
 
     cpu_time_secs: float | None
     memory_bytes: int | None
 
 
 class ProblemsQuery(TypedDict):
-    # `next` of the page before
+    # The value of `next` from the previous page; without it, the list starts at the newest
     before: NotRequired[str]
-    # At most this many, 1 to 100
+    # The most entries of a page, from 1 to 100
     limit: NotRequired[int]
 
 
 class ProgramChecker(TypedDict):
     type: Literal["program"]
-    # How it is called and answers
+    # How the checker is called and how it reports its result
     interface: Literal["kattis", "testlib"]
-    # Name or alias of a language; GET /api/languages has the names
+    # Name or alias of a language; GET /api/languages lists the names
     language: str
-    # Source, 1 to 65536 bytes of UTF-8. Required without `code_base64` and `entry`
+    # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
     code: NotRequired[str]
-    # The same as `code`, in base64
+    # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
-    # Further files of /box: path → text, or {"base64": …}; up to 48 files with 1048576 bytes. The compilers of C, C++ and Go also compile those with their suffix
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
     files: NotRequired[dict[str, Content]]
-    # Path of the file that is run, or compiled, in place of `code`
+    # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
-    # After the arguments of the interface
+    # Arguments that follow those of the interface
     args: NotRequired[list[str]]
-    # It runs together with the program, and each reads the output of the other
+    # Whether the checker runs together with the program, so that each reads the output of the other
     interactive: NotRequired[bool]
-    # The most runs of the program for a test; only for the interface `kattis`
+    # The most runs of the program for one test. Only the interface `kattis` has it
     passes: NotRequired[int]
 
 
 class Ready(TypedDict):
     status: Literal["ready"]
-    # `strict`: a recent self-test proved full isolation
+    # `strict` if a recent self-test proved full isolation
     enforcement_mode: Literal["strict", "none"]
     cgroup_backend: Literal["cgroup_v2", "cgroup_v1", "cgroup_hybrid"] | None
     checks: list[Check]
@@ -521,12 +521,12 @@ class Result(TypedDict):
     verdict: Verdict | None
     # Why the run ended
     cause: Cause | None
-    # The actor that ended the run
+    # The party that ended the run
     actor: Literal["runtime", "kernel", "judge"] | None
     # Null when a signal ended the program
     exit_code: int | None
     signal: int | None
-    # For display; null on success
+    # A sentence for display; null on success
     error_message: str | None
 
 
@@ -538,14 +538,14 @@ class Rlimit(TypedDict):
 class Run(TypedDict):
     name: str
     group: str
-    # `skipped`: not needed
+    # `skipped` if the test was not needed
     status: Literal["waiting", "queued", "completed", "skipped"]
     verdict: JudgementVerdict | None
     points: float
     max_points: float
-    # Of the checker, or the error message of the record
+    # The message of the checker, or the error message of the record
     message: str | None
-    # Once it has ended: the id of its record
+    # The id of the record; null until the run has ended
     submission_id: str | None
     cpu_time_secs: float | None
     wall_time_secs: float | None
@@ -553,7 +553,7 @@ class Run(TypedDict):
 
 
 class RunLimits(TypedDict):
-    """Lower limits of the run, or, as `compile_limits`, of the compiler: each at most that of the profile."""
+    """Limits that replace those of the profile and are at most as high: `limits` for the run, `compile_limits` for the compiler."""
 
     wall_time_secs: NotRequired[float]
     cpu_time_secs: NotRequired[float]
@@ -567,7 +567,7 @@ class RunLimits(TypedDict):
 
 
 class RunUsage(TypedDict):
-    # `compile` if the program did not run
+    # `compile` if only the compiler ran
     step: Literal["compile", "execute"]
     wall_time_secs: float
     cpu_time_secs: float
@@ -581,7 +581,7 @@ class SubmissionRecord(TypedDict):
 
     id: str
     schema_version: Literal["2.0"]
-    # Canonical name
+    # Canonical name of the language
     language: str
     profile: Profile
     status: Status
@@ -614,51 +614,51 @@ class SubmissionSummary(TypedDict):
 
 class Submissions(TypedDict):
     submissions: list[SubmissionSummary]
-    # For `before`; null: no older ones
+    # The value of `before` for the next page; null if there are no older entries
     next: str | None
 
 
 class SubmissionsQuery(TypedDict):
-    # Only with this status
+    # Lists only those with this status
     status: NotRequired[Literal["pending", "running", "completed", "error"]]
-    # Only in this language, by its canonical name
+    # Lists only those in this language, given by its canonical name
     language: NotRequired[str]
-    # `next` of the page before
+    # The value of `next` from the previous page; without it, the list starts at the newest
     before: NotRequired[str]
-    # At most this many, 1 to 100
+    # The most entries of a page, from 1 to 100
     limit: NotRequired[int]
-    # Only with this verdict
+    # Lists only those with this verdict
     verdict: NotRequired[Literal["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"]]
 
 
 class SubmitRequest(TypedDict):
-    # Name or alias of a language; GET /api/languages has the names
+    # Name or alias of a language; GET /api/languages lists the names
     language: str
-    # Source, 1 to 65536 bytes of UTF-8. Required without `code_base64` and `entry`
+    # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
     code: NotRequired[str]
     # Standard input, up to 262144 bytes of UTF-8
     stdin: NotRequired[str]
-    # A profile that the key allows. Defaults to the default profile of the key
+    # Set of limits. The key must allow the profile; without this field, its default profile holds
     profile: NotRequired[Profile]
-    # The same as `code`, in base64
+    # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
-    # The same as `stdin`, in base64
+    # Standard input in base64, instead of `stdin`
     stdin_base64: NotRequired[str]
-    # Whether GET /api/result/{id}/events has the output while the program runs
+    # Whether GET /api/result/{id}/events sends the output while the program runs
     stream: NotRequired[bool]
-    # Further files of /box: path → text, or {"base64": …}; up to 48 files with 1048576 bytes. The compilers of C, C++ and Go also compile those with their suffix
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
     files: NotRequired[dict[str, Content]]
-    # Path of the file that is run, or compiled, in place of `code`
+    # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
-    # Arguments of the program; with `env` up to 32 of each and 16384 bytes
+    # Arguments of the program. There may be up to 32 arguments and 32 variables in `env`, together 16384 bytes
     args: NotRequired[list[str]]
     # Environment variables of the program
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
-    # Options of the compiler, after its own: those for optimisation, standard, warnings and macros
+    # Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
     compiler_options: NotRequired[list[str]]
-    # Whether output to stderr becomes part of stdout, in its order
+    # Whether stderr is merged into stdout, in the order of the writes
     stderr_to_stdout: NotRequired[bool]
 
 
@@ -669,7 +669,7 @@ class Teardown(TypedDict):
     cleanup_verified: bool
     residual_mounts: list[str]
     collection_errors: list[str]
-    # Only when the supervisor intervened
+    # Present only if the supervisor intervened
     judge_actions: NotRequired[list[TeardownJudgeActions]]
 
 
@@ -680,23 +680,23 @@ class TeardownJudgeActions(TypedDict):
 
 class TokensChecker(TypedDict):
     type: Literal["tokens"]
-    # True by default
+    # Whether upper and lower case differ; true by default
     case_sensitive: NotRequired[bool]
-    # Lines must have the same tokens; false by default
+    # Whether the tokens must be in the same lines; false by default
     line_breaks: NotRequired[bool]
 
 
 class Usage(TypedDict):
     # Id of the submission
     id: str
-    # Null before the end, for a run of less than 30 ms, and if the platform failed
+    # Null until the run has ended, for a run of less than 30 ms, and if the platform failed
     usage: RunUsage | None
 
 
 class UsageSample(TypedDict):
-    # Since the start of the program
+    # Time since the start of the program
     at_secs: float
-    # Until then
+    # CPU time used until then
     cpu_time_secs: float
-    # The highest reading since the sample before
+    # The highest reading since the previous sample
     memory_bytes: int
