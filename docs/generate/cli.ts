@@ -21,7 +21,7 @@ function topLevel(command: Command): string {
     return `- ${code(`${command.name()} ${usage(names, verb)}`)}: ${verb.summary() || verb.description()}`;
   });
   const isAlone = verbs.length === 0 || usage("", command) !== "";
-  const own = isAlone ? [`${code(usage(command.name(), command))}${settings(command)}. ${command.description()}`] : [];
+  const own = isAlone ? [code(usage(command.name(), command)), `${command.description()}${settings(command)}`] : [];
   return [`### ${command.name()}`, ...own, verbs.join("\n")].filter((part) => part !== "").join("\n\n");
 }
 
@@ -35,7 +35,9 @@ function usage(name: string, command: Command): string {
 function settings(command: Command): string {
   const flags = optionsOf(command).filter(isSetting);
   const names = flags.map(({ long, flags }) => code(long ?? flags));
-  return names.length === 0 ? "" : ` with [settings](configuration.md) ${names.join(", ")}`;
+  return names.length === 0
+    ? ""
+    : ` It also takes the flags of these [settings](configuration.md): ${names.join(", ")}.`;
 }
 
 function optionsOf(command: Command): Option[] {

@@ -34,5 +34,5 @@ function range(schema: z.ZodType): string {
   while ("out" in inner.def) inner = inner.def.out as z.ZodType;
   const { minValue, maxValue } = inner as { minValue?: number | null; maxValue?: number | null };
   if (typeof minValue !== "number" || typeof maxValue !== "number") return "";
-  return ` ${minValue.toLocaleString("en")} to ${maxValue.toLocaleString("en")}.`;
+  return ` Values: ${minValue.toLocaleString("en")} to ${maxValue.toLocaleString("en")}.`;
 }

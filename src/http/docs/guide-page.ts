@@ -1,15 +1,21 @@
 import type { Found, Guide } from "./guides.ts";
 import { type Html, html } from "./html.ts";
+import { GUIDES_BY_KIND } from "./names.ts";
 
-/** The menu of every page below /docs: search, guides and the reference of the API. */
+/** The menu of every page below /docs: the search, the page of all endpoints, and the documents by kind. */
 export function guideMenu(guides: readonly Guide[], current?: string, query = ""): Html {
   const item = (path: string, title: string) =>
     html`<li><a href="${path}"${path === current ? html` aria-current="page"` : ""}>${title}</a></li>`;
+  const kinds = Object.entries(GUIDES_BY_KIND).map(([kind, names]) => {
+    const listed = guides.filter(({ path }) => names.some((name) => path === `/docs/${name}`));
+    return html`<h2>${kind}</h2>
+<ul>${listed.map(({ path, title }) => item(path, title))}</ul>`;
+  });
   return html`<form class="search" action="/docs/search" role="search">
 <label>Search<input type="search" name="q" maxlength="100" value="${query}"></label>
 </form>
-<h2>Documents</h2>
-<ul>${item("/docs", "API reference")}${guides.map(({ path, title }) => item(path, title))}</ul>`;
+<ul>${item("/docs", "All endpoints")}</ul>
+${kinds}`;
 }
 
 /** A document with its headings in the menu. */

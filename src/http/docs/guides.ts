@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { posix } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Marked, type Tokens } from "marked";
 import { Html, html } from "./html.ts";
@@ -58,7 +59,7 @@ function guide(name: string, markdown: string): Guide {
       },
       link({ href, tokens }) {
         const text = this.parser.parseInline(tokens);
-        const target = targetOf(href);
+        const target = targetOf(name, href);
         return target === undefined ? text : `<a href="${target}">${text}</a>`;
       },
       image: ({ text }) => text,
@@ -83,10 +84,14 @@ function anchorOf(heading: string): string {
     .replaceAll(" ", "-");
 }
 
-/** The address of a link here; undefined for files of the repository that the service does not serve. */
-function targetOf(href: string): string | undefined {
+/**
+ * The address of a link, which is relative to the document that has it. It is undefined for files of the repository that the
+ * service does not serve; their links become text.
+ */
+function targetOf(from: string, href: string): string | undefined {
   if (/^(https:|#)/.test(href)) return href;
-  const [, name, fragment = ""] = /^([a-z]+)\.md(#.*)?$/.exec(href) ?? [];
+  const [, file = "", fragment = ""] = /^([./a-z0-9-]+)\.md(#.*)?$/.exec(href) ?? [];
+  const name = posix.join(posix.dirname(from), file);
   return GUIDES.find((known) => known === name) && `/docs/${name}${fragment}`;
 }
 

@@ -111,7 +111,7 @@ test("the reference page and its files need no key and load only from their orig
   assert.doesNotMatch(text, /<script(?! src="\/docs\/)|<style|\sstyle=|\son\w+=/);
   const links = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link = ""]) => link);
   for (const link of links.filter((one) => !one.startsWith("#") && !parts.includes(one))) {
-    assert.match(link, /^\/docs\/[a-z0-9]+$/);
+    assert.match(link, /^\/docs\/(tutorials\/)?[a-z0-9-]+$/);
     const document = await ask({ path: link, key: null });
     assert.equal(document.status, 200, link);
     assert.match(document.text, /<article class="guide"><h1/);
