@@ -46,7 +46,7 @@ test("the document has exactly the endpoints of the server", async (t) => {
     "problems",
     "languages",
     "health",
-  ].map((name) => readFileSync(new URL(`../../../src/http/${name}.ts`, import.meta.url), "utf8"));
+  ].map((name) => readFileSync(new URL(`../../../src/http/api/${name}.ts`, import.meta.url), "utf8"));
   const routes = [...source.join("\n").matchAll(/server\.(get|post|delete)(?:<.*>)?\(\s*"([^"]+)"/g)];
   const registered = routes.map(([, method, path = ""]) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
   assert.deepEqual(OPERATIONS.map(({ method, path }) => `${method} ${path}`).sort(), registered.sort());
