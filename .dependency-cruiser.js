@@ -10,7 +10,7 @@ const MODULES = {
   config: ["domain"],
   languages: ["domain"],
   verdict: ["domain"],
-  store: ["domain"],
+  store: ["domain", "fairness"],
   sandbox: ["domain"],
   admin: ["domain", "store"],
   webhooks: ["domain", "fairness", "store"],
@@ -19,7 +19,7 @@ const MODULES = {
   metrics: ["domain", "store"],
   tracing: ["domain"],
   http: ["domain", "fairness", "languages", "store", "admin", "problems"],
-  worker: ["domain", "languages", "verdict", "store", "sandbox"],
+  worker: ["domain", "fairness", "languages", "verdict", "store", "sandbox"],
   problems: ["domain", "languages", "worker"],
 };
 

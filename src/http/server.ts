@@ -4,8 +4,8 @@ import fastify, { type FastifyInstance, type FastifyRequest, LogController } fro
 import { clientError } from "../domain/error.ts";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import type { Address, Transport } from "../domain/transport.ts";
-import { EventLoopTurns } from "../fairness/event-loop-turns.ts";
-import { MinuteWindow } from "../fairness/sliding-window.ts";
+import { MinuteBudget } from "../fairness/minute-budget.ts";
+import { EventLoopTurns } from "../fairness/turn.ts";
 import { authenticate, checkVisit, Failures } from "./access/auth.ts";
 import { decorateCaller } from "./access/caller.ts";
 import { ownerOf } from "./access/owner.ts";
@@ -79,8 +79,8 @@ export class HttpServer {
     this.#transport = transport;
     const { meter = NO_METER } = dependencies;
     const trusts = trustedHops(transport, () => this.#onSocketFile);
-    const places = new ConnectionQuota(limits, meter);
-    const clients = transport.kind === "proxied" ? new RequestsUnderWay(places) : new Connections(places);
+    const quota = new ConnectionQuota(limits, meter);
+    const clients = transport.kind === "proxied" ? new RequestsUnderWay(quota) : new Connections(quota);
     this.#server = create(dependencies, meter, transport, trusts, clients, limits);
     this.#server.server.on("connection", (socket: Socket) => {
       this.#open.add(socket);
@@ -88,16 +88,16 @@ export class HttpServer {
     });
     const checkHttps = httpsCheck(transport, trusts);
     const failures = new Failures();
-    const visits = new MinuteWindow();
+    const visits = new MinuteBudget();
     const refusals = new Refusals();
     const guard = new Guard(dependencies, transport.kind !== "loopback");
     routeUpgrades(this.#server);
     this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
     guard.decorate(this.#server);
-    const pace = new EventLoopTurns();
-    const answers = new LongAnswers(pace, meter, drain);
-    readJsonOnly(this.#server, pace);
+    const eventLoop = new EventLoopTurns();
+    const answers = new LongAnswers(eventLoop, meter, drain);
+    readJsonOnly(this.#server, eventLoop);
     sendErrors(this.#server, meter);
     const checkRoute = answerUnknownRoutes(this.#server);
     this.#server.addHook("onRequest", async (request, reply) => {
@@ -225,7 +225,7 @@ export class HttpServer {
 
 /** @throws ClientError tooManyConnections. */
 function takePlace(clients: Clients, request: FastifyRequest): void {
-  if (!clients.own(request, ownerOf(request))) throw tooManyConnections();
+  if (!clients.assign(request, ownerOf(request))) throw tooManyConnections();
 }
 
 /** Also closes the connection. */

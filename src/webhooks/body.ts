@@ -2,14 +2,14 @@ import { jsonPieces } from "../domain/json-pieces.ts";
 import { DEFAULT_FIELDS, judge0Answer } from "../domain/judge0/fields.ts";
 import { toJudgementRecord } from "../domain/judgement-record.ts";
 import { toLongRecord } from "../domain/record.ts";
-import { EventLoopTurns } from "../fairness/event-loop-turns.ts";
+import { EventLoopTurns } from "../fairness/turn.ts";
 import type { Message } from "../store/deliveries/types.ts";
 
 /** The bytes of a body, in pieces of at most 64 KiB. */
 export type Body = readonly Buffer[];
 
 /** Shared by all attempts of this process: one piece of any body is encoded or signed per iteration of the event loop. */
-const pace = new EventLoopTurns();
+const eventLoop = new EventLoopTurns();
 
 /**
  * Encodes the body, which is identical in every attempt, because a terminal record never changes. Encoded at once, a record
@@ -21,7 +21,7 @@ export async function bodyOf(message: Message, owner: string): Promise<Body> {
   const pieces: Buffer[] = [];
   for (const piece of jsonPieces(toJson(message))) {
     pieces.push(Buffer.from(piece, "utf8"));
-    await pace.turn(owner);
+    await eventLoop.turn(owner);
   }
   return pieces;
 }
@@ -53,7 +53,7 @@ function toJson(message: Exclude<Message, { body: Buffer }>): unknown {
 /** The pieces of a body, one per iteration of the event loop. */
 export async function* paced(body: Body, owner: string): AsyncGenerator<Buffer> {
   for (const [at, piece] of body.entries()) {
-    if (at > 0) await pace.turn(owner);
+    if (at > 0) await eventLoop.turn(owner);
     yield piece;
   }
 }

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
-import type { DeliveryShare } from "../store/deliveries/delivery-share.ts";
+import type { DeliveryBudget } from "../store/deliveries/choose-deliveries.ts";
 import type { DeliveryClaim } from "../store/deliveries/types.ts";
 import type { Store } from "../store/store.ts";
 import { deliver } from "./deliver.ts";
@@ -20,8 +20,8 @@ export interface DelivererOptions extends SendOptions {
 
 const LEASE_MS = 30_000;
 
-/** Concurrent attempts of this process; a single account gets half of them (src/store/deliveries/delivery-share.ts). */
-const PLACES = 64;
+/** Concurrent attempts of this process; a single account gets half of them (src/store/deliveries/choose-deliveries.ts). */
+const MAX_ATTEMPTS = 64;
 /**
  * Bytes of bodies that this process is sending; a single account gets half of them. The longest record has 12.6 MB:
  * 1 MiB of control characters on both streams.
@@ -85,11 +85,11 @@ export class Deliverer {
     const { store, log, now = Date.now, leaseMs = LEASE_MS } = this.#options;
     while (this.#again && !this.#stopping) {
       this.#again = false;
-      const room = this.#room();
-      if (room.places === 0) return; // the end of an attempt wakes us
+      const budget = this.#budget();
+      if (budget.attempts === 0) return; // the end of an attempt wakes us
       const sinceMs = now();
       try {
-        const claims = await store.deliveries.claimDue({ leaseMs, ...room });
+        const claims = await store.deliveries.claimDue({ leaseMs, ...budget });
         for (const claim of claims) this.#begin(claim);
         this.#sleepUntil(await store.deliveries.nextDueMs(sinceMs));
       } catch (error) {
@@ -99,12 +99,12 @@ export class Deliverer {
     }
   }
 
-  #room(): DeliveryShare {
+  #budget(): DeliveryBudget {
     const heldBytes = new Map<string, number>();
     for (const { accountId, bodyBytes } of this.#active.keys())
       heldBytes.set(accountId, (heldBytes.get(accountId) ?? 0) + bodyBytes);
     const bodies = { budgetBytes: BODY_BUDGET_BYTES, heldBytes };
-    return { places: PLACES - this.#active.size, perEndpoint: MAX_PER_ENDPOINT, bodies };
+    return { attempts: MAX_ATTEMPTS - this.#active.size, perEndpoint: MAX_PER_ENDPOINT, bodies };
   }
 
   #sleepUntil(dueMs: number | null): void {

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Checker, type Compared, check } from "../domain/check.ts";
+import { Turns } from "../fairness/turn.ts";
 import type { BadAnswer, CompareMessage, CompareWork } from "./compare-process.ts";
 
 /** Texts up to this size are compared at once: it takes a few milliseconds at most. */
@@ -29,11 +30,6 @@ interface Waiting extends CompareWork {
   /** Null for a comparison that takes longer than the lane permits. */
   readonly resolve: (compared: Compared | null) => void;
   readonly reject: (error: Error) => void;
-}
-
-interface Account {
-  readonly queue: Waiting[];
-  spentMs: number;
 }
 
 export interface CompareOptions {
@@ -98,8 +94,8 @@ export class Comparer {
 
 /** A queue of comparisons, of which a process makes one after the other. */
 class Lane {
-  /** By account, until none has a comparison. The account with the least time is next. */
-  readonly #accounts = new Map<string, Account>();
+  /** Accounts take turns by their CPU time in milliseconds, until none has a comparison. */
+  readonly #turns = new Turns<Waiting>();
   readonly #stalledMs: number;
   readonly #mostCpuMs: number;
   #process: ChildProcess | null = null;
@@ -123,7 +119,7 @@ class Lane {
       const waiting: Waiting = { ...work, owner, resolve: settled(resolve), reject: settled(reject) };
       const abandon = () => this.#abandon(waiting);
       signal.addEventListener("abort", abandon, { once: true });
-      this.#enter(owner).queue.push(waiting);
+      this.#turns.add(owner, waiting);
       if (!this.#current) this.#next();
     });
   }
@@ -134,44 +130,19 @@ class Lane {
       this.#current.end({ error: gone });
       return;
     }
-    const queue = this.#accounts.get(waiting.owner)?.queue ?? [];
-    const at = queue.indexOf(waiting);
-    if (at >= 0) queue.splice(at, 1);
+    this.#turns.remove(waiting.owner, waiting);
     waiting.reject(gone);
   }
 
-  /** An account that was idle starts at the least time of the others, so that it does not come first until it has caught up. */
-  #enter(owner: string): Account {
-    const account = this.#accounts.get(owner) ?? { queue: [], spentMs: 0 };
-    this.#accounts.set(owner, account);
-    const served = this.#current && this.#accounts.get(this.#current.waiting.owner);
-    const least = (this.#waiting()[0] ?? served)?.spentMs ?? 0;
-    if (account.queue.length === 0) account.spentMs = Math.max(account.spentMs, least);
-    return account;
-  }
-
-  /** The accounts with comparisons, by their time. */
-  #waiting(): Account[] {
-    const waiting = [...this.#accounts.values()].filter(({ queue }) => queue.length > 0);
-    return waiting.sort((a, b) => a.spentMs - b.spentMs);
-  }
-
-  #take(): Waiting | undefined {
-    const [next] = this.#waiting();
-    if (!next) this.#accounts.clear();
-    return next?.queue.shift();
-  }
-
   #next(): void {
-    const waiting = this.#take();
+    const waiting = this.#turns.take();
     if (waiting) this.#try(waiting, MAX_TRIES);
   }
 
   #try(waiting: Waiting, left: number): void {
     const child = this.#process ?? this.#start();
     const settle = (end: End, cpuMs: number) => {
-      const account = this.#accounts.get(waiting.owner);
-      if (account) account.spentMs += cpuMs;
+      this.#turns.charge(waiting.owner, cpuMs);
       this.#current = null;
       if ("lost" in end && left > 1) {
         this.#try(waiting, left - 1);

@@ -3,8 +3,8 @@ import type { FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
 import { hashKey, hasKeyForm } from "../../domain/key.ts";
 import type { Caller } from "../../domain/submission.ts";
-import { KeyedMutex } from "../../fairness/keyed-mutex.ts";
-import { MinuteWindow } from "../../fairness/sliding-window.ts";
+import { MinuteBudget } from "../../fairness/minute-budget.ts";
+import { WorkTurns } from "../../fairness/turn.ts";
 import type { KeyStore } from "../../store/access/keys.ts";
 import { otherApi } from "../compatibility.ts";
 import { network } from "../listener/network.ts";
@@ -23,8 +23,9 @@ const MOST_KNOWN = 10_000;
  * queue.
  */
 export class Failures {
-  readonly window = new MinuteWindow();
-  readonly turns = new KeyedMutex();
+  readonly byAddress = new MinuteBudget();
+  /** Lookups of an address beyond its failures, one at a time. */
+  readonly lookUps = new WorkTurns({ atOnce: { perOwner: 1 } });
   readonly #known = new Set<string>();
 
   isKnown(hash: string): boolean {
@@ -51,16 +52,16 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
   const key = keyOf(request);
   if (typeof key === "string" && hasKeyForm(key)) {
     const hash = hashKey(key);
-    const suspicious = !failures.isKnown(hash) && failures.window.isFull(from, FAILURES_PER_MINUTE);
+    const suspicious = !failures.isKnown(hash) && failures.byAddress.isFull(from, FAILURES_PER_MINUTE);
     const caller = await (suspicious
-      ? failures.turns.take(from, () => ifConnected(request, hash, keys))
+      ? failures.lookUps.run(from, () => ifConnected(request, hash, keys))
       : lookUp(hash, keys));
     if (caller) {
       failures.remember(hash);
       return caller;
     }
   }
-  failures.window.take(from, FAILURES_PER_MINUTE);
+  failures.byAddress.take(from, FAILURES_PER_MINUTE);
   // The contract requires 401 for an invalid key, after any number of attempts.
   throw clientError("unauthorized", []);
 }
@@ -70,7 +71,7 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
  * the cost of anonymous clients and guarantee nothing.
  * @throws ClientError tooManyRequests.
  */
-export function checkVisit(request: FastifyRequest, visits: MinuteWindow): void {
+export function checkVisit(request: FastifyRequest, visits: MinuteBudget): void {
   const retryAfter = visits.take(network(request.ip), VISITS_PER_MINUTE);
   if (retryAfter > 0) throw clientError("tooManyRequests", [], { headers: { "retry-after": String(retryAfter) } });
 }

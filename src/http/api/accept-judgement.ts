@@ -27,7 +27,7 @@ export async function addJudgement(
   dependencies: Dependencies,
   answers: LongAnswers,
 ): Promise<string> {
-  const pause = () => answers.pace.turn(owner);
+  const pause = () => answers.eventLoop.turn(owner);
   const { program, stop, on } = await toJudgementRequest(body, caller, dependencies, pause);
   if (program.refusal && how.key === undefined) throw program.refusal;
   const { judgements, submissions } = dependencies.store;

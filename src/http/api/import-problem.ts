@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { AuditActor } from "../../domain/audit.ts";
 import { clientError } from "../../domain/error.ts";
 import type { Caller } from "../../domain/submission.ts";
-import { Semaphore } from "../../fairness/semaphore.ts";
+import { WorkTurns } from "../../fairness/turn.ts";
 import { PackageError } from "../../problems/files.ts";
 import { PROBLEM_NAME } from "../../problems/import.ts";
 import { importInThread, type ThreadImport } from "../../problems/import-in-thread.ts";
@@ -56,7 +56,10 @@ export interface ImportFor {
 export class ProblemImports {
   readonly #dependencies: Dependencies;
   readonly #answers: LongAnswers;
-  readonly #imports = new Semaphore(AT_ONCE, WAITING, "queueFull", PER_ACCOUNT);
+  readonly #imports = new WorkTurns({
+    atOnce: { total: AT_ONCE, perOwner: PER_ACCOUNT },
+    queue: { perOwner: WAITING, full: "queueFull" },
+  });
 
   constructor(dependencies: Dependencies, answers: LongAnswers) {
     this.#dependencies = dependencies;
@@ -89,7 +92,7 @@ export class ProblemImports {
       const importing = { name, ...limited, verify: verify === "true", languages, signal: gone, admit: count };
       const pause = async () => {
         gone.throwIfAborted();
-        await this.#answers.pace.turn(owner);
+        await this.#answers.eventLoop.turn(owner);
       };
       const judging = { caller, owner, revoked: "playgroundClosed" } as const;
       const within = { dependencies: this.#dependencies, answers: this.#answers, pause };

@@ -11,8 +11,8 @@ import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { sendChanges } from "../responses/sse-state.ts";
+import { StreamBudget } from "../responses/stream-budget.ts";
 import { addJudgement, rejudge } from "./accept-judgement.ts";
-import { Watching } from "./sse-output.ts";
 import { listFields, parseList } from "./submissions.ts";
 import { readIdempotencyKey } from "./submit.ts";
 import { readWait } from "./wait.ts";
@@ -100,10 +100,10 @@ export function judgementRoutes(
     return { id: again, status: "pending" };
   });
 
-  const watching = new Watching(MAX_WATCHED);
+  const streams = new StreamBudget(MAX_WATCHED);
   server.get("/api/judgements/:id/events", async (request, reply) => {
     const { id, accountId } = await find(request);
-    watching.enter(accountId, reply);
+    streams.open(accountId, reply);
     return sendChanges(answers, request, reply, stopping, {
       subscribe: (listener) => judgements.onChange(id, listener),
       isAllowed: () => isStillValid(request, store.keys),

@@ -8,7 +8,8 @@ import { ownerOf } from "../access/owner.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
-import { readMark, sendEvents, Watching } from "./sse-output.ts";
+import { StreamBudget } from "../responses/stream-budget.ts";
+import { readMark, sendEvents } from "./sse-output.ts";
 import { readWait } from "./wait.ts";
 
 /** Runs that an account can watch at once. */
@@ -71,10 +72,10 @@ export function resultRoutes(
     return answers.send(ownerOf(request), reply, toLongRecord(await find(request, reply)));
   });
 
-  const watching = new Watching(MAX_WATCHED);
+  const streams = new StreamBudget(MAX_WATCHED);
   server.get("/api/result/:id/events", async (request, reply) => {
     const { id, accountId } = await find(request, reply);
-    watching.enter(accountId, reply);
+    streams.open(accountId, reply);
     const watched = {
       id,
       after: readMark(request.headers["last-event-id"]),

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TextDecoder } from "node:util";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ClientError, clientError } from "../../domain/error.ts";
+import { ClientError } from "../../domain/error.ts";
 import { jsonPieces } from "../../domain/json-pieces.ts";
 import { isTerminal } from "../../domain/submission.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
@@ -29,9 +29,6 @@ const SLICE = 8_192;
 /** Interval at which `isAllowed` is checked, also during output; a stream ends this soon after. */
 const CHECK_MS = 1_000;
 
-/** A place is free once another stream ends. */
-const RETRY_SECS = 5;
-
 /** A run that a client watches. */
 export interface Watched {
   readonly id: string;
@@ -42,33 +39,6 @@ export interface Watched {
   /** The data of the event `ended`; undefined if the submission has been deleted. */
   readonly ended: (admit: Admit) => Promise<unknown>;
   readonly heartbeatMs?: number | undefined;
-}
-
-/** Counts the streams of each owner. */
-export class Watching {
-  readonly #most: number;
-  readonly #error: "tooManyWatched" | "tooManyExports";
-  readonly #owners = new Map<string, number>();
-
-  constructor(most: number, error: "tooManyWatched" | "tooManyExports" = "tooManyWatched") {
-    this.#most = most;
-    this.#error = error;
-  }
-
-  /** Until the response is closed. @throws ClientError tooManyWatched or tooManyExports. */
-  enter(owner: string, { raw }: FastifyReply): void {
-    const others = this.#owners.get(owner) ?? 0;
-    if (others >= this.#most) throw clientError(this.#error, [], { headers: { "retry-after": String(RETRY_SECS) } });
-    this.#owners.set(owner, others + 1);
-    const leave = () => {
-      const left = (this.#owners.get(owner) ?? 1) - 1;
-      if (left > 0) this.#owners.set(owner, left);
-      else this.#owners.delete(owner);
-    };
-    // If the client has disconnected, its event has already fired.
-    if (raw.closed) leave();
-    else raw.once("close", leave);
-  }
 }
 
 /**
@@ -118,7 +88,7 @@ async function* events(
       }
       woken = Promise.withResolvers(); // armed before the look, so that no change is missed
       const began = performance.now();
-      release = await answers.room.take(owner, LOOK_BYTES, signal);
+      release = await answers.budget.takeInTime(owner, LOOK_BYTES, signal);
       if (!release) return;
       const look = await store.live.look(id, seen);
       if (!look) return;
@@ -134,7 +104,7 @@ async function* events(
           const isLast = at + SLICE >= piece.bytes.length;
           if (isAfter(seen, after)) yield event(piece.stream, data, isLast ? seen : null);
           if (performance.now() - began > LOOK_MS) return;
-          await answers.pace.turn(owner);
+          await answers.eventLoop.turn(owner);
         }
       }
       release();
@@ -162,7 +132,7 @@ async function* events(
     }
   } catch (error) {
     // The client reconnects and receives the output so far.
-    if (error instanceof ClientError) return; // no room
+    if (error instanceof ClientError) return; // no memory for its output
     if (!(error instanceof StoreUnavailable)) throw error;
     request.log.warn({ err: error }, "database unavailable");
   } finally {

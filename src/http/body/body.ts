@@ -2,9 +2,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { MAX_FILES_BYTES } from "../../domain/additions.ts";
 import { clientError } from "../../domain/error.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
-import { ByteBudget } from "../../fairness/byte-budget.ts";
-import type { EventLoopTurns } from "../../fairness/event-loop-turns.ts";
-import { Semaphore } from "../../fairness/semaphore.ts";
+import { Budget } from "../../fairness/budget.ts";
+import { type EventLoopTurns, WorkTurns } from "../../fairness/turn.ts";
 import { ownerOf } from "../access/owner.ts";
 import { awaitsContinue, sayContinue } from "../listener/expect-continue.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
@@ -71,14 +70,18 @@ declare module "fastify" {
   }
 }
 
-/** Memory of bodies. */
-export interface BodyRooms {
-  readonly room: ByteBudget;
-  readonly largeRoom: ByteBudget;
+/** Memory for bodies, in bytes. */
+export interface BodyBudgets {
+  readonly bodies: Budget;
+  /** Of bodies above MAX_BODY_BYTES. */
+  readonly largeBodies: Budget;
 }
 
-export function bodyRooms(): BodyRooms {
-  return { room: new ByteBudget(BODIES_BYTES), largeRoom: new ByteBudget(LARGE_BODIES_BYTES, LARGE_WAIT_MS) };
+export function bodyBudgets(): BodyBudgets {
+  return {
+    bodies: new Budget({ total: BODIES_BYTES, perOwner: "shared" }),
+    largeBodies: new Budget({ total: LARGE_BODIES_BYTES, perOwner: "shared", waitMs: LARGE_WAIT_MS }),
+  };
 }
 
 /**
@@ -87,8 +90,8 @@ export function bodyRooms(): BodyRooms {
  */
 export function readJsonOnly(
   server: FastifyInstance,
-  pace: EventLoopTurns,
-  { room, largeRoom }: BodyRooms = bodyRooms(),
+  eventLoop: EventLoopTurns,
+  { bodies, largeBodies }: BodyBudgets = bodyBudgets(),
   admission?: Admission,
 ): void {
   server.decorateRequest("forgetBody", null);
@@ -113,12 +116,12 @@ export function readJsonOnly(
     let release: (() => void) | undefined;
     if (isLarge) {
       const { stepBytes } = admission ?? ADMISSION;
-      const take = () => largeRoom.take(owner, stepBytes, gone);
+      const take = () => largeBodies.takeInTime(owner, stepBytes, gone);
       const large = new LargeBody(request.raw, take, () => noRoom(request), admission);
       body = large;
       release = () => large.release();
     } else {
-      release = await room.take(owner, Math.min(bytes, bodyLimit), gone);
+      release = await bodies.takeInTime(owner, Math.min(bytes, bodyLimit), gone);
       if (!release) throw noRoom(request);
     }
     request.forgetBody = () => {
@@ -145,9 +148,9 @@ export function readJsonOnly(
     { parseAs: "buffer" },
     async (request: FastifyRequest, bytes: Buffer) => {
       if (!request.routeOptions.config.form) throw wrongMedia(request);
-      await pace.turn(ownerOf(request));
+      await eventLoop.turn(ownerOf(request));
       const fields = parseForm(bytes);
-      if (bytes.length > LONG_BYTES) await pace.turn(ownerOf(request));
+      if (bytes.length > LONG_BYTES) await eventLoop.turn(ownerOf(request));
       return fields;
     },
   );
@@ -159,13 +162,13 @@ export function readJsonOnly(
       if (bytes.length === 0 && request.routeOptions.config.bodyless) return null;
       const owner = ownerOf(request);
       const isLong = bytes.length > LONG_BYTES;
-      await pace.turn(owner);
+      await eventLoop.turn(owner);
       if (bytes.length > MAX_BODY_BYTES) return await parseLarge(request, bytes);
       const members = checkShape(bytes, request.routeOptions.config.values);
       // The check, the parsing and the route's work on a long text take a similar time.
-      if (isLong) await pace.turn(owner);
+      if (isLong) await eventLoop.turn(owner);
       const value = parseJson(bytes, members);
-      if (isLong) await pace.turn(owner);
+      if (isLong) await eventLoop.turn(owner);
       return value;
     },
   );
@@ -199,4 +202,4 @@ async function parseLarge(request: FastifyRequest, bytes: Buffer): Promise<unkno
   }
 }
 
-const parsing = new Semaphore(1, MAX_UNPARSED, "queueFull");
+const parsing = new WorkTurns({ atOnce: { total: 1 }, queue: { perOwner: MAX_UNPARSED, full: "queueFull" } });

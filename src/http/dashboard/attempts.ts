@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
-import { Semaphore } from "../../fairness/semaphore.ts";
-import { MinuteWindow } from "../../fairness/sliding-window.ts";
+import { MinuteBudget } from "../../fairness/minute-budget.ts";
+import { WorkTurns } from "../../fairness/turn.ts";
 import type { SignInStore } from "../../store/people/sign-ins.ts";
 import { network } from "../listener/network.ts";
 
@@ -30,13 +30,16 @@ const STRANGERS = "strangers";
  */
 export class Attempts {
   readonly #signIns: Pick<SignInStore, "isKnown" | "take">;
-  readonly #here: MinuteWindow;
-  readonly #counting = new Semaphore(AT_ONCE, WAITING);
+  readonly #here: MinuteBudget;
+  readonly #counting = new WorkTurns({
+    atOnce: { total: AT_ONCE },
+    queue: { perOwner: WAITING, full: "tooManySignIns" },
+  });
 
   /** @param now milliseconds on a monotonic clock. */
   constructor(signIns: Pick<SignInStore, "isKnown" | "take">, now?: () => number) {
     this.#signIns = signIns;
-    this.#here = new MinuteWindow(now);
+    this.#here = new MinuteBudget(now);
   }
 
   /**

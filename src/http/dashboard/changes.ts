@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { AnnouncedWorker } from "../../store/workers.ts";
-import type { Watching } from "../api/sse-output.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { sendChanges } from "../responses/sse-state.ts";
+import type { StreamBudget } from "../responses/stream-budget.ts";
 import { type Changes, TOPICS, type Topic } from "./api/changes.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { personOf } from "./session.ts";
@@ -141,14 +141,14 @@ export function changesRoute(
   server: FastifyInstance,
   d: DashboardDependencies,
   answers: LongAnswers,
-  watching: Watching,
+  streams: StreamBudget,
   stopping: AbortSignal,
 ): void {
   const { store } = d;
   const watch = new ChangeWatch(d);
   server.get("/dashboard/api/changes", { config: { session: "member" } }, (request, reply) => {
     const { id, accountIds } = personOf(request);
-    watching.enter(id, reply);
+    streams.open(id, reply);
     const viewer: Viewer = { changed: null, wake: () => {} };
     let isFirst = true;
     return sendChanges(answers, request, reply, stopping, {

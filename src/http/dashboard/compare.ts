@@ -15,7 +15,11 @@ import { noteReading } from "./submissions.ts";
 const compared = z.strictObject({ path: z.string().max(200), expectations: comparedExpectations });
 
 /** Compares a judgement of a submission of a package with its expectations, as `assay problems verify` does. */
-export function compareRoute(server: FastifyInstance, { store }: DashboardDependencies, { pace }: LongAnswers): void {
+export function compareRoute(
+  server: FastifyInstance,
+  { store }: DashboardDependencies,
+  { eventLoop }: LongAnswers,
+): void {
   server.post(`${JUDGEMENTS}/:id/compare`, { config: { session: "member" } }, async (request): Promise<Compared> => {
     const { path, expectations } = bodyOf(request, compared);
     const found = await findOwn(store, request);
@@ -23,7 +27,7 @@ export function compareRoute(server: FastifyInstance, { store }: DashboardDepend
     const judgement = await store.judgements.get(found.id, found.account.id);
     if (!judgement || !isTerminal(judgement.status)) throw clientError("notFound", []);
     const { runs, definition, status } = judgement;
-    await pace.turn(ownerOf(request));
+    await eventLoop.turn(ownerOf(request));
     const { slowestSecs, faults } = compare(path, expectations, runs, definition, null);
     // A run that was cancelled has no verdict, so the rules of the format would not notice it.
     const ended = status === "error" && faults.length === 0 ? ["IE: it was cancelled, or the platform failed"] : faults;

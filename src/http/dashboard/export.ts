@@ -3,8 +3,8 @@ import { csvLine } from "../../domain/csv.ts";
 import type { FoundSubmission, Search } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/owner.ts";
-import { Watching } from "../api/sse-output.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
+import { StreamBudget } from "../responses/stream-budget.ts";
 import { CSV_ROWS } from "./api/lists.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { queryOf } from "./parse.ts";
@@ -32,12 +32,12 @@ const HEAD = [
 
 /** The matches of a search as CSV, page by page as the client reads. Of each person, one at a time. */
 export function exportRoute(server: FastifyInstance, { store }: DashboardDependencies, answers: LongAnswers): void {
-  const exporting = new Watching(1, "tooManyExports");
+  const exports = new StreamBudget(1, "tooManyExports");
 
   server.get(`${SUBMISSIONS}/csv`, { config: { session: "member" } }, async (request, reply) => {
     const { before: _, limit: __, ...query } = queryOf(request, search);
     const which = searchOf(request, { ...query, limit: PAGE });
-    exporting.enter(personOf(request).id, reply);
+    exports.open(personOf(request).id, reply);
     reply.header("content-type", "text/csv; charset=utf-8; header=present");
     reply.header("content-disposition", 'attachment; filename="submissions.csv"');
     const isSignedIn = async () => (await store.sessions.find(request.sessionHash ?? "")) !== undefined;

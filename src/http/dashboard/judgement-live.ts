@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { isTerminal } from "../../domain/submission.ts";
-import type { Watching } from "../api/sse-output.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { sendChanges } from "../responses/sse-state.ts";
+import type { StreamBudget } from "../responses/stream-budget.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { stateOf } from "./judgement-detail.ts";
 import { findOwn, JUDGEMENTS } from "./judgements.ts";
@@ -14,14 +14,14 @@ export function judgementLiveRoute(
   server: FastifyInstance,
   { store }: DashboardDependencies,
   answers: LongAnswers,
-  watching: Watching,
+  streams: StreamBudget,
   stopping: AbortSignal,
 ): void {
   server.get(`${JUDGEMENTS}/:id/live`, { config: { session: "member" } }, async (request, reply) => {
     const found = await findOwn(store, request);
     const { id, account } = found;
     await noteReading(store, request, "judgement.read", found);
-    watching.enter(personOf(request).id, reply);
+    streams.open(personOf(request).id, reply);
     return sendChanges(answers, request, reply, stopping, {
       subscribe: (listener) => store.judgements.onChange(id, listener),
       /** A session can end, and a person can lose an account, while a stream is open. */

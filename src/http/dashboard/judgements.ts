@@ -5,8 +5,8 @@ import { JUDGEMENT_VERDICTS } from "../../domain/judgement.ts";
 import type { FoundJudged, ReadJudged } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/owner.ts";
-import type { Watching } from "../api/sse-output.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
+import type { StreamBudget } from "../responses/stream-budget.ts";
 import type { Judgements } from "./api/judgements.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { judgementDetailOf, SHOWN_BYTES, testDetailOf, toJudgementRow } from "./judgement-detail.ts";
@@ -30,7 +30,7 @@ export function judgementRoutes(
   server: FastifyInstance,
   d: DashboardDependencies,
   answers: LongAnswers,
-  watching: Watching,
+  streams: StreamBudget,
   ended: AbortSignal,
 ): void {
   const { store, languages } = d;
@@ -61,7 +61,7 @@ export function judgementRoutes(
       },
       count: (request, query) => store.judged.count(searchOf(request, query)),
     },
-    { answers, watching, ended },
+    { answers, streams, ended },
   );
 
   server.get(`${JUDGEMENTS}/:id`, { config }, async (request, reply) => {

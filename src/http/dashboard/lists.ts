@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Total } from "../../store/history/types.ts";
-import type { Watching } from "../api/sse-output.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { sendChanges } from "../responses/sse-state.ts";
+import type { StreamBudget } from "../responses/stream-budget.ts";
 import type { ListChange } from "./api/lists.ts";
 import { tagOf } from "./compress.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
@@ -42,9 +42,9 @@ export function listRoutes<Query, R extends Row>(
   { path, schema, read, readOne, count }: List<Query, R>,
   {
     answers,
-    watching,
+    streams,
     ended,
-  }: { readonly answers: LongAnswers; readonly watching: Watching; readonly ended: AbortSignal },
+  }: { readonly answers: LongAnswers; readonly streams: StreamBudget; readonly ended: AbortSignal },
 ): void {
   const config = { session: "member" } as const;
 
@@ -55,7 +55,7 @@ export function listRoutes<Query, R extends Row>(
     request.query = rest;
     const query = queryOf(request, schema);
     await read(request, query); // refuses before the stream begins
-    watching.enter(personOf(request).id, reply);
+    streams.open(personOf(request).id, reply);
     const accounts = JSON.stringify(personOf(request).accountIds);
     const follow = new Follow(
       mark,

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
-import { sendEvents, type Watching } from "../api/sse-output.ts";
+import { sendEvents } from "../api/sse-output.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
+import type { StreamBudget } from "../responses/stream-budget.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { maySee, personOf } from "./session.ts";
 import { detailOf } from "./submission-detail.ts";
@@ -12,13 +13,13 @@ export function liveRoute(
   server: FastifyInstance,
   d: DashboardDependencies,
   answers: LongAnswers,
-  watching: Watching,
+  streams: StreamBudget,
   stopping: AbortSignal,
 ): void {
   server.get(`${SUBMISSIONS}/:id/live`, { config: { session: "member" } }, async (request, reply) => {
     const found = await findOwn(d.store, request);
     await noteReading(d.store, request, "submission.read", found);
-    watching.enter(personOf(request).id, reply);
+    streams.open(personOf(request).id, reply);
     const watched = {
       id: found.id,
       heartbeatMs: d.heartbeatMs,

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { checkPassword } from "../../admin/password-rules.ts";
 import { hashPassword, isDated, isPassword } from "../../admin/passwords.ts";
 import { clientError } from "../../domain/error.ts";
-import { Semaphore } from "../../fairness/semaphore.ts";
+import { WorkTurns } from "../../fairness/turn.ts";
 import type { Store } from "../../store/store.ts";
 import { network } from "../listener/network.ts";
 import { Attempts } from "./attempts.ts";
@@ -28,8 +28,14 @@ export class Passwords {
   readonly #people: Store["people"];
   readonly #signIns: Store["signIns"];
   readonly #attempts: Attempts;
-  readonly #hashing = new Semaphore(AT_ONCE, WAITING);
-  readonly #judging = new Semaphore(JUDGED_AT_ONCE, WAITING_TO_BE_JUDGED);
+  readonly #hashing = new WorkTurns({
+    atOnce: { total: AT_ONCE },
+    queue: { perOwner: WAITING, full: "tooManySignIns" },
+  });
+  readonly #judging = new WorkTurns({
+    atOnce: { total: JUDGED_AT_ONCE },
+    queue: { perOwner: WAITING_TO_BE_JUDGED, full: "tooManySignIns" },
+  });
   /** Links and persons that are choosing a password. */
   readonly #choosing = new Set<string>();
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { ProblemImports } from "../api/import-problem.ts";
-import { Watching } from "../api/sse-output.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
+import { StreamBudget } from "../responses/stream-budget.ts";
 import { accountRoutes } from "./accounts.ts";
 import { auditRoutes } from "./audit.ts";
 import { changesRoute } from "./changes.ts";
@@ -59,7 +59,7 @@ export function dashboardRoutes(
   { answers, imports, ended }: Shared,
 ): void {
   const { store, log, ownAuthority } = d;
-  const watching = new Watching(MAX_WATCHED);
+  const streams = new StreamBudget(MAX_WATCHED);
   const provider = d.provider && new Provider(d.provider);
   compactAnswers(server);
   const door = { store, guard, passwords: new Passwords(store), provider, ownAuthority };
@@ -70,17 +70,17 @@ export function dashboardRoutes(
   meRoutes(server, door);
   memberRoutes(server, d);
   overviewRoutes(server, d);
-  changesRoute(server, d, answers, watching, ended);
-  submissionRoutes(server, d, answers, watching, ended);
+  changesRoute(server, d, answers, streams, ended);
+  submissionRoutes(server, d, answers, streams, ended);
   exportRoute(server, d, answers);
   firstStepsRoute(server, d);
   playgroundRoutes(server, d, answers);
   runPartRoutes(server, d, answers);
-  liveRoute(server, d, answers, watching, ended);
-  judgementRoutes(server, d, answers, watching, ended);
+  liveRoute(server, d, answers, streams, ended);
+  judgementRoutes(server, d, answers, streams, ended);
   judgingRoutes(server, d, answers);
   compareRoute(server, d, answers);
-  judgementLiveRoute(server, d, answers, watching, ended);
+  judgementLiveRoute(server, d, answers, streams, ended);
   problemRoutes(server, d, imports);
   healthRoutes(server, d);
   projectRoutes(server, d);

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AuditActor } from "../../domain/audit.ts";
 import { clientError } from "../../domain/error.ts";
 import { hashToken, hasTokenForm, newToken } from "../../domain/session.ts";
-import { KeyedMutex } from "../../fairness/keyed-mutex.ts";
-import { MinuteWindow } from "../../fairness/sliding-window.ts";
+import { MinuteBudget } from "../../fairness/minute-budget.ts";
+import { WorkTurns } from "../../fairness/turn.ts";
 import type { SessionPerson } from "../../store/people/types.ts";
 import { ownerOf } from "../access/owner.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -40,8 +40,8 @@ declare module "fastify" {
 export class Guard {
   readonly #store: Dependencies["store"];
   readonly cookies: Cookies;
-  readonly #requests = new MinuteWindow();
-  readonly #turns = new KeyedMutex();
+  readonly #requests = new MinuteBudget();
+  readonly #lookUps = new WorkTurns({ atOnce: { perOwner: 1 } });
 
   /** @param secure whether clients use HTTPS. */
   constructor({ store }: Pick<Dependencies, "store">, secure: boolean) {
@@ -82,7 +82,7 @@ export class Guard {
     const find = () => this.#store.sessions.find(hash);
     // Skips the lookup for clients that have disconnected, so that they do not delay those behind them.
     const findIfConnected = async () => (request.raw.socket.destroyed ? undefined : await find());
-    const person = await (isFull ? this.#turns.take(from, findIfConnected) : find());
+    const person = await (isFull ? this.#lookUps.run(from, findIfConnected) : find());
     if (person) Object.assign(request, { person, sessionHash: hash });
   }
 

@@ -7,8 +7,8 @@ import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import type { FoundSubmission, Search } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/owner.ts";
-import type { Watching } from "../api/sse-output.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
+import type { StreamBudget } from "../responses/stream-budget.ts";
 import { RANGES, type Range } from "./api/lists.ts";
 import type { Submissions } from "./api/submissions.ts";
 import { isKnown } from "./compress.ts";
@@ -46,7 +46,7 @@ export function submissionRoutes(
   server: FastifyInstance,
   d: DashboardDependencies,
   answers: LongAnswers,
-  watching: Watching,
+  streams: StreamBudget,
   ended: AbortSignal,
 ): void {
   const { store, languages } = d;
@@ -72,7 +72,7 @@ export function submissionRoutes(
       },
       count: (request, query) => store.records.count(searchOf(request, query)),
     },
-    { answers, watching, ended },
+    { answers, streams, ended },
   );
 
   server.get(`${SUBMISSIONS}/:id`, { config }, async (request, reply) => {

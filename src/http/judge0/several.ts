@@ -83,7 +83,7 @@ export async function sendSeveral(
   if (!form.base64)
     for (const item of items) {
       await answer(item);
-      await answers.pace.turn(owner);
+      await answers.eventLoop.turn(owner);
     }
   async function* pieces() {
     yield '{"submissions":[';

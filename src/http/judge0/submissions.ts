@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ClientError, clientError } from "../../domain/error.ts";
 import { type Judge0Form, judge0Answer, NotUtf8Error, SENT_FIELDS } from "../../domain/judge0/fields.ts";
-import { Semaphore } from "../../fairness/semaphore.ts";
+import { WorkTurns } from "../../fairness/turn.ts";
 import { MOST_LISTED } from "../../store/judge0/judge0.ts";
 import { callerOf } from "../access/caller.ts";
 import { ownerOf } from "../access/owner.ts";
@@ -28,7 +28,7 @@ const ONE = notUtf8("this submission");
 const SEVERAL = notUtf8("one or more submissions");
 
 /** An archive can grow a thousandfold: one is unpacked and stored at a time, and accounts take turns. */
-const unpacking = new Semaphore(1, MAX_UNPACKED, "queueFull");
+const unpacking = new WorkTurns({ atOnce: { total: 1 }, queue: { perOwner: MAX_UNPACKED, full: "queueFull" } });
 
 function hasArchive(body: unknown): boolean {
   return (
@@ -69,7 +69,7 @@ export function judge0SubmissionRoutes(
     const caller = callerOf(request);
     const base64 = isTrue(request.query, "base64_encoded");
     const make = async () => {
-      await answers.pace.turn(ownerOf(request));
+      await answers.eventLoop.turn(ownerOf(request));
       const { valid, judge0 } = await translate(body, caller, base64, dependencies);
       const counted = counts ? 0 : 1;
       await countRequests(caller, dependencies, { amount: judge0.settings.number_of_runs - counted, counted });

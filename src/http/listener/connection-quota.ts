@@ -1,4 +1,5 @@
 import type { Meter } from "../../domain/meter.ts";
+import { Budget, type Release } from "../../fairness/budget.ts";
 
 export interface ConnectionLimits {
   /** Open at once. Each takes some 100 kB with TLS, so 2,000 idle clients cost 200 MB. */
@@ -14,37 +15,40 @@ export interface CountedConnection {
   readonly from: string;
   /** Null: no valid key or session so far. */
   owner: string | null;
+  /** Gives the connection back to the budget of its owner. */
+  release: Release | null;
   readonly end: () => void;
 }
 
 /**
- * Places of clients, counted by address until a key or session is shown, and then by account or person. When all are
- * taken, the oldest place without an owner is ended and given to the new client: a legitimate client shows its key at
- * once. An owner may have as many places as then remain free.
+ * Limits connections, counted by address until a key or session is shown, and then in a shared budget of accounts and persons.
+ * When there are too many, the oldest connection without an owner is ended for the new client: a legitimate client shows its
+ * key at once.
  */
 export class ConnectionQuota {
   readonly #limits: ConnectionLimits;
   readonly #meter: Meter;
-  /** Places without an owner, by address, oldest first. */
+  /** Connections without an owner, by address, oldest first. */
   readonly #strangers = new Map<string, Set<CountedConnection>>();
-  readonly #owned = new Map<string, number>();
   readonly #all = new Set<CountedConnection>();
-  #ownedInAll = 0;
+  /** Connections with an owner. */
+  readonly #owned: Budget;
 
   constructor(limits: Partial<ConnectionLimits>, meter: Meter) {
     this.#limits = { ...CONNECTIONS, ...limits };
+    this.#owned = new Budget({ total: this.most, perOwner: "shared" });
     this.#meter = meter;
   }
 
-  /** @returns the maximum number of places. */
+  /** @returns the maximum number of connections. */
   get most(): number {
     return this.#limits.maxConnections;
   }
 
   /**
-   * @param from the address of the client. @param end ends the connection or request that holds the place, after the
-   * place was released.
-   * @returns undefined when every place has an owner.
+   * Counts a new connection.
+   * @param from the address of the client. @param end ends the connection or request, which is no longer counted then.
+   * @returns undefined when every connection has an owner.
    */
   take(from: string, end: () => void): CountedConnection | undefined {
     const strangers = this.#strangers.get(from)?.size ?? 0;
@@ -53,46 +57,40 @@ export class ConnectionQuota {
       this.#meter.count("connectionsRefused", { limit: "all" });
       return undefined;
     }
-    const place = { from, owner: null, end };
-    this.#all.add(place);
-    this.#strangers.set(from, (this.#strangers.get(from) ?? new Set()).add(place));
-    return place;
+    const connection = { from, owner: null, release: null, end };
+    this.#all.add(connection);
+    this.#strangers.set(from, (this.#strangers.get(from) ?? new Set()).add(connection));
+    return connection;
   }
 
   /**
-   * Assigns a place to the owner of a valid key or session.
-   * @returns whether the owner may have the place.
+   * Assigns a connection to the owner of a valid key or session.
+   * @returns whether the owner may have it.
    */
-  own(place: CountedConnection, owner: string): boolean {
-    if (!this.#all.has(place) || place.owner === owner) return true;
-    const others = this.#owned.get(owner) ?? 0;
-    const free = this.most - this.#ownedInAll + (place.owner === null ? 0 : 1);
-    if (others + 1 > free) return false;
-    this.#leaveCount(place);
-    place.owner = owner;
-    this.#owned.set(owner, others + 1);
-    this.#ownedInAll++;
+  assign(connection: CountedConnection, owner: string): boolean {
+    if (!this.#all.has(connection) || connection.owner === owner) return true;
+    if (!this.#owned.fits(owner, 1, connection.owner === null ? 0 : 1)) return false;
+    this.#subtract(connection);
+    connection.owner = owner;
+    connection.release = this.#owned.take(owner, 1) ?? null;
     return true;
   }
 
-  /** Releases a place. Has no effect on a place that was ended. */
-  leave(place: CountedConnection): void {
-    if (this.#all.delete(place)) this.#leaveCount(place);
+  /** Ends the count of a connection. Has no effect on one that was ended. */
+  leave(connection: CountedConnection): void {
+    if (this.#all.delete(connection)) this.#subtract(connection);
   }
 
-  /** Subtracts the place from its owner's or address's count. */
-  #leaveCount(place: CountedConnection): void {
-    const { owner, from } = place;
-    if (owner === null) {
-      const strangers = this.#strangers.get(from);
-      strangers?.delete(place);
-      if (strangers?.size === 0) this.#strangers.delete(from);
+  /** Subtracts the connection from its owner's or address's count. */
+  #subtract(connection: CountedConnection): void {
+    const { owner, from, release } = connection;
+    if (owner !== null) {
+      release?.();
       return;
     }
-    this.#ownedInAll--;
-    const left = (this.#owned.get(owner) ?? 1) - 1;
-    if (left > 0) this.#owned.set(owner, left);
-    else this.#owned.delete(owner);
+    const strangers = this.#strangers.get(from);
+    strangers?.delete(connection);
+    if (strangers?.size === 0) this.#strangers.delete(from);
   }
 
   #mostStrangers(): string | undefined {

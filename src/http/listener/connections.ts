@@ -8,35 +8,35 @@ import { network } from "./network.ts";
 export interface Clients {
   /** Call before the server listens. */
   watch(server: Server): void;
-  /** Registers a request. @returns whether there is a place for it. */
+  /** Registers a request. @returns whether it may be handled. */
   began(request: FastifyRequest, reply: FastifyReply): boolean;
-  /** Assigns the place to the owner of a valid key or session. @returns whether the owner may have it. */
-  own(request: FastifyRequest, owner: string): boolean;
+  /** Assigns the connection to the owner of a valid key or session. @returns whether the owner may have it. */
+  assign(request: FastifyRequest, owner: string): boolean;
 }
 
-/** Each TCP connection takes a place. */
+/** Counts each TCP connection. */
 export class Connections implements Clients {
-  readonly #places: ConnectionQuota;
+  readonly #quota: ConnectionQuota;
   /** Keyed by nameOf, because a destroyed socket no longer has a local address. */
   readonly #open = new Map<string, CountedConnection>();
 
-  constructor(places: ConnectionQuota) {
-    this.#places = places;
+  constructor(quota: ConnectionQuota) {
+    this.#quota = quota;
   }
 
   watch(server: Server): void {
     server.on("connection", (socket: Socket) => {
       const name = nameOf(socket);
       if (name === undefined) return;
-      const place = this.#places.take(network(socket.remoteAddress ?? ""), () => socket.destroy());
-      if (!place) {
+      const connection = this.#quota.take(network(socket.remoteAddress ?? ""), () => socket.destroy());
+      if (!connection) {
         socket.destroy();
         return;
       }
-      this.#open.set(name, place);
+      this.#open.set(name, connection);
       socket.once("close", () => {
-        if (this.#open.get(name) === place) this.#open.delete(name);
-        this.#places.leave(place);
+        if (this.#open.get(name) === connection) this.#open.delete(name);
+        this.#quota.leave(connection);
       });
     });
   }
@@ -45,39 +45,39 @@ export class Connections implements Clients {
     return true;
   }
 
-  own({ raw }: Pick<FastifyRequest, "raw">, owner: string): boolean {
-    const place = this.#open.get(nameOf(raw.socket) ?? "");
-    return !place || this.#places.own(place, owner);
+  assign({ raw }: Pick<FastifyRequest, "raw">, owner: string): boolean {
+    const connection = this.#open.get(nameOf(raw.socket) ?? "");
+    return !connection || this.#quota.assign(connection, owner);
   }
 }
 
-/** More connections than places: an idle anonymous connection must not block a request that would free a place. */
-const CONNECTIONS_FOR_EACH_PLACE = 2;
+/** More connections than requests: an idle connection of the proxy must not block a request that would end another one. */
+const CONNECTIONS_FOR_EACH_REQUEST = 2;
 
-/** Behind a proxy each request in progress takes a place, because all connections belong to the proxy. */
+/** Behind a proxy, counts each request in progress, because all connections belong to the proxy. */
 export class RequestsUnderWay implements Clients {
-  readonly #places: ConnectionQuota;
+  readonly #quota: ConnectionQuota;
   readonly #underWay = new WeakMap<FastifyRequest["raw"], CountedConnection>();
 
-  constructor(places: ConnectionQuota) {
-    this.#places = places;
+  constructor(quota: ConnectionQuota) {
+    this.#quota = quota;
   }
 
   watch(server: Server): void {
-    server.maxConnections = CONNECTIONS_FOR_EACH_PLACE * this.#places.most;
+    server.maxConnections = CONNECTIONS_FOR_EACH_REQUEST * this.#quota.most;
   }
 
   began({ ip, raw }: FastifyRequest, reply: FastifyReply): boolean {
-    const place = this.#places.take(network(ip), () => raw.socket.destroy());
-    if (!place) return false;
-    this.#underWay.set(raw, place);
-    reply.raw.once("close", () => this.#places.leave(place));
+    const connection = this.#quota.take(network(ip), () => raw.socket.destroy());
+    if (!connection) return false;
+    this.#underWay.set(raw, connection);
+    reply.raw.once("close", () => this.#quota.leave(connection));
     return true;
   }
 
-  own({ raw }: Pick<FastifyRequest, "raw">, owner: string): boolean {
-    const place = this.#underWay.get(raw);
-    return !place || this.#places.own(place, owner);
+  assign({ raw }: Pick<FastifyRequest, "raw">, owner: string): boolean {
+    const connection = this.#underWay.get(raw);
+    return !connection || this.#quota.assign(connection, owner);
   }
 }
 

@@ -114,7 +114,7 @@ export class Session {
       while (this.#messages.length > 0) {
         const inputs: LiveInput[] = [];
         for (const bytes of this.#messages.splice(0)) {
-          await this.#answers.pace.turn(ownerOf(this.#request));
+          await this.#answers.eventLoop.turn(ownerOf(this.#request));
           if (this.#isOver) return;
           const input = await this.#take(bytes);
           if (input) inputs.push(input);
@@ -202,7 +202,7 @@ export class Session {
       for (let seen: LiveMark | null = null; !this.#over.aborted; ) {
         await this.#checkKey();
         woken = Promise.withResolvers(); // armed before the look, so that no change is missed
-        release = await this.#answers.room.take(owner, LOOK_BYTES, this.#over);
+        release = await this.#answers.budget.takeInTime(owner, LOOK_BYTES, this.#over);
         if (!release) throw noRoom(this.#request);
         const look = await store.live.look(id, seen);
         await this.#inTime(async () => {
@@ -248,7 +248,7 @@ export class Session {
 
   /** Resolves when the client takes it, and at the latest when the session is over: a closed socket may never call back. */
   async #send(value: object): Promise<void> {
-    await this.#answers.pace.turn(ownerOf(this.#request));
+    await this.#answers.eventLoop.turn(ownerOf(this.#request));
     if (this.#over.aborted) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(() => this.#socket.terminate(), STILL_MS);

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
 import { jsonPieces, longBytes } from "../../domain/json-pieces.ts";
 import type { Meter } from "../../domain/meter.ts";
-import { ByteBudget } from "../../fairness/byte-budget.ts";
-import type { EventLoopTurns } from "../../fairness/event-loop-turns.ts";
+import { Budget } from "../../fairness/budget.ts";
+import type { EventLoopTurns } from "../../fairness/turn.ts";
 import type { Admit } from "../../store/submissions/types.ts";
 import { DRAIN, type DrainLimits, endSlowReader } from "../listener/drain.ts";
 import { disconnected } from "./client-disconnect.ts";
@@ -24,13 +24,13 @@ const RETRY_SECS = 5;
  * has received it.
  */
 export class LongAnswers {
-  readonly room = new ByteBudget(ANSWERS_BYTES);
-  readonly pace: EventLoopTurns;
+  readonly budget = new Budget({ total: ANSWERS_BYTES, perOwner: "shared" });
+  readonly eventLoop: EventLoopTurns;
   readonly #meter: Meter;
   readonly drain: DrainLimits;
 
-  constructor(pace: EventLoopTurns, meter: Meter, drain: DrainLimits = DRAIN) {
-    this.pace = pace;
+  constructor(eventLoop: EventLoopTurns, meter: Meter, drain: DrainLimits = DRAIN) {
+    this.eventLoop = eventLoop;
     this.#meter = meter;
     this.drain = drain;
   }
@@ -42,7 +42,7 @@ export class LongAnswers {
   admitFor(owner: string, request: FastifyRequest, reply: FastifyReply): Admit {
     const releases: (() => void)[] = [];
     return async (bytes) => {
-      const release = await this.room.take(owner, bytes, disconnected(reply));
+      const release = await this.budget.takeInTime(owner, bytes, disconnected(reply));
       if (!release) throw noRoom(request);
       if (reply.raw.closed) release();
       // One listener, as a response can have the outputs of many runs.
@@ -50,7 +50,7 @@ export class LongAnswers {
         reply.raw.once("close", () => {
           for (const one of releases) one();
         });
-      await this.pace.turn(owner);
+      await this.eventLoop.turn(owner);
     };
   }
 
@@ -87,7 +87,7 @@ export class LongAnswers {
     for await (const piece of pieces) {
       yield piece;
       passed?.(piece.length);
-      await this.pace.turn(owner);
+      await this.eventLoop.turn(owner);
     }
   }
 }

@@ -55,7 +55,7 @@ export function sendChanges(
       sendingSince ??= performance.now();
       yield piece;
       passed(piece.length);
-      await answers.pace.turn(owner);
+      await answers.eventLoop.turn(owner);
     }
   };
   return reply.send(Readable.from(paced(), { highWaterMark: 1 }));

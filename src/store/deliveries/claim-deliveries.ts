@@ -1,10 +1,10 @@
 import { type Selectable, sql, type Transaction } from "kysely";
 import type { Signing } from "../../domain/webhook.ts";
+import type { QueueOwner } from "../../fairness/turn.ts";
 import type { Capabilities } from "../database/database.ts";
 import { callbackUrls } from "../judge0/rows.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { Share } from "../sharing/share.ts";
-import { chooseFairly, type DeliveryShare, type Due, type DueEndpoint } from "./delivery-share.ts";
+import { chooseDeliveries, type DeliveryBudget, type Due, type DueEndpoint } from "./choose-deliveries.ts";
 import type { DeliveryClaim, DeliveryKind } from "./types.ts";
 import { insertUncountedDeliveries } from "./uncounted.ts";
 
@@ -22,7 +22,7 @@ const RECORD_BYTES = 4_096;
 /** A run in a judgement, with its message. */
 const RUN_BYTES = 4_096;
 
-export interface DueRequest extends DeliveryShare {
+export interface DueRequest extends DeliveryBudget {
   readonly nowMs: number;
   readonly leaseUntilMs: number;
 }
@@ -34,7 +34,7 @@ export interface Claimed {
 }
 
 /**
- * Claims due deliveries in fair order (see delivery-share.ts), and ends those that cannot be sent. Statements read a few
+ * Claims due deliveries in fair order (see choose-deliveries.ts), and ends those that cannot be sent. Statements read a few
  * rows per endpoint with pending deliveries, regardless of the queue of a dead receiver.
  */
 export async function claimDue(
@@ -48,17 +48,17 @@ export async function claimDue(
   const waiting = await waitingEndpoints(trx, nowMs);
   const { candidates, more } = await failUnsendable(trx, waiting, nowMs);
   const dueOf = (endpoint: DueEndpoint, most: number) => oldestDue(trx, endpoint.id, nowMs, most);
-  const chosen = await chooseFairly(candidates, request, dueOf);
-  await takeTurns(trx, waiting, new Set(chosen.map(({ account }) => account.id)));
+  const chosen = await chooseDeliveries(candidates, request, dueOf);
+  await takeTurns(trx, waiting, new Set(chosen.map(({ owner }) => owner.id)));
   const taken: Taken[] = [];
   // In a fixed order, to avoid deadlocks between processes that update the same rows.
   for (const one of chosen.toSorted((a, b) => a.seq - b.seq)) {
     const row = await take(trx, one, request);
     if (row) taken.push(row);
   }
-  const places = new Map(chosen.map((one, place) => [one.seq, { ...one, place }]));
-  taken.sort((a, b) => (places.get(a.seq)?.place ?? 0) - (places.get(b.seq)?.place ?? 0));
-  const bytes = (seq: number) => places.get(seq)?.bodyBytes ?? 0;
+  const inOrder = new Map(chosen.map((one, index) => [one.seq, { ...one, index }]));
+  taken.sort((a, b) => (inOrder.get(a.seq)?.index ?? 0) - (inOrder.get(b.seq)?.index ?? 0));
+  const bytes = (seq: number) => inOrder.get(seq)?.bodyBytes ?? 0;
   return { claims: await toClaims(trx, taken, nowMs, bytes), more };
 }
 
@@ -121,14 +121,14 @@ async function waitingEndpoints(trx: Transaction<Schema>, nowMs: number): Promis
     join endpoints on endpoints.id = waiting.id
     join projects on projects.id = endpoints.project_id
     join accounts on accounts.id = projects.account_id`.execute(trx);
-  const accounts = new Map<string, Share>();
+  const accounts = new Map<string, QueueOwner>();
   return rows.map(({ id, active, removed_at, account_id, turn, serving: amount, oldest }) => {
-    const account = accounts.get(account_id) ?? { id: account_id, turn, underWay: 0 };
-    accounts.set(account_id, account);
+    const owner = accounts.get(account_id) ?? { id: account_id, turn, underWay: 0 };
+    accounts.set(account_id, owner);
     const underWay = Number(amount);
-    account.underWay += underWay;
+    owner.underWay += underWay;
     const oldestMs = oldest ?? Number.POSITIVE_INFINITY;
-    return { id, underWay, oldestMs, account, removed: removed_at !== null, active: active === 1 };
+    return { id, underWay, oldestMs, owner, removed: removed_at !== null, active: active === 1 };
   });
 }
 
@@ -139,7 +139,7 @@ async function takeTurns(
   served: ReadonlySet<string>,
 ): Promise<void> {
   if (served.size === 0) return;
-  const last = waiting.reduce((most, { account }) => Math.max(most, account.turn), 0);
+  const last = waiting.reduce((most, { owner }) => Math.max(most, owner.turn), 0);
   await trx
     .updateTable("accounts")
     .set({ delivery_turn: last + 1 })

@@ -7,9 +7,9 @@ import { readJudge0 } from "../judge0/judge0.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
 import type { Schema } from "../schema/schema.ts";
 import { readEnded } from "../submissions/read.ts";
+import type { DeliveryBudget } from "./choose-deliveries.ts";
 import { bringNear, claimDue } from "./claim-deliveries.ts";
 import { listDeliveries, recentDeliveries } from "./delivery-log.ts";
-import type { DeliveryShare } from "./delivery-share.ts";
 import {
   addTest,
   endpointsToReplay,
@@ -38,10 +38,10 @@ export function deliveryStore(
   return {
     /**
      * Claims due deliveries within the free capacity of the process, shared by account and then by endpoint; see
-     * delivery-share.ts. After the loss of its holder, a delivery is due again when its lease has expired: a receiver may
+     * choose-deliveries.ts. After the loss of its holder, a delivery is due again when its lease has expired: a receiver may
      * see an attempt twice, but never none. Deliveries to removed or inactive endpoints end here.
      */
-    async claimDue({ leaseMs, ...limits }: DeliveryShare & { readonly leaseMs: number }): Promise<DeliveryClaim[]> {
+    async claimDue({ leaseMs, ...limits }: DeliveryBudget & { readonly leaseMs: number }): Promise<DeliveryClaim[]> {
       const nowMs = now();
       const request = { ...limits, nowMs, leaseUntilMs: nowMs + leaseMs };
       // Also true at the first claim, because earlier clock changes are unknown.

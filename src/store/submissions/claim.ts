@@ -1,8 +1,8 @@
 import { type Kysely, sql, type Transaction } from "kysely";
+import { nextQueue, type OwnedQueue } from "../../fairness/turn.ts";
 import type { Capabilities } from "../database/database.ts";
 import { readRepeats } from "../judge0/rows.ts";
 import type { Schema } from "../schema/schema.ts";
-import { fairest, type Queue } from "../sharing/share.ts";
 import { countRunning, type Owner, takeTurns } from "../sharing/turns.ts";
 import { loadPrograms } from "./programs.ts";
 import { readProgress } from "./progress.ts";
@@ -95,24 +95,39 @@ interface Chosen extends Owner {
   readonly seq: number;
 }
 
-/** The next submissions in fair order (share.ts), with one look-up per waiting key, regardless of the queue's length. */
+/** The queue of one key. Its owner is the account. */
+interface KeyQueue extends OwnedQueue {
+  readonly keyId: string;
+  readonly turn: number;
+  readonly concurrency: number;
+  /** Its oldest pending submission. */
+  seq: number;
+}
+
+/** The queue whose turn it is (src/fairness/turn.ts). @returns undefined if every key is at its concurrency. */
+function nextKey(queues: readonly KeyQueue[]): KeyQueue | undefined {
+  const open = queues.filter(({ underWay, concurrency }) => underWay < concurrency);
+  return nextQueue(open, (a, b) => a.turn - b.turn || a.seq - b.seq);
+}
+
+/** The next submissions in fair order, with one look-up per waiting key, regardless of the queue's length. */
 async function choose(
   trx: Transaction<Schema>,
   { max, ahead, barred }: Pick<ClaimRequest, "max" | "ahead" | "barred">,
 ) {
   const { queues: all, suspended } = await readQueues(trx);
-  const queues = all.filter(({ account }) => !barred.includes(account.id));
+  const queues = all.filter(({ owner }) => !barred.includes(owner.id));
   const others = suspended || queues.length < all.length;
   const chosen: Chosen[] = [];
   /** Following submissions of each key, read at once. */
-  const read = new Map<Queue, number[]>();
+  const read = new Map<KeyQueue, number[]>();
   for (let left = max + ahead; left > 0; left--) {
-    const next = fairest(queues);
+    const next = nextKey(queues);
     if (!next) break;
-    const { keyId, account, seq } = next;
-    chosen.push({ seq, keyId, accountId: account.id });
+    const { keyId, owner, seq } = next;
+    chosen.push({ seq, keyId, accountId: owner.id });
     next.underWay++;
-    account.underWay++;
+    owner.underWay++;
     const following = read.get(next) ?? (await readNext(trx, keyId, seq, left));
     read.set(next, following);
     const [nextSeq] = following.splice(0, 1);
@@ -207,8 +222,8 @@ export async function isNext(db: Kysely<Schema>, lease: Pick<Lease, "submissionI
   const queue = queues.find(({ keyId }) => keyId === own.key_id);
   if (!queue) return false; // its account has been suspended
   queue.underWay--;
-  queue.account.underWay--;
-  return fairest(queues) === queue && queue.seq === own.seq;
+  queue.owner.underWay--;
+  return nextKey(queues) === queue && queue.seq === own.seq;
 }
 
 /**
@@ -218,7 +233,7 @@ export async function isNext(db: Kysely<Schema>, lease: Pick<Lease, "submissionI
 async function readQueues(
   db: Kysely<Schema>,
   also?: { readonly key_id: string; readonly seq: number },
-): Promise<{ queues: Queue[]; suspended: boolean }> {
+): Promise<{ queues: KeyQueue[]; suspended: boolean }> {
   const { rows: pending } = await HEADS.execute(db);
   const rows = also ? withHead(pending, also) : pending;
   if (rows.length === 0) return { queues: [], suspended: false };
@@ -227,17 +242,17 @@ async function readQueues(
   const ofAccount = new Map<string, number>();
   for (const { accountId: id, amount } of running) ofAccount.set(id, (ofAccount.get(id) ?? 0) + amount);
   const first = new Map(rows.map(({ key_id, seq }) => [key_id, seq]));
-  const accounts = new Map<string, Queue["account"]>();
-  const queues: Queue[] = [];
+  const accounts = new Map<string, KeyQueue["owner"]>();
+  const queues: KeyQueue[] = [];
   for (let at = 0; at < rows.length; at += KEYS_AT_ONCE) {
     const ids = rows.slice(at, at + KEYS_AT_ONCE).map(({ key_id }) => key_id);
     for (const key of await readKeys(db, ids)) {
       const { account_id: id, account_turn } = key;
-      const account = accounts.get(id) ?? { id, turn: account_turn, underWay: ofAccount.get(id) ?? 0 };
-      accounts.set(id, account);
+      const owner = accounts.get(id) ?? { id, turn: account_turn, underWay: ofAccount.get(id) ?? 0 };
+      accounts.set(id, owner);
       const { id: keyId, turn, tier_concurrency } = key;
       const concurrency = key.concurrency ?? tier_concurrency;
-      queues.push({ keyId, turn, concurrency, underWay: ofKey.get(keyId) ?? 0, seq: first.get(keyId) ?? 0, account });
+      queues.push({ keyId, turn, concurrency, underWay: ofKey.get(keyId) ?? 0, seq: first.get(keyId) ?? 0, owner });
     }
   }
   return { queues, suspended: queues.length < rows.length };

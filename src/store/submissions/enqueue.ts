@@ -1,5 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import { encodeStates, type TestState } from "../../domain/judgement.ts";
+import { leavesAsMuch } from "../../fairness/budget.ts";
 import { isLive } from "../access/key-rows.ts";
 import type { Capabilities } from "../database/database.ts";
 import { insertJudge0, markOf } from "../judge0/rows.ts";
@@ -48,7 +49,7 @@ export async function enqueue(
     const own = pending.get(accountId) ?? 0;
     if (keys.has(keyOf(request))) again.push(request);
     else if (request.onlyKnown) found.set(request, { kind: "unknown" });
-    else if (own >= request.maxPending - queueDepth) found.set(request, { kind: "full", queueDepth });
+    else if (!leavesAsMuch(own, 1, request.maxPending - queueDepth)) found.set(request, { kind: "full", queueDepth });
     else if (request.judgement && !(await keepComplete(trx, request.judgement.versionSeq, nowMs)))
       found.set(request, { kind: "versionGone" });
     else {

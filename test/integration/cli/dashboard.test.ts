@@ -6,7 +6,7 @@ import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { ClientError } from "../../../src/domain/error.ts";
 import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
 import { temporaryStore } from "../../support/store/temporary.ts";
-import { addEndpoint, addProject, roomFor, sealer } from "../../support/webhooks/project.ts";
+import { addEndpoint, addProject, deliveryBudget, sealer } from "../../support/webhooks/project.ts";
 import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
 
 const certificates = makeCertificates();
@@ -26,7 +26,7 @@ test("a test message in progress when the service stops is abandoned, logged, an
   await receiver.until(1);
   stopping.abort(new Error("the service is stopping"));
   await assert.rejects(sent, (error) => error instanceof ClientError && error.code === "shuttingDown");
-  const due = () => store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(1) });
+  const due = () => store.deliveries.claimDue({ leaseMs: 1_000, ...deliveryBudget(1) });
   assert.deepEqual(await due(), []);
   clock.nowMs += 30_000;
   assert.equal((await due()).length, 1);

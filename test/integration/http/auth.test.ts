@@ -63,7 +63,7 @@ test("a key that was valid before does not wait behind guesses from its address"
   const guess = `assay_live_${"x".repeat(32)}`;
   for (let n = 0; n < 120; n++) await assert.rejects(ask(guess), /unauthorized/);
   const guesses = Promise.withResolvers<void>();
-  void failures.turns.take("192.0.2.1", () => guesses.promise);
+  void failures.lookUps.run("192.0.2.1", () => guesses.promise);
   const order: string[] = [];
   const waiting = ask(fresh).then(() => order.push("fresh"));
   await ask(known).then(() => order.push("known"));

@@ -38,7 +38,7 @@ test("counts connections from one client port to several server addresses separa
   const open = accepted.filter(({ destroyed }) => !destroyed);
   assert.equal(open.length, 2);
   assert.equal(times("connectionsRefused all"), 2);
-  const owned = open.filter((socket) => connections.own({ raw: { socket } as IncomingMessage }, "account a"));
+  const owned = open.filter((socket) => connections.assign({ raw: { socket } as IncomingMessage }, "account a"));
   assert.equal(owned.length, 1, "an owner leaves as many places free as it holds");
 });
 

@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { test } from "node:test";
 import fastify from "fastify";
 import { NO_METER } from "../../../src/domain/meter.ts";
-import { EventLoopTurns } from "../../../src/fairness/event-loop-turns.ts";
+import { EventLoopTurns } from "../../../src/fairness/turn.ts";
 import { LongAnswers } from "../../../src/http/responses/long-answers.ts";
 
 /** A server with one long answer. `read` has the pieces that were generated, and `ended` how many generators have ended. */

@@ -5,10 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fastify, { type FastifyInstance } from "fastify";
 import { clientError } from "../../../src/domain/error.ts";
 import { NO_METER } from "../../../src/domain/meter.ts";
-import { ByteBudget } from "../../../src/fairness/byte-budget.ts";
-import { EventLoopTurns } from "../../../src/fairness/event-loop-turns.ts";
+import { Budget } from "../../../src/fairness/budget.ts";
+import { EventLoopTurns } from "../../../src/fairness/turn.ts";
 import { decorateCaller } from "../../../src/http/access/caller.ts";
-import { type BodyRooms, readJsonOnly } from "../../../src/http/body/body.ts";
+import { type BodyBudgets, readJsonOnly } from "../../../src/http/body/body.ts";
 import { sendErrors } from "../../../src/http/responses/errors.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { type Running, startHttp } from "../../support/http/running.ts";
@@ -51,9 +51,12 @@ test("stalled uploads take no memory from other accounts, and end soon", LIMIT, 
   assert.ok(tookMs > 9_000 && tookMs < 14_000, `${tookMs} ms`);
 });
 
-/** A server with a small room for large bodies. The header `account` has the account. */
-async function small(t: TestContext, roomMib: number, windowMs: number) {
-  const rooms: BodyRooms = { room: new ByteBudget(16 * MIB), largeRoom: new ByteBudget(roomMib * MIB, 1_000) };
+/** A server with a small budget for large bodies. The header `account` has the account. */
+async function small(t: TestContext, budgetMib: number, windowMs: number) {
+  const budgets: BodyBudgets = {
+    bodies: new Budget({ total: 16 * MIB, perOwner: "shared" }),
+    largeBodies: new Budget({ total: budgetMib * MIB, perOwner: "shared", waitMs: 1_000 }),
+  };
   const server = fastify() as unknown as FastifyInstance;
   decorateCaller(server);
   server.decorateRequest("person", null);
@@ -61,7 +64,7 @@ async function small(t: TestContext, roomMib: number, windowMs: number) {
     if (request.headers.account === undefined) throw clientError("unauthorized", []);
     request.caller = { accountId: request.headers.account } as unknown as NonNullable<typeof request.caller>;
   });
-  readJsonOnly(server, new EventLoopTurns(), rooms, { stepBytes: MIB, windowMs });
+  readJsonOnly(server, new EventLoopTurns(), budgets, { stepBytes: MIB, windowMs });
   sendErrors(server, NO_METER);
   const handled = { bodies: 0, go: Promise.withResolvers<void>() };
   server.post(PATH, { config: { large: true } }, async (request) => {
@@ -80,11 +83,11 @@ async function small(t: TestContext, roomMib: number, windowMs: number) {
     raw.write(`${headers}\r\n\r\n${text}`);
     return raw;
   };
-  const { largeRoom } = rooms;
+  const { largeBodies } = budgets;
   const until = async (bytes: number) => {
-    while (largeRoom.takenBytes !== bytes) await sleep(10);
+    while (largeBodies.held !== bytes) await sleep(10);
   };
-  return { send, largeRoom, until, handled };
+  return { send, largeBodies, until, handled };
 }
 
 const CHUNKED = "Transfer-Encoding: chunked";
@@ -109,8 +112,8 @@ test(
   "a body that waits for memory holds nothing after a disconnect, and another account continues",
   LIMIT,
   async (t) => {
-    const { send, until, largeRoom } = await small(t, 8, 60_000);
-    const first = send("a", LENGTH, " ".repeat(6 * MIB)); // it gets half of the room
+    const { send, until, largeBodies } = await small(t, 8, 60_000);
+    const first = send("a", LENGTH, " ".repeat(6 * MIB)); // it gets half of the budget
     await until(4 * MIB);
     const second = send("b", LENGTH, " ".repeat(MIB));
     await until(5 * MIB);
@@ -118,7 +121,7 @@ test(
     await until(MIB);
     second.socket.destroy();
     await until(0);
-    assert.equal(largeRoom.takenBytes, 0);
+    assert.equal(largeBodies.held, 0);
   },
 );
 
@@ -131,19 +134,19 @@ test("a body that gets no memory in time is 503 and releases what it had", LIMIT
 });
 
 test("a parsed body holds its memory until the route releases it, even after a disconnect", LIMIT, async (t) => {
-  const { send, until, handled, largeRoom } = await small(t, 64, 60_000);
+  const { send, until, handled, largeBodies } = await small(t, 64, 60_000);
   const raw = send("a", `Content-Length: ${6 * MIB}`, JSON.stringify("x".repeat(6 * MIB - 2)));
   while (handled.bodies === 0) await sleep(10);
   raw.socket.destroy();
   await sleep(200);
-  assert.equal(largeRoom.takenBytes, 6 * MIB);
+  assert.equal(largeBodies.held, 6 * MIB);
   handled.go.resolve();
   await until(0);
 });
 
 test("a slow body is 408, unless it waits for memory", LIMIT, async (t) => {
-  const { send, until, largeRoom } = await small(t, 8, 300);
-  const release = await largeRoom.take("another account", 4 * MIB, new AbortController().signal);
+  const { send, until, largeBodies } = await small(t, 8, 300);
+  const release = await largeBodies.takeInTime("another account", 4 * MIB, new AbortController().signal);
   assert.ok(release);
   // It waits for a second, which is longer than three windows.
   const waiting = send("b", LENGTH, " ".repeat(3 * MIB));

@@ -7,8 +7,6 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { jsonPieces, LongText } from "../../../src/domain/json-pieces.ts";
 import { toRecord } from "../../../src/domain/record.ts";
-import { ByteBudget } from "../../../src/fairness/byte-budget.ts";
-import { EventLoopTurns } from "../../../src/fairness/event-loop-turns.ts";
 import { checkShape, MAX_DEPTH, MAX_VALUES } from "../../../src/http/body/json-shape.ts";
 import { endSlowReader } from "../../../src/http/listener/drain.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
@@ -17,7 +15,6 @@ import { runPending, startHttp } from "../../support/http/running.ts";
 import { report } from "../../support/verdict/reports.ts";
 
 const LIMIT = { timeout: 60_000 };
-const never = new AbortController().signal;
 
 test("JSON in pieces equals the JSON of the whole, for any program output", () => {
   const outputs = ["", "plain", "é€𝄞".repeat(9_000), '\u0001\u2028"\\', `${"x".repeat(8_191)}𝄞`].map((s) =>
@@ -64,25 +61,6 @@ test("disconnects a client that reads a long response too slowly, and releases w
   assert.ok((await raw.ended).length < 12_000_000);
 });
 
-test("an owner leaves as much free as it holds, and a waiting owner proceeds as soon as its bytes fit", async () => {
-  const room = new ByteBudget(100, 50);
-  const first = (await room.take("a", 50, never)) ?? assert.fail();
-  assert.equal(await room.take("a", 1, never), undefined);
-  const other = (await room.take("b", 25, never)) ?? assert.fail();
-  assert.equal(await room.take("b", 1, never), undefined);
-  const waiting = room.take("c", 40, never);
-  first();
-  first();
-  const last = (await waiting) ?? assert.fail();
-  assert.equal(room.takenBytes, 65);
-  const gone = new AbortController();
-  const abandoned = room.take("c", 100, gone.signal);
-  gone.abort();
-  assert.equal(await abandoned, undefined);
-  for (const give of [other, last]) give();
-  assert.equal(room.takenBytes, 0);
-});
-
 test("a closed response has no slow reader", LIMIT, async (t) => {
   const server = createServer();
   server.listen(0, "127.0.0.1");
@@ -97,33 +75,6 @@ test("a closed response has no slow reader", LIMIT, async (t) => {
   endSlowReader(response, { windowMs: 10, leastBytes: 1 }, () => ended++);
   await sleep(100);
   assert.equal(ended, 0);
-});
-
-test("a request that has ended does not wait for space", LIMIT, async () => {
-  const room = new ByteBudget(100, 5_000);
-  const give = (await room.take("a", 50, never)) ?? assert.fail();
-  const began = performance.now();
-  assert.equal(await room.take("a", 50, AbortSignal.abort()), undefined);
-  assert.ok(performance.now() - began < 1_000);
-  give();
-  assert.equal(room.takenBytes, 0);
-});
-
-test("owners take turns, with one piece of work per turn of the event loop", async () => {
-  const pace = new EventLoopTurns();
-  const order: string[] = [];
-  let turn = 0;
-  const count = () => {
-    turn++;
-    if (order.length < 6) setImmediate(count);
-  };
-  setImmediate(count);
-  const work = ["a", "a", "a", "a", "b", "b"].map((owner) =>
-    pace.turn(owner).then(() => order.push(`${owner}${turn}`)),
-  );
-  await Promise.all(work);
-  assert.deepEqual(order.map((one) => one[0]).join(""), "ababaa");
-  assert.equal(new Set(order.map((one) => one.slice(1))).size, 6);
 });
 
 test("checks JSON before it is parsed", () => {

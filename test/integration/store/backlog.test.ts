@@ -15,7 +15,7 @@ import {
   temporaryPostgres,
   temporaryStore,
 } from "../../support/store/temporary.ts";
-import { addEndpoint, addProject, DONE, roomFor, submit } from "../../support/webhooks/project.ts";
+import { addEndpoint, addProject, DONE, deliveryBudget, submit } from "../../support/webhooks/project.ts";
 
 onEachEngine((temporary) => {
   test("the backlog counts pending submissions by key and running ones by language", async (t) => {
@@ -116,7 +116,7 @@ onEachEngine((temporary) => {
     clock.nowMs += 700;
     const { deliveries, oldestDueMs } = await store.backlog();
     assert.deepEqual([deliveries, oldestDueMs], [1, 700]);
-    const [delivery] = await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(1) });
+    const [delivery] = await store.deliveries.claimDue({ leaseMs: 1_000, ...deliveryBudget(1) });
     assert.ok(delivery);
     const attempt = { atMs: clock.nowMs, latencyMs: 1, status: 503, error: null, answer: null };
     await store.deliveries.recordAttempt(delivery, attempt, { state: "pending", atMs: clock.nowMs + 5_000 });

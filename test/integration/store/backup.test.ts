@@ -15,7 +15,15 @@ import type { Lease } from "../../../src/store/submissions/types.ts";
 import { addJudgement, newVersion } from "../../support/store/judgements.ts";
 import { SAMPLES } from "../../support/store/samples.ts";
 import { addKey, emptyDatabase, onEachEngine } from "../../support/store/temporary.ts";
-import { ACTOR, addEndpoint, addProject, DONE, endOne, roomFor, submit } from "../../support/webhooks/project.ts";
+import {
+  ACTOR,
+  addEndpoint,
+  addProject,
+  DONE,
+  deliveryBudget,
+  endOne,
+  submit,
+} from "../../support/webhooks/project.ts";
 
 /** Tables of transient state or credentials, which backups omit. */
 const NOT_KEPT = [
@@ -69,7 +77,7 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   await submit(store, project, "judge", null, judge0);
   const [theirs] = await store.submissions.claim("w", 1_000);
   await store.submissions.finish(theirs?.lease as Lease, DONE);
-  for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(3) })) {
+  for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, ...deliveryBudget(3) })) {
     const attempt = { atMs: 1, latencyMs: 2, status: 500, error: null, answer: Buffer.from([0, 255, 254]) };
     await store.deliveries.recordAttempt(claim, attempt, { state: "failed" });
   }

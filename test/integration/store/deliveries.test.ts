@@ -7,7 +7,15 @@ import { internalError } from "../../../src/domain/outcome.ts";
 import type { DeliveryClaim } from "../../../src/store/deliveries/types.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { onEachEngine, START_MS, sweepLater } from "../../support/store/temporary.ts";
-import { ACTOR, addEndpoint, addProject, DONE, endOne, roomFor, submit } from "../../support/webhooks/project.ts";
+import {
+  ACTOR,
+  addEndpoint,
+  addProject,
+  DONE,
+  deliveryBudget,
+  endOne,
+  submit,
+} from "../../support/webhooks/project.ts";
 
 const LEASE_MS = 1_000;
 
@@ -22,7 +30,7 @@ const attempt = (status: number | null, error: string | null = null): Attempt =>
 });
 
 const claimAll = (store: Store, max = 100, perEndpoint = 100): Promise<DeliveryClaim[]> =>
-  store.deliveries.claimDue({ leaseMs: LEASE_MS, ...roomFor(max, perEndpoint) });
+  store.deliveries.claimDue({ leaseMs: LEASE_MS, ...deliveryBudget(max, perEndpoint) });
 
 async function claimOne(store: Store): Promise<DeliveryClaim> {
   const [claim, ...others] = await claimAll(store);
@@ -375,7 +383,7 @@ onEachEngine((temporaryStore) => {
     const [one, idle] = [await endpoint(), await endpoint()];
     await store.endpoints.setActive(idle, false, ACTOR);
     await endOne(store, project);
-    const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(1) });
+    const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, ...deliveryBudget(1) });
     assert.ok(claim);
     await store.deliveries.recordAttempt(claim, attempt(204), { state: "delivered" });
     assert.deepEqual([...(await store.deliveries.recent([one]))], [[one, { delivered: 1, failed: 0, pending: 0 }]]);

@@ -5,7 +5,7 @@ import { dropPendingOfKey, revokeKey } from "../../../src/admin/keys.ts";
 import { toRecord } from "../../../src/domain/record.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { addKey, enqueue, onEachEngine } from "../../support/store/temporary.ts";
-import { addEndpoint, addProject, DONE, roomFor, submit } from "../../support/webhooks/project.ts";
+import { addEndpoint, addProject, DONE, deliveryBudget, submit } from "../../support/webhooks/project.ts";
 
 async function fill(store: Store, key: { keyId: string; accountId: string }, amount: number): Promise<string[]> {
   const accepted = await Promise.all(Array.from({ length: amount }, () => enqueue(store, key)));
@@ -64,7 +64,7 @@ onEachEngine((temporaryStore) => {
     assert.equal(record.timestamps.started_at, null);
     assert.notEqual(record.timestamps.completed_at, null);
     assert.equal((await store.submissions.get(running.submission.id, accountId))?.status, "running");
-    const due = await store.deliveries.claimDue({ leaseMs: 60_000, ...roomFor(10) });
+    const due = await store.deliveries.claimDue({ leaseMs: 60_000, ...deliveryBudget(10) });
     assert.deepEqual(due.map(({ messageId }) => messageId).sort(), ids.slice(1).sort());
     assert.equal(await store.submissions.depth(), 1);
     assert.deepEqual(await actions(store), ['account.drop-pending x {"pending":2}', "account.suspend x {}"]);

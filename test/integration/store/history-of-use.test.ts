@@ -6,7 +6,7 @@ import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { countAll, end } from "../../support/store/history.ts";
 import { addKey, enqueue, onEachEngine, START_MS } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
-import { addEndpoint, addProject, DONE, roomFor } from "../../support/webhooks/project.ts";
+import { addEndpoint, addProject, DONE, deliveryBudget } from "../../support/webhooks/project.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -67,7 +67,7 @@ onEachEngine((temporaryStore) => {
     ];
     await end(store, clock, { ...project.key, hash: "" }, { projectId: project.id });
     const attempt = { atMs: clock.nowMs, latencyMs: 1, status: 200, error: null, answer: null };
-    for (const claim of await store.deliveries.claimDue({ leaseMs: 60_000, ...roomFor(10) })) {
+    for (const claim of await store.deliveries.claimDue({ leaseMs: 60_000, ...deliveryBudget(10) })) {
       const ends = claim.endpoint.id === good.id;
       const next = ends ? ({ state: "delivered" } as const) : ({ state: "pending", atMs: clock.nowMs + 1 } as const);
       assert.ok(await store.deliveries.recordAttempt(claim, attempt, next));
@@ -79,7 +79,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await store.history.failing(ALL, 5), []);
     assert.ok(await store.endpoints.setActive(bad.id, false, "test"));
     clock.nowMs += 10;
-    assert.deepEqual(await store.deliveries.claimDue({ leaseMs: 60_000, ...roomFor(10) }), []);
+    assert.deepEqual(await store.deliveries.claimDue({ leaseMs: 60_000, ...deliveryBudget(10) }), []);
     const counted = await Promise.all([store, await another()].map((one) => one.history.countDeliveries(10)));
     assert.deepEqual(counted.toSorted(), [0, 1]);
     const [delivered, failed] = (["delivered", "failed"] as const).map((state) => ({ at: MINUTE, state, amount: 1 }));

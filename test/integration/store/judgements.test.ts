@@ -7,7 +7,7 @@ import type { Claim } from "../../../src/store/submissions/types.ts";
 import { bodyOf } from "../../../src/webhooks/body.ts";
 import { AC, addJudgement, finish, LEASE_MS, TLE } from "../../support/store/judgements.ts";
 import { addKey, enqueue, onEachEngine } from "../../support/store/temporary.ts";
-import { addEndpoint, addProject, roomFor } from "../../support/webhooks/project.ts";
+import { addEndpoint, addProject, deliveryBudget } from "../../support/webhooks/project.ts";
 
 const testOf = ({ program }: Claim) => Number(program.stdin);
 
@@ -256,7 +256,7 @@ onEachEngine((temporaryStore) => {
       const [claim] = await store.submissions.claim("w", LEASE_MS, 9);
       await finish(store, claim as Claim, "AC");
     }
-    const claimed = await store.deliveries.claimDue({ ...roomFor(9), leaseMs: LEASE_MS });
+    const claimed = await store.deliveries.claimDue({ ...deliveryBudget(9), leaseMs: LEASE_MS });
     assert.deepEqual(
       claimed.map((claim) => [claim.messageId, claim.kind]),
       [[id, "result"]],

@@ -15,7 +15,7 @@ import { SqliteLink } from "../../../src/store/database/sqlite-link.ts";
 import type { Request } from "../../../src/store/database/sqlite-thread.ts";
 import type { Schema } from "../../../src/store/schema/schema.ts";
 import { enqueue, onEachEngine, type Temporary } from "../../support/store/temporary.ts";
-import { addEndpoint, addProject, DONE, roomFor } from "../../support/webhooks/project.ts";
+import { addEndpoint, addProject, DONE, deliveryBudget } from "../../support/webhooks/project.ts";
 
 /** Frequent statements of a service find their rows by an index, and keep their plan with ten times the records. */
 const SMALL = 10_000;
@@ -201,7 +201,7 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
   assert.ok(await submissions.get(first.submission.id, project.key.accountId));
   await submissions.sweep(1_000);
   assert.equal(await submissions.depth(), 0);
-  for (const claim of await deliveries.claimDue({ leaseMs: 60_000, ...roomFor(10) })) {
+  for (const claim of await deliveries.claimDue({ leaseMs: 60_000, ...deliveryBudget(10) })) {
     assert.ok(await deliveries.message(claim));
     const attempt = { atMs: clock.nowMs, latencyMs: 1, status: 200, error: null, answer: null };
     assert.ok(await deliveries.recordAttempt(claim, attempt, { state: "delivered" }));

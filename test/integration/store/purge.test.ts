@@ -7,9 +7,9 @@ import {
   addEndpoint,
   addProject,
   DONE,
+  deliveryBudget,
   endOne,
   type Project,
-  roomFor,
   submit,
 } from "../../support/webhooks/project.ts";
 
@@ -23,7 +23,7 @@ onEachEngine((temporaryStore) => {
 
   const get = (store: Store, { key }: Project, id: string) => store.submissions.get(id, key.accountId);
   const delivered = async (store: Store) => {
-    for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(100) })) {
+    for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, ...deliveryBudget(100) })) {
       const attempt = { atMs: 0, latencyMs: 1, status: 200, error: null, answer: null };
       await store.deliveries.recordAttempt(claim, attempt, { state: "delivered" });
     }

@@ -8,7 +8,7 @@ import { sign } from "../../../src/webhooks/sign.ts";
 import { watchTurns } from "../../support/bounds/measured.ts";
 import { temporaryStore } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
-import { addEndpoint, addProject, endOne, roomFor } from "../../support/webhooks/project.ts";
+import { addEndpoint, addProject, deliveryBudget, endOne } from "../../support/webhooks/project.ts";
 
 const MIB = 1_048_576;
 const AT_ONCE = 6;
@@ -20,7 +20,7 @@ test("building and signing bodies of 12 MB at once does not block the event loop
   for (let n = 0; n < 2; n++) await addEndpoint(store, project);
   const full = Buffer.alloc(MIB, 1);
   const id = await endOne(store, project, buildOutcome({ execute: report({ stdout: full, stderr: full }) }));
-  const [claim] = await store.deliveries.claimDue({ leaseMs: 60_000, ...roomFor(1) });
+  const [claim] = await store.deliveries.claimDue({ leaseMs: 60_000, ...deliveryBudget(1) });
   assert.ok(claim);
   const message = await store.deliveries.message(claim);
   assert.ok(message);

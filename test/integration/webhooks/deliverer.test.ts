@@ -20,9 +20,9 @@ import {
   ACTOR,
   addEndpoint,
   addProject,
+  deliveryBudget,
   endOne,
   type Project,
-  roomFor,
   SEALING_KEY,
   sealer,
 } from "../../support/webhooks/project.ts";
@@ -223,7 +223,7 @@ test("a claim of a dead process is sent after its lease", LIMIT, async (t) => {
   await addEndpoint(store, project, { url: receiver.url });
   const id = await endOne(store, project);
   const begun = Date.now();
-  assert.equal((await store.deliveries.claimDue({ leaseMs: 700, ...roomFor(1) })).length, 1);
+  assert.equal((await store.deliveries.claimDue({ leaseMs: 700, ...deliveryBudget(1) })).length, 1);
   const deliverer = start(t, store, [receiver]);
   assert.equal((await ended(store, id)).state, "delivered");
   assert.ok(Date.now() - begun >= 700 && Date.now() - begun < 3_000, `${Date.now() - begun} ms`);

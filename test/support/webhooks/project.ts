@@ -11,8 +11,8 @@ import { addKey } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
 
 /** The capacity of a process without attempts under way. */
-export const roomFor = (places: number, perEndpoint = places) => ({
-  places,
+export const deliveryBudget = (attempts: number, perEndpoint = attempts) => ({
+  attempts,
   perEndpoint,
   bodies: { budgetBytes: Number.POSITIVE_INFINITY, heldBytes: new Map<string, number>() },
 });

@@ -12,7 +12,14 @@ import { Deliverer } from "../../../src/webhooks/deliverer.ts";
 import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
 import { temporaryStore } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
-import { addEndpoint, addProject, endOne, type Project, roomFor, sealer } from "../../support/webhooks/project.ts";
+import {
+  addEndpoint,
+  addProject,
+  deliveryBudget,
+  endOne,
+  type Project,
+  sealer,
+} from "../../support/webhooks/project.ts";
 import { type Certificates, makeCertificates, type Receiver, startReceiver } from "../../support/webhooks/receiver.ts";
 
 /** Effects of one account on another account's deliveries, with real receivers, store and services. */
@@ -164,7 +171,7 @@ test("pending deliveries of a removed endpoint end in parts and do not delay ano
   await store.endpoints.remove(endpoint.id, "test");
   const left = async () =>
     (await store.deliveries.list({ max: 2_000, endpointId: endpoint.id })).filter(pending).length;
-  await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(1) });
+  await store.deliveries.claimDue({ leaseMs: 1_000, ...deliveryBudget(1) });
   assert.equal(await left(), 1_205 - 500);
   serve(t, store, [quick]);
   const [first = Number.NaN] = await firstAttempts(store, honest, quick, 1);

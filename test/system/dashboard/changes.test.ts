@@ -66,7 +66,7 @@ onEachDatabase("pages follow the service without asking", async (t, open) => {
     await runPending(store);
     await page.getByRole("listitem").filter({ hasText: "result" }).first().waitFor();
     const [claim] = await other.deliveries.claimDue({
-      ...{ leaseMs: 60_000, places: 8, perEndpoint: 8 },
+      ...{ leaseMs: 60_000, attempts: 8, perEndpoint: 8 },
       bodies: { budgetBytes: Number.POSITIVE_INFINITY, heldBytes: new Map() },
     });
     assert.ok(claim);

@@ -8,7 +8,7 @@ import { runPending, startHttp } from "../../../support/http/running.ts";
 import { SAMPLES } from "../../../support/store/samples.ts";
 import { onEachEngine } from "../../../support/store/temporary.ts";
 import { report, signalled } from "../../../support/verdict/reports.ts";
-import { roomFor } from "../../../support/webhooks/project.ts";
+import { deliveryBudget } from "../../../support/webhooks/project.ts";
 import { watch } from "./watching.ts";
 
 const SUBMISSIONS = "/dashboard/api/submissions";
@@ -254,7 +254,7 @@ test("a delivery has its attempts, without control characters", async (t) => {
   );
   const { id } = (await submit(undefined, { key: await key({ project: "shop" }) })).json;
   await runPending(store);
-  const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, ...roomFor(1) });
+  const [claim] = await store.deliveries.claimDue({ leaseMs: 1_000, ...deliveryBudget(1) });
   assert.ok(claim);
   const attempt = { atMs: 5, latencyMs: 7, status: 500, error: null, answer: Buffer.from("no\x1b[2J") };
   const headers = { sentHeaders: [["host", "example.com"]], answerHeaders: [["x-\u202e", "\x1b[31m"]] } as const;

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ClientError } from "../../../../src/domain/error.ts";
-import { Semaphore } from "../../../../src/fairness/semaphore.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ClientError } from "../../../src/domain/error.ts";
+import { WorkTurns } from "../../../src/fairness/turn.ts";
 
-test("runs two at once, queues three in order and rejects more; a failure frees its place", async () => {
-  const bounded = new Semaphore(2, 3);
+test("runs two at once, queues three in order and rejects more; a failure counts no longer", async () => {
+  const bounded = new WorkTurns({ atOnce: { total: 2 }, queue: { perOwner: 3, full: "tooManySignIns" } });
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const asked = Array.from({ length: 6 }, (_, n) =>
@@ -33,12 +34,12 @@ test("runs two at once, queues three in order and rejects more; a failure frees 
   assert.equal(await bounded.run("one", async () => "free again"), "free again");
 });
 
-test("lanes take turns, and a full lane rejects only its own work", async () => {
-  const bounded = new Semaphore(1, 3);
+test("owners take turns, and a full queue rejects only the work of its owner", async () => {
+  const bounded = new WorkTurns({ atOnce: { total: 1 }, queue: { perOwner: 3, full: "tooManySignIns" } });
   const begun: string[] = [];
   const ends: (() => void)[] = [];
-  const run = (lane: string, name: string) =>
-    bounded.run(lane, async () => {
+  const run = (owner: string, name: string) =>
+    bounded.run(owner, async () => {
       begun.push(name);
       await new Promise<void>((resolve) => ends.push(resolve));
     });
@@ -55,12 +56,12 @@ test("lanes take turns, and a full lane rejects only its own work", async () => 
   assert.deepEqual(refused, [...Array(4).fill(false), ...Array(6).fill(true), false, false, false]);
 });
 
-test("a lane runs no more than its own limit, leaves the rest to other lanes, and rejects what does not fit", async () => {
-  const bounded = new Semaphore(2, 2, "queueFull", 1);
+test("an owner runs no more than its own limit, leaves the rest to others, and what does not fit is rejected", async () => {
+  const bounded = new WorkTurns({ atOnce: { total: 2, perOwner: 1 }, queue: { perOwner: 2, full: "queueFull" } });
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
-  const run = (lane: string, name: string) =>
-    bounded.run(lane, async () => {
+  const run = (owner: string, name: string) =>
+    bounded.run(owner, async () => {
       begun.push(name);
       await new Promise<void>((resolve) => ends.set(name, resolve));
     });
@@ -79,4 +80,28 @@ test("a lane runs no more than its own limit, leaves the rest to other lanes, an
   }
   ends.get("a2")?.();
   await settled;
+});
+
+test("runs the work of one owner in order, also after a failure; other owners do not wait", async () => {
+  const turns = new WorkTurns({ atOnce: { perOwner: 1 } });
+  const events: string[] = [];
+  const work = (name: string, ms: number, error?: Error) => async () => {
+    events.push(`${name} begins`);
+    await sleep(ms);
+    events.push(`${name} ends`);
+    if (error) throw error;
+    return name;
+  };
+  const all = await Promise.allSettled([
+    turns.run("a", work("first", 30, new Error("lost"))),
+    turns.run("a", work("second", 1)),
+    turns.run("b", work("other", 1)),
+  ]);
+  assert.deepEqual(
+    all.map(({ status }) => status),
+    ["rejected", "fulfilled", "fulfilled"],
+  );
+  const others = events.filter((one) => !one.startsWith("other"));
+  assert.deepEqual(others, ["first begins", "first ends", "second begins", "second ends"]);
+  assert.ok(events.indexOf("other ends") < events.indexOf("first ends"));
 });

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { MinuteWindow } from "../../../src/fairness/sliding-window.ts";
+import { MinuteBudget } from "../../../src/fairness/minute-budget.ts";
 
 test("Retry-After is exact: one second earlier is too early", () => {
   let now = 0;
-  const window = new MinuteWindow(() => now);
+  const window = new MinuteBudget(() => now);
   assert.equal(window.take("a", 2), 0);
   now = 10_500;
   assert.equal(window.take("a", 2), 0);
@@ -27,7 +27,7 @@ test("no minute exceeds the limit, and a request after Retry-After is accepted",
   fc.assert(
     fc.property(fc.array(fc.nat(20_000), { maxLength: 200 }), fc.integer({ min: 1, max: 10 }), (gaps, limit) => {
       let now = 0;
-      const window = new MinuteWindow(() => now);
+      const window = new MinuteBudget(() => now);
       const passed: number[] = [];
       for (const gap of gaps) {
         now += gap;

@@ -3,10 +3,11 @@ const WINDOW_MS = 60_000;
 const MAX_NAMES = 100_000;
 
 /**
- * An exact sliding window of one minute: no minute has more requests than the limit. Uses monotonic time, so clock
- * steps have no effect. Local to this process, so it serves for addresses; requests of keys are counted in the store.
+ * A budget of requests, of which each is given back after a minute: an exact sliding window, so that no minute has more requests
+ * than the limit. It uses monotonic time, so clock steps have no effect. It is local to this process, so it serves for
+ * addresses; requests of keys are counted in the store.
  */
-export class MinuteWindow {
+export class MinuteBudget {
   /** Times of accepted requests, oldest first; the least recently used name first. */
   readonly #times = new Map<string, number[]>();
   readonly #now: () => number;

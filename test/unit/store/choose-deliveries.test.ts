@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chooseFairly, type DueEndpoint } from "../../../src/store/deliveries/delivery-share.ts";
-import type { Share } from "../../../src/store/sharing/share.ts";
+import type { QueueOwner } from "../../../src/fairness/turn.ts";
+import { chooseDeliveries, type DueEndpoint } from "../../../src/store/deliveries/choose-deliveries.ts";
 
 const MB = 1e6;
 const TICKS_PER_SECOND = 10;
 /** Duration of each attempt to a slow receiver. */
 const ATTEMPT_TICKS = 100;
 const ENDPOINTS = 6;
-const PLACES = 64;
+const ATTEMPTS = 64;
 const BUDGET_BYTES = 64 * 1024 * 1024;
 
 interface Attempt {
@@ -31,14 +31,14 @@ async function waitSecs(accounts: number, otherBytes: number, bytes: number): Pr
     const heldBytes = new Map<string, number>();
     for (const { accountId, bodyBytes } of active)
       heldBytes.set(accountId, (heldBytes.get(accountId) ?? 0) + bodyBytes);
-    const account = (id: string): Share => ({
+    const account = (id: string): QueueOwner => ({
       id,
       turn: turns.get(id) ?? 0,
       underWay: active.filter(({ accountId }) => accountId === id).length,
     });
-    const endpoint = (id: string, of: Share): DueEndpoint => ({
+    const endpoint = (id: string, of: QueueOwner): DueEndpoint => ({
       id,
-      account: of,
+      owner: of,
       oldestMs: 0,
       underWay: active.filter(({ endpointId }) => endpointId === id).length,
     });
@@ -48,9 +48,9 @@ async function waitSecs(accounts: number, otherBytes: number, bytes: number): Pr
     if (tick >= startTick) endpoints.push(endpoint("big", account("big")));
     const names: string[] = [];
     let begun = 0;
-    const chosen = await chooseFairly(
+    const chosen = await chooseDeliveries(
       endpoints,
-      { places: PLACES - active.length, perEndpoint: 4, bodies: { budgetBytes: BUDGET_BYTES, heldBytes } },
+      { attempts: ATTEMPTS - active.length, perEndpoint: 4, bodies: { budgetBytes: BUDGET_BYTES, heldBytes } },
       async ({ id }) => {
         if (id === "big") return [{ seq: 0, fence: 0, bodyBytes: bytes }];
         // One delivery becomes due in each tick, so that attempts do not end together.
@@ -60,10 +60,10 @@ async function waitSecs(accounts: number, otherBytes: number, bytes: number): Pr
       },
     );
     for (const one of chosen) {
-      if (one.account.id === "big") return (tick - startTick) / TICKS_PER_SECOND;
-      turns.set(one.account.id, tick + 1);
+      if (one.owner.id === "big") return (tick - startTick) / TICKS_PER_SECOND;
+      turns.set(one.owner.id, tick + 1);
       const endpointId = names[one.seq - 1] ?? "";
-      active.push({ endpointId, accountId: one.account.id, bodyBytes: one.bodyBytes, endTick: tick + ATTEMPT_TICKS });
+      active.push({ endpointId, accountId: one.owner.id, bodyBytes: one.bodyBytes, endTick: tick + ATTEMPT_TICKS });
     }
   }
   return Number.POSITIVE_INFINITY;
@@ -83,20 +83,20 @@ for (const [accounts, otherMb, mb] of [
 }
 
 test("while memory is reserved for a large body, only small bodies begin", async () => {
-  const account = (id: string, turn: number, underWay: number): Share => ({ id, turn, underWay });
-  const endpoint = (of: Share): DueEndpoint => ({ id: of.id, account: of, oldestMs: 0, underWay: of.underWay });
+  const account = (id: string, turn: number, underWay: number): QueueOwner => ({ id, turn, underWay });
+  const endpoint = (of: QueueOwner): DueEndpoint => ({ id: of.id, owner: of, oldestMs: 0, underWay: of.underWay });
   const bytes: Record<string, number> = { large: 40, middle: 2, small: 0.5, holder: 2 };
   const endpoints = ["large", "middle", "small", "holder"].map((id, at) =>
     endpoint(account(id, at, id === "holder" ? 1 : 0)),
   );
   const bodies = { budgetBytes: 64 * MB, heldBytes: new Map([["holder", 40 * MB]]) };
   const due = async ({ id }: DueEndpoint) => [{ seq: 1, fence: 0, bodyBytes: (bytes[id] ?? 0) * MB }];
-  const chosen = await chooseFairly(endpoints, { places: 10, perEndpoint: 4, bodies }, due);
+  const chosen = await chooseDeliveries(endpoints, { attempts: 10, perEndpoint: 4, bodies }, due);
   assert.deepEqual(
-    chosen.map(({ account: { id } }) => id),
+    chosen.map(({ owner: { id } }) => id),
     ["small"],
   );
   const later = { budgetBytes: 64 * MB, heldBytes: new Map([["holder", 32 * MB]]) };
-  const [first] = await chooseFairly(endpoints, { places: 10, perEndpoint: 4, bodies: later }, due);
-  assert.equal(first?.account.id, "large", "a body over a quarter of the budget needs half of it");
+  const [first] = await chooseDeliveries(endpoints, { attempts: 10, perEndpoint: 4, bodies: later }, due);
+  assert.equal(first?.owner.id, "large", "a body over a quarter of the budget needs half of it");
 });

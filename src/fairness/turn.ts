@@ -1,0 +1,209 @@
+import { clientError, type ErrorCode } from "../domain/error.ts";
+import { Budget, type BudgetLimits, type Release } from "./budget.ts";
+
+/*
+ * A turn: who is served next. `nextQueue` decides it for work in the store, which all processes share. `Turns` decides it for
+ * queues in this process, on which `WorkTurns` and `EventLoopTurns` build.
+ */
+
+/** An owner of queues, as the store counts it over all processes. */
+export interface QueueOwner {
+  readonly id: string;
+  /** Increases with each service: the owner with the lowest turn was served least recently. */
+  readonly turn: number;
+  /** What is in progress for it. */
+  underWay: number;
+}
+
+/** A queue, such as that of a key or of a webhook endpoint. */
+export interface OwnedQueue {
+  /** What is in progress from this queue. */
+  underWay: number;
+  /** The same object for all queues of the owner. */
+  readonly owner: QueueOwner;
+}
+
+/**
+ * Chooses the queue whose turn it is: of the owner with the fewest under way, then of the least recently served one; within the
+ * owner, the queue with the fewest under way, then the first by `order`. An owner with nothing under way is next, regardless of
+ * the queues of others, and more queues do not give an owner more turns.
+ * @returns undefined if there is no queue.
+ */
+export function nextQueue<One extends OwnedQueue>(
+  queues: Iterable<One>,
+  order: (a: One, b: One) => number,
+): One | undefined {
+  let next: One | undefined;
+  for (const queue of queues) {
+    if (!next || (compareTurns(queue, next) || order(queue, next)) < 0) next = queue;
+  }
+  return next;
+}
+
+function compareTurns(a: OwnedQueue, b: OwnedQueue): number {
+  return a.owner.underWay - b.owner.underWay || a.owner.turn - b.owner.turn || a.underWay - b.underWay;
+}
+
+interface Entry<Item> {
+  readonly items: Item[];
+  /** What it cost to serve the owner. */
+  cost: number;
+}
+
+/**
+ * Queues of owners within a process, which take turns: the owner whose service has cost least is next, and of several, the one
+ * served least recently. Without costs, this is one item of each owner in a circle.
+ */
+export class Turns<Item> {
+  /** In the order of service, the least recently served first. Without those that would begin anew anyway. */
+  readonly #owners = new Map<string, Entry<Item>>();
+  #lastServed = "";
+
+  /** An owner that was idle starts at the least cost of the others, so that it does not come first until it has caught up. */
+  add(owner: string, item: Item): void {
+    const entry = this.#owners.get(owner) ?? { items: [], cost: 0 };
+    if (entry.items.length === 0) {
+      const least = this.#owners.get(this.#next() ?? this.#lastServed)?.cost ?? 0;
+      entry.cost = Math.max(entry.cost, least);
+      this.#moveToEnd(owner, entry);
+    }
+    entry.items.push(item);
+  }
+
+  /** Removes an item that is no longer needed. */
+  remove(owner: string, item: Item): void {
+    const entry = this.#owners.get(owner);
+    const at = entry?.items.indexOf(item) ?? -1;
+    if (!entry || at < 0) return;
+    entry.items.splice(at, 1);
+    this.#forgetIfNew(owner, entry);
+  }
+
+  /** The number of items of an owner that wait. */
+  waiting(owner: string): number {
+    return this.#owners.get(owner)?.items.length ?? 0;
+  }
+
+  /**
+   * Removes and returns the item whose turn it is.
+   * @param mayServe whether an owner may be served now; the others keep their turns.
+   * @returns undefined if there is none.
+   */
+  take(mayServe?: (owner: string) => boolean): Item | undefined {
+    const owner = this.#next(mayServe);
+    const entry = owner === undefined ? undefined : this.#owners.get(owner);
+    if (owner === undefined || !entry) {
+      // Nobody waits, so that all begin anew.
+      if (this.#next() === undefined) this.#owners.clear();
+      return undefined;
+    }
+    const item = entry.items.shift();
+    this.#lastServed = owner;
+    this.#moveToEnd(owner, entry);
+    this.#forgetIfNew(owner, entry);
+    return item;
+  }
+
+  /** Adds what it cost to serve an owner, in any unit. */
+  charge(owner: string, cost: number): void {
+    const entry = this.#owners.get(owner) ?? { items: [], cost: 0 };
+    entry.cost += cost;
+    this.#owners.set(owner, entry);
+  }
+  /** The owner with items whose turn it is. */
+  #next(mayServe: (owner: string) => boolean = () => true): string | undefined {
+    let [next, least] = [undefined as string | undefined, Number.POSITIVE_INFINITY];
+    for (const [owner, { items, cost }] of this.#owners) {
+      if (items.length === 0 || cost >= least || !mayServe(owner)) continue;
+      [next, least] = [owner, cost];
+      if (cost === 0) break; // none has less
+    }
+    return next;
+  }
+
+  #moveToEnd(owner: string, entry: Entry<Item>): void {
+    this.#owners.delete(owner);
+    this.#owners.set(owner, entry);
+  }
+
+  /** Bounds the memory: an owner without items and costs is the same as a new one. */
+  #forgetIfNew(owner: string, { items, cost }: Entry<Item>): void {
+    if (items.length === 0 && cost === 0) this.#owners.delete(owner);
+  }
+}
+
+export interface WorkLimits {
+  /** Work in progress, of all owners together and of each; unlimited by default. */
+  readonly atOnce?: Pick<BudgetLimits, "total" | "perOwner">;
+  /** Work of one owner that may wait for its turn, and the error of more; unlimited by default. */
+  readonly queue?: { readonly perOwner: number; readonly full: ErrorCode };
+}
+
+/**
+ * Limits work that needs a core, much memory or the database. Work beyond the budget waits in a queue of its owner, and owners
+ * take turns: a full queue delays another owner by at most one piece of work per round.
+ */
+export class WorkTurns {
+  readonly #inProgress: Budget;
+  readonly #turns = new Turns<() => void>();
+  readonly #queue: WorkLimits["queue"];
+
+  constructor({ atOnce = {}, queue }: WorkLimits) {
+    this.#inProgress = new Budget(atOnce);
+    this.#queue = queue;
+  }
+
+  /** Runs `work` when it is the owner's turn, in order of arrival. @throws ClientError when the owner's queue is full. */
+  async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    const release = this.#inProgress.take(owner, 1) ?? (await this.#turn(owner));
+    try {
+      return await work();
+    } finally {
+      release();
+      const begin = this.#turns.take((one) => this.#inProgress.fits(one, 1));
+      begin?.();
+    }
+  }
+
+  #turn(owner: string): Promise<Release> {
+    if (this.#queue && this.#turns.waiting(owner) >= this.#queue.perOwner) {
+      throw clientError(this.#queue.full, [], { headers: { "retry-after": "2" } });
+    }
+    return new Promise((resolve, reject) => {
+      this.#turns.add(owner, () => {
+        const release = this.#inProgress.take(owner, 1);
+        if (release) resolve(release);
+        else reject(new Error("it was the turn of an owner that may have no more"));
+      });
+    });
+  }
+}
+
+/**
+ * Shares the event loop: runs one piece of work in each iteration, so that other events are served in between. Owners take
+ * turns, so that an owner with a hundred responses does not slow down an owner with one.
+ */
+export class EventLoopTurns {
+  readonly #turns = new Turns<() => void>();
+  #isRunning = false;
+
+  /** Resolves when the caller may do one piece of work. */
+  turn(owner: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.#turns.add(owner, resolve);
+      if (this.#isRunning) return;
+      this.#isRunning = true;
+      setImmediate(() => this.#next());
+    });
+  }
+
+  #next(): void {
+    const begin = this.#turns.take();
+    if (!begin) {
+      this.#isRunning = false;
+      return;
+    }
+    setImmediate(() => this.#next());
+    begin();
+  }
+}

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { Budget } from "../../../src/fairness/budget.ts";
+
+const LIMIT = { timeout: 20_000 };
+const never = new AbortController().signal;
+
+test("an owner leaves as much free as it holds, and a waiting owner proceeds as soon as its bytes fit", async () => {
+  const budget = new Budget({ total: 100, perOwner: "shared", waitMs: 50 });
+  const first = (await budget.takeInTime("a", 50, never)) ?? assert.fail();
+  assert.equal(await budget.takeInTime("a", 1, never), undefined);
+  const other = (await budget.takeInTime("b", 25, never)) ?? assert.fail();
+  assert.equal(await budget.takeInTime("b", 1, never), undefined);
+  const waiting = budget.takeInTime("c", 40, never);
+  first();
+  first();
+  const last = (await waiting) ?? assert.fail();
+  assert.equal(budget.held, 65);
+  const gone = new AbortController();
+  const abandoned = budget.takeInTime("c", 100, gone.signal);
+  gone.abort();
+  assert.equal(await abandoned, undefined);
+  for (const give of [other, last]) give();
+  assert.equal(budget.held, 0);
+});
+
+test("an owner that has gone does not wait", LIMIT, async () => {
+  const budget = new Budget({ total: 100, perOwner: "shared", waitMs: 5_000 });
+  const give = (await budget.takeInTime("a", 50, never)) ?? assert.fail();
+  const began = performance.now();
+  assert.equal(await budget.takeInTime("a", 50, AbortSignal.abort()), undefined);
+  assert.ok(performance.now() - began < 1_000);
+  give();
+  assert.equal(budget.held, 0);
+});
+
+test("a shared budget is never exceeded, and an owner takes no more than stays free for others", () => {
+  const step = fc.record({ owner: fc.nat(4), amount: fc.integer({ min: 1, max: 60 }), isRelease: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+      const budget = new Budget({ total: 100, perOwner: "shared" });
+      const taken: { owner: number; amount: number; release: () => void }[] = [];
+      const sum = (some: typeof taken) => some.reduce((all, { amount }) => all + amount, 0);
+      for (const { owner, amount, isRelease } of steps) {
+        const [held, free] = [sum(taken.filter((one) => one.owner === owner)), 100 - sum(taken)];
+        if (isRelease) taken.shift()?.release();
+        else {
+          const release = budget.take(String(owner), amount);
+          if ((release !== undefined) !== held + amount <= free) return false;
+          if (release) taken.push({ owner, amount, release });
+        }
+        if (budget.held !== sum(taken) || budget.held > 100) return false;
+      }
+      return true;
+    }),
+  );
+});
+
+test("a limit for each owner leaves the rest to others, and giving back twice has no effect", () => {
+  const budget = new Budget({ total: 3, perOwner: 2 });
+  const first = budget.take("a", 1) ?? assert.fail();
+  budget.take("a", 1) ?? assert.fail();
+  assert.equal(budget.take("a", 1), undefined);
+  budget.take("b", 1) ?? assert.fail();
+  assert.equal(budget.take("b", 1), undefined);
+  first();
+  first();
+  assert.equal(budget.held, 2);
+});
