@@ -30,7 +30,7 @@ export interface AttemptView {
   readonly status: number | null;
   readonly error: string | null;
   readonly answer: string | null;
-  /** Of the request; null if none was made. */
+  /** The headers of the request; null if none was made. */
   readonly sentHeaders: Headers | null;
   readonly answerHeaders: Headers | null;
 }

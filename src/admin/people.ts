@@ -30,7 +30,7 @@ export interface PersonView {
   readonly email: string;
   readonly name: string;
   readonly administrator: boolean;
-  /** By name. */
+  /** The accounts, by name. */
   readonly accounts: readonly string[];
   readonly signsInWith: readonly ("password" | "provider")[];
   readonly createdAt: string;

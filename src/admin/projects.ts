@@ -114,7 +114,7 @@ export async function findProject(store: Store, which: string, account?: string)
   return project;
 }
 
-/** The same for adding keys or endpoints. @throws AdminError also if it is archived. */
+/** Finds a project to which keys or endpoints are to be added. @throws AdminError also if it is archived. */
 export async function findOpenProject(store: Store, which: string, account?: string): Promise<Project> {
   const project = await findProject(store, which, account);
   if (project.archivedAtMs !== null) throw archived(project.name);

@@ -79,7 +79,7 @@ async function readPackaged(path: string, languages: Languages): Promise<LocalPr
   return { definition: { ...definition, tests: limited }, checker, contents: (test) => contentsOf(tests[test]) };
 }
 
-/** In the order of their names, with numbers by their value. */
+/** Reads the tests of a directory, sorted by their names, with numbers by their value. */
 async function readTests(
   tests: string,
   { checker, ...flags }: Pick<JudgeFlags, "checker" | "interface">,

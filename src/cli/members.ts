@@ -100,7 +100,7 @@ function asked({ origin }: LinkOptions, config: Config): { origin: string; actor
   return { origin: new URL(origin).origin, actor: ACTOR };
 }
 
-/** From the settings of this command; a proxy may have another name. */
+/** The address of the dashboard from the settings of this command; a proxy may have another name. */
 function originOf({ listen, transport }: Config): string {
   if ("path" in listen)
     throw new ConfigError("the service listens on a socket file: pass its public address with --origin");

@@ -68,7 +68,7 @@ export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config,
 }
 
 /**
- * The same, after decrypting every stored secret, including former ones: a machine with another key file would fail
+ * The sealer, after decrypting every stored secret, including former ones: a machine with another key file would fail
  * deliveries that other machines can make.
  * @throws SecretKeyError with an endpoint whose secret cannot be decrypted.
  */
@@ -99,7 +99,7 @@ function readNote(config: Pick<Config, "dataDir">): WebhookSettings | undefined 
   }
 }
 
-/** In the private directory of the service. */
+/** The key file in the private directory of the service. */
 function notePath({ dataDir }: Pick<Config, "dataDir">): string {
   return join(dataDir, "db", "webhooks.json");
 }

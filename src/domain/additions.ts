@@ -25,7 +25,7 @@ export interface Additions {
   /** Variables of the program. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: RequestedLimits;
-  /** Of the compile step; undefined if none is lower. */
+  /** Lower limits for the compile step; undefined if none is lower. */
   readonly compileLimits?: RequestedLimits;
   /** Options of the compiler, after those of the language. */
   readonly compilerOptions?: readonly string[];

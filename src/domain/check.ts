@@ -7,11 +7,11 @@ export type CheckerType = (typeof CHECKER_TYPES)[number];
 
 export interface Checker {
   readonly type: CheckerType;
-  /** For `tokens` and `floats`: whether upper and lower case (ASCII) differ; true by default. */
+  /** Whether, for `tokens` and `floats`, upper and lower case (ASCII) differ; true by default. */
   readonly caseSensitive?: boolean | undefined;
-  /** For `tokens` and `floats`: whether lines must have the same words; false by default. Empty lines make no difference. */
+  /** Whether, for `tokens` and `floats`, lines must have the same words; false by default. Empty lines make no difference. */
   readonly lineBreaks?: boolean | undefined;
-  /** For `floats`: a number passes if its absolute or its relative error is at most this. */
+  /** The tolerances of `floats`: a number passes if its absolute or its relative error is at most this. */
   readonly absolute?: number | undefined;
   readonly relative?: number | undefined;
 }
@@ -50,7 +50,7 @@ export interface Checked {
   readonly verdict: "AC" | "WA" | "IE";
   /** The earned part of the points of the test, 0 to 1. */
   readonly share: number;
-  /** For users; null for nothing to say. */
+  /** A message for users; null if there is nothing to explain. */
   readonly message: string | null;
 }
 
@@ -94,7 +94,7 @@ function firstThatPasses<A>(answers: readonly A[], difference: (answer: A) => st
   return { passed: false, message: first ?? "there is no answer" };
 }
 
-/** For an output, a function that returns the first difference from an answer, or null. */
+/** Returns, for an output, a function that finds the first difference from an answer, or null. */
 type Compare = (output: Buffer, checker: Checker) => (answer: Buffer) => string | null;
 
 const COMPARE: { readonly [T in Exclude<CheckerType, "regex">]: Compare } = {

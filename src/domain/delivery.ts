@@ -10,7 +10,7 @@ export interface Attempt {
   readonly error: string | null;
   /** The first bytes of the response; null without a response. */
   readonly answer: Buffer | null;
-  /** Of the request; null if none was made, and for attempts of releases that did not keep them. */
+  /** The headers of the request; null if none was made, and for attempts of releases that did not keep them. */
   readonly sentHeaders?: Headers | null;
   /** The first headers of the response. */
   readonly answerHeaders?: Headers | null;
@@ -28,5 +28,5 @@ export type Next =
 /** Delay of each attempt after the end of the previous one; its length is the maximum number of attempts. */
 export const ATTEMPT_DELAYS_MS = [0, 1_000, 5_000] as const;
 
-/** Of an attempt, from the name resolution to the end of the response. */
+/** The time limit of an attempt, from the name resolution to the end of the response. */
 export const ATTEMPT_TIMEOUT_MS = 10_000;

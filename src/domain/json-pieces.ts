@@ -25,7 +25,7 @@ export class LongText {
     return [...this.slices()].join("");
   }
 
-  /** For JSON.stringify of short texts. */
+  /** Called by JSON.stringify, for short texts. */
   toJSON(): string {
     return this.toString();
   }

@@ -23,18 +23,18 @@ export interface Group {
   readonly rule: (typeof GROUP_RULES)[number];
   /** Groups of which all tests must pass, otherwise this one is left out. */
   readonly depends: readonly string[];
-  /** Of a package: tests after its first failure are left out in any case, and earn nothing. */
+  /** Set by a package: tests after the first failure of the group are left out in any case, and earn nothing. */
   readonly breaks?: true;
-  /** Of a package: its tests can only pass or fail, so a checker that gives one of them points has failed. */
+  /** Set by a package: tests of the group can only pass or fail, so a checker that gives one of them points has failed. */
   readonly passFail?: true;
 }
 
 /** Bounds of one judgement. */
 export const MAX_TESTS = 500;
 export const MAX_GROUPS = 100;
-/** Of a test: the points of all tests together are a number that doubles, JSON and the databases have. */
+/** The most points of a test: the points of all tests together are a number that doubles, JSON and the databases have. */
 export const MAX_POINTS = 1_000_000;
-/** Of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
+/** The most bytes of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
 export const MAX_CONTENT_BYTES = 4_194_304;
 
 /** A test without its input and its answers. */
@@ -47,14 +47,14 @@ export interface TestMeta {
   readonly limits: RequestedLimits;
   /** Arguments of the program, after its own. */
   readonly args?: readonly string[];
-  /** In place of the checker of all tests. A program has the same source. */
+  /** The checker of this test, in place of that of all tests. A program has the same source. */
   readonly checker?: CheckerSpec;
 }
 
 /** Everything that decides about a program, without the contents of tests. */
 export interface Definition {
   readonly checker: CheckerSpec;
-  /** In the order of their first tests. */
+  /** The groups, in the order of their first tests. */
   readonly groups: readonly Group[];
   readonly tests: readonly TestMeta[];
   /**
@@ -322,6 +322,6 @@ export interface FoundJudgement {
 export interface Judgement extends FoundJudgement {
   readonly stop: Stop;
   readonly definition: Definition;
-  /** In the order of the tests. */
+  /** Results in the order of the tests. */
   readonly runs: readonly EndedRun[];
 }

@@ -19,7 +19,7 @@ export type LabelsOf<Name extends MetricName> = {
     : string;
 };
 
-/** For commands and tests without metrics. */
+/** A meter that counts nothing, for commands and tests without metrics. */
 export const NO_METER: Meter = { count: () => {}, time: () => {} };
 
 /** Seconds since a value of `performance.now()`. */

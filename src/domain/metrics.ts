@@ -41,7 +41,7 @@ const REASONS = Object.keys(ERRORS) as ErrorCode[];
 const ANSWER_SECS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 /** Both steps of the slowest profile together take minutes. */
 const RUN_SECS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160];
-/** From an immediate start to a queue of a thousand submissions. */
+/** Buckets from an immediate start to a queue of a thousand submissions. */
 const WAIT_SECS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 900];
 const DATABASE_SECS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 

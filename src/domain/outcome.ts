@@ -36,7 +36,7 @@ export interface RunVerdict {
   /** Null when a signal ended the program; never 128+n. */
   readonly exitCode: number | null;
   readonly signal: number | null;
-  /** For users; null on success. Never contains a host path. */
+  /** A message for users; null on success. Never contains a host path. */
   readonly errorMessage: string | null;
 }
 
@@ -102,7 +102,7 @@ export interface RunStats {
   readonly compile?: { readonly wallMs: number; readonly teardownMs: number };
   /** Null if the program was not executed. */
   readonly execute: {
-    /** From the request for the step to the end of the program. */
+    /** The time from the request for the step to the end of the program. */
     readonly runMs: number;
     /** The program alone; in an interaction with the time in which only the other was at work. Absent in old records. */
     readonly wallMs?: number;
@@ -133,9 +133,9 @@ export interface Outcome {
   readonly runStats?: RunStats;
   /** Over the runs of a submission that ran several times; not part of the record, which is that of the last run. */
   readonly means?: Pick<Metrics, "cpuUsec" | "memoryPeakBytes">;
-  /** Of a successful compilation, for a client of Judge0; not part of the record, and stored apart from it. */
+  /** The output of a successful compilation, for a client of Judge0; not part of the record, and stored apart from it. */
   readonly compileOutput?: Buffer;
-  /** Of a run that was long enough; not part of the record, and stored apart from it. */
+  /** Samples of a run that was long enough; not part of the record, and stored apart from it. */
   readonly samples?: Samples;
 }
 

@@ -12,7 +12,7 @@ export interface Readiness {
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** For users: the observation or the missing control. No host path. */
+  /** A text for users: the observation or the missing control. No host path. */
   readonly detail: string;
   /** The full error text of a platform failure; it may name host paths, so only the log and the operator receive it. */
   readonly fault?: string;

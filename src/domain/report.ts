@@ -11,22 +11,22 @@ export interface StepReport {
   /** Exactly one of the two is a number, unless `failure` is present. */
   readonly exitCode: number | null;
   readonly signal: number | null;
-  /** With live input: the last signal that the client sent to the program. */
+  /** With live input, the last signal that the client sent to the program. */
   readonly sentSignal?: number | null;
   /** Recorded by the supervisor before it sends SIGKILL; the first cause wins. */
   readonly killReason: KillReason;
 
   /** Monotonic nanoseconds from exec to exit; in an interaction without the time in which only the other was at work. */
   readonly wallNs: number;
-  /** In an interaction: with that time. */
+  /** In an interaction, `wallNs` with the time in which only the other was at work. */
   readonly elapsedNs?: number;
-  /** In an interaction: whether it ended, or was killed, before the other. */
+  /** Whether, in an interaction, it ended, or was killed, before the other. */
   readonly endedFirst?: boolean;
-  /** In an interaction: whether its output exceeded its limit while the other ran and was within its own. */
+  /** Whether, in an interaction, its output exceeded its limit while the other ran and was within its own. */
   readonly exceededFirst?: boolean;
   /** CPU time of the whole cgroup, to the end of its last process; microseconds. */
   readonly cpuUsec: number;
-  /** From the request, as are `kernelLimitBytes` and `walkableLimitBytes`; all other numbers come from the launcher's report. */
+  /** The limit of the request, as are `kernelLimitBytes` and `walkableLimitBytes`; all other numbers come from the launcher's report. */
   readonly cpuLimitUsec: number;
 
   /** Peak of the cgroup. Files that the previous step left in the work directory are not charged to it. */

@@ -7,9 +7,9 @@ export interface Samples {
   readonly cpuMs: readonly number[];
   /** The highest reading since the one before. Includes the files of the previous step, as the peak does. */
   readonly memoryBytes: readonly number[];
-  /** Of the whole step. */
+  /** The time and CPU time of the whole step. */
   readonly end: { readonly atMs: number; readonly cpuMs: number };
-  /** The same number as the peak in the record. No reading is larger. */
+  /** The peak of the record. No reading is larger. */
   readonly peakBytes: number;
   readonly limitBytes: number;
   /** Null in an interaction, where the limit counts only a part of the time. */

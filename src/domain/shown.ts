@@ -6,7 +6,7 @@ type Part = TextPart<Buffer>;
 
 /** Bytes of a part that a message repeats. */
 const MAX_SHOWN = 60;
-/** Of these, the bytes before a difference. */
+/** How many of these bytes are before the difference. */
 const BEFORE = 20;
 
 /** @param from where to begin; the rest of a long part is left out, and so are the bytes before. */

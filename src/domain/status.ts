@@ -34,7 +34,7 @@ export interface SlotCounts {
 /** Waiting and running work in the whole database. */
 export interface Backlog {
   readonly pending: number;
-  /** Of submissions that have never started, without suspended accounts. 0 if there are none. */
+  /** The longest wait of submissions that have never started, without suspended accounts. 0 if there are none. */
   readonly oldestPendingMs: number;
   /** Pending submissions that wait for the concurrency of their own key or for the end of a suspension. */
   readonly held: number;

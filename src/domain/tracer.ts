@@ -48,5 +48,5 @@ export interface Attempted {
   readonly endMs: number;
 }
 
-/** For processes without tracing. */
+/** A tracer that does nothing, for processes without tracing. */
 export const NO_TRACER: Tracer = { answered: () => {}, ran: () => {}, ended: () => {}, attempted: () => {} };

@@ -4,7 +4,7 @@ import { clientError } from "../domain/error.ts";
 export const PIECE = 1_048_576;
 /** Shorter texts stay in the value: those of as many values as a body can have are 8 MB. */
 const SHORT = 1_024;
-/** Of all names of fields, which stay in the value. No valid body has nearly as many. */
+/** The most bytes of all names of fields, which stay in the value. No valid body has nearly as many. */
 const MOST_NAMES = 1_048_576;
 
 /** The next part of some long texts. */

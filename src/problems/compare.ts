@@ -5,7 +5,7 @@ import { applies, type LimitedResult, withTimeLimit } from "./timing.ts";
 
 /** The result of a submission, and its differences from the expectations of the package. */
 export interface Compared {
-  /** In the words of the format, or CE or IE. */
+  /** The verdict in the words of the format, or CE or IE. */
   readonly verdict: string;
   readonly score: number;
   /** CPU time of the slowest test in seconds. */
@@ -66,7 +66,7 @@ function breaches(one: Expectation, limited: LimitedResult, definition: Definiti
   return faults;
 }
 
-/** Of the submission, or of each group that an expectation names. */
+/** The score of the submission, or of each group that an expectation names. */
 function scoresFor({ tests: glob }: Expectation, { score, groups }: LimitedResult): number[] {
   if (glob === null) return [score];
   const isIn = matcher(glob);
@@ -84,7 +84,7 @@ const FORMAT: Readonly<Partial<Record<TestState, FormatVerdict | "skipped">>> = 
   skipped: "skipped",
 };
 
-/** In the words of the format. */
+/** The verdict in the words of the format. */
 export function formatVerdict(state: TestState): FormatVerdict | "skipped" {
   return FORMAT[state] ?? "RTE";
 }

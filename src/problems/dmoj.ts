@@ -22,7 +22,7 @@ const inherited = {
   binary_data: z.boolean().optional(),
   output_limit_length: z.int().positive().optional(),
   points: z.number().min(0).max(MAX_POINTS).optional(),
-  /** For messages to users. */
+  /** Accepted without effect: it is for messages to users. */
   output_prefix_length: z.int().optional(),
 };
 const data = { in: z.string().optional(), out: z.string().optional() };
@@ -38,7 +38,7 @@ const initFile = z.strictObject({
   ...data,
   archive: z.string().optional(),
   test_cases: z.array(testCase, "patterns are not supported: a list is required").min(1),
-  /** For the judge's machine: its time in relation to the time limit, and how it reads output. */
+  /** Accepted without effect: they are about the machine of the judge. */
   wall_time_factor: z.number().optional(),
   unbuffered: z.boolean().optional(),
   short_circuit: z.boolean().optional(),
@@ -154,7 +154,7 @@ class Groups {
     );
   }
 
-  /** Of a case that is in no batch: consecutive ones with points have one group, and those without. */
+  /** The group of a case that is in no batch: consecutive ones with points have one group, and those without. */
   plain(points: number): string {
     const kind = points === 0 ? "pretests" : "cases";
     if (this.#last.startsWith(kind)) return this.#last;
@@ -261,7 +261,7 @@ function asText({ size, read }: LazyFile): LazyFile {
   return { size, read: () => normalized(read()) };
 }
 
-/** With line feeds at the end of each line. */
+/** Converts the ends of lines to line feeds. */
 function normalized(content: Buffer): Buffer {
   const text = content.toString("latin1").replace(/\r\n?/g, "\n");
   return Buffer.from(text === "" || text.endsWith("\n") ? text : `${text}\n`, "latin1");

@@ -9,7 +9,7 @@ export type FormatVerdict = (typeof FORMAT_VERDICTS)[number];
 
 /** What holds for the tests of a submission, or for some of them. */
 export interface Expectation {
-  /** Of test groups and tests; null for all tests. */
+  /** A pattern for the names of test groups and tests; null for all tests. */
   readonly tests: string | null;
   readonly permitted: readonly FormatVerdict[];
   readonly required: readonly FormatVerdict[];
@@ -135,7 +135,7 @@ function toExpectation(
   return { tests, permitted, required, timeLimit, ...(range && { score: range }), ...(message && { message }) };
 }
 
-/** In words, as on the dashboard. */
+/** The expectation as text, as on the dashboard. */
 export function expected({ tests, permitted, required, score, message }: Expectation): string {
   const words = [
     ...(permitted.length < FORMAT_VERDICTS.length ? [permitted.join(" or ")] : []),
@@ -151,7 +151,7 @@ export function matches(glob: string, path: string): boolean {
   return matcher(glob)(path);
 }
 
-/** The same for many paths. @throws PackageError for too many alternatives. */
+/** A function that tests many paths against one pattern. @throws PackageError for too many alternatives. */
 export function matcher(glob: string): (path: string) => boolean {
   const alternatives = [...new Set(expand(glob))].map((one) => one.split("/").map((name) => name.split("*")));
   return (path) => {

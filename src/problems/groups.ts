@@ -293,7 +293,7 @@ export function legacyGroups(
   return { settingsOf, groupOf, groupsOf };
 }
 
-/** Of the default grader, for the tests of a group. */
+/** Modes of the default grader, by which it grades the tests of a group. */
 const MODES = ["min", "sum", "first_error", "worst_error", "ignore_sample", "accept_if_any_accepted"];
 const RULES = ["sum", "min", "max", "avg"];
 

@@ -8,11 +8,11 @@ import { PackageError } from "./files.ts";
 import type { Importable, ReadOptions } from "./import.ts";
 import type { ImportReply, Opening, Wanted } from "./import-thread.ts";
 
-/** Of a hostile archive. The archive and one of its files are outside of this memory. */
+/** The most memory of the thread, also for a hostile archive. The archive and one of its files are outside of this memory. */
 const MEMORY_MIB = 256;
 /** CPU time of the thread to open the package, and for each content: a busy machine takes none of it. */
 const MOST_CPU_MS = 20_000;
-/** For the same. The thread waits for nothing, so only a machine that hardly lets it run exceeds this. */
+/** The most wall time for the same work. The thread waits for nothing, so only a machine that hardly lets it run exceeds this. */
 const MOST_WALL_MS = 300_000;
 const WATCH_MS = 250;
 

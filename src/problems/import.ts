@@ -8,7 +8,7 @@ import { highest } from "./limits.ts";
 import { type ProblemPackage, readProblem } from "./package.ts";
 import { readVerifiable, type VerifiableSubmission } from "./submissions.ts";
 
-/** Of a problem: by default the name of its directory. */
+/** The form of the name of a problem, which is by default the name of its directory. */
 export const PROBLEM_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const MAX_TITLE = 200;
 /** A file of a group has the arguments of many tests. */
@@ -28,7 +28,7 @@ export interface Importable {
   readonly checker: Program | null;
   readonly cpuSecs: number;
   readonly memoryBytes: number | null;
-  /** For each test its input, followed by its answer. */
+  /** The input of each test, followed by its answer. */
   readonly contents: readonly (readonly Hashed[])[];
   /** Null unless they are to be verified. */
   readonly submissions: readonly VerifiableSubmission[] | null;

@@ -52,7 +52,7 @@ const LEAST_MEMORY = LIMIT_FIELDS.memory_bytes.least / MIB;
 
 /** What the limits of a package mean for its runs. */
 export interface ProblemLimits {
-  /** Of each run; the time limit is applied to the measured time. */
+  /** The limits of each run; the time limit is applied to the measured time. */
   readonly run: RequestedLimits;
   /** The most bytes that a program can write in every language. */
   readonly outputBytes: number;

@@ -13,7 +13,7 @@ import { type Read, readYaml } from "./yaml.ts";
 
 /** The rules for a time limit that follows from the package's own submissions. */
 export interface Timing {
-  /** In seconds; null if the package leaves it to its submissions. */
+  /** The time limit in seconds; null if the package leaves it to its submissions. */
   readonly limitSecs: number | null;
   /** The limit is at least the slowest accepted submission times this. */
   readonly acToLimit: number;
@@ -29,12 +29,12 @@ export interface ProblemPackage {
   readonly title: string;
   readonly scoring: boolean;
   readonly timing: Timing;
-  /** Without a time limit. */
+  /** The limits without the time limit. */
   readonly definition: Definition;
   /** The output validator; null for the default one. */
   readonly checker: Program | null;
   readonly tests: readonly PackageTest[];
-  /** For the input validators, and for the output validator. */
+  /** Tests of the input validators, and of the output validator. */
   readonly inputs: readonly InputTest[];
   readonly outputs: readonly OutputTest[];
   /** The most bytes of a submission; null for no limit. */
@@ -66,7 +66,7 @@ const inTestdata = z.never({ error: "is supported only in testdata.yaml" }).opti
 /** Keys of older versions of the format would change scores. */
 const grading = z.strictObject({
   objective: z.literal("max", { error: "only max is supported" }).optional(),
-  /** For people; YAML of version 1.1 has several words for true. */
+  /** Accepted without effect, as it is for people; YAML of version 1.1 has several words for true. */
   show_test_data_groups: z.unknown().optional(),
   accept_score: inTestdata,
   reject_score: z.union([z.literal(0), z.literal("0")], { error: "only 0 is supported" }).optional(),

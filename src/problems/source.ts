@@ -84,7 +84,7 @@ export function toProgram(
   return { language, program: { code: Buffer.alloc(0), stdin: Buffer.alloc(0), additions } };
 }
 
-/** By the ending of a file, or by an alias of a language that is the ending. */
+/** Finds a language by the ending of a file, or by an alias of a language that is the ending. */
 function languageOf(name: string, languages: Languages): Language | undefined {
   const ending = extname(basename(name));
   if (ending === "" || /^\.(h|hpp|hh)$/.test(ending)) return undefined;

@@ -22,7 +22,7 @@ const MAX_BYTES = 16_777_216;
 
 /** A submission of the package with its expectations. */
 export interface OwnSubmission {
-  /** In the package. */
+  /** The path in the package. */
   readonly path: string;
   readonly about: About;
   readonly bytes: number;

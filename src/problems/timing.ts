@@ -18,7 +18,7 @@ export interface Timed {
 }
 
 export interface TimeLimit {
-  /** In seconds; null if nothing bounds it. */
+  /** The time limit in seconds; null if nothing bounds it. */
   readonly limitSecs: number | null;
   /** Rules of the format that do not hold. */
   readonly faults: readonly string[];

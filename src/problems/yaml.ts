@@ -11,10 +11,10 @@ const MAX_DEPTH = 32;
 const MAX_ALIASES = 100;
 /** To find equal keys, each key of a map is compared with all before. */
 const MAX_COMPARED = 500_000;
-/** Of all YAML files of a package that are read. */
+/** The most bytes of all YAML files of a package that are read. */
 const MAX_BYTES_OF_ALL = 262_144;
 
-/** For which a file counts at least. */
+/** The bytes as which a file counts at least. */
 const BYTES_OF_ONE = 128;
 
 /** A YAML file, checked by a schema. */

@@ -24,7 +24,7 @@ const MARKS = ["problem.yaml", "init.yml"];
 /** A ZIP archive in memory, or an open file of this size. */
 export type Archive = Buffer | { readonly fd: number; readonly bytes: number };
 
-/** Of an archive in a package, which is held in memory. */
+/** The most bytes of an archive in a package, which is held in memory. */
 const MAX_INNER_BYTES = 67_108_864;
 
 /**

@@ -52,7 +52,7 @@ interface Answer {
 }
 
 interface Running {
-  /** Of the step, and of its peer after it. */
+  /** The answers about the step, and about its peer after it. */
   readonly answers: readonly Answer[];
   readonly reports: StepReport[];
   /** Whether no step follows. */

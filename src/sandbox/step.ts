@@ -103,7 +103,7 @@ export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">, reserv
 /** The first interval between samples, which the launcher doubles in long runs. */
 const SAMPLE_MS = 10;
 
-/** In FILE_MODES: the mode of new files. */
+/** The value in FILE_MODES for a file without a mode of its own, which then has the mode of new files. */
 const MODE_DEFAULT = 0xffff;
 
 function modesOf(files: readonly WorkFile[]): Buffer {

@@ -41,7 +41,7 @@ export class FrameWriter {
     return Buffer.concat(this.pieces());
   }
 
-  /** The same in several pieces: large values are not copied. */
+  /** The frame in several pieces: large values are not copied. */
   pieces(): Buffer[] {
     const header = Buffer.alloc(HEADER_BYTES);
     const size = this.#parts.reduce((sum, part) => sum + part.length, 0);

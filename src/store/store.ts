@@ -76,10 +76,10 @@ export interface Store {
    */
   onWork(listener: () => void): () => void;
 
-  /** The same for submissions that have ended. */
+  /** Calls the listener when submissions may have ended. @returns a function that ends this. */
   onEnds(listener: () => void): () => void;
 
-  /** The same for deliveries that may be due. */
+  /** Calls the listener when deliveries may be due. @returns a function that ends this. */
   onDeliveries(listener: () => void): () => void;
 
   /** Resolves when the database responds. @throws if it does not. */

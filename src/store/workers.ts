@@ -6,7 +6,7 @@ import type { Transactions } from "./database/transactions.ts";
 
 import { nextLeaseUntil } from "./submissions/lease.ts";
 
-/** By the clock of another machine, which may be wrong: a worker that is removed too early returns with its next announcement. */
+/** The age of a worker that is removed. The clock of its machine may be wrong: a worker that is removed too early returns with its next announcement. */
 const FORGOTTEN_AFTER_MS = 3_600_000;
 
 /** The announcement of a worker to services in other processes. */

@@ -16,7 +16,7 @@ export interface Row {
   /** Why this evidence proves the verdict, and why the row has this position. */
   readonly why: string;
   readonly when: (report: StepReport) => boolean;
-  /** For users; null on success. */
+  /** A message for users; null on success. */
   readonly message: (report: StepReport) => string | null;
 }
 

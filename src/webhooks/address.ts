@@ -21,7 +21,7 @@ const NOT_GLOBAL6: readonly (readonly [Block, string])[] = [
 /** ISATAP: in any network, `0:5efe` or `200:5efe` followed by an IPv4 address. */
 const ISATAP = 0x5efe;
 
-/** In the public range, but served by the host of an Azure virtual machine. */
+/** An address in the public range that the host of an Azure virtual machine serves. */
 const AZURE_HOST = "168.63.129.16";
 
 /**

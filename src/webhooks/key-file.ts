@@ -32,7 +32,7 @@ export interface SealingKey {
   readonly bytes: Buffer;
 }
 
-/** For the service user that the set-up creates, which reads the file. */
+/** Makes the file for the service user that the set-up creates, which reads it. */
 const MAKE = `(umask 077; head -c ${KEY_BYTES} /dev/urandom > FILE; chown assay: FILE)`;
 const HOW_TO_MAKE = `create it as root with: ${MAKE}`;
 /** A new key would only move the failure to the first secret. */

@@ -37,7 +37,7 @@ export interface PostOptions {
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Headers;
-  /** At most 1 KiB. */
+  /** The first bytes of the response, at most 1 KiB. */
   readonly begin: Buffer;
   /** The error that interrupted reading; null if the response or enough of it was read. */
   readonly broken: unknown;
@@ -115,7 +115,7 @@ function connector({ host, port }: Target, addresses: readonly string[], options
   };
 }
 
-/** Of the headers of a response, for the delivery log: a receiver can send 16 KiB. */
+/** The most headers of a response in the delivery log: a receiver can send 16 KiB. */
 const KEPT_HEADERS = 30;
 const KEPT_HEADER_CHARACTERS = 200;
 /** A session of the receiver is not kept. */

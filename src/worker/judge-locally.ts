@@ -33,7 +33,7 @@ const ARTIFACT_BYTES = 64 * 1_048_576;
 /** A problem with the contents of its tests. */
 export interface LocalProblem {
   readonly definition: Definition;
-  /** For a checker that is a program. */
+  /** The checker, if it is a program. */
   readonly checker: Program | null;
   /** The input of a test, followed by its answers. */
   readonly contents: (test: number) => readonly Buffer[];

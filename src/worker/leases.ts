@@ -18,7 +18,7 @@ export interface ActiveRun {
   readonly claim: Claim;
   /** Null before it has started. */
   slot: Slot | null;
-  /** By the monotonic clock. */
+  /** A time of the monotonic clock. */
   readonly heldSinceMs: number;
   /** Renewals since the last response. Counted instead of timed, because a process that was paused has not missed any. */
   unanswered: number;

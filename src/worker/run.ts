@@ -23,7 +23,7 @@ export interface RunOptions {
   /** Receives the output of the program; compiler output is only in the report. */
   readonly onOutput?: OnOutput | undefined;
   readonly kept?: CompileCache;
-  /** In place of a run on the slot alone. */
+  /** Runs the step together with an interactor, in place of a run on the slot alone. */
   readonly interact?: Execute | undefined;
 }
 

@@ -36,14 +36,14 @@ export interface JudgeWhere extends Where<"run" | "runPair"> {
 
 /** A submission that gives up its slot between two of its runs. */
 export interface Yielded {
-  /** Of the last run. */
+  /** The outcome of the last run. */
   readonly outcome: Outcome;
   readonly progress: Progress;
 }
 
 /** The end of a program on a test. */
 export interface Tested {
-  /** Of its last run. */
+  /** The outcome of its last run. */
   readonly outcome: Outcome;
   /** Null for a program that was not AC, unless an interactor rejected it before it failed. */
   readonly checked: Checked | null;

@@ -16,7 +16,7 @@ export interface WorkerRegistryOptions {
 const PROOF_HOLDS_MS = 5_000;
 /** Time for workers to make a proof: a complete run on a slot of its own. */
 const PATIENCE_MS = 10_000;
-/** The same for the list of workers: shorter, because it waits for dead and stuck workers as well. */
+/** How long the list of workers waits: shorter, because it waits for dead and stuck workers as well. */
 const NODES_PATIENCE_MS = 3_000;
 /** Reads per lease without a notification. */
 const LOOKS_PER_LEASE = 3;

@@ -14,7 +14,7 @@ export interface Explanation {
 interface Facts {
   readonly record: RecordWithoutOutput;
   readonly course: RunStats | undefined;
-  /** Of the step that decided the verdict; undefined without evidence. */
+  /** The cgroup limits of the step that decided the verdict; undefined without evidence. */
   readonly group: NonNullable<RecordWithoutOutput["evidence"]>["limits"]["cgroup"] | undefined;
 }
 

@@ -105,7 +105,7 @@ export const isJudge0Field = (name: string): name is Judge0Field => Object.hasOw
 
 /** `*`: those of Judge0. Its Python client fails for others. */
 export const ALL_FIELDS = Object.keys(FIELDS).filter((name) => name !== "assay_id") as Judge0Field[];
-/** Without the parameter `fields`, and in callbacks. */
+/** The fields of an answer without the parameter `fields`, and of callbacks. */
 export const DEFAULT_FIELDS: readonly Judge0Field[] = [
   "token",
   "time",
@@ -144,7 +144,7 @@ function textOf({ bytes, isCut }: Content, base64: boolean): LongText {
   return new LongText(bytes, isCut);
 }
 
-/** Without the first bytes of a character that the output limit has cut. */
+/** Removes the first bytes of a character that the output limit has cut. */
 function withoutPart(bytes: Buffer): Buffer {
   for (let size = 1; size <= Math.min(3, bytes.length); size++) {
     const byte = bytes[bytes.length - size] as number;
@@ -154,7 +154,7 @@ function withoutPart(bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** In Judge0's units: seconds and kilobytes. */
+/** Converts to Judge0's units: seconds and kilobytes. */
 function metricsOf({ status, outcome }: Judge0Submission["submission"]) {
   const metrics = isTerminal(status) ? outcome?.metrics : null;
   if (!metrics) return undefined;

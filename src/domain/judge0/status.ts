@@ -23,7 +23,7 @@ export const JUDGE0_STATUSES = {
 
 export type Judge0Status = keyof typeof JUDGE0_STATUSES;
 
-/** Of a program that a signal ended; others have 12. */
+/** The status of a program that a signal ended, by the signal; other signals have 12. */
 const BY_SIGNAL: Readonly<Record<number, Judge0Status>> = { 6: 10, 8: 9, 11: 7, 25: 8 };
 
 const BY_VERDICT = { AC: 3, RE: 11, TLE: 5, MLE: 12, PLE: 12, FSE: 8, SIG: 12, IE: 13 } as const satisfies Record<

@@ -46,9 +46,9 @@ export interface Judge0Submission {
   readonly languageId: number;
   readonly settings: Judge0Settings;
   readonly callbackUrl: string | null;
-  /** Of its end. */
+  /** The Judge0 status with which it ended; null until then. */
   readonly status: number | null;
-  /** Of a successful compilation; null if it is empty. */
+  /** The output of a successful compilation; null if it is empty. */
   readonly compileOutput: Buffer | null;
   /** Bytes of `sent`. */
   readonly sentBytes: number;

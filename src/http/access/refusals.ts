@@ -22,7 +22,7 @@ export class Refusals {
   readonly #networks = new Map<string, { atMs: number; unlogged: number }>();
   readonly #now: () => number;
   #second = { beganMs: 0, lines: 0 };
-  /** For networks that were dropped, or over the total limit. */
+  /** Refusals without a line of networks that were dropped, or over the total limit. */
   #unloggedElsewhere = 0;
 
   /** @param now milliseconds on a monotonic clock. */

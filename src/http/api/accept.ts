@@ -31,7 +31,7 @@ export interface AcceptOptions {
   readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement. */
   readonly judgement?: NewJudgement;
-  /** Of a client of Judge0. */
+  /** Set when the request came through the Judge0 API. */
   readonly judge0?: Judge0Request;
   /** What the request asked for in place of tests, to recognise a repeated one; undefined for tests. */
   readonly judgedOn?: string | undefined;

@@ -19,7 +19,7 @@ import { verifySubmissions } from "./verify-problem.ts";
 
 /** Bounds of an account for imports by requests. The command `assay problems import` has none. */
 export const PROBLEM_BOUNDS: ProblemBounds = { problems: 500, bytes: 4_294_967_296 };
-/** Of all files of a package that a request imports; its archive is bounded as a large body. */
+/** The most bytes of all files of a package that a request imports; its archive is bounded as a large body. */
 export const MAX_IMPORT_BYTES = 268_435_456;
 /** Bytes of all files, before any is unpacked, and then of tests, of which several can have one file, that count against the rate limit like one request. */
 const BYTES_PER_REQUEST = 16_777_216;
@@ -48,7 +48,7 @@ export interface ImportFor {
   readonly options: () => z.output<typeof importQuery> & { readonly verify?: "true" | undefined };
   /** The key that is charged; its account gets the problem. */
   readonly caller: () => Promise<Caller>;
-  /** For an audit entry; null for a request with a key. */
+  /** The actor of the audit entry; null for a request with a key. */
   readonly actor: AuditActor | null;
 }
 

@@ -48,7 +48,7 @@ const oneTest = z.strictObject({
   limits: additionFields.limits,
 });
 
-/** By type, so that an option which the type does not have is an error instead of having no effect. */
+/** The schema of each type, so that an option which the type does not have is an error instead of having no effect. */
 const plain = z.strictObject({ type: z.enum(["exact", "lines", "unordered_lines", "regex"]) });
 
 const wordOptions = {
@@ -160,7 +160,7 @@ export interface JudgementRequest {
 export interface GivenTests {
   readonly definition: Definition;
   readonly checker: Program | null;
-  /** For each test its input, followed by its answers. */
+  /** The input of each test, followed by its answers. */
   readonly contents: readonly (readonly Buffer[])[];
 }
 

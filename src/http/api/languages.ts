@@ -33,7 +33,7 @@ function commandOf({ command, env }: Command) {
   return { command, env };
 }
 
-/** In the names and units in which a request can lower them. */
+/** The limits, in the names and units in which a request can lower them. */
 function fieldsOf(limits: Limits) {
   return Object.fromEntries(LIMIT_FIELD_NAMES.map((field) => [field, inField(limits, field)]));
 }

@@ -17,21 +17,21 @@ import { parseInThread } from "./parse-large.ts";
 
 /** JSON can encode one byte of text as six: \u0001. */
 const LONGEST_ESCAPE = 6;
-/** For names, short fields and white space around the long texts. */
+/** Bytes for names, short fields and white space around the long texts. */
 const AROUND_BYTES = 131_072;
-/** Of the files of a program: text with some escapes, or base64. */
+/** Bytes for the files of a program: text with some escapes, or base64. */
 const FILES_BYTES = 2 * MAX_FILES_BYTES;
 
 /** 4 MiB; a valid submission is larger only if most of its files consist of escapes. */
 export const MAX_BODY_BYTES = LONGEST_ESCAPE * (MAX_CODE_BYTES + MAX_STDIN_BYTES) + AROUND_BYTES + FILES_BYTES;
 
-/** Of routes for many tests. Bodies above MAX_BODY_BYTES are parsed in a thread. */
+/** The limit of routes for many tests. Bodies above MAX_BODY_BYTES are parsed in a thread. */
 const MAX_LARGE_BODY_BYTES = 64 * 1_048_576;
 
 /** JSON.parse takes some 10 ms for 2 MiB of escapes, and 1 ms for this size. */
 const LONG_BYTES = 262_144;
 
-/** For dashboard routes that take no program. */
+/** The limit of dashboard routes that take no program. */
 const MAX_FORM_BYTES = 65_536;
 
 /**
@@ -39,7 +39,7 @@ const MAX_FORM_BYTES = 65_536;
  * has arrived.
  */
 const BODIES_BYTES = 16 * 1_048_576;
-/** The same for bodies above MAX_BODY_BYTES, which reserve memory as they arrive (large-body.ts). */
+/** Limit on bodies above MAX_BODY_BYTES for all accounts together; they reserve memory as they arrive (large-body.ts). */
 const LARGE_BODIES_BYTES = 2 * MAX_LARGE_BODY_BYTES;
 /** A body that has partly arrived waits longer than a new one. */
 const LARGE_WAIT_MS = 10_000;
@@ -73,7 +73,7 @@ declare module "fastify" {
 /** Memory for bodies, in bytes. */
 export interface BodyBudgets {
   readonly bodies: Budget;
-  /** Of bodies above MAX_BODY_BYTES. */
+  /** Memory for bodies above MAX_BODY_BYTES. */
   readonly largeBodies: Budget;
 }
 

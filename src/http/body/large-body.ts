@@ -28,7 +28,7 @@ export class LargeBody extends Transform {
   readonly #releases: (() => void)[] = [];
   readonly #timer: NodeJS.Timeout;
   #receivedBytes = 0;
-  /** Of the present window. */
+  /** Received in the present window. */
   #windowBytes = 0;
   #looks = 0;
   #isWaiting = false;

@@ -8,7 +8,7 @@ import { network } from "../listener/network.ts";
 /** Attempts per minute: for one address and e-mail, for one address, and for one e-mail from any address. */
 const LIMITS = { both: 5, place: 30, email: 20 } as const;
 
-/** The same for one-time links. A rejected password does not consume a link, and rating a password occupies a core. */
+/** Attempts per minute with one-time links. A rejected password does not consume a link, and rating a password occupies a core. */
 const LINK_LIMITS = { both: 5, place: 30, email: 5 } as const;
 
 type Limits = Parameters<SignInStore["take"]>[1];

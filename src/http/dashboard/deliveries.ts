@@ -18,9 +18,9 @@ import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
 const DELIVERIES = "/dashboard/api/deliveries";
 const PAGE = 50;
 
-/** Of a body that is displayed. */
+/** The most bytes of a body that is displayed. */
 const BODY_BYTES = 65_536;
-/** Of the record that is read for it, at most. */
+/** The most bytes of the record that is read for it. */
 const RECORD_BYTES = 4 * 1_048_576;
 
 const which = z

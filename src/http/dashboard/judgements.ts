@@ -92,7 +92,7 @@ export async function findOwn(store: Store, request: FastifyRequest): Promise<Fo
   return found;
 }
 
-/** The same with its program. The audit trail records access by an administrator before the response. */
+/** Reads the judgement of the path with its program. The audit trail records access by an administrator before the response. */
 async function readOwn(
   store: Store,
   answers: LongAnswers,

@@ -75,7 +75,7 @@ export class Passwords {
     return this.#choose(`link ${linkHash}`, password, person, () => this.#attempts.takeByLink(request, linkHash));
   }
 
-  /** The same for a person whose current password `whose` has just checked and counted. */
+  /** Rates and hashes a new password of a person whose current one `whose` has just checked and counted. */
   choose(person: Chooser & { readonly id: string }, password: string): Promise<string> {
     return this.#choose(`person ${person.id}`, password, person);
   }

@@ -172,7 +172,7 @@ export async function readOwn(store: Store, answers: LongAnswers, request: Fasti
   return read;
 }
 
-/** The same without its program and output. */
+/** Finds the submission of the path, without its program and output. */
 export async function findOwn(store: Store, request: FastifyRequest): Promise<FoundSubmission> {
   const { id } = request.params as { id: string };
   const which = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };

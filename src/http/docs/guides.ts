@@ -76,7 +76,7 @@ function guide(name: string, markdown: string): Guide {
   };
 }
 
-/** The same anchors as on code hosting platforms, so that the links of the documents work in both places. */
+/** The anchor of a heading, as on code hosting platforms, so that the links of the documents work in both places. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

@@ -74,7 +74,7 @@ function requestOf(form) {
   };
 }
 
-/** The same request as a curl command. The key is omitted, because displayed text is easily copied and shared. */
+/** The request as a curl command. The key is omitted, because displayed text is easily copied and shared. */
 function asCurl({ method, path, headers, body }) {
   const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
   const lines = [`curl ${quote(location.origin + path)}`, `-H "X-API-Key: $ASSAY_KEY"`];

@@ -11,7 +11,7 @@ const PER_PAGE = 20;
 /** Unknown fields that an error names. */
 const MAX_NAMED = 5;
 
-/** Of a repeated parameter, the last. */
+/** Reads a parameter; of a repeated one, the last. */
 export function parameter(query: unknown, name: string): string | undefined {
   const value = Object.getOwnPropertyDescriptor(query, name)?.value as string | string[] | undefined;
   return Array.isArray(value) ? value.at(-1) : value;

@@ -13,10 +13,10 @@ import { byNumber, MULTI_FILE, numbered } from "./numbers.ts";
 import { numberOf, settingsOf } from "./settings.ts";
 import { UnclosedQuoteError, wordsOf } from "./words.ts";
 
-/** Of a text that is a line of options or arguments. */
+/** The most bytes of a line of options or arguments. */
 const MAX_LINE = 512;
 const MAX_EXPECTED_BYTES = 1_048_576;
-/** Of an archive, with its directories. */
+/** The most entries of an archive, with its directories. */
 const MAX_ENTRIES = 4 * MAX_FILES;
 /** Names and headers of an archive are smaller than this. */
 const MAX_ARCHIVE_BYTES = MAX_FILES_BYTES + 131_072;

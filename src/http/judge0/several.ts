@@ -17,14 +17,14 @@ import { BadQueryError } from "./query.ts";
 
 /** Contents up to this size together are read at once. */
 const FEW_BYTES = 262_144;
-/** Of all contents of an answer: as much as a batch of Judge0 can have. */
+/** The most bytes of all contents of an answer: as much as a batch of Judge0 can have. */
 const MOST_BYTES = 100 * 1_048_576;
 /** Contents that count against the rate limit like one request: about those of one submission. */
 const BYTES_PER_REQUEST = 4 * 1_048_576;
 
 /** A submission whose contents are read when they are sent. */
 export interface Item {
-  /** Of what `load` reads. */
+  /** The size of what `load` reads. */
   readonly bytes: number;
   readonly load: () => Promise<Judge0Submission>;
 }

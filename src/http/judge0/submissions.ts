@@ -165,7 +165,7 @@ export function judge0SubmissionRoutes(
     reply.code(400).send({ error: "delete not allowed" }),
   );
 
-  /** In the order of the tokens; null for an unknown one. */
+  /** The submissions in the order of the tokens; null for an unknown one. */
   const itemsOf = (tokens: readonly string[], request: FastifyRequest, { fields }: Judge0Form) =>
     Promise.all(
       tokens.map((token) =>

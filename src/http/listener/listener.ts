@@ -12,15 +12,15 @@ import { isWebSocketRequest } from "./upgrade.ts";
 
 /** Limits on connections; all times in milliseconds. */
 export interface ListenerLimits {
-  /** From the connection, or the end of the previous response, to the end of the headers. */
+  /** The time limit from the connection, or the end of the previous response, to the end of the headers. */
   readonly headersTimeout: number;
   /** As above, to the end of the body. Excludes the hold of `wait=true`. */
   readonly requestTimeout: number;
   /** Interval at which the two timeouts above are checked: they can be late by this much. */
   readonly connectionsCheckingInterval: number;
-  /** For the TLS handshake. */
+  /** The time limit of the TLS handshake. */
   readonly handshakeTimeout: number;
-  /** For a connection between two requests. Longer than that of common load balancers, so that they close it first. */
+  /** The time limit of a connection between two requests. Longer than that of common load balancers, so that they close it first. */
   readonly keepAliveTimeout: number;
   /**
    * Inactivity limit for a connection with a request in progress: otherwise responses would be kept indefinitely for a

@@ -6,9 +6,9 @@ import type { Dependencies } from "../dependencies.ts";
 import { removeStaleSocket } from "./stale-socket.ts";
 
 export interface OperatorDependencies extends Pick<Dependencies, "store" | "workers"> {
-  /** For Prometheus. Neither `metrics` nor `status` fails when the database is unavailable. */
+  /** Metrics for Prometheus. Neither `metrics` nor `status` fails when the database is unavailable. */
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
-  /** For display. */
+  /** The status that `assay status` displays. */
   readonly status: () => Promise<unknown>;
 }
 

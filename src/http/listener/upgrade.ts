@@ -24,7 +24,7 @@ const MAX_PARTS = { maxFragments: 2_048, maxBufferedChunks: 32_768 };
 /** Pings and pongs of a client in an interval: clients send one in some seconds. One turn of the event loop reads thousands. */
 const [MAX_CONTROLS, CONTROLS_MS] = [100, 10_000];
 
-/** For the answer to a request for a WebSocket. No step on its way takes as long. */
+/** The time limit of the answer to a request for a WebSocket. No step on its way takes as long. */
 const ANSWER_MS = 30_000;
 
 const webSockets = new WebSocketServer({

@@ -9,7 +9,7 @@ import { status, verdict } from "../openapi/record-schema.ts";
 
 /** Bytes of an output in a result, and of a page of it. A model reads all of it. */
 export const SHOWN_BYTES = 16_384;
-/** The same for a failed case, of which FAILED_SHOWN have their output. */
+/** The most output of a failed case, of which FAILED_SHOWN have their output. */
 const CASE_BYTES = 2_048;
 export const FAILED_SHOWN = 3;
 /** Cases in a result. Of more cases, those that did not pass come first. */

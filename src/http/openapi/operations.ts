@@ -16,7 +16,7 @@ export interface Operation {
   /** The media type of a body that is not JSON. */
   readonly media?: string;
   readonly answers: readonly OperationResponse[];
-  /** In addition to the errors of every endpoint. */
+  /** Errors in addition to those of every endpoint. */
   readonly errors: readonly ErrorCode[];
 }
 

@@ -242,7 +242,7 @@ export function jsonSchemas(): Record<SchemaName, Record<string, unknown>> {
   return Object.fromEntries(named);
 }
 
-/** The same with references between schemas and parts, for the components of /openapi.json. */
+/** The schemas with references between them and their parts, for the components of /openapi.json. */
 export function componentSchemas(): Record<string, Record<string, unknown>> {
   const named = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries({ ...SCHEMAS, ...PARTS })) named.add(schema, { id });

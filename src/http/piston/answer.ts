@@ -39,7 +39,7 @@ export const PISTON_ENDS: Readonly<Record<Verdict, Ends>> = {
   IE: { exited: "XX", signalled: "XX" },
 };
 
-/** For a program that ended by itself, but whose output was cut. */
+/** The status of a program that ended by itself, but whose output was cut, by the stream. */
 const CUT = { stdout: "OL", stderr: "EL" } as const;
 
 /** The first name of a number is the usual one: 6 is SIGABRT, and then SIGIOT. */

@@ -2,7 +2,7 @@
 export interface PistonName {
   /** Absent if it is our name. */
   readonly language?: string;
-  /** In addition to our own. */
+  /** Aliases in addition to our own. */
   readonly aliases: readonly string[];
   /** The package that has the language, where it differs from the language. */
   readonly runtime?: string;

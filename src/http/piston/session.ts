@@ -24,7 +24,7 @@ import { readProgram } from "./request.ts";
 import type { Runtime } from "./runtimes.ts";
 import { Stages } from "./stages.ts";
 
-/** From the connection to the program. */
+/** The time limit from the connection to the program. */
 const INIT_MS = 10_000;
 /** A client that takes no output for this long, or no longer answers, is disconnected. */
 const STILL_MS = 30_000;
@@ -34,7 +34,7 @@ const GATHER_MS = 5;
 const LOOK_MS = 1_000;
 /** A session ends this soon after its key was revoked or its account suspended. */
 const CHECK_MS = 1_000;
-/** For the answer of a client to the close of its connection. */
+/** The time limit of the answer of a client to the close of its connection. */
 const CLOSE_MS = 2_000;
 
 /** All messages of a client: its program, its input and some signals. Messages without text count as well, because each is read. */
@@ -60,7 +60,7 @@ export class Session {
   #isTaking = false;
   #isOver = false;
   #checkedAtMs = performance.now();
-  /** Of the submission. */
+  /** The id of the submission. */
   #id: string | undefined;
 
   constructor(
@@ -107,7 +107,7 @@ export class Session {
     socket.once("close", () => this.#leave());
   }
 
-  /** In their order, until none is left. */
+  /** Handles the messages in their order, until none is left. */
   async #takeAll(): Promise<void> {
     this.#isTaking = true;
     try {

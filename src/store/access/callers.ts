@@ -10,7 +10,7 @@ export interface FoundCaller {
   readonly suspended: boolean;
 }
 
-/** In the order of `hashes`. */
+/** Finds callers, in the order of `hashes`. */
 export async function findCallers(
   db: Kysely<Schema>,
   hashes: readonly string[],

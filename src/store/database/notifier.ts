@@ -44,7 +44,7 @@ export class Notifier {
     workers: new Set(),
     prove: new Set(),
   };
-  /** By kind and id. */
+  /** Listeners by kind and id. */
   readonly #waiters = new Map<string, Set<() => void>>();
   readonly #pending = new Set<Topic>();
   #onFirst: () => void;

@@ -16,7 +16,7 @@ interface Options<T> {
 interface Waiting {
   readonly flushed: boolean;
   readonly run: Work<unknown>;
-  /** The same as `run`, for engines that perform it in their own thread. */
+  /** What `run` does, for databases that perform it in their own thread. */
   readonly call: Call | null;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -61,7 +61,7 @@ export class Transactions {
     return this.#call(operation, asked, false, {});
   }
 
-  /** For data that may be lost in a power failure: it survives the end of the process and does not wait for the disk. */
+  /** Commits data that may be lost in a power failure: it survives the end of the process and does not wait for the disk. */
   runAsyncCommit<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
     return this.#run(work, null, false, words);
   }

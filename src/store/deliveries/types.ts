@@ -58,7 +58,7 @@ export interface Delivery {
   readonly endedAtMs: number | null;
   /** The reason for a failure without an attempt, otherwise null. */
   readonly reason: string | null;
-  /** In order; the first is number 1. */
+  /** The attempts in order; the first is number 1. */
   readonly attempts: readonly Attempt[];
 }
 

@@ -14,7 +14,7 @@ export type HistoryStore = ReturnType<typeof historyStore>;
  * Aggregates of ended submissions. The transaction of an end inserts a row into `uncounted`, and the transaction that counts
  * it deletes that row. Each end is therefore counted once, regardless of crashes, delays and deleted records. If each end
  * updated the aggregate itself, all processes would wait for each other's commits at the row of the current minute.
- * The same for deliveries.
+ * Ended deliveries are counted in the same way.
  */
 export function historyStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
   return {
@@ -30,7 +30,7 @@ export function historyStore({ db, capabilities: abilities }: Database, transact
       });
     },
 
-    /** The same for deliveries. */
+    /** Counts ended deliveries. @returns how many were counted; less than `max` means that none are left. */
     async countDeliveries(max: number): Promise<number> {
       if (!(await hasUncountedDeliveries(db))) return 0;
       return await transactions.runAsyncCommit(async (trx) => {
@@ -75,7 +75,7 @@ export function historyStore({ db, capabilities: abilities }: Database, transact
     /** Texts whose difference shows a change. @param accountIds null for all. */
     marks: (accountIds: readonly string[] | null): Promise<Marks> => readMarks(db, accountIds),
 
-    /** The same for the aggregates. */
+    /** A mark of the aggregates, which changes when they do. */
     totalsMark: (accountIds: readonly string[] | null): Promise<string> => readTotalsMark(db, accountIds, now()),
 
     /** Queue and slots. Times without a row were not recorded. */

@@ -118,7 +118,7 @@ function bucket({ bucketMs }: Range): RawBuilder<number> {
   return sql`at - at % ${sql.lit(bucketMs)}`;
 }
 
-/** By the index of accounts, or by the primary key. */
+/** Reads by the index of accounts, or by the primary key. */
 function within({ fromMs, untilMs, accountIds }: Range): RawBuilder<unknown> {
   const among = accountIds ? sql`and account_id in (${sql.join(accountIds)})` : sql``;
   return sql`at >= ${fromMs} and at < ${untilMs} ${among}`;

@@ -116,7 +116,7 @@ export interface ReadSubmission {
 /** A test of a judgement. */
 export interface TestOf {
   readonly judgementId: string;
-  /** From 0. */
+  /** The number of the test, from 0. */
   readonly test: number;
 }
 

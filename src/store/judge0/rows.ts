@@ -35,7 +35,7 @@ export async function insertJudge0(
   await trx.insertInto("judge0_submissions").values(rows).execute();
 }
 
-/** Of claimed submissions that run several times, by sequence number. Without any, nothing is read. */
+/** Reads the repeats of claimed submissions that run several times, by sequence number. Without any, nothing is read. */
 export async function readRepeats(
   trx: Transaction<Schema>,
   claimed: readonly Pick<SubmissionRow, "seq" | "judge0">[],
@@ -84,7 +84,7 @@ export async function endJudge0(trx: Transaction<Schema>, ended: readonly Ending
   return calls;
 }
 
-/** Of deliveries that are callbacks, by the sequence number of the submission. Without callbacks, nothing is read. */
+/** Reads the addresses of deliveries that are callbacks, by the sequence number of the submission. Without callbacks, nothing is read. */
 export async function callbackUrls(
   trx: Transaction<Schema>,
   taken: readonly Pick<Selectable<Schema["deliveries"]>, "callback" | "submission_seq">[],

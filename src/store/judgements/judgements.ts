@@ -144,7 +144,7 @@ export function judgementStore(
     /** Calls back when the judgement has ended, possibly more often. @returns a function that ends the subscription. */
     onEnd: (id: string, listener: () => void): (() => void) => wakeups.onEnd(id, listener),
 
-    /** The same when one of its runs has ended. */
+    /** Calls the listener when the judgement or one of its runs has ended. */
     onChange(id: string, listener: () => void): () => void {
       const ends = [wakeups.onEnd(id, listener), wakeups.onLive(id, listener)];
       return () => {

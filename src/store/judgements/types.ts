@@ -12,7 +12,7 @@ export interface NewJudgement {
   readonly problem: ProblemReference | null;
 }
 
-/** In memory, or read if the account does not have it. */
+/** Content in memory, or read if the account does not have it. */
 export type Content = Buffer | LazyContent;
 
 export interface LazyContent {
@@ -27,9 +27,9 @@ export interface LazyContent {
 export interface NewVersion {
   readonly accountId: string;
   readonly definition: Definition;
-  /** For a checker that is a program. */
+  /** The checker, if it is a program. */
   readonly checker: Program | null;
-  /** For each test its input, followed by its answers. */
+  /** The input of each test, followed by its answers. */
   readonly contents: readonly (readonly Content[])[];
 }
 

@@ -103,7 +103,7 @@ async function keep(trx: Transaction<Schema>, seq: number, nowMs: number, comple
   return kept.numUpdatedRows > 0n;
 }
 
-/** The same for a version with all its contents. @returns false if it has not all of them, or not any more. */
+/** Renews a version that has all its contents. @returns false if it does not have all of them, or not any more. */
 export async function keepComplete(trx: Transaction<Schema>, seq: number, nowMs: number): Promise<boolean> {
   const kept = await trx
     .updateTable("versions")

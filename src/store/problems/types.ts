@@ -7,7 +7,7 @@ export interface NewProblem {
   /** A stored version. */
   readonly versionSeq: number;
   readonly tests: number;
-  /** Of all inputs and answers. */
+  /** The size of all inputs and answers. */
   readonly bytes: number;
   /** Limits of each test; null: those of the profile. */
   readonly cpuSecs: number | null;
@@ -17,7 +17,7 @@ export interface NewProblem {
 /** Bounds of an account. */
 export interface ProblemBounds {
   readonly problems: number;
-  /** Of all versions of its problems. */
+  /** The size of all versions of its problems. */
   readonly bytes: number;
 }
 

@@ -101,7 +101,7 @@ interface ProblemVersionTable {
   number: number;
   version_seq: number;
   tests: number;
-  /** Of all inputs and answers. */
+  /** The size of all inputs and answers. */
   bytes: number;
   cpu_secs: number | null;
   memory_bytes: number | null;
@@ -253,7 +253,7 @@ interface SubmissionTable {
   /** The judgement of which it is a run, and the number of the test, from 0; null for a single submission. */
   judgement_seq: number | null;
   test: number | null;
-  /** For a submission with a row in judge0_submissions 1, or 2 if it runs several times; otherwise null. */
+  /** 1 with a row in judge0_submissions, 2 if the submission also runs several times; otherwise null. */
   judge0: number | null;
   /** Completed runs of a submission that has given up its slot between two runs, otherwise null. */
   completed_runs: number | null;
@@ -282,7 +282,7 @@ interface ProgressTable {
   body: Buffer;
 }
 
-/** Of runs that were long enough to have some. */
+/** Samples of runs that were long enough to have some. */
 interface SamplesTable {
   submission_seq: number;
   /** JSON, see src/domain/samples.ts. */
@@ -304,7 +304,7 @@ interface Judge0Table {
   endpoint_id: string | null;
   /** Null until the end. */
   status: number | null;
-  /** Of a successful compilation; null if it is empty. */
+  /** The output of a successful compilation; null if it is empty. */
   compile_output: Buffer | null;
 }
 
@@ -414,7 +414,7 @@ interface WorkerTable {
 /** Users of the dashboard. */
 interface PersonTable {
   id: string;
-  /** In lower case, for comparisons. */
+  /** The e-mail in lower case, for comparisons. */
   email: string;
   name: string;
   /** 1 or 0: sees and changes all accounts. */
@@ -482,7 +482,7 @@ interface HistoryTable {
   amount: number;
 }
 
-/** The same by wait and run times. */
+/** Ended submissions by wait and run times. */
 interface HistoryTimesTable {
   at: number;
   account_id: string;
@@ -493,7 +493,7 @@ interface HistoryTimesTable {
   amount: number;
 }
 
-/** The same by key. */
+/** Ended submissions by key. */
 interface HistoryKeysTable {
   at: number;
   account_id: string;
@@ -511,7 +511,7 @@ interface UncountedDeliveryTable {
   ended_at: number;
 }
 
-/** The same for ended deliveries. */
+/** Ended deliveries. */
 interface HistoryDeliveriesTable {
   at: number;
   /** The account of the endpoint. */
@@ -528,7 +528,7 @@ interface HistoryLoadTable {
   account_id: string;
   pending: number;
   running: number;
-  /** Of all workers; 0 in rows of an account. */
+  /** The slots of all workers; 0 in rows of an account. */
   slots: number;
 }
 

@@ -41,7 +41,7 @@ export type SharedRow = Pick<SubmissionRow, (typeof SHARED_COLUMNS)[number]>;
 
 interface Source<T extends Table, Column extends keyof Tables[T]> {
   readonly table: T;
-  /** In addition to SHARED_COLUMNS. */
+  /** Columns in addition to SHARED_COLUMNS. */
   readonly columns: readonly Column[];
 }
 

@@ -42,7 +42,7 @@ interface WaitingKey {
   readonly account_id: string;
   readonly suspended_at: number | null;
   readonly pending: number | string;
-  /** Of those that have never started; null if all have. */
+  /** When the oldest one that has never started was created; null if all have started. */
   readonly oldest_at: number | null;
   readonly running: number | string;
   readonly concurrency: number;

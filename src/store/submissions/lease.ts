@@ -52,7 +52,7 @@ export interface Judged {
 }
 
 export interface Finished {
-  /** For each whether its lease was valid. */
+  /** Whether the lease of each was valid. */
   readonly held: readonly boolean[];
   readonly words: readonly StoreEvent[];
 }

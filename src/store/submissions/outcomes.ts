@@ -27,7 +27,7 @@ export const ENDED_COLUMNS = [
 export interface Ending {
   readonly row: Pick<SubmissionRow, (typeof ENDED_COLUMNS)[number]>;
   readonly outcome: Outcome;
-  /** For a run of a judgement that was AC. */
+  /** What the checker decided about a run of a judgement that was AC. */
   readonly checked?: Checked | null | undefined;
 }
 

@@ -14,7 +14,7 @@ interface Wanted {
 
 interface Loaded {
   readonly program: Program;
-  /** For a run of a judgement. */
+  /** The test of a run of a judgement; null for other submissions. */
   readonly test: ClaimedTest | null;
 }
 

@@ -17,7 +17,7 @@ const INLINE_BYTES = 16_384;
 export interface Head {
   /** Complete, or without output if `output` is set. */
   readonly submission: Submission;
-  /** For output that is too large for a grouped read: its size, and a function that completes the submission. */
+  /** Output that is too large for a grouped read: its size, and a function that completes the submission. */
   readonly output: { readonly bytes: number; readonly read: () => Promise<Submission> } | null;
 }
 
@@ -68,7 +68,7 @@ function toHead(db: Kysely<Schema>, { seq, bytes, stdout, stderr, body, ...row }
   return { submission, output: { bytes, read: async () => whole((await readOutput(db, seq)) ?? EMPTY) } };
 }
 
-/** For a record that retention deleted between the two reads. */
+/** The output of a record that retention deleted between the two reads. */
 const EMPTY = { stdout: null, stderr: null };
 
 async function readOutput(db: Kysely<Schema>, seq: number) {

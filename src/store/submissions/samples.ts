@@ -8,7 +8,7 @@ export async function samplesOf(db: Kysely<Schema>, seq: number): Promise<Sample
   return row ? decodeSamples(row.body) : null;
 }
 
-/** The same by id; undefined if the account has no such submission. */
+/** Reads the samples of a submission by its id; undefined if the account has no such submission. */
 export async function readSamples(
   db: Kysely<Schema>,
   id: string,

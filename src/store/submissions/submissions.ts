@@ -203,7 +203,7 @@ export function submissionStore(
       return await take(running.filter(({ id }) => silent.has(id)));
     },
 
-    /** The same for all running submissions, for a caller that is certain that no holder is alive. */
+    /** Ends or repeats all running submissions, for a caller that is certain that no holder is alive. */
     async sweepAll(): Promise<Swept> {
       return await take(await readRunning(db));
     },
@@ -217,7 +217,7 @@ export function submissionStore(
       return head && (await complete(head, admit));
     },
 
-    /** The same without a large output, which can then be read. */
+    /** Reads a submission without a large output, which can then be read. */
     head: (id: string, accountId: string): Promise<Head | undefined> => reads.add({ id, accountId }),
 
     /**

@@ -13,7 +13,7 @@ export interface Claim {
   readonly live: boolean;
   /** Whether its client gives it input during the run. */
   readonly takesInput: boolean;
-  /** For a run of a judgement, otherwise null. */
+  /** The test of a run of a judgement, otherwise null. */
   readonly test: ClaimedTest | null;
   /** Whether a client of Judge0 submitted it. */
   readonly judge0: boolean;
@@ -29,7 +29,7 @@ export interface ClaimedTest {
   /** The most that its checker can give; null in a judgement without points. */
   readonly points: number | null;
   readonly checker: CheckerSpec;
-  /** For a checker that is a program. */
+  /** The checker, if it is a program. */
   readonly checkerProgram: Program | null;
   /** Any of them is right. */
   readonly answers: readonly Buffer[];
@@ -64,7 +64,7 @@ export interface Enqueue {
   readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement, which is added with it. */
   readonly judgement?: NewJudgement;
-  /** Of a client of Judge0. */
+  /** Set when the request came through the Judge0 API. */
   readonly judge0?: Judge0Request;
 }
 
@@ -81,7 +81,7 @@ export type Enqueued =
     }
   /** The idempotency key is known with another request. */
   | { readonly kind: "conflict" }
-  /** With `onlyKnown`: the idempotency key is unknown. */
+  /** The answer with `onlyKnown` to an idempotency key that is unknown. */
   | { readonly kind: "unknown" }
   /** The version of its judgement is deleted: it has to be put again. */
   | { readonly kind: "versionGone" }

@@ -21,7 +21,7 @@ export interface NamedObject {
 }
 
 export interface AuditEntry {
-  /** Of this entry alone. */
+  /** A number that only this entry has. */
   readonly seq: number;
   readonly at: string;
   readonly actor: string;

@@ -21,7 +21,7 @@ export const TOPICS = {
   totals: 10,
   /** Workers and their proofs. */
   nodes: 1,
-  /** The same without the times of proofs. */
+  /** Workers and their proofs, without the times of proofs. */
   health: 1,
 } as const;
 export type Topic = keyof typeof TOPICS;

@@ -27,7 +27,7 @@ export interface DeliveryResource {
     readonly error: string | null;
     /** The beginning of the response, without control characters. */
     readonly answer: string | null;
-    /** Of the request; null if none was made, or by an earlier release. */
+    /** The headers of the request; null if none was made, or by an earlier release. */
     readonly sentHeaders: Headers | null;
     /** The first headers of the response, without control characters. */
     readonly answerHeaders: Headers | null;

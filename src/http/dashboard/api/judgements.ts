@@ -5,9 +5,9 @@ import type { Explanation, Proof, SubmissionDetail, SubmissionRow, Usage } from 
 /** GET /judgements, with the parameters of GET /submissions and `problem`, an id → Judgements. */
 export interface Judgements {
   readonly judgements: readonly JudgementRow[];
-  /** For `before`; null: no more. */
+  /** The value of `before` for the next page; null if there is none. */
   readonly next: string | null;
-  /** Of the rows, for the stream of changes. */
+  /** The mark of the rows, from which the stream of changes continues. */
   readonly mark: string;
 }
 
@@ -66,7 +66,7 @@ export interface TestLimits {
 export interface JudgementDetail extends JudgementState {
   readonly stop: "first_failure" | "never" | "group";
   readonly checker: JudgedChecker;
-  /** Of each test, as a run of it would have them now; empty for an unknown language. */
+  /** The limits of each test, as a run of it would have them now; empty for an unknown language. */
   readonly limits: readonly TestLimits[];
   readonly source: { readonly name: string; readonly text: string };
   /** Names of further files. */

@@ -72,7 +72,7 @@ export type Amounts = Readonly<Record<string, number>>;
 
 /** Durations of ended runs: from accepted to started (`wait`), and from started to ended (`run`). */
 export interface Latency {
-  /** Of all buckets; null if no run ended. */
+  /** The percentiles over all buckets; null if no run ended. */
   readonly percentiles: Percentiles | null;
   readonly buckets: readonly {
     readonly percentiles: Percentiles | null;

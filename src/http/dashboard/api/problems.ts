@@ -21,7 +21,7 @@ export interface ProblemRow extends Omit<ProblemVersion, "createdAt"> {
 export interface ProblemVersion {
   readonly version: number;
   readonly tests: number;
-  /** Of all inputs and answers. */
+  /** The size of all inputs and answers. */
   readonly bytes: number;
   /** Limits of each test; null: those of the profile. */
   readonly cpuMs: number | null;
@@ -32,7 +32,7 @@ export interface ProblemVersion {
 /** GET /problems/:id → ProblemDetail; DELETE → 204. */
 export interface ProblemDetail extends ProblemRow {
   readonly checker: JudgedChecker;
-  /** Of the current version, with the names of their tests. */
+  /** The groups of the current version, with the names of their tests. */
   readonly groups: readonly {
     /** Empty for tests without a group. */
     readonly name: string;
@@ -61,14 +61,14 @@ export interface ImportedProblem {
 export interface Verification {
   /** After the last of its judgements was accepted, for GET /judgements. */
   readonly until: string;
-  /** In the order of the package. */
+  /** The submissions, in the order of the package. */
   readonly submissions: readonly VerifiedSubmission[];
 }
 
 /** A submission of the package. */
 export interface VerifiedSubmission {
   readonly path: string;
-  /** For POST /judgements/:id/compare, and in words. */
+  /** The expected results, for POST /judgements/:id/compare, and as text. */
   readonly expectations: readonly Expected[];
   readonly expected: readonly string[];
   /** Null, without an error: no installed language has it. */

@@ -11,9 +11,9 @@ export type { Samples };
  */
 export interface Submissions {
   readonly submissions: readonly SubmissionRow[];
-  /** For `before`; null: no more. */
+  /** The value of `before` for the next page; null if there is none. */
   readonly next: string | null;
-  /** Of the rows, for the stream of changes. */
+  /** The mark of the rows, from which the stream of changes continues. */
   readonly mark: string;
 }
 
@@ -36,7 +36,7 @@ export interface SubmissionRow {
 /** GET /submissions/:id → SubmissionDetail. GET /submissions/:id/record → the record alone, as a download. */
 export interface SubmissionDetail {
   readonly row: SubmissionRow;
-  /** Of a run of a judgement; `test` from 0. */
+  /** The judgement and test (from 0) of which this is a run; null for other submissions. */
   readonly run: { readonly judgementId: string; readonly test: number } | null;
   /** The submission that it repeats, unless that one is deleted. */
   readonly originalId: string | null;
@@ -78,7 +78,7 @@ export interface Span {
   readonly ms: number;
 }
 
-/** Of the execute step. */
+/** A resource that the execute step used. */
 export interface Usage {
   readonly name: "cpu" | "wall" | "memory" | "processes" | "stdout" | "stderr";
   readonly used: number;
