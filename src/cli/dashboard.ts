@@ -6,7 +6,7 @@ import type { Languages } from "../languages/load.ts";
 import type { Store } from "../store/store.ts";
 import type { AnnouncedWorker } from "../store/workers.ts";
 import { beginOf } from "../webhooks/body.ts";
-import { checkUrl } from "../webhooks/guard.ts";
+import { checkUrl } from "../webhooks/permitted-addresses.ts";
 import type { SendOptions } from "../webhooks/send.ts";
 import { sendTest } from "../webhooks/send-test.ts";
 import { BlockedError } from "../webhooks/target.ts";

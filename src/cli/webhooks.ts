@@ -10,7 +10,7 @@ import {
   setEndpointSigning,
 } from "../admin/endpoints.ts";
 import { SIGNINGS, type Signing } from "../domain/webhook.ts";
-import { checkUrl } from "../webhooks/guard.ts";
+import { checkUrl } from "../webhooks/permitted-addresses.ts";
 import { answer, table } from "./answer.ts";
 import { type ListOptions, listing, noteMore } from "./listing.ts";
 import { append, DEFAULT_OVERLAP, duration } from "./option-values.ts";

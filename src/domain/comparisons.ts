@@ -1,4 +1,4 @@
-import { show, showBoth } from "./shown.ts";
+import { show, showBoth } from "./text-excerpt.ts";
 import { firstDifferentLine, firstDifferentWord, Lines, type TextPart, type WordOptions, Words } from "./text-parts.ts";
 
 /** Comparisons of an output with an answer. Each returns the first difference, for users, or null. */

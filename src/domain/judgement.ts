@@ -1,7 +1,7 @@
-import type { RequestedLimits } from "./additions.ts";
 import type { Checked, CheckerSpec } from "./check.ts";
 import type { ProfileName } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
+import type { RequestedLimits } from "./program-options.ts";
 import type { Status } from "./submission.ts";
 
 /** Verdicts of a judgement and of its tests. WA: the output is wrong; CE: the program does not compile; others as of a run. */

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
-import { type Additions, encodeAdditions } from "./additions.ts";
 import type { ProfileName } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
+import { type Additions, encodeAdditions } from "./program-options.ts";
 
 /** Contract limits of a request, in UTF-8 bytes. */
 export const MAX_CODE_BYTES = 65_536;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { LIMIT_FIELDS, MAX_WORDS, MAX_WORDS_BYTES } from "../domain/additions.ts";
 import { type Definition, MAX_GROUPS, MAX_TESTS } from "../domain/judgement.ts";
+import { LIMIT_FIELDS, MAX_WORDS, MAX_WORDS_BYTES } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { type LazyFile, PackageError, type PackageFiles } from "./files.ts";

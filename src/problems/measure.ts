@@ -2,7 +2,7 @@ import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
 import { formatVerdict, tail } from "./compare.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
-import { type Judged, judgeSubmission, timeLimitOf } from "./judged.ts";
+import { type Judged, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
 import type { ProblemPackage } from "./package.ts";
 import { readSubmissions } from "./submissions.ts";
 import { applies } from "./timing.ts";

@@ -1,6 +1,6 @@
 import { basename, extname } from "node:path";
-import { FILE_PATH, MAX_FILES, MAX_FILES_BYTES } from "../domain/additions.ts";
 import type { Language } from "../domain/language.ts";
+import { FILE_PATH, MAX_FILES, MAX_FILES_BYTES } from "../domain/program-options.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import { type Languages, listed } from "../languages/load.ts";

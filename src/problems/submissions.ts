@@ -1,5 +1,5 @@
-import { FILE_PATH } from "../domain/additions.ts";
 import type { Language } from "../domain/language.ts";
+import { FILE_PATH } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import {

@@ -4,7 +4,7 @@ import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
 import { compare, tail } from "./compare.ts";
 import type { PackageFiles } from "./files.ts";
-import { type Judged, judgeSubmission, timeLimitOf } from "./judged.ts";
+import { type Judged, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
 import type { ProblemPackage } from "./package.ts";
 import { toProgram } from "./source.ts";
 import { readSubmissions, SUBMISSIONS } from "./submissions.ts";

@@ -2,9 +2,9 @@
 import { connect, type Socket } from "node:net";
 import type { StepReport, WorkFile } from "../domain/report.ts";
 import { Captured } from "./captured.ts";
-import { KeptPlaces } from "./kept-places.ts";
 import { greet, refusal, SandboxError, StepSizeError } from "./refusal.ts";
 import { decodeEnd, decodeFile, decodeReport, type Hello, type ProgramEnd } from "./report.ts";
+import { KeptPlaces } from "./slot-file-cache.ts";
 import {
   encodeInput,
   encodePark,

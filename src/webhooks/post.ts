@@ -4,7 +4,7 @@ import { connect, type SecureContext } from "node:tls";
 import { type buildConnector, Client } from "undici";
 import type { Headers } from "../domain/delivery.ts";
 import type { Body } from "./body.ts";
-import { permittedAddresses } from "./guard.ts";
+import { permittedAddresses } from "./permitted-addresses.ts";
 import type { Resolve } from "./resolve.ts";
 import type { Target } from "./target.ts";
 

@@ -1,4 +1,3 @@
-import { forRun } from "../domain/additions.ts";
 import type { Checked } from "../domain/check.ts";
 import {
   advance,
@@ -16,6 +15,7 @@ import {
 import type { Language } from "../domain/language.ts";
 import type { ProfileName } from "../domain/limits.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
+import { forRun } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { StepSizeError } from "../sandbox/refusal.ts";

@@ -1,6 +1,6 @@
-import { type Additions, lowered } from "../domain/additions.ts";
 import type { Command, Language } from "../domain/language.ts";
 import type { StepLimits } from "../domain/limits.ts";
+import { type Additions, lowered } from "../domain/program-options.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Step } from "../sandbox/step.ts";

@@ -16,6 +16,7 @@ import { buildOutcome } from "../verdict/build-outcome.ts";
 import { compileOutput } from "../verdict/output.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import { ComparerLost } from "./comparer.ts";
+import { samplesOf } from "./convert-samples.ts";
 import type { ActiveRun } from "./leases.ts";
 import { countLeftovers } from "./leftovers.ts";
 import { LiveOutput } from "./live.ts";
@@ -26,7 +27,6 @@ import { isOwnStep, type Plan, plan } from "./plan.ts";
 import { repeat } from "./repeat.ts";
 import { type CompileCache, type Execute, type RunOptions, run } from "./run.ts";
 import { runStats } from "./run-stats.ts";
-import { samplesOf } from "./samples.ts";
 import { TestChecker, type Tested, type Yielded } from "./test-checker.ts";
 
 export interface RunnerOptions {

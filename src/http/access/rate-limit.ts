@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
 import type { Caller } from "../../domain/submission.ts";
-import type { CountOptions } from "../../store/sharing/quota.ts";
+import type { CountOptions } from "../../store/quota/quota.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** Headers of responses to requests that count against the rate limit of a key: a sliding minute. */

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../../domain/additions.ts";
 import {
   CHECKER_INTERFACES,
   CHECKER_RESERVED,
@@ -22,6 +21,7 @@ import {
   type Stop,
   type TestMeta,
 } from "../../domain/judgement.ts";
+import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../../domain/program-options.ts";
 import type { Caller, Program } from "../../domain/submission.ts";
 import { programOf } from "../../domain/submission.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
-import { inField, LIMIT_FIELD_NAMES } from "../../domain/additions.ts";
 import type { Command } from "../../domain/language.ts";
 import { type Limits, PROFILE_NAMES } from "../../domain/limits.ts";
+import { inField, LIMIT_FIELD_NAMES } from "../../domain/program-options.ts";
 import { listed } from "../../languages/load.ts";
 import type { Dependencies } from "../dependencies.ts";
 

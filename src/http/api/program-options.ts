@@ -1,4 +1,7 @@
 import { z } from "zod";
+import { clientError, echo } from "../../domain/error.ts";
+import type { Language } from "../../domain/language.ts";
+import type { Limits, StepLimits } from "../../domain/limits.ts";
 import {
   type Additions,
   FILE_PATH,
@@ -12,10 +15,7 @@ import {
   MAX_WORDS_BYTES,
   type RequestedLimits,
   VARIABLE_NAME,
-} from "../../domain/additions.ts";
-import { clientError, echo } from "../../domain/error.ts";
-import type { Language } from "../../domain/language.ts";
-import type { Limits, StepLimits } from "../../domain/limits.ts";
+} from "../../domain/program-options.ts";
 import type { WorkFile } from "../../domain/report.ts";
 import type { Program } from "../../domain/submission.ts";
 

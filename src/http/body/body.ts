@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { MAX_FILES_BYTES } from "../../domain/additions.ts";
 import { clientError } from "../../domain/error.ts";
+import { MAX_FILES_BYTES } from "../../domain/program-options.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import { Budget } from "../../fairness/budget.ts";
 import { type EventLoopTurns, WorkTurns } from "../../fairness/turn.ts";

@@ -1,10 +1,10 @@
-import { forRun, lowered } from "../../domain/additions.ts";
 import type { CheckerSpec } from "../../domain/check.ts";
 import { explain } from "../../domain/explain/explanation.ts";
 import { proofs } from "../../domain/explain/proofs.ts";
 import { cutStreams, usage } from "../../domain/explain/usage.ts";
 import { LongText } from "../../domain/json-pieces.ts";
 import { groupScores, type Judgement, rounded, verdictIn } from "../../domain/judgement.ts";
+import { forRun, lowered } from "../../domain/program-options.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import type { Submission } from "../../domain/submission.ts";
 import type { Languages } from "../../languages/load.ts";

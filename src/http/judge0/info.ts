@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { MAX_FILES_BYTES } from "../../domain/additions.ts";
 import { ATTEMPT_DELAYS_MS, ATTEMPT_TIMEOUT_MS } from "../../domain/delivery.ts";
 import { clientError } from "../../domain/error.ts";
 import { JUDGE0_STATUSES, type Judge0Status } from "../../domain/judge0/status.ts";
+import { MAX_FILES_BYTES } from "../../domain/program-options.ts";
 import { callerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { JUDGE0 } from "./form.ts";

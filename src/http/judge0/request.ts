@@ -1,7 +1,7 @@
-import { FILE_PATH, MAX_FILES, MAX_FILES_BYTES } from "../../domain/additions.ts";
 import { echo } from "../../domain/error.ts";
 import type { Judge0Request } from "../../domain/judge0/submission.ts";
 import type { Language } from "../../domain/language.ts";
+import { FILE_PATH, MAX_FILES, MAX_FILES_BYTES } from "../../domain/program-options.ts";
 import type { Caller } from "../../domain/submission.ts";
 import { PackageError } from "../../problems/files.ts";
 import { filesFromZip } from "../../problems/zip.ts";

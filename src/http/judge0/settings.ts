@@ -1,6 +1,6 @@
-import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../../domain/additions.ts";
 import type { Judge0Settings } from "../../domain/judge0/submission.ts";
 import type { Limits } from "../../domain/limits.ts";
+import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../../domain/program-options.ts";
 import type { Faults } from "./field-errors.ts";
 
 /** A limit by its Judge0 name: `scale` of our units are one of Judge0's (seconds, kilobytes). `least` is Judge0's own. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { LIMIT_FIELD_NAMES, type LimitField } from "../../domain/additions.ts";
 import { CHECKER_TYPES } from "../../domain/check.ts";
 import { GROUP_RULES, JUDGEMENT_VERDICTS, STOPS } from "../../domain/judgement.ts";
 import { JUDGEMENT_SCHEMA_VERSION } from "../../domain/judgement-record.ts";
+import { LIMIT_FIELD_NAMES, type LimitField } from "../../domain/program-options.ts";
 import { MAX_SAMPLES } from "../../domain/samples.ts";
 import { judgeBody } from "../api/judge.ts";
 import { checkerField, judgementBody } from "../api/judgement-request.ts";

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
+import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
-import { note } from "./audit.ts";
 import type { Account } from "./types.ts";
 
 export type AccountStore = ReturnType<typeof accountStore>;

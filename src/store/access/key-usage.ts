@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
+import { WINDOW_MS } from "../quota/recent-requests.ts";
 import type { Schema } from "../schema/schema.ts";
-import { WINDOW_MS } from "../sharing/recent.ts";
 import type { KeyUsage } from "./types.ts";
 
 /** Present usage of keys. Statuses are literals, because the planner cannot use a partial index with a parameter. */

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { ProfileName } from "../../domain/limits.ts";
+import { note } from "../audit/audit.ts";
 import { Batcher } from "../database/batcher.ts";
 import type { Database } from "../database/database.ts";
 import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
@@ -8,7 +9,6 @@ import type { Transactions } from "../database/transactions.ts";
 import { behindPlace, liveAt, partOf } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
-import { note } from "./audit.ts";
 import { type FoundCaller, findCallers } from "./callers.ts";
 import { isLive, type KeyRow, profilesOf, selectKeys, toApiKey } from "./key-rows.ts";
 import { readUsage } from "./key-usage.ts";

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
+import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { behindPlace, liveAt, partOf } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
-import { note } from "./audit.ts";
 import type { Part, Project } from "./types.ts";
 
 type ProjectRow = Selectable<Schema["projects"]>;

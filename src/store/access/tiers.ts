@@ -1,7 +1,7 @@
 import type { AuditActor } from "../../domain/audit.ts";
+import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
-import { note } from "./audit.ts";
 import type { Tier } from "./types.ts";
 
 export type TierStore = ReturnType<typeof tierStore>;

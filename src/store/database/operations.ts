@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
+import { type Take, takeQuota } from "../quota/quota.ts";
 import type { Schema } from "../schema/schema.ts";
-import { type Take, takeQuota } from "../sharing/quota.ts";
 import { type ClaimRequest, claim } from "../submissions/claim.ts";
 import { enqueue } from "../submissions/enqueue.ts";
 import { type Finish, finish, type Release, release, renew } from "../submissions/lease.ts";

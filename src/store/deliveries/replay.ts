@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import { note } from "../access/audit.ts";
+import { note } from "../audit/audit.ts";
 import type { Capabilities } from "../database/database.ts";
 import type { Schema } from "../schema/schema.ts";
 import { TAKEN, toClaims } from "./claim-deliveries.ts";

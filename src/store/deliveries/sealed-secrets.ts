@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import { note } from "../access/audit.ts";
+import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";

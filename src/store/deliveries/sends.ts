@@ -1,8 +1,8 @@
 import { sql, type Transaction } from "kysely";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
+import { SKEW_MS, WINDOW_MS } from "../quota/recent-requests.ts";
 import type { Schema } from "../schema/schema.ts";
-import { SKEW_MS, WINDOW_MS } from "../sharing/recent.ts";
 import type { SendKind } from "./types.ts";
 
 /** The counted kinds: requests of members, and the deliveries that replay requests add. */

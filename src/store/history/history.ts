@@ -1,6 +1,6 @@
+import { type Marks, readMarks, readTotalsMark } from "../changes/change-marks.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
-import { type Marks, readMarks, readTotalsMark } from "./change-marks.ts";
 import { countDeliveries, countEnds, hasUncountedDeliveries } from "./count.ts";
 import { addLoad, readQueue } from "./load.ts";
 import { readDeliveries, readEnds, readFailing, readGroups, readLoad } from "./read-history.ts";

@@ -13,7 +13,7 @@ import {
 } from "../../domain/judgement.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Status } from "../../domain/submission.ts";
-import { note } from "../access/audit.ts";
+import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { ExpressionBuilder, Kysely, Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import { note } from "../access/audit.ts";
 import type { Part } from "../access/types.ts";
+import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { behindPlace, USUAL_ROWS } from "../pagination.ts";

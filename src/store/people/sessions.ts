@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { SESSION_IDLE_MS, SESSION_LONGEST_MS } from "../../domain/session.ts";
-import { note } from "../access/audit.ts";
+import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
 import type { Transactions } from "../database/transactions.ts";

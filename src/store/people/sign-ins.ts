@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Selectable, sql, type Transaction } from "kysely";
 import { DOOR_ACTIONS } from "../../domain/audit.ts";
-import { note } from "../access/audit.ts";
+import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";

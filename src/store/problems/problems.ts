@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Kysely, Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { Definition } from "../../domain/judgement.ts";
-import { note } from "../access/audit.ts";
+import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { keepComplete } from "../judgements/versions.ts";

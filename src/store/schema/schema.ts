@@ -66,7 +66,7 @@ interface VersionTable {
   hash: string;
   /** JSON of a Definition (src/domain/judgement.ts). */
   definition: string;
-  /** The program of the checker as JSON (src/domain/additions.ts); null for a built-in one. */
+  /** The program of the checker as JSON (src/domain/program-options.ts); null for a built-in one. */
   checker: Buffer | null;
   /** 1 once all its contents are stored. */
   complete: number;
@@ -263,7 +263,7 @@ interface ProgramTable {
   submission_seq: number;
   code: Buffer;
   stdin: Buffer;
-  /** JSON (src/domain/additions.ts) as UTF-8; null for a program of source and input alone. */
+  /** JSON (src/domain/program-options.ts) as UTF-8; null for a program of source and input alone. */
   additions: Buffer | null;
 }
 

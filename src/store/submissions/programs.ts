@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
-import { forRun } from "../../domain/additions.ts";
 import { type Definition, mostPoints } from "../../domain/judgement.ts";
+import { forRun } from "../../domain/program-options.ts";
 import type { Program } from "../../domain/submission.ts";
 import type { Schema } from "../schema/schema.ts";
 import { decodeProgram, PROGRAM_COLUMNS, toProgram } from "./rows.ts";

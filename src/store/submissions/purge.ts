@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import { note } from "../access/audit.ts";
+import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { purgeVersion } from "../judgements/versions.ts";

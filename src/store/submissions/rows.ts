@@ -1,6 +1,6 @@
-import { decodeAdditions, encodeAdditions } from "../../domain/additions.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
+import { decodeAdditions, encodeAdditions } from "../../domain/program-options.ts";
 import type { Program, Status, Submission } from "../../domain/submission.ts";
 import type { OutcomeRow, ProgramRow, SubmissionRow } from "../schema/schema.ts";
 

@@ -4,7 +4,7 @@ import type { Outcome } from "../../domain/outcome.ts";
 import type { Progress } from "../../domain/progress.ts";
 import type { Samples } from "../../domain/samples.ts";
 import type { Submission } from "../../domain/submission.ts";
-import { note } from "../access/audit.ts";
+import { note } from "../audit/audit.ts";
 import { Batcher } from "../database/batcher.ts";
 import type { Database } from "../database/database.ts";
 import type { Notifier, StoreEvent } from "../database/notifier.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MAX_FILES_BYTES } from "../../../src/domain/additions.ts";
+import { MAX_FILES_BYTES } from "../../../src/domain/program-options.ts";
 import { startHttp } from "../../support/http/running.ts";
 
 const LIMIT = { timeout: 20_000 };

@@ -4,8 +4,8 @@ import { type RawBuilder, sql } from "kysely";
 import { NOTHING_MEASURED } from "../../../src/domain/progress.ts";
 import type { Database } from "../../../src/store/database/database.ts";
 import { openDatabase } from "../../../src/store/open.ts";
-import { dueNow, ended, runningNow, waiting } from "../../../src/store/sharing/backlog.ts";
-import { SHARES } from "../../../src/store/sharing/shares.ts";
+import { dueNow, ended, runningNow, waiting } from "../../../src/store/queue/backlog.ts";
+import { SHARES } from "../../../src/store/queue/shares.ts";
 import {
   addKey,
   enqueue,

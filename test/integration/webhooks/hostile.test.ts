@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer, type Server, Socket } from "node:net";
 import { after, before, mock, test } from "node:test";
 import type { HostPort } from "../../../src/domain/transport.ts";
-import { checkUrl } from "../../../src/webhooks/guard.ts";
+import { checkUrl } from "../../../src/webhooks/permitted-addresses.ts";
 import type { Resolve } from "../../../src/webhooks/resolve.ts";
 import { type Sent, send } from "../../../src/webhooks/send.ts";
 import { BlockedError } from "../../../src/webhooks/target.ts";

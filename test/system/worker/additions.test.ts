@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Additions } from "../../../src/domain/additions.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
+import type { Additions } from "../../../src/domain/program-options.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import type { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";

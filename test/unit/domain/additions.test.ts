@@ -9,7 +9,7 @@ import {
   LIMIT_FIELD_NAMES,
   lowered,
   VARIABLE_NAME,
-} from "../../../src/domain/additions.ts";
+} from "../../../src/domain/program-options.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 

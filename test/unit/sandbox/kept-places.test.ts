@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KeptPlaces } from "../../../src/sandbox/kept-places.ts";
+import { KeptPlaces } from "../../../src/sandbox/slot-file-cache.ts";
 import { Entries, FrameReader } from "../../../src/sandbox/wire.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 

@@ -4,8 +4,8 @@ import type { Language } from "../../../src/domain/language.ts";
 import { decodeSamples, encodeSamples, type Samples } from "../../../src/domain/samples.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { samplesOf } from "../../../src/worker/convert-samples.ts";
 import { plan } from "../../../src/worker/plan.ts";
-import { samplesOf } from "../../../src/worker/samples.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { report } from "../../support/verdict/reports.ts";
 

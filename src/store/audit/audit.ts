@@ -1,11 +1,11 @@
 import type { Selectable, Transaction } from "kysely";
 import { type AuditAction, type AuditActor, addressOf, nameOf } from "../../domain/audit.ts";
+import type { AuditEntry } from "../access/types.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import { type NamedObject, namedObjects } from "./audit-names.ts";
 import { type AuditSearch, searchAudit } from "./audit-search.ts";
-import type { AuditEntry } from "./types.ts";
 
 interface Entry {
   readonly atMs: number;

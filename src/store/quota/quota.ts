@@ -5,7 +5,7 @@ import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 
-import { Recent, SKEW_MS, WINDOW_MS } from "./recent.ts";
+import { Recent, SKEW_MS, WINDOW_MS } from "./recent-requests.ts";
 
 /** Counts the requests of each key in the last minute, over all processes and restarts. */
 export type QuotaStore = ReturnType<typeof quotaStore>;

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
+import { dueNow, runningNow, waiting } from "../queue/backlog.ts";
 import type { Schema } from "../schema/schema.ts";
-import { dueNow, runningNow, waiting } from "../sharing/backlog.ts";
 
 /** Texts that differ once something of the accounts has changed. */
 export interface Marks {
