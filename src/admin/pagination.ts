@@ -1,4 +1,4 @@
-import type { Part } from "../store/access/types.ts";
+import type { ListPage } from "../store/access/types.ts";
 import type { Store } from "../store/store.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
@@ -24,7 +24,7 @@ export async function partFor(
   store: Store,
   { account, after, limit = MOST_ROWS }: ListedPart,
   accountsOf: (id: string) => Promise<readonly string[] | undefined>,
-): Promise<Part> {
+): Promise<ListPage> {
   if (limit < 1 || limit > MOST_ROWS) throw new AdminError(`from 1 to ${MOST_ROWS} rows can be listed at once`);
   const accountIds = account === undefined ? null : [(await findAccount(store, account)).id];
   const owners = after === undefined ? null : await accountsOf(after);

@@ -4,7 +4,7 @@ import type { Recent, Shares, SlotCounts, Status } from "../domain/status.ts";
 import type { OperatorDependencies } from "../http/listener/operator.ts";
 import { setGauges } from "../metrics/gauges.ts";
 import type { Prometheus } from "../metrics/prometheus.ts";
-import { Sample } from "../metrics/status-sampler.ts";
+import { StatusSampler } from "../metrics/status-sampler.ts";
 import type { Store } from "../store/store.ts";
 import { installedLanguages } from "./installed-languages.ts";
 import { version } from "./version.ts";
@@ -31,7 +31,7 @@ export function operatorPages(
 ): OperatorDependencies {
   const { dataDir, transport } = config;
   const certificatePath = transport.kind === "https" ? transport.certPath : null;
-  const look = new Sample({ version: version(), store, workers, slots, dataDir, certificatePath });
+  const sampler = new StatusSampler({ version: version(), store, workers, slots, dataDir, certificatePath });
   const languages = installedLanguages()
     .list()
     .map(({ name }) => name);
@@ -41,12 +41,12 @@ export function operatorPages(
     metrics: {
       contentType: prometheus.contentType,
       async text() {
-        setGauges(prometheus, await look.status(), languages);
+        setGauges(prometheus, await sampler.status(), languages);
         return await prometheus.text();
       },
     },
     async status(): Promise<StatusPage> {
-      const status = await look.status();
+      const status = await sampler.status();
       const verdicts = status.database && (await store.endedWithin(RECENT_MS).catch(() => null));
       const shares = status.database && (await store.queue.shares(ACCOUNTS).catch(() => null));
       return { ...status, recent: verdicts && { withinMs: RECENT_MS, verdicts }, shares };

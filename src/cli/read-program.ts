@@ -44,8 +44,8 @@ export async function readProgram(
   const words = { args: arg, env: Object.fromEntries(variables) as Record<string, string> };
   if (!(await stat(path)).isDirectory()) {
     if (entry !== undefined) throw new ConfigError(`--entry is for a directory, and ${path} is a file`);
-    const additions = { files: [], entry: null, ...words, limits: {} };
-    const program = { code: await readFile(path), stdin: Buffer.alloc(0), additions };
+    const options = { files: [], entry: null, ...words, limits: {} };
+    const program = { code: await readFile(path), stdin: Buffer.alloc(0), options };
     return { language: languageOf(path, named, languages), program };
   }
   const files = await packageFromDirectory(path);
@@ -56,8 +56,8 @@ export async function readProgram(
   };
   const found = toProgram({ path, files }, languages, wanted);
   if (!found) throw new ConfigError(`no file of ${path} is in a known language`);
-  const { additions } = found.program;
-  return { ...found, program: { ...found.program, ...(additions && { additions: { ...additions, ...words } }) } };
+  const { options } = found.program;
+  return { ...found, program: { ...found.program, ...(options && { options: { ...options, ...words } }) } };
 }
 
 /** @throws ConfigError for an unknown language. */

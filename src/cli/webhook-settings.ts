@@ -4,7 +4,7 @@ import { z } from "zod";
 import { type Config, ConfigError } from "../config.ts";
 import type { KeyRing, Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
-import type { SecretPlace } from "../store/deliveries/types.ts";
+import type { SecretCursor } from "../store/deliveries/types.ts";
 import type { Store } from "../store/store.ts";
 import { fileSealer } from "../webhooks/seal.ts";
 import type { SendOptions } from "../webhooks/send.ts";
@@ -74,7 +74,7 @@ export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config,
  */
 export async function provenSealerOf(store: Store, config: Pick<Config, "secretKey">): Promise<KeyRing> {
   const sealer = await sealerOf(store, config);
-  for (let after: SecretPlace | undefined; ; ) {
+  for (let after: SecretCursor | undefined; ; ) {
     const { secrets, next } = await store.secrets.part(after);
     for (const { endpointId, sealed } of secrets) sealer.open(endpointId, sealed);
     if (next === null) return sealer;

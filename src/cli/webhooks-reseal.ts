@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { AdminError } from "../admin/error.ts";
 import type { Config } from "../config.ts";
 import type { KeyRing } from "../domain/sealer.ts";
-import type { SecretPlace } from "../store/deliveries/types.ts";
+import type { SecretCursor } from "../store/deliveries/types.ts";
 import type { Store } from "../store/store.ts";
 import { addKey, forgetOldKeys } from "../webhooks/key-file.ts";
 import { answer } from "./answer.ts";
@@ -62,7 +62,7 @@ export async function reseal(
   if (newKey) addKey(path);
   let secrets = 0;
   let resealed = 0;
-  for (let after: SecretPlace | undefined; ; ) {
+  for (let after: SecretCursor | undefined; ; ) {
     const part = await store.secrets.reseal(sealer.renew, ACTOR, after, maxPerPart);
     secrets += part.looked;
     resealed += part.resealed;

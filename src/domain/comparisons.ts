@@ -1,4 +1,4 @@
-import { show, showBoth } from "./text-excerpt.ts";
+import { excerptOf, excerptsOf } from "./text-excerpt.ts";
 import { firstDifferentLine, firstDifferentWord, Lines, type TextPart, type WordOptions, Words } from "./text-parts.ts";
 
 /** Comparisons of an output with an answer. Each returns the first difference, for users, or null. */
@@ -19,13 +19,13 @@ export function compareLines(output: Buffer, answer: Buffer): string | null {
   if (difference === null) return null;
   const { number, hasGot, hasExpected, at } = difference;
   if (at === null) return atTheEnd(`line ${number}`, hasGot ? got : null, hasExpected ? expected : null);
-  return `line ${number}: ${showBoth(expected, got, at)}`;
+  return `line ${number}: ${excerptsOf(expected, got, at)}`;
 }
 
 /** After all parts of one text were equal. */
 function atTheEnd(what: string, got: TextPart<Buffer> | null, expected: TextPart<Buffer> | null): string | null {
-  if (expected) return `the output ends before ${what}, expected ${show(expected)}`;
-  return got && `the output continues after the answer with ${what}: ${show(got)}`;
+  if (expected) return `the output ends before ${what}, expected ${excerptOf(expected)}`;
+  return got && `the output continues after the answer with ${what}: ${excerptOf(got)}`;
 }
 
 /**
@@ -47,9 +47,10 @@ export function compareSortedLines(output: Buffer): (answer: Buffer) => string |
     const expected = new Lines(answer);
     for (let number = 1; expected.read(); number++) {
       const id = idOf.get(textOf(expected));
-      if (id === undefined) return `the output has no line ${show(expected)}, which is line ${number} of the answer`;
+      if (id === undefined)
+        return `the output has no line ${excerptOf(expected)}, which is line ${number} of the answer`;
       const rest = (left[id] as number) - 1;
-      if (rest < 0) return `the output has the line ${show(expected)} ${counts[id]} times, fewer than the answer`;
+      if (rest < 0) return `the output has the line ${excerptOf(expected)} ${counts[id]} times, fewer than the answer`;
       left[id] = rest;
     }
     const more = left.findIndex((count) => count > 0);
@@ -58,8 +59,8 @@ export function compareSortedLines(output: Buffer): (answer: Buffer) => string |
     for (let number = 1; lines.read(); number++)
       if (idOf.get(textOf(lines)) === more)
         return left[more] === counts[more]
-          ? `the answer has no line ${show(lines)}, which is line ${number} of the output`
-          : `the output has the line ${show(lines)} ${counts[more]} times, more than the answer`;
+          ? `the answer has no line ${excerptOf(lines)}, which is line ${number} of the output`
+          : `the output has the line ${excerptOf(lines)} ${counts[more]} times, more than the answer`;
     return null;
   };
 }
@@ -74,9 +75,9 @@ export function compareWords(output: Buffer, answer: Buffer, options: WordOption
   if (difference === null) return null;
   const { number, hasGot, hasExpected, at } = difference;
   const what = `token ${number}`;
-  if (at !== null) return `${what}: ${showBoth(expected, got, at)}`;
+  if (at !== null) return `${what}: ${excerptsOf(expected, got, at)}`;
   if (!hasGot || !hasExpected) return atTheEnd(what, hasGot ? got : null, hasExpected ? expected : null);
-  return `${what}: expected ${show(expected)} in ${lineOf(expected)}, got ${show(got)} in ${lineOf(got)}`;
+  return `${what}: expected ${excerptOf(expected)} in ${lineOf(expected)}, got ${excerptOf(got)} in ${lineOf(got)}`;
 }
 
 function lineOf({ isFirst }: Words<Buffer>): string {

@@ -15,7 +15,7 @@ export const FILE_PATH = /^(?=.{1,200}$)[A-Za-z0-9_+$][A-Za-z0-9._+$-]*(\/[A-Za-
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** What a request adds to the source and the input of its program. */
-export interface Additions {
+export interface ProgramOptions {
   /** Placed in /box with the source. Their names are paths. */
   readonly files: readonly WorkFile[];
   /** The path of the file that takes the place of the source; null: the source is `code`. */
@@ -76,13 +76,13 @@ export function lowered(limits: Limits, requested: RequestedLimits): Limits {
   };
 }
 
-/** The additions for a run with these arguments and limits; the lower one where both have the same limit. */
+/** The options for a run with these arguments and limits; the lower one where both have the same limit. */
 export function forRun(
-  additions: Additions | undefined,
+  options: ProgramOptions | undefined,
   { args = [], limits }: { readonly args?: readonly string[] | undefined; readonly limits: RequestedLimits },
-): Additions | undefined {
-  if (args.length === 0 && Object.keys(limits).length === 0) return additions;
-  const own = additions ?? { files: [], entry: null, args: [], env: {}, limits: {} };
+): ProgramOptions | undefined {
+  if (args.length === 0 && Object.keys(limits).length === 0) return options;
+  const own = options ?? { files: [], entry: null, args: [], env: {}, limits: {} };
   const lower = Object.entries(limits).map(([field, value]) => [
     field,
     Math.min(value, own.limits[field as LimitField] ?? value),
@@ -91,7 +91,7 @@ export function forRun(
 }
 
 /** JSON for the database and for the hash of a request; its members are always in this order. */
-export function encodeAdditions({
+export function encodeProgramOptions({
   files,
   entry,
   args,
@@ -100,7 +100,7 @@ export function encodeAdditions({
   compileLimits,
   compilerOptions,
   stderrToStdout,
-}: Additions): string {
+}: ProgramOptions): string {
   const encoded = files.map(({ name, data }) => [name, data.toString("base64")]);
   return JSON.stringify({
     files: sorted(encoded),
@@ -115,8 +115,8 @@ export function encodeAdditions({
   });
 }
 
-export function decodeAdditions(text: string): Additions {
-  const { files, env, ...rest } = JSON.parse(text) as Omit<Additions, "files" | "env"> & {
+export function decodeProgramOptions(text: string): ProgramOptions {
+  const { files, env, ...rest } = JSON.parse(text) as Omit<ProgramOptions, "files" | "env"> & {
     readonly files: readonly [string, string][];
     readonly env: readonly [string, string][];
   };

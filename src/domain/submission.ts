@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { ProfileName } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
-import { type Additions, encodeAdditions } from "./program-options.ts";
+import { encodeProgramOptions, type ProgramOptions } from "./program-options.ts";
 
 /** Contract limits of a request, in UTF-8 bytes. */
 export const MAX_CODE_BYTES = 65_536;
@@ -18,7 +18,7 @@ export interface SubmitRequest {
   readonly code: string | Buffer;
   readonly stdin: string | Buffer;
   /** Undefined for a request that adds nothing. */
-  readonly additions?: Additions | undefined;
+  readonly options?: ProgramOptions | undefined;
 }
 
 /** The caller of a request: a valid key with its permissions. */
@@ -41,7 +41,7 @@ export interface Program {
   /** Empty if one of the files takes its place. */
   readonly code: Buffer;
   readonly stdin: Buffer;
-  readonly additions?: Additions | undefined;
+  readonly options?: ProgramOptions | undefined;
 }
 
 /** All times are milliseconds since the epoch, UTC. */
@@ -86,7 +86,7 @@ export function newSubmission(request: SubmitRequest, caller: Caller, nowMs: num
 
 export function programOf(request: SubmitRequest): Program {
   const bytes = (content: string | Buffer) => (Buffer.isBuffer(content) ? content : Buffer.from(content, "utf8"));
-  return { code: bytes(request.code), stdin: bytes(request.stdin), additions: request.additions };
+  return { code: bytes(request.code), stdin: bytes(request.stdin), options: request.options };
 }
 
 /**
@@ -94,9 +94,15 @@ export function programOf(request: SubmitRequest): Program {
  * a language and the order of fields make no difference.
  * @returns SHA-256, hexadecimal.
  */
-export function requestHash({ language, profile, code, stdin, additions, ...others }: SubmitRequest): string {
+export function requestHash({ language, profile, code, stdin, options, ...others }: SubmitRequest): string {
   others satisfies Record<string, never>; // a new field must become part of the hash
   const content = (value: string | Buffer) => (Buffer.isBuffer(value) ? { base64: value.toString("base64") } : value);
-  const fields = [language, profile, content(code), content(stdin), ...(additions ? [encodeAdditions(additions)] : [])];
+  const fields = [
+    language,
+    profile,
+    content(code),
+    content(stdin),
+    ...(options ? [encodeProgramOptions(options)] : []),
+  ];
   return createHash("sha256").update(JSON.stringify(fields), "utf8").digest("hex");
 }

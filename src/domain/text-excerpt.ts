@@ -2,17 +2,17 @@
 
 import type { TextPart } from "./text-parts.ts";
 
-type Part = TextPart<Buffer>;
+type TextRange = TextPart<Buffer>;
 
 /** Bytes of a part that a message repeats. */
-const MAX_SHOWN = 60;
+const MAX_EXCERPT_BYTES = 60;
 /** How many of these bytes are before the difference. */
-const BEFORE = 20;
+const BYTES_BEFORE = 20;
 
 /** @param from where to begin; the rest of a long part is left out, and so are the bytes before. */
-export function show({ text, start, end }: Part, from = start): string {
+export function excerptOf({ text, start, end }: TextRange, from = start): string {
   const first = characterAt(text, from, start);
-  const after = end - first > MAX_SHOWN ? characterAt(text, first + MAX_SHOWN, start) : end;
+  const after = end - first > MAX_EXCERPT_BYTES ? characterAt(text, first + MAX_EXCERPT_BYTES, start) : end;
   const shown = text.toString("utf8", first, after);
   return JSON.stringify(`${first > start ? "…" : ""}${shown}${after < end ? "…" : ""}`);
 }
@@ -29,9 +29,9 @@ function isContinuation(byte: number | undefined): boolean {
 }
 
 /** @param difference the first byte of both that differs, counted from their start. */
-export function showBoth(expected: Part, got: Part, difference: number): string {
-  const isLong = [expected, got].some(({ start, end }) => end - start > MAX_SHOWN);
-  const from = isLong ? Math.max(0, difference - BEFORE) : 0;
-  const both = `expected ${show(expected, expected.start + from)}, got ${show(got, got.start + from)}`;
+export function excerptsOf(expected: TextRange, got: TextRange, difference: number): string {
+  const isLong = [expected, got].some(({ start, end }) => end - start > MAX_EXCERPT_BYTES);
+  const from = isLong ? Math.max(0, difference - BYTES_BEFORE) : 0;
+  const both = `expected ${excerptOf(expected, expected.start + from)}, got ${excerptOf(got, got.start + from)}`;
   return isLong ? `${both}, from byte ${difference + 1} on` : both;
 }

@@ -43,7 +43,7 @@ export interface Attempted {
   readonly endpointId: string;
   readonly attempt: number;
   readonly status: number | null;
-  readonly became: string;
+  readonly nextState: string;
   readonly startMs: number;
   readonly endMs: number;
 }

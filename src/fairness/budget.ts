@@ -15,7 +15,7 @@ export interface BudgetLimits {
 /** Gives back what was taken. A second call has no effect. */
 export type Release = () => void;
 
-interface Waiting {
+interface WaitingOwner {
   readonly owner: string;
   readonly amount: number;
   /** @param isTaken whether the amount is now taken; otherwise, the wait is over. */
@@ -40,7 +40,7 @@ export class Budget {
   readonly #perOwner: number | "shared";
   readonly #waitMs: number;
   readonly #byOwner = new Map<string, number>();
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<WaitingOwner>();
   #held = 0;
 
   constructor({ total = Number.POSITIVE_INFINITY, perOwner = total, waitMs = WAIT_MS }: BudgetLimits) {

@@ -27,7 +27,7 @@ import { MAX_BODY_BYTES, readJsonOnly } from "./body/body.ts";
 import { withoutLastSlash } from "./compatibility.ts";
 import type { DashboardDependencies } from "./dashboard/dependencies.ts";
 import { dashboardRoutes } from "./dashboard/routes.ts";
-import { Guard } from "./dashboard/session.ts";
+import { SessionGuard } from "./dashboard/session.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { judge0Routes } from "./judge0/routes.ts";
 import { type ConnectionLimits, ConnectionQuota } from "./listener/connection-quota.ts";
@@ -90,11 +90,11 @@ export class HttpServer {
     const failures = new Failures();
     const visits = new MinuteBudget();
     const refusals = new Refusals();
-    const guard = new Guard(dependencies, transport.kind !== "loopback");
+    const sessions = new SessionGuard(dependencies, transport.kind !== "loopback");
     routeUpgrades(this.#server);
     this.#forgetting = setInterval(() => void forget(dependencies), FORGET_MS);
     decorateCaller(this.#server);
-    guard.decorate(this.#server);
+    sessions.decorate(this.#server);
     const eventLoop = new EventLoopTurns();
     const answers = new LongAnswers(eventLoop, meter, drain);
     readJsonOnly(this.#server, eventLoop);
@@ -112,12 +112,12 @@ export class HttpServer {
         return;
       }
       if (session) {
-        await guard.check(request, session);
+        await sessions.check(request, session);
         if (request.person) takePlace(clients, request);
         return;
       }
-      if (request.is404 && guard.isBelow(request)) {
-        guard.bound(request);
+      if (request.is404 && sessions.isBelow(request)) {
+        sessions.bound(request);
         checkRoute(request);
       }
       const caller = await authenticate(request, dependencies.store.keys, failures);
@@ -175,7 +175,7 @@ export class HttpServer {
     pistonRoutes(this.#server, dependencies, answers, this.#waits.signal);
     healthRoutes(this.#server, dependencies);
     documentationRoutes(this.#server);
-    dashboardRoutes(this.#server, dependencies, guard, { answers, imports, ended: this.#waits.signal });
+    dashboardRoutes(this.#server, dependencies, sessions, { answers, imports, ended: this.#waits.signal });
   }
 
   /** @returns the port. @throws when the address cannot be bound. */

@@ -5,7 +5,7 @@ import { notReady, type WorkerPool } from "../domain/readiness.ts";
 import type { Backlog, SlotCounts, Status } from "../domain/status.ts";
 import type { Store } from "../store/store.ts";
 
-export interface LookOptions {
+export interface StatusSamplerOptions {
   readonly version: string;
   readonly store: Pick<Store, "ping" | "backlog">;
   readonly workers: Pick<WorkerPool, "size" | "languages" | "readiness">;
@@ -21,13 +21,13 @@ const DATABASE_MS = 3_000;
 const PROOF_MS = 8_000;
 
 /** Collects the status of the service. Concurrent requests share one result. */
-export class Sample {
-  readonly #options: LookOptions;
+export class StatusSampler {
+  readonly #options: StatusSamplerOptions;
   #underWay: Promise<Status> | null = null;
   #asked: Promise<Status["database"]> | null = null;
   #readyAtMs: number | null = null;
 
-  constructor(options: LookOptions) {
+  constructor(options: StatusSamplerOptions) {
     this.#options = options;
   }
 

@@ -21,7 +21,7 @@ export interface Expectation {
 }
 
 /** The expectations of the package for a submission. */
-export interface About {
+export interface SubmissionExpectations {
   readonly expectations: readonly Expectation[];
   readonly language?: string;
   readonly entrypoint?: string;
@@ -95,7 +95,10 @@ const LEGACY: Readonly<Record<string, Rules>> = {
 };
 
 /** Reads submissions.yaml. @returns a function for the path of a submission below `submissions`. */
-export function readExpectations(files: PackageFiles, format: ProblemPackage["format"]): (path: string) => About {
+export function readExpectations(
+  files: PackageFiles,
+  format: ProblemPackage["format"],
+): (path: string) => SubmissionExpectations {
   const read = format === "legacy" ? undefined : readYaml(files, FILE, submissionsFile);
   const given = (read as Read<z.output<typeof submissionsFile>> | undefined)?.value ?? {};
   const known = format === "legacy" ? LEGACY : DIRECTORIES;
@@ -105,7 +108,7 @@ export function readExpectations(files: PackageFiles, format: ProblemPackage["fo
     const [directory = ""] = path.split("/");
     const defaults = Object.hasOwn(known, directory) ? known[directory] : undefined;
     const expectations = defaults ? [toExpectation(null, { ...defaults, ...given[directory] })] : [];
-    let about: Omit<About, "expectations"> = {};
+    let about: Omit<SubmissionExpectations, "expectations"> = {};
     for (const { glob, own, isFor } of globs) {
       if (!isFor(path)) continue;
       const { language, entrypoint } = own;

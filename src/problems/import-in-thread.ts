@@ -125,12 +125,12 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
 }
 
-function withBuffers<P extends Program>({ code, stdin, additions, ...rest }: P) {
-  const files = additions?.files.map(({ name, data }) => ({ name, data: bufferOf(data) })) ?? [];
+function withBuffers<P extends Program>({ code, stdin, options, ...rest }: P) {
+  const files = options?.files.map(({ name, data }) => ({ name, data: bufferOf(data) })) ?? [];
   return {
     ...rest,
     code: bufferOf(code),
     stdin: bufferOf(stdin),
-    ...(additions && { additions: { ...additions, files } }),
+    ...(options && { options: { ...options, files } }),
   };
 }

@@ -7,7 +7,7 @@ import { contentsOf } from "./tests.ts";
 import { type Timed, type TimeLimit, timeLimit } from "./timing.ts";
 
 /** A submission that ran, with its own bytes. */
-export interface Judged extends Timed {
+export interface JudgedSubmission extends Timed {
   readonly language: Language;
   readonly bytes: number;
 }
@@ -21,7 +21,7 @@ export async function judgeSubmission(
   { definition, checker, tests }: ProblemPackage,
   judge: LocalJudge,
   onRun?: (run: LocalRun) => void,
-): Promise<Judged | null> {
+): Promise<JudgedSubmission | null> {
   if (!found) return null;
   const { language, program } = found;
   const local = { definition, checker, contents: (test: number) => contentsOf(tests[test]) };
@@ -30,7 +30,11 @@ export async function judgeSubmission(
 }
 
 /** The time limit by the rules of the format. */
-export function timeLimitOf(problem: ProblemPackage, judged: readonly Judged[], languages: Languages): TimeLimit {
+export function timeLimitOf(
+  problem: ProblemPackage,
+  judged: readonly JudgedSubmission[],
+  languages: Languages,
+): TimeLimit {
   const cpuMs = judged.map(({ language }) => languages.limitsFor(language, "judge").execute.cpuMs);
   return timeLimit(problem, judged, Math.min(...cpuMs) / 1_000);
 }

@@ -2,7 +2,7 @@ import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
 import { formatVerdict, tail } from "./compare.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
-import { type Judged, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
+import { type JudgedSubmission, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
 import type { ProblemPackage } from "./package.ts";
 import { readSubmissions } from "./submissions.ts";
 import { applies } from "./timing.ts";
@@ -20,7 +20,7 @@ export async function measureTimeLimit(
   onProgress: (step: string) => void = () => {},
 ): Promise<number> {
   const { definition } = problem;
-  const judged: Judged[] = [];
+  const judged: JudgedSubmission[] = [];
   for (const submission of readSubmissions(files, problem, languages)) {
     const { path, about } = submission;
     const bounding = about.expectations.filter(({ timeLimit }) => timeLimit === "lower" || timeLimit === "both");

@@ -80,8 +80,8 @@ export function toProgram(
   if (files.size > MAX_FILES || bytes > MAX_FILES_BYTES)
     throw new PackageError(path, `a program has at most ${MAX_FILES} files and ${MAX_FILES_BYTES} bytes`);
   const content: WorkFile[] = [...files].map(([name, data]) => ({ name, data }));
-  const additions = { files: content, entry, args: [], env: {}, limits: {} };
-  return { language, program: { code: Buffer.alloc(0), stdin: Buffer.alloc(0), additions } };
+  const options = { files: content, entry, args: [], env: {}, limits: {} };
+  return { language, program: { code: Buffer.alloc(0), stdin: Buffer.alloc(0), options } };
 }
 
 /** Finds a language by the ending of a file, or by an alias of a language that is the ending. */

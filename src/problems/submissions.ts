@@ -3,11 +3,11 @@ import { FILE_PATH } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import {
-  type About,
   COMPARED_BOUNDS,
   comparedExpectations,
   type Expectation,
   readExpectations,
+  type SubmissionExpectations,
 } from "./expectations.ts";
 import { PackageError, type PackageFiles, sizeOf } from "./files.ts";
 import type { ProblemPackage } from "./package.ts";
@@ -24,7 +24,7 @@ const MAX_BYTES = 16_777_216;
 export interface OwnSubmission {
   /** The path in the package. */
   readonly path: string;
-  readonly about: About;
+  readonly about: SubmissionExpectations;
   readonly bytes: number;
   /** Null if no installed language has it. */
   readonly found: { readonly language: Language; readonly program: Program } | null;

@@ -7,13 +7,13 @@ import {
   type TestState,
 } from "../domain/judgement.ts";
 import type { LocalResult, LocalRun } from "../worker/judge-locally.ts";
-import { type About, type Expectation, matcher } from "./expectations.ts";
+import { type Expectation, matcher, type SubmissionExpectations } from "./expectations.ts";
 import type { ProblemPackage, Timing } from "./package.ts";
 
 /** A submission of the package with its result. */
 export interface Timed {
   readonly path: string;
-  readonly about: About;
+  readonly about: SubmissionExpectations;
   readonly result: LocalResult;
 }
 

@@ -4,7 +4,7 @@ import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
 import { compare, tail } from "./compare.ts";
 import type { PackageFiles } from "./files.ts";
-import { type Judged, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
+import { type JudgedSubmission, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
 import type { ProblemPackage } from "./package.ts";
 import { toProgram } from "./source.ts";
 import { readSubmissions, SUBMISSIONS } from "./submissions.ts";
@@ -47,7 +47,7 @@ export async function verify(
   const faults = [...(await verifyInputs(problem, judge, languages, onProgress))];
   faults.push(...(await verifyOutputs(problem, judge)));
   if (problem.format === "dmoj") return { faults, timeLimitSecs: null, submissions: [] };
-  const judged: Judged[] = [];
+  const judged: JudgedSubmission[] = [];
   const skipped: VerifiedSubmission[] = [];
   for (const submission of readSubmissions(files, problem, languages)) {
     const { path } = submission;
@@ -123,7 +123,7 @@ async function verifyOutputs({ outputs, checker, scoring }: ProblemPackage, judg
 }
 
 function verifySubmission(
-  { path, about, language, result, bytes }: Judged,
+  { path, about, language, result, bytes }: JudgedSubmission,
   { definition, codeBytes, scoring }: ProblemPackage,
   limitSecs: number | null,
 ): VerifiedSubmission {

@@ -52,14 +52,14 @@ export function readYaml<T>(files: PackageFiles, path: string, schema: z.ZodType
 }
 
 /** Where the library places an error. */
-type Place = number | readonly number[] | { readonly offset: number };
+type YamlPosition = number | readonly number[] | { readonly offset: number };
 
 /** Parses one document. Stops at the first error: the library would collect one for each character. */
 function parse(source: string, path: string, lines: LineCounter): Document {
   const fail = (message: string, offset: number) => new PackageError(path, message, lines.linePos(offset).line);
   let compared = 0;
   let first: PackageError | undefined;
-  const onError = (place: Place, _: string, message: string, isWarning = false) => {
+  const onError = (place: YamlPosition, _: string, message: string, isWarning = false) => {
     if (isWarning) return;
     const offset = typeof place === "number" ? place : "offset" in place ? place.offset : (place[0] ?? 0);
     first ??= fail(message, offset); // thrown through collections, of which each reports an error again

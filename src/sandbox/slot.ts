@@ -4,7 +4,7 @@ import type { StepReport, WorkFile } from "../domain/report.ts";
 import { Captured } from "./captured.ts";
 import { greet, refusal, SandboxError, StepSizeError } from "./refusal.ts";
 import { decodeEnd, decodeFile, decodeReport, type Hello, type ProgramEnd } from "./report.ts";
-import { KeptPlaces } from "./slot-file-cache.ts";
+import { SlotFileCache } from "./slot-file-cache.ts";
 import {
   encodeInput,
   encodePark,
@@ -43,7 +43,7 @@ interface Parking {
 }
 
 /** The frames of the slot about a step, so far. */
-interface Answer {
+interface StepOutput {
   readonly stdout: Captured;
   readonly stderr: Captured;
   readonly files: WorkFile[];
@@ -52,8 +52,8 @@ interface Answer {
 }
 
 interface Running {
-  /** The answers about the step, and about its peer after it. */
-  readonly answers: readonly Answer[];
+  /** The outputs about the step, and about its peer after it. */
+  readonly outputs: readonly StepOutput[];
   readonly reports: StepReport[];
   /** Whether no step follows. */
   readonly last: boolean;
@@ -77,7 +77,7 @@ export class Slot {
   readonly hello: Hello;
   isClosed = false; // by this process: it is then not lost
   readonly #socket: Socket;
-  readonly #kept = new KeptPlaces();
+  readonly #fileCache = new SlotFileCache();
   #running: Running | null = null;
   #parking: Parking | null = null;
   #lost: Error | null = null;
@@ -133,7 +133,7 @@ export class Slot {
    * @throws SandboxError or ProtocolError if there is no report; the slot is then lost.
    */
   async run(step: Step, onOutput: OnOutput = () => {}): Promise<StepReport> {
-    return (await this.#run([step], () => this.#kept.encode(step), onOutput))[0] as StepReport;
+    return (await this.#run([step], () => this.#fileCache.encode(step), onOutput))[0] as StepReport;
   }
 
   /**
@@ -141,7 +141,7 @@ export class Slot {
    * collect and no step after it, and the peer starts in a fresh work directory. @param onOutput receives that of the step.
    */
   async runPair(step: Step, peer: Step, onOutput: OnOutput = () => {}): Promise<readonly [StepReport, StepReport]> {
-    const frames = () => [...encodePeer(peer), ...this.#kept.encode(step)];
+    const frames = () => [...encodePeer(peer), ...this.#fileCache.encode(step)];
     const [report, ofPeer] = await this.#run([step, peer], frames, onOutput);
     return [report as StepReport, ofPeer as StepReport];
   }
@@ -155,7 +155,7 @@ export class Slot {
       const frames = encode(); // throws for an invalid limit, before anything has started
       const wallMs = steps.reduce((sum, { limits }) => sum + limits.wallMs, 0);
       const timer = setTimeout(() => this.#loseLate(), wallMs + steps.length * SILENCE_MS);
-      const answers = steps.map(({ limits }) => ({
+      const outputs = steps.map(({ limits }) => ({
         stdout: new Captured(),
         stderr: new Captured(),
         files: [],
@@ -169,7 +169,7 @@ export class Slot {
       const last = steps.every(({ more }) => !more);
       const live = steps.some((step) => step.live);
       this.#running = {
-        answers,
+        outputs,
         reports: [],
         last,
         live,
@@ -198,7 +198,7 @@ export class Slot {
 
   #pass(frames: readonly Buffer[]): Promise<void> {
     const running = this.#running;
-    if (!running?.live || running.answers[0]?.ended) return Promise.resolve();
+    if (!running?.live || running.outputs[0]?.ended) return Promise.resolve();
     // Also after an error: the run then ends with it.
     return new Promise((resolve) => this.#socket.write(Buffer.concat(frames), () => resolve()));
   }
@@ -247,7 +247,7 @@ export class Slot {
 
   #take(frame: Frame): void {
     const running = this.#running;
-    const answer = running?.answers[running.reports.length];
+    const answer = running?.outputs[running.reports.length];
     if (!running || !answer) {
       if (this.#parking && frame.name === "PARKED") {
         this.#finishParking(this.#parking, new Entries(frame));
@@ -259,18 +259,18 @@ export class Slot {
     switch (frame.name) {
       case "STDOUT":
         answer.stdout.push(frame.body);
-        if (answer === running.answers[0]) running.onOutput("stdout", frame.body);
+        if (answer === running.outputs[0]) running.onOutput("stdout", frame.body);
         break;
       case "STDERR":
         answer.stderr.push(frame.body);
-        if (answer === running.answers[0]) running.onOutput("stderr", frame.body);
+        if (answer === running.outputs[0]) running.onOutput("stderr", frame.body);
         break;
       case "FILE":
         answer.files.push(decodeFile(new Entries(frame)));
         break;
       case "ENDED":
         answer.ended = { entries: new Entries(frame), atMs: performance.now() };
-        if (running.last && answer === running.answers.at(-1)) this.#onEnded(decodeEnd(answer.ended.entries));
+        if (running.last && answer === running.outputs.at(-1)) this.#onEnded(decodeEnd(answer.ended.entries));
         break;
       case "TEARDOWN":
         this.#finish(running, answer, new Entries(frame));
@@ -286,7 +286,7 @@ export class Slot {
     resolve({ waiting: entries.int("WAITING") === 1, bytes: entries.int("WAITING_BYTES") });
   }
 
-  #finish(running: Running, answer: Answer, torn: Entries): void {
+  #finish(running: Running, answer: StepOutput, torn: Entries): void {
     if (!answer.ended) throw new ProtocolError("TEARDOWN before ENDED");
     const { entries, atMs } = answer.ended;
     const output = { stdout: answer.stdout.bytes(), stderr: answer.stderr.bytes() };
@@ -294,7 +294,7 @@ export class Slot {
     const report = answer.files.length > 0 ? { ...decoded, files: answer.files } : decoded;
     const spentMs = { run: atMs - running.startedMs, teardown: performance.now() - atMs };
     running.reports.push({ ...report, ...answer.limitsOfStep, spentMs });
-    if (running.reports.length < running.answers.length) return;
+    if (running.reports.length < running.outputs.length) return;
     this.#running = null;
     clearTimeout(running.timer);
     running.resolve(running.reports);

@@ -114,15 +114,15 @@ function modesOf(files: readonly WorkFile[]): Buffer {
 
 const COLLECT = { work: 1, feedback: 2 } as const;
 
-/** A place of a slot for files, from 1, and whether it has those of the step already. */
-export interface KeptPlace {
-  readonly place: number;
-  readonly sent: boolean;
+/** A list of files that a slot keeps, by its number from 1, and whether it has the files of the step already. */
+export interface CachedFiles {
+  readonly number: number;
+  readonly isCached: boolean;
 }
 
-/** The STEP frame of a step, in pieces that must not change until they are sent. @param kept where the slot keeps its files. */
-export function encodeStep(step: Step, kept?: KeptPlace): Buffer[] {
-  return encoded(new FrameWriter("STEP"), kept?.sent ? { ...step, files: [] } : step, kept);
+/** The STEP frame of a step, in pieces that must not change until they are sent. @param cached the list of the slot for its files. */
+export function encodeStep(step: Step, cached?: CachedFiles): Buffer[] {
+  return encoded(new FrameWriter("STEP"), cached?.isCached ? { ...step, files: [] } : step, cached);
 }
 
 /** The PEER frame of a step that another one talks with. It has no samples, which no user would see. */
@@ -139,7 +139,7 @@ export function encodePark(step: Step): Buffer[] {
   return encoded(frame, { ...step, files: [], stdin: Buffer.alloc(0) });
 }
 
-function encoded(frame: FrameWriter, step: Step, { place = 0, sampleMs = SAMPLE_MS } = {}): Buffer[] {
+function encoded(frame: FrameWriter, step: Step, { number = 0, sampleMs = SAMPLE_MS } = {}): Buffer[] {
   const { command, files, stdin, live, limits, work, more, collect } = step;
   for (const arg of command.command) frame.bytes("ARG", arg);
   for (const [name, value] of Object.entries(command.env)) frame.bytes("ENV", `${name}=${value}`);
@@ -169,7 +169,7 @@ function encoded(frame: FrameWriter, step: Step, { place = 0, sampleMs = SAMPLE_
     .int("KERNEL_BYTES", kernelBytes(limits))
     .int("WALKABLE_BYTES", walkableBytes(limits))
     .int("COLLECT", collect ? COLLECT[collect] : 0)
-    .int("KEEP_FILES", place)
+    .int("KEEP_FILES", number)
     .int("SAMPLE_MS", sampleMs)
     .int("LIVE_STDIN", live ? 1 : 0)
     .pieces();

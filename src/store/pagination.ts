@@ -1,5 +1,5 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from "kysely";
-import type { Part } from "./access/types.ts";
+import type { ListPage } from "./access/types.ts";
 import type { Schema } from "./schema/schema.ts";
 
 /** Default number of rows of a list. */
@@ -16,7 +16,7 @@ interface Cursor extends Listed {
 }
 
 /** The row before a part. */
-interface Place {
+interface Position {
   readonly id: string;
   readonly createdAt: number;
 }
@@ -24,19 +24,19 @@ interface Place {
 /**
  * A part of a list, newest first. A cursor of another account yields an empty part, like an unknown cursor, so that the
  * response does not reveal which ids exist.
- * @param read returns the newest rows of one account, or of all (null), after the place. It is called separately for each
+ * @param read returns the newest rows of one account, or of all (null), after the position. It is called separately for each
  * account, so that an index has the rows in order: for several accounts, a database would read and sort all their rows.
  */
-export async function partOf<Row extends Listed>(
-  { accountIds = null, after, max = USUAL_ROWS }: Part,
-  placeOf: (id: string) => Promise<Cursor | undefined>,
-  read: (accountId: string | null, max: number, place: Place | null) => Promise<readonly Row[]>,
+export async function pageOf<Row extends Listed>(
+  { accountIds = null, after, max = USUAL_ROWS }: ListPage,
+  positionOf: (id: string) => Promise<Cursor | undefined>,
+  read: (accountId: string | null, max: number, position: Position | null) => Promise<readonly Row[]>,
 ): Promise<readonly Row[]> {
-  const behind = after === undefined ? null : await placeOf(after);
+  const behind = after === undefined ? null : await positionOf(after);
   if (behind === undefined || (behind && accountIds?.includes(behind.account_id) === false)) return [];
-  const place = behind && { id: behind.id, createdAt: behind.created_at };
-  if (accountIds === null) return await read(null, max, place);
-  const parts = await Promise.all([...new Set(accountIds)].map((accountId) => read(accountId, max, place)));
+  const position = behind && { id: behind.id, createdAt: behind.created_at };
+  if (accountIds === null) return await read(null, max, position);
+  const parts = await Promise.all([...new Set(accountIds)].map((accountId) => read(accountId, max, position)));
   if (parts.length === 1) return parts[0] ?? [];
   return parts
     .flat()
@@ -44,10 +44,10 @@ export async function partOf<Row extends Listed>(
     .slice(0, max);
 }
 
-/** The condition that a row is after the place. Compares pairs, so that an index on both columns is used. */
-export function behindPlace(
+/** The condition that a row is after the position. Compares pairs, so that an index on both columns is used. */
+export function afterPosition(
   table: "api_keys" | "projects" | "endpoints" | "people" | "invitations",
-  { createdAt, id }: Place,
+  { createdAt, id }: Position,
 ): RawBuilder<boolean> {
   return sql<boolean>`(${sql.ref(`${table}.created_at`)}, ${sql.ref(`${table}.id`)}) < (${createdAt}, ${id})`;
 }

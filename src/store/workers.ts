@@ -30,7 +30,7 @@ export type WorkerStore = ReturnType<typeof workerStore>;
 
 /** The announcements of workers to services. @param now milliseconds since the epoch. */
 export function workerStore({ db }: Database, transactions: Transactions, wakeups: Notifier, now: () => number) {
-  const changed = { words: () => [{ kind: "workers" } as const] };
+  const changed = { notifications: () => [{ kind: "workers" } as const] };
   return {
     /** Announces the state of the worker; to be repeated within `leaseMs`. */
     async announce({ id, slots, languages, readiness, provenAtMs }: AnnouncedWorker, leaseMs: number): Promise<void> {
@@ -91,7 +91,7 @@ export function workerStore({ db }: Database, transactions: Transactions, wakeup
 
     /** Requests a new proof from every worker in any process. */
     async askForProof(): Promise<void> {
-      await transactions.run(async () => {}, { words: () => [{ kind: "prove" }] });
+      await transactions.run(async () => {}, { notifications: () => [{ kind: "prove" }] });
     },
 
     /** Calls back when a proof is requested, like `onWork`. @returns a function that ends the subscription. */

@@ -112,15 +112,22 @@ export class Otlp implements Tracer {
     if (startedAtMs !== null) this.#span({ ...queued, endMs: startedAtMs }, under(traceOf(id)));
   }
 
-  attempted({ submissionId, deliveryId, endpointId, attempt, status, became, startMs, endMs }: Attempted): void {
+  attempted({ submissionId, deliveryId, endpointId, attempt, status, nextState, startMs, endMs }: Attempted): void {
     const attributes = {
       "assay.delivery_id": deliveryId,
       "assay.endpoint_id": endpointId,
       "assay.attempt": attempt,
-      "assay.became": became,
+      "assay.became": nextState,
       ...(status !== null && { "http.response.status_code": status }),
     };
-    const span = { name: "webhook", kind: SpanKind.CLIENT, attributes, startMs, endMs, failed: became !== "delivered" };
+    const span = {
+      name: "webhook",
+      kind: SpanKind.CLIENT,
+      attributes,
+      startMs,
+      endMs,
+      failed: nextState !== "delivered",
+    };
     this.#span(span, under(traceOf(submissionId)));
   }
 

@@ -14,25 +14,25 @@ export async function deliver(
   store: Store,
   options: SendOptions,
   stop: AbortSignal,
-): Promise<(Sent & { became: "delivered" | "again" | "failed" }) | undefined> {
+): Promise<(Sent & { nextState: "delivered" | "again" | "failed" }) | undefined> {
   const message = await store.deliveries.message(claim);
   if (!message) return undefined;
   const sent = await send(claim, await bodyOf(message, claim.accountId), options, stop);
   const now = options.now ?? Date.now;
-  const next = nextAfter(claim, sent.ending, now());
+  const next = nextAfter(claim, sent.result, now());
   const recorded = await store.deliveries.recordAttempt(claim, sent.attempt, next);
-  return recorded ? { ...sent, became: next.state === "pending" ? "again" : next.state } : undefined;
+  return recorded ? { ...sent, nextState: next.state === "pending" ? "again" : next.state } : undefined;
 }
 
 /** @param endMs end of the attempt, from which the delay of the next one counts. */
 export function nextAfter(
   { attempt, kind }: Pick<DeliveryClaim, "attempt" | "kind">,
-  ending: Sent["ending"],
+  result: Sent["result"],
   endMs: number,
 ): Next {
-  if (ending === "delivered") return { state: "delivered" };
+  if (result === "delivered") return { state: "delivered" };
   const delayMs = ATTEMPT_DELAYS_MS[attempt];
   // A test has one attempt, because its sender sees the result and can send another.
-  if (ending === "never" || kind === "test" || delayMs === undefined) return { state: "failed" };
+  if (result === "never" || kind === "test" || delayMs === undefined) return { state: "failed" };
   return { state: "pending", atMs: endMs + delayMs };
 }

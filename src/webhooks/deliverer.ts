@@ -132,14 +132,14 @@ export class Deliverer {
       const sent = await deliver(claim, store, this.#options, this.#abort.signal);
       if (!sent) return;
       const { status, latencyMs, error } = sent.attempt;
-      meter.time("webhookAttempts", { outcome: sent.became }, latencyMs / 1000);
+      meter.time("webhookAttempts", { outcome: sent.nextState }, latencyMs / 1000);
       if (claim.kind !== "test") {
         const { messageId: submissionId, id: deliveryId, endpoint, attempt } = claim;
         const times = { startMs: sent.attempt.atMs, endMs: sent.attempt.atMs + latencyMs };
-        const became = sent.became;
-        tracer.attempted({ submissionId, deliveryId, endpointId: endpoint.id, attempt, status, became, ...times });
+        const nextState = sent.nextState;
+        tracer.attempted({ submissionId, deliveryId, endpointId: endpoint.id, attempt, status, nextState, ...times });
       }
-      if (sent.ending === "delivered") log.info({ ...about, status, latencyMs }, "delivered");
+      if (sent.result === "delivered") log.info({ ...about, status, latencyMs }, "delivered");
       else log.warn({ ...about, status, latencyMs, error }, "not delivered");
     } catch (error) {
       if (!this.#abort.signal.aborted) log.error({ ...about, err: error }, "the attempt could not be made");

@@ -23,7 +23,7 @@ export interface SendOptions {
 export interface Sent {
   readonly attempt: Attempt;
   /** `again`: another attempt may help. */
-  readonly ending: "delivered" | "again" | "never";
+  readonly result: "delivered" | "again" | "never";
 }
 
 /**
@@ -37,8 +37,8 @@ export async function send(claim: DeliveryClaim, body: Body, options: SendOption
   const atMs = now();
   const began = performance.now();
   let sentHeaders: Headers | null = null;
-  const sent = (ending: Sent["ending"], seen: Seen): Sent => ({
-    ending,
+  const sent = (result: Sent["result"], seen: Seen): Sent => ({
+    result,
     attempt: { atMs, latencyMs: Math.round(performance.now() - began), ...seen, sentHeaders },
   });
   const time = new AbortController();
@@ -57,7 +57,7 @@ export async function send(claim: DeliveryClaim, body: Body, options: SendOption
     const signal = AbortSignal.any([time.signal, stop]);
     const method = callbackUrl === null ? "POST" : "PUT";
     const answer = await post({ method, target, headers, body }, { trust: options.trust, resolve, signal });
-    return sent(endingOf(answer.status), seenIn(answer));
+    return sent(resultOf(answer.status), seenIn(answer));
   } catch (error) {
     if (stop.aborted) throw stop.reason;
     if (error instanceof BlockedError) sentHeaders = null;
@@ -79,7 +79,7 @@ async function signatureOf({ endpoint }: DeliveryClaim, message: Parameters<type
 }
 
 /** Redirects are not followed, and client errors do not change in another attempt. */
-function endingOf(status: number): Sent["ending"] {
+function resultOf(status: number): Sent["result"] {
   if (status >= 200 && status < 300) return "delivered";
   return status >= 500 ? "again" : "never";
 }

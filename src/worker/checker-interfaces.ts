@@ -53,7 +53,7 @@ export const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>
       if (share !== null && score !== null) return failed("the checker has both score.txt and score_multiplier.txt");
       const most = share === null ? points : 1;
       return (
-        toShare(share ?? partOf(score ?? 0, points), message) ??
+        toShare(share ?? fractionOf(score ?? 0, points), message) ??
         failed(`the checker has exit code 42, but its score is not 0 to ${most}`)
       );
     },
@@ -105,7 +105,7 @@ function testlibResult({ code, stderr, stderrCutAt, hasLine }: Ended, points: nu
     if (score.startsWith("points_info="))
       return failed(`the checker gives points_info to a scorer, and there are no scorers: ${stderr}`);
     const given = toNumber(score) ?? Number.NaN;
-    return earned(partOf(given, points), message) ?? failed(`the points are not 0 to ${points}: ${stderr}`);
+    return earned(fractionOf(given, points), message) ?? failed(`the points are not 0 to ${points}: ${stderr}`);
   }
   const verdict = TESTLIB_VERDICTS.find(([codes, text]) => codes.includes(code) && hasLine(text));
   if (verdict) return verdict[2] ? accepted(message) : rejected(message);
@@ -120,7 +120,7 @@ function testlibResult({ code, stderr, stderrCutAt, hasLine }: Ended, points: nu
 const NO_POINTS = "the checker gives points, but the test can only be accepted or rejected";
 
 /** A test without points, such as a sample, has nothing to share. */
-function partOf(score: number, points: number): number {
+function fractionOf(score: number, points: number): number {
   return points === 0 && score >= 0 ? 1 : score / points;
 }
 

@@ -25,7 +25,7 @@ export class ComparisonError extends Error {}
 /** No process could finish the comparison. This proves nothing about the output, so the run is repeated. */
 export class ComparerLost extends Error {}
 
-interface Waiting extends CompareWork {
+interface WaitingComparison extends CompareWork {
   readonly owner: string;
   /** Null for a comparison that takes longer than the lane permits. */
   readonly resolve: (compared: Compared | null) => void;
@@ -95,11 +95,11 @@ export class Comparer {
 /** A queue of comparisons, of which a process makes one after the other. */
 class Lane {
   /** Accounts take turns by their CPU time in milliseconds, until none has a comparison. */
-  readonly #turns = new Turns<Waiting>();
+  readonly #turns = new Turns<WaitingComparison>();
   readonly #stalledMs: number;
   readonly #mostCpuMs: number;
   #process: ChildProcess | null = null;
-  #current: { readonly waiting: Waiting; readonly end: (end: End) => void } | null = null;
+  #current: { readonly waiting: WaitingComparison; readonly end: (end: End) => void } | null = null;
 
   constructor(stalledMs: number, mostCpuMs: number) {
     this.#stalledMs = stalledMs;
@@ -116,7 +116,7 @@ class Lane {
           signal.removeEventListener("abort", abandon);
           settle(value);
         };
-      const waiting: Waiting = { ...work, owner, resolve: settled(resolve), reject: settled(reject) };
+      const waiting: WaitingComparison = { ...work, owner, resolve: settled(resolve), reject: settled(reject) };
       const abandon = () => this.#abandon(waiting);
       signal.addEventListener("abort", abandon, { once: true });
       this.#turns.add(owner, waiting);
@@ -124,7 +124,7 @@ class Lane {
     });
   }
 
-  #abandon(waiting: Waiting): void {
+  #abandon(waiting: WaitingComparison): void {
     const gone = new ComparisonError("it is not needed any more");
     if (this.#current?.waiting === waiting) {
       this.#current.end({ error: gone });
@@ -139,7 +139,7 @@ class Lane {
     if (waiting) this.#try(waiting, MAX_TRIES);
   }
 
-  #try(waiting: Waiting, left: number): void {
+  #try(waiting: WaitingComparison, left: number): void {
     const child = this.#process ?? this.#start();
     const settle = (end: End, cpuMs: number) => {
       this.#turns.charge(waiting.owner, cpuMs);
@@ -198,7 +198,7 @@ interface Attempt {
 function work(
   child: ChildProcess,
   isReady: boolean,
-  { checker, output, answers }: Waiting,
+  { checker, output, answers }: WaitingComparison,
   { stalledMs, mostCpuMs, settle, discard }: Attempt,
 ): (end: End) => void {
   const isExpression = checker.type === "regex";

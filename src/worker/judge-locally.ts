@@ -25,7 +25,7 @@ import { buildOutcome } from "../verdict/build-outcome.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import { type Plan, plan, planOfJudge } from "./plan.ts";
 import { type CompileCache, type RunOptions, run } from "./run.ts";
-import { type JudgeWhere, TestChecker } from "./test-checker.ts";
+import { TestChecker, type TestRunContext } from "./test-checker.ts";
 
 /** Memory for the compiled program and the compiled checker. */
 const ARTIFACT_BYTES = 64 * 1_048_576;
@@ -57,7 +57,7 @@ export class LocalJudge {
   readonly #languages: Languages;
   readonly #artifacts = new Artifacts(ARTIFACT_BYTES, { parts: 1 });
   readonly #checker: TestChecker;
-  readonly #where: JudgeWhere;
+  readonly #where: TestRunContext;
 
   constructor(slot: Pick<Slot, "run" | "runPair">, languages: Languages) {
     this.#slot = slot;
@@ -89,14 +89,14 @@ export class LocalJudge {
       for (const test of next.start) {
         const [stdin = Buffer.alloc(0), ...answers] = contents(test);
         const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
-        const additions = forRun(program.additions, meta);
+        const options = forRun(program.options, meta);
         const kept = this.#keptFor(language.name);
         const spec = meta.checker ?? definition.checker;
         const points = mostPoints(definition, test);
         const claimed = { judgementSeq: 0, points, checker: spec, checkerProgram: checker, answers };
         const passes: Outcome[] = [];
         const tested = await this.#checker.judge(claimed, stdin, this.#where, async (input, interact) => {
-          const steps = plan(language, limits, { ...program, stdin: input, additions });
+          const steps = plan(language, limits, { ...program, stdin: input, options });
           const pass = await this.#run(steps, { kept, interact });
           passes.push(pass);
           return pass;
@@ -120,7 +120,7 @@ export class LocalJudge {
     stdin: Buffer,
     args: readonly string[],
   ): Promise<Outcome> {
-    const own = { ...program, stdin, additions: forRun(program.additions, { args, limits: {} }) };
+    const own = { ...program, stdin, options: forRun(program.options, { args, limits: {} }) };
     const steps = planOfJudge(language, this.#languages.limitsFor(language, profile), own);
     return await this.#run(steps, { kept: this.#keptFor(language.name) });
   }

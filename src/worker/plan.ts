@@ -1,6 +1,6 @@
 import type { Command, Language } from "../domain/language.ts";
 import type { StepLimits } from "../domain/limits.ts";
-import { type Additions, lowered } from "../domain/program-options.ts";
+import { lowered, type ProgramOptions } from "../domain/program-options.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Step } from "../sandbox/step.ts";
@@ -38,16 +38,16 @@ function withEntry(command: Command, { source, runs }: Language, entry: string):
 const STDERR_TO_STDOUT = ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh"];
 
 /** Whether the steps differ from those of other programs of the language, so that no runtime waits for them. */
-export function isOwnStep(additions: Additions | undefined): boolean {
-  if (!additions) return false;
-  const { entry, stderrToStdout = false, args, env, limits, compileLimits = {}, compilerOptions = [] } = additions;
+export function isOwnStep(options: ProgramOptions | undefined): boolean {
+  if (!options) return false;
+  const { entry, stderrToStdout = false, args, env, limits, compileLimits = {}, compilerOptions = [] } = options;
   const parts = [args, env, limits, compileLimits, compilerOptions];
   return entry !== null || stderrToStdout || parts.some((part) => Object.keys(part).length > 0);
 }
 
-/** The language with the commands for these additions. */
-function withAdditions(language: Language, additions: Additions): Language {
-  const { files, entry, args, env, compilerOptions = [], stderrToStdout = false } = additions;
+/** The language with the commands for these options. */
+function withProgramOptions(language: Language, options: ProgramOptions): Language {
+  const { files, entry, args, env, compilerOptions = [], stderrToStdout = false } = options;
   const { compile, source, sources = [] } = language;
   const main = entry ?? source;
   const names = files.map(({ name }) => name);
@@ -63,11 +63,11 @@ function withAdditions(language: Language, additions: Additions): Language {
 }
 
 /** Plans the steps of a program. Pure. The files are written once, into the fresh work directory of the first step. */
-export function plan(language: Language, limits: StepLimits, { code, stdin, additions }: Program): Plan {
-  const { compile, execute } = additions ? withAdditions(language, additions) : language;
-  const own = additions?.entry ? [] : [{ name: language.source, data: code }];
-  const files = [...own, ...(additions?.files ?? [])];
-  const executeLimits = additions ? lowered(limits.execute, additions.limits) : limits.execute;
+export function plan(language: Language, limits: StepLimits, { code, stdin, options }: Program): Plan {
+  const { compile, execute } = options ? withProgramOptions(language, options) : language;
+  const own = options?.entry ? [] : [{ name: language.source, data: code }];
+  const files = [...own, ...(options?.files ?? [])];
+  const executeLimits = options ? lowered(limits.execute, options.limits) : limits.execute;
   if (!compile || !limits.compile) {
     return { execute: { command: execute, files, stdin, limits: executeLimits, work: "fresh", more: false } };
   }
@@ -76,7 +76,7 @@ export function plan(language: Language, limits: StepLimits, { code, stdin, addi
       command: compile,
       files,
       stdin: NOTHING,
-      limits: additions?.compileLimits ? lowered(limits.compile, additions.compileLimits) : limits.compile,
+      limits: options?.compileLimits ? lowered(limits.compile, options.compileLimits) : limits.compile,
       work: "fresh",
       more: true,
       collect: "work",

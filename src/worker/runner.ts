@@ -46,7 +46,7 @@ export interface RunnerOptions {
 /** The end of a run, whose `checked` is null for a single submission; or the progress of one that gives up its slot. */
 export type Result = Tested | Yielded;
 
-/** Where a claim runs. */
+/** CheckContext a claim runs. */
 interface OnSlot {
   readonly slot: Slot;
   readonly freeSlot: () => void;
@@ -84,7 +84,7 @@ export class Runner {
     const kept =
       compile !== undefined && this.#artifacts.has(submission.accountId, artifactKey(submission.language, compile));
     const own =
-      takesInput || isOwnStep(program.additions) || (test?.checker.type === "program" && test.checker.interactive);
+      takesInput || isOwnStep(program.options) || (test?.checker.type === "program" && test.checker.interactive);
     return `${kindOf(language.name, submission.profile, kept)}${own ? " own" : ""}`;
   }
 

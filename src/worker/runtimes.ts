@@ -25,7 +25,7 @@ const LOOK_MS = 200;
 /** All kinds without a runtime. Their submissions need slots without one, which are counted like runtimes that wait. */
 const PLAIN = "plain";
 
-interface Waiting {
+interface WaitingRuntime {
   readonly kind: string;
   readonly bytes: number;
 }
@@ -39,7 +39,7 @@ export class Runtimes {
   readonly #preparations: ReadonlyMap<string, Preparation>;
   readonly #budgetBytes: number;
   readonly #mix = new Mix();
-  readonly #waiting = new Map<Slot, Waiting>();
+  readonly #waiting = new Map<Slot, WaitingRuntime>();
   /** Slots whose runtime is being started, with its kind. */
   readonly #starting = new Map<Slot, string>();
   readonly #sizes = new Map<string, number>();
@@ -159,7 +159,7 @@ export class Runtimes {
   }
 
   #valueOfWaiting(slot: Slot): number {
-    const { kind } = this.#waiting.get(slot) as Waiting;
+    const { kind } = this.#waiting.get(slot) as WaitingRuntime;
     return this.#valueOfNumber(kind, this.#count(kind));
   }
 

@@ -17,7 +17,7 @@ import {
 } from "./program-checker.ts";
 import type { CompileCache, Execute } from "./run.ts";
 
-interface Where<Does extends keyof Slot> {
+interface CheckContext<Does extends keyof Slot> {
   readonly slot: Pick<Slot, Does>;
   /** Called when the slot is not needed any more, although the check goes on. */
   readonly freeSlot?: () => void;
@@ -26,8 +26,8 @@ interface Where<Does extends keyof Slot> {
   readonly signal: AbortSignal;
 }
 
-/** Where the passes of a test run. */
-export interface JudgeWhere extends Where<"run" | "runPair"> {
+/** CheckContext the passes of a test run. */
+export interface TestRunContext extends CheckContext<"run" | "runPair"> {
   /** The passes of earlier claims; null before the first one. */
   readonly progress: Progress | null;
   /** Asked before each further pass; false: the slot is for others. @param bytes that would be stored until then. */
@@ -70,7 +70,7 @@ export class TestChecker {
    * @returns the end of the test, or its progress if `where.mayContinue` gives the slot to others before the next pass.
    * @throws SandboxError if the slot is lost.
    */
-  async judge(test: ClaimedTest, input: Buffer, where: JudgeWhere, run: RunProgram): Promise<Tested | Yielded> {
+  async judge(test: ClaimedTest, input: Buffer, where: TestRunContext, run: RunProgram): Promise<Tested | Yielded> {
     const spec = test.checker.type === "program" ? test.checker : null;
     const passes = spec?.passes ?? 1;
     let pass: NextPass = where.progress?.nextPass ?? { input, feedback: [] };
@@ -88,7 +88,12 @@ export class TestChecker {
     }
   }
 
-  async #runAndCheck(test: ClaimedTest, pass: NextPass, where: Where<"run">, run: RunProgram): Promise<TestedPass> {
+  async #runAndCheck(
+    test: ClaimedTest,
+    pass: NextPass,
+    where: CheckContext<"run">,
+    run: RunProgram,
+  ): Promise<TestedPass> {
     const outcome = await run(pass.input);
     return { outcome, checked: await this.#check(test, pass, outcome, where) };
   }
@@ -97,7 +102,7 @@ export class TestChecker {
     spec: ProgramChecker,
     test: ClaimedTest,
     pass: NextPass,
-    { slot, accountId }: Where<"run" | "runPair">,
+    { slot, accountId }: CheckContext<"run" | "runPair">,
     run: RunProgram,
   ): Promise<TestedPass> {
     const program = this.#programOf(spec, test);
@@ -110,7 +115,7 @@ export class TestChecker {
   }
 
   /** @returns null for a program that was not AC. @throws SandboxError if the slot is lost. */
-  async check(test: ClaimedTest, input: Buffer, outcome: Outcome, where: Where<"run">): Promise<Checked | null> {
+  async check(test: ClaimedTest, input: Buffer, outcome: Outcome, where: CheckContext<"run">): Promise<Checked | null> {
     return await this.#check(test, { input, feedback: [] }, outcome, where);
   }
 
@@ -118,7 +123,7 @@ export class TestChecker {
     test: ClaimedTest,
     pass: NextPass,
     outcome: Outcome,
-    { slot, accountId, signal, freeSlot }: Where<"run">,
+    { slot, accountId, signal, freeSlot }: CheckContext<"run">,
   ): Promise<CheckedPass | null> {
     const { result, output } = outcome;
     if (result.verdict !== "AC" || !output) return null;

@@ -13,16 +13,16 @@ export interface Explanation {
 
 interface Facts {
   readonly record: RecordWithoutOutput;
-  readonly course: RunStats | undefined;
+  readonly runStats: RunStats | undefined;
   /** The cgroup limits of the step that decided the verdict; undefined without evidence. */
   readonly group: NonNullable<RecordWithoutOutput["evidence"]>["limits"]["cgroup"] | undefined;
 }
 
 /** @returns null for a submission that has not ended. */
-export function explain(record: RecordWithoutOutput, course?: RunStats): Explanation | null {
+export function explain(record: RecordWithoutOutput, runStats?: RunStats): Explanation | null {
   const cause = record.result.cause as Cause | null;
   if (cause === null) return null;
-  const facts: Facts = { record, course, group: record.evidence?.limits.cgroup };
+  const facts: Facts = { record, runStats, group: record.evidence?.limits.cgroup };
   const limit = limitOfCompiler(cause);
   return limit ? ofCompiler(EXPLAINED[limit](facts)) : EXPLAINED[cause as keyof typeof EXPLAINED](facts);
 }
@@ -204,8 +204,8 @@ function limitOfMemory({ group }: Facts): string {
   return group ? bytesText(group.memory_limit_bytes) : "this run";
 }
 
-function limitText({ course }: Facts, name: "wallMs" | "cpuMs"): string {
-  const limit = course?.execute?.limits[name];
+function limitText({ runStats }: Facts, name: "wallMs" | "cpuMs"): string {
+  const limit = runStats?.execute?.limits[name];
   return limit === undefined ? "" : ` (${secondsText(limit / 1000)})`;
 }
 

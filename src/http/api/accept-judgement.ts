@@ -31,7 +31,7 @@ export async function addJudgement(
   const { program, stop, on } = await toJudgementRequest(body, caller, dependencies, pause);
   if (program.refusal && how.key === undefined) throw program.refusal;
   const { judgements, submissions } = dependencies.store;
-  const put = async (): Promise<Judged> => {
+  const put = async (): Promise<JudgementInput> => {
     if ("problem" in on) return await versionOf(on, program, caller, dependencies);
     const versionSeq = await judgements.putVersion({ accountId: caller.accountId, ...on }, pause);
     return { versionSeq, tests: on.contents.length, problem: null, runs: mostRuns(on.definition) };
@@ -58,7 +58,7 @@ export async function addJudgement(
 }
 
 /** The tests of a new judgement, and the most runs that they take. */
-interface Judged extends Omit<NewJudgement, "id" | "stop"> {
+interface JudgementInput extends Omit<NewJudgement, "id" | "stop"> {
   readonly runs: number;
 }
 
@@ -71,7 +71,7 @@ async function versionOf(
   program: ValidatedRequest,
   { accountId }: Caller,
   dependencies: Dependencies,
-): Promise<Judged> {
+): Promise<JudgementInput> {
   const found = await dependencies.store.problems.versionFor(id, accountId, version);
   if (!found) throw clientError("problemNotFound", []);
   const { versionSeq, number, definition } = found;

@@ -3,7 +3,6 @@ import { clientError, echo } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
 import type { Limits, StepLimits } from "../../domain/limits.ts";
 import {
-  type Additions,
   FILE_PATH,
   inField,
   LIMIT_FIELD_NAMES,
@@ -13,6 +12,7 @@ import {
   MAX_FILES_BYTES,
   MAX_WORDS,
   MAX_WORDS_BYTES,
+  type ProgramOptions,
   type RequestedLimits,
   VARIABLE_NAME,
 } from "../../domain/program-options.ts";
@@ -77,7 +77,7 @@ interface Around {
 }
 
 /** @returns undefined if the request adds nothing. @throws ClientError for the first fault. */
-export function toAdditions(fields: Fields, around: Around): Additions | undefined {
+export function toProgramOptions(fields: Fields, around: Around): ProgramOptions | undefined {
   const { files = {}, entry, args = [], env = {}, limits = {}, compile_limits: compileLimits = {} } = fields;
   const { compiler_options: options = [], stderr_to_stdout: stderrToStdout = false } = fields;
   const parts = [files, args, env, limits, compileLimits, options];
@@ -97,8 +97,8 @@ export function toAdditions(fields: Fields, around: Around): Additions | undefin
 }
 
 /** The fields of a request for the same program. */
-export function toFields({ code, stdin, additions }: Program): Record<string, unknown> {
-  const { files = [], entry, compileLimits, compilerOptions, stderrToStdout, ...rest } = additions ?? {};
+export function toFields({ code, stdin, options }: Program): Record<string, unknown> {
+  const { files = [], entry, compileLimits, compilerOptions, stderrToStdout, ...rest } = options ?? {};
   const encoded = files.map(({ name, data }) => [name, { base64: data.toString("base64") }]);
   return {
     ...(entry === null || entry === undefined ? { code_base64: code.toString("base64") } : { entry }),

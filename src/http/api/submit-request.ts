@@ -5,7 +5,7 @@ import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from
 import { listed } from "../../languages/load.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { profile } from "../openapi/record-schema.ts";
-import { additionFields, decodeBase64, leastBytes, toAdditions } from "./program-options.ts";
+import { additionFields, decodeBase64, leastBytes, toProgramOptions } from "./program-options.ts";
 
 /**
  * The body of POST /api/submit. Sizes are checked below in bytes; the schema gives them in characters, for generated
@@ -84,8 +84,8 @@ export function toSubmitRequest(
   if (language === undefined) throw unsupported();
   const profile = chooseProfile(fields.profile, caller);
   const limits = languages.limitsFor(language, profile);
-  const additions = toAdditions(fields, { hasCode: code !== undefined, language, limits });
-  const submit = { language: language.name, code: code ?? "", stdin, profile, ...(additions && { additions }) };
+  const options = toProgramOptions(fields, { hasCode: code !== undefined, language, limits });
+  const submit = { language: language.name, code: code ?? "", stdin, profile, ...(options && { options }) };
   const live = fields.stream === true;
   if (available.includes(language.name)) return { submit, refusal: null, live };
   return { submit, refusal: available.length > 0 ? unsupported() : unproven(), live };

@@ -6,21 +6,21 @@ import type { SignInStore } from "../../store/people/sign-ins.ts";
 import { network } from "../listener/network.ts";
 
 /** Attempts per minute: for one address and e-mail, for one address, and for one e-mail from any address. */
-const LIMITS = { both: 5, place: 30, email: 20 } as const;
+const LIMITS = { both: 5, network: 30, email: 20 } as const;
 
 /** Attempts per minute with one-time links. A rejected password does not consume a link, and rating a password occupies a core. */
-const LINK_LIMITS = { both: 5, place: 30, email: 5 } as const;
+const LINK_LIMITS = { both: 5, network: 30, email: 5 } as const;
 
 type Limits = Parameters<SignInStore["take"]>[1];
 
 /**
- * Attempts counted in the database at once, and waiting attempts per lane: during a flood, the database stays
+ * Attempts counted in the database at once, and waiting attempts per queue: during a flood, the database stays
  * available.
  */
 const AT_ONCE = 4;
 const WAITING = 64;
 
-/** The shared lane of attempts from networks from which the owner of the e-mail has not signed in before. */
+/** The shared queue of attempts from networks from which the owner of the e-mail has not signed in before. */
 const STRANGERS = "strangers";
 
 /**
@@ -30,7 +30,7 @@ const STRANGERS = "strangers";
  */
 export class Attempts {
   readonly #signIns: Pick<SignInStore, "isKnown" | "take">;
-  readonly #here: MinuteBudget;
+  readonly #inThisProcess: MinuteBudget;
   readonly #counting = new WorkTurns({
     atOnce: { total: AT_ONCE },
     queue: { perOwner: WAITING, full: "tooManySignIns" },
@@ -39,21 +39,21 @@ export class Attempts {
   /** @param now milliseconds on a monotonic clock. */
   constructor(signIns: Pick<SignInStore, "isKnown" | "take">, now?: () => number) {
     this.#signIns = signIns;
-    this.#here = new MinuteBudget(now);
+    this.#inThisProcess = new MinuteBudget(now);
   }
 
   /**
    * Counts an attempt to sign in.
-   * @returns the lane in which the password is checked: the person's own for a network known for that person, or else
-   * the shared lane of strangers. @throws ClientError tooManySignIns.
+   * @returns the queue in which the password is checked: the person's own for a network known for that person, or else
+   * the shared queue of strangers. @throws ClientError tooManySignIns.
    */
   async take({ ip }: Pick<FastifyRequest, "ip">, email: string): Promise<string> {
-    const place = network(ip);
-    this.#takeHere(place, email, LIMITS);
-    const known = await this.#signIns.isKnown({ place, email });
-    const lane = known ? `person ${email}` : STRANGERS;
-    await this.#count(lane, { place, email }, { ...LIMITS, email: known ? null : LIMITS.email });
-    return lane;
+    const from = network(ip);
+    this.#takeInThisProcess(from, email, LIMITS);
+    const known = await this.#signIns.isKnown({ network: from, email });
+    const queue = known ? `person ${email}` : STRANGERS;
+    await this.#count(queue, { network: from, email }, { ...LIMITS, email: known ? null : LIMITS.email });
+    return queue;
   }
 
   /**
@@ -61,18 +61,18 @@ export class Attempts {
    * tooManySignIns.
    */
   async takeByLink({ ip }: Pick<FastifyRequest, "ip">, hash: string): Promise<void> {
-    const place = network(ip);
+    const from = network(ip);
     const link = `link ${hash}`;
-    this.#takeHere(place, link, LINK_LIMITS);
-    await this.#count(link, { place, email: link }, LINK_LIMITS);
+    this.#takeInThisProcess(from, link, LINK_LIMITS);
+    await this.#count(link, { network: from, email: link }, LINK_LIMITS);
   }
 
-  #takeHere(place: string, email: string, { both, place: limit }: Limits): void {
-    refuseFor(this.#here.take(`${place} ${email}`, both) || this.#here.take(place, limit));
+  #takeInThisProcess(from: string, email: string, { both, network: limit }: Limits): void {
+    refuseFor(this.#inThisProcess.take(`${from} ${email}`, both) || this.#inThisProcess.take(from, limit));
   }
 
-  async #count(lane: string, attempt: Parameters<SignInStore["take"]>[0], limits: Limits): Promise<void> {
-    refuseFor(await this.#counting.run(lane, () => this.#signIns.take(attempt, limits)));
+  async #count(queue: string, attempt: Parameters<SignInStore["take"]>[0], limits: Limits): Promise<void> {
+    refuseFor(await this.#counting.run(queue, () => this.#signIns.take(attempt, limits)));
   }
 }
 

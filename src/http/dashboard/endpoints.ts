@@ -28,7 +28,7 @@ import type { Rotation } from "./api/keys.ts";
 import { anId, ownEndpoint, ownProject } from "./authorize.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { accountsFor, listed, partOf } from "./pages.ts";
+import { accountsFor, listed, pageOf } from "./pages.ts";
 import { bodyOf, queryOf } from "./parse.ts";
 import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
 import { actorOf, personOf, type SignedIn } from "./session.ts";
@@ -76,7 +76,7 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
     const accountIds = accountsFor(person, account);
     if (project !== undefined) await ownProject(store, person, project);
     const asked = { accountIds, projectId: project, after: before, max: limit + 1 };
-    const { shown, next } = partOf(await store.endpoints.list(asked), limit);
+    const { shown, next } = pageOf(await store.endpoints.list(asked), limit);
     return { endpoints: await answers(store, shown), next };
   });
 

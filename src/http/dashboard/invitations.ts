@@ -18,7 +18,7 @@ const acceptance = linkToken.extend({
 
 /** One-time links: their purpose, and their use. Tokens are sent only in bodies. */
 export function invitationRoutes(server: FastifyInstance, door: SignInContext): void {
-  const { guard, passwords } = door;
+  const { sessions, passwords } = door;
   const options = { config: { session: "none" }, bodyLimit: SIGN_IN_BODY_BYTES } as const;
   const { invitations, people } = door.store;
 
@@ -46,7 +46,7 @@ export function invitationRoutes(server: FastifyInstance, door: SignInContext): 
     const password = await passwords.chooseByLink(request, hash, asked.password, person);
     const personId = await invitations.accept(hash, { ...person, password }, request.ip);
     if (personId === undefined) throw clientError("linkInvalid", []);
-    await guard.begin(request, reply, personId);
+    await sessions.begin(request, reply, personId);
     return await sessionOf(door, request);
   });
 }

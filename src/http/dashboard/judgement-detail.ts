@@ -75,8 +75,8 @@ export function stateOf(found: FoundJudged, judgement: Judgement): JudgementStat
 }
 
 export function judgementDetailOf({ found, judgement, program }: ReadJudged, languages: Languages): LongJudgement {
-  const { additions } = program;
-  const entry = additions?.files.find(({ name }) => name === additions.entry);
+  const { options } = program;
+  const entry = options?.files.find(({ name }) => name === options.entry);
   const language = languages.resolve(judgement.language);
   return {
     ...stateOf(found, judgement),
@@ -87,7 +87,7 @@ export function judgementDetailOf({ found, judgement, program }: ReadJudged, lan
       name: entry?.name ?? language?.source ?? "",
       text: new LongText(entry?.data ?? program.code),
     },
-    files: (additions?.files ?? []).filter((file) => file !== entry).map(({ name }) => name),
+    files: (options?.files ?? []).filter((file) => file !== entry).map(({ name }) => name),
   };
 }
 
@@ -96,7 +96,7 @@ function limitsOf({ judgement, program }: Pick<ReadJudged, "judgement" | "progra
   if (!language) return [];
   const { execute } = languages.limitsFor(language, judgement.profile);
   return judgement.definition.tests.map(({ limits }): TestLimits => {
-    const { cpuMs, wallMs, memoryBytes } = lowered(execute, forRun(program.additions, { limits })?.limits ?? {});
+    const { cpuMs, wallMs, memoryBytes } = lowered(execute, forRun(program.options, { limits })?.limits ?? {});
     return { cpuMs, wallMs, memoryBytes };
   });
 }
@@ -134,7 +134,7 @@ export function testDetailOf(contents: readonly Beginning[], run: Submission | u
 
 function toRun(submission: Submission): LongTest["run"] {
   const record = toLongRecord(submission);
-  const course = submission.outcome?.runStats;
+  const runStats = submission.outcome?.runStats;
   const { id, status, result, output, evidence } = record;
   const shown = (text: LongText | null) =>
     text && toShown({ bytes: text.bytes.subarray(0, SHOWN_BYTES), size: text.bytes.length });
@@ -144,9 +144,9 @@ function toRun(submission: Submission): LongTest["run"] {
     stdout: shown(output.stdout),
     stderr: shown(output.stderr),
     integrity: output.integrity,
-    cut: cutStreams(output.integrity, course),
-    explanation: explain(record, course),
-    usage: usage(record, course),
+    cut: cutStreams(output.integrity, runStats),
+    explanation: explain(record, runStats),
+    usage: usage(record, runStats),
     proofs: proofs(evidence),
   };
 }

@@ -8,7 +8,7 @@ import type { KeyLimits, KeyResource, Keys, MadeKey, NewKey, Rotation } from "./
 import { anId, ownAccount, ownKey, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { keyOf, keyViews } from "./key-views.ts";
-import { accountsFor, listed, partOf } from "./pages.ts";
+import { accountsFor, listed, pageOf } from "./pages.ts";
 import { bodyOf, queryOf } from "./parse.ts";
 import { actorOf, personOf, type SignedIn } from "./session.ts";
 
@@ -51,7 +51,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
     const accountIds = accountsFor(person, account);
     if (project !== undefined) await ownProject(store, person, project);
     const asked = { accountIds, projectId: project, live: state === "live", name, after: before, max: limit + 1 };
-    const { shown, next } = partOf(await store.keys.list(asked), limit);
+    const { shown, next } = pageOf(await store.keys.list(asked), limit);
     return { keys: await keyViews(store, shown), next };
   });
 

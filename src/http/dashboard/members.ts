@@ -6,7 +6,7 @@ import type * as stored from "../../store/people/types.ts";
 import type { Invitations, Invited, Link, Member, MemberChanges, Members, NewInvitation } from "./api/members.ts";
 import { ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { listed, partOf } from "./pages.ts";
+import { listed, pageOf } from "./pages.ts";
 import { bodyOf, queryOf } from "./parse.ts";
 import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
 
@@ -30,13 +30,13 @@ export function memberRoutes(server: FastifyInstance, { store }: DashboardDepend
 
   server.get(MEMBERS, { config: { session: "member" } }, async (request): Promise<Members> => {
     const { asked, limit } = await partAsked(request);
-    const { shown, next } = partOf(await store.people.list(asked), limit);
+    const { shown, next } = pageOf(await store.people.list(asked), limit);
     return { members: shown.map((one) => memberFor(personOf(request), one)), next };
   });
 
   server.get(INVITATIONS, { config: { session: "member" } }, async (request): Promise<Invitations> => {
     const { asked, limit } = await partAsked(request);
-    const { shown, next } = partOf(await store.invitations.list(asked), limit);
+    const { shown, next } = pageOf(await store.invitations.list(asked), limit);
     return { invited: shown.flatMap(invitedOf), next };
   });
 

@@ -35,7 +35,7 @@ export function accountsFor(person: SignedIn, account: string | undefined): read
 }
 
 /** Splits rows, of which one more was read than is shown. */
-export function partOf<Row extends { readonly id: string }>(found: readonly Row[], limit: number) {
+export function pageOf<Row extends { readonly id: string }>(found: readonly Row[], limit: number) {
   const shown = found.slice(0, limit);
   return { shown, next: found.length > limit ? (shown.at(-1)?.id ?? null) : null };
 }

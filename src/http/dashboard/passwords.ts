@@ -9,7 +9,7 @@ import { Attempts } from "./attempts.ts";
 
 /**
  * Uses two of Node's four threads for such work and for files, so the rest of the service continues. A flood of guesses
- * fills the lane of strangers; a person on a known network has an own lane and waits for one check of each other lane.
+ * fills the queue of strangers; a person on a known network has an own queue and waits for one check of each other queue.
  */
 const AT_ONCE = 2;
 const WAITING = 32;
@@ -50,14 +50,14 @@ export class Passwords {
    * @returns the person's id. @throws ClientError tooManySignIns.
    */
   async whose(request: Pick<FastifyRequest, "ip">, email: string, password: string): Promise<string | undefined> {
-    const lane = await this.#attempts.take(request, email);
+    const queue = await this.#attempts.take(request, email);
     const known = await this.#people.passwordOf(email);
-    const right = await this.#hashing.run(lane, () => isPassword(password, known?.hash ?? null));
+    const right = await this.#hashing.run(queue, () => isPassword(password, known?.hash ?? null));
     if (!known || !right) {
-      await this.#signIns.refused({ place: network(request.ip), email });
+      await this.#signIns.refused({ network: network(request.ip), email });
       return undefined;
     }
-    if (isDated(known.hash)) await this.#people.rehash(known.personId, known.hash, await this.#hash(lane, password));
+    if (isDated(known.hash)) await this.#people.rehash(known.personId, known.hash, await this.#hash(queue, password));
     return known.personId;
   }
 
@@ -86,7 +86,7 @@ export class Passwords {
     this.#choosing.add(chooser);
     try {
       await count();
-      // One lane for all choices: each chooser has one choice in progress, and there can be many links.
+      // One queue for all choices: each chooser has one choice in progress, and there can be many links.
       await this.#judging.run("choices", () => checkPassword(password, person));
       return await this.#hash(chooser, password);
     } finally {
@@ -95,7 +95,7 @@ export class Passwords {
   }
 
   /** @throws ClientError tooManySignIns. */
-  #hash(lane: string, password: string): Promise<string> {
-    return this.#hashing.run(lane, () => hashPassword(password));
+  #hash(queue: string, password: string): Promise<string> {
+    return this.#hashing.run(queue, () => hashPassword(password));
   }
 }

@@ -13,7 +13,7 @@ import type { Store } from "../../store/store.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "./api/projects.ts";
 import { anId, ownAccount, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { accountsFor, listed, partOf } from "./pages.ts";
+import { accountsFor, listed, pageOf } from "./pages.ts";
 import { bodyOf, queryOf } from "./parse.ts";
 import { actorOf, personOf, type SignedIn } from "./session.ts";
 
@@ -42,7 +42,7 @@ export function projectRoutes(server: FastifyInstance, { store }: DashboardDepen
     const { account, state, before, limit } = queryOf(request, which);
     const accountIds = accountsFor(personOf(request), account);
     const asked = { accountIds, open: state === "open", after: before, max: limit + 1 };
-    const { shown, next } = partOf(await store.projects.list(asked), limit);
+    const { shown, next } = pageOf(await store.projects.list(asked), limit);
     return { projects: await answers(store, shown), next };
   });
 

@@ -13,23 +13,27 @@ const REFUSED = "/dashboard/sign-in?refused=provider";
  * Sign-in with the provider: a redirect to it, and one back with a code. Only existing and invited people are signed
  * in; others are redirected to a page with the reason.
  */
-export function providerRoutes(server: FastifyInstance, { store, guard, provider }: SignInContext, log: Logger): void {
+export function providerRoutes(
+  server: FastifyInstance,
+  { store, sessions, provider }: SignInContext,
+  log: Logger,
+): void {
   const config = { session: "none" } as const;
 
   server.get(BEGIN, { config }, async (request, reply) => {
     const asked = known();
     const begun = await orUndefined(() => asked.begin(originOf(request) + CALLBACK));
     if (!begun) return reply.redirect(REFUSED, 303);
-    guard.cookies.set(reply, "provider", Buffer.from(JSON.stringify(begun.kept)).toString("base64url"));
+    sessions.cookies.set(reply, "provider", Buffer.from(JSON.stringify(begun.kept)).toString("base64url"));
     return reply.redirect(begun.url.href, 303);
   });
 
   server.get(CALLBACK, { config }, async (request, reply) => {
     const identity = await identityOf(request, known());
     const personId = identity && (await store.people.enterWithProvider(identity, request.ip));
-    guard.cookies.clear(reply, "provider");
+    sessions.cookies.clear(reply, "provider");
     if (personId === undefined) return reply.redirect(REFUSED, 303);
-    await guard.begin(request, reply, personId);
+    await sessions.begin(request, reply, personId);
     return reply.redirect("/dashboard/", 303);
   });
 
@@ -39,7 +43,7 @@ export function providerRoutes(server: FastifyInstance, { store, guard, provider
   }
 
   async function identityOf(request: FastifyRequest, asked: Provider): Promise<Vouched | undefined> {
-    const kept = readKept(guard.cookies.read(request, "provider"));
+    const kept = readKept(sessions.cookies.read(request, "provider"));
     return kept && (await orUndefined(() => asked.finish(new URL(request.url, originOf(request)), kept)));
   }
 

@@ -30,7 +30,7 @@ import { projectRoutes } from "./projects.ts";
 import { Provider } from "./provider.ts";
 import { providerRoutes } from "./provider-routes.ts";
 import { runPartRoutes } from "./run-parts.ts";
-import type { Guard } from "./session.ts";
+import type { SessionGuard } from "./session.ts";
 import { settingsRoutes } from "./settings.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { judgingRoutes } from "./start-judgement.ts";
@@ -55,14 +55,14 @@ interface Shared {
 export function dashboardRoutes(
   server: FastifyInstance,
   d: DashboardDependencies,
-  guard: Guard,
+  sessions: SessionGuard,
   { answers, imports, ended }: Shared,
 ): void {
   const { store, log, ownAuthority } = d;
   const streams = new StreamBudget(MAX_WATCHED);
   const provider = d.provider && new Provider(d.provider);
   compactAnswers(server);
-  const door = { store, guard, passwords: new Passwords(store), provider, ownAuthority };
+  const door = { store, sessions, passwords: new Passwords(store), provider, ownAuthority };
   fileRoutes(server, d.dashboardDir);
   signInRoutes(server, door);
   providerRoutes(server, door, log);

@@ -37,7 +37,7 @@ declare module "fastify" {
 }
 
 /** Cookie → person, for all dashboard routes; begins and ends sessions. */
-export class Guard {
+export class SessionGuard {
   readonly #store: Dependencies["store"];
   readonly cookies: Cookies;
   readonly #requests = new MinuteBudget();
@@ -96,7 +96,7 @@ export class Guard {
   async begin(request: FastifyRequest, reply: FastifyReply, personId: string): Promise<void> {
     const { token, hash } = newToken();
     if (request.sessionHash) await this.#store.sessions.end(request.sessionHash, request.ip);
-    await this.#store.sessions.begin(hash, personId, { address: request.ip, place: network(request.ip) });
+    await this.#store.sessions.begin(hash, personId, { address: request.ip, network: network(request.ip) });
     this.cookies.set(reply, "session", token);
     const person = (await this.#store.sessions.find(hash)) ?? null;
     Object.assign(request, { person, sessionHash: hash });

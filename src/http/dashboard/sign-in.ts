@@ -7,7 +7,7 @@ import type { Person, Session, SignIn } from "./api/session.ts";
 import { bodyOf } from "./parse.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Provider } from "./provider.ts";
-import type { Guard, SignedIn } from "./session.ts";
+import type { SessionGuard, SignedIn } from "./session.ts";
 
 const SESSION = "/dashboard/api/session";
 
@@ -20,7 +20,7 @@ const pair = z.strictObject({ email: z.string().max(254), password: z.string() }
 /** Shared dependencies of the sign-in routes. */
 export interface SignInContext {
   readonly store: Store;
-  readonly guard: Guard;
+  readonly sessions: SessionGuard;
   readonly passwords: Passwords;
   /** Null: passwords only. */
   readonly provider: Provider | null;
@@ -29,7 +29,7 @@ export interface SignInContext {
 
 /** /dashboard/api/session: the current session, signing in and out. */
 export function signInRoutes(server: FastifyInstance, door: SignInContext): void {
-  const { guard, passwords } = door;
+  const { sessions, passwords } = door;
   const config = { session: "none" } as const;
 
   server.get(SESSION, { config }, (request): Promise<Session> => sessionOf(door, request));
@@ -38,12 +38,12 @@ export function signInRoutes(server: FastifyInstance, door: SignInContext): void
     const { email, password } = bodyOf(request, pair);
     const personId = await passwords.whose(request, email.trim().toLowerCase(), password);
     if (personId === undefined) throw clientError("signInRefused", []);
-    await guard.begin(request, reply, personId);
+    await sessions.begin(request, reply, personId);
     return await sessionOf(door, request);
   });
 
   server.delete(SESSION, { config }, async (request, reply) => {
-    await guard.end(request, reply);
+    await sessions.end(request, reply);
     return reply.code(204).send();
   });
 }

@@ -30,7 +30,7 @@ export async function detailOf(
   { found, submission, program, run, live, originalId, samples }: ReadSubmission,
 ): Promise<LongDetail> {
   const record = toLongRecord(submission);
-  const course = submission.outcome?.runStats;
+  const runStats = submission.outcome?.runStats;
   return {
     row: toRow(found),
     run: run && { judgementId: run.judgementId, test: run.test },
@@ -46,11 +46,11 @@ export async function detailOf(
       isText: isUtf8(data) && !data.includes(0),
     })),
     attempts: submission.attempts,
-    explanation: explain(record, course),
+    explanation: explain(record, runStats),
     timeline: timeline(submission, Date.now()),
-    usage: usage(record, course),
+    usage: usage(record, runStats),
     samples,
-    cut: cutStreams(record.output.integrity, course),
+    cut: cutStreams(record.output.integrity, runStats),
     proofs: proofs(record.evidence),
     deliveries: await deliveriesOf(store, submission.id),
   };
@@ -63,20 +63,20 @@ export async function deliveriesOf(store: Store, submissionId: string): Promise<
 }
 
 /** The file that is run, or compiled. */
-export function sourceOf({ code, additions }: Program): Buffer {
-  const { entry = null, files = [] } = additions ?? {};
+export function sourceOf({ code, options }: Program): Buffer {
+  const { entry = null, files = [] } = options ?? {};
   return entry === null ? code : (files.find(({ name }) => name === entry)?.data ?? code);
 }
 
 /** The other files. */
-export function otherFiles({ additions }: Program): readonly WorkFile[] {
-  const { entry = null, files = [] } = additions ?? {};
+export function otherFiles({ options }: Program): readonly WorkFile[] {
+  const { entry = null, files = [] } = options ?? {};
   return files.filter(({ name }) => name !== entry).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** Its path in /box, as in messages of compilers; the language may have been removed. */
-export function sourceName({ additions }: Program, language: string, languages: Languages): string {
-  return additions?.entry ?? languages.resolve(language)?.source ?? language;
+export function sourceName({ options }: Program, language: string, languages: Languages): string {
+  return options?.entry ?? languages.resolve(language)?.source ?? language;
 }
 
 export function toRow({ createdAtMs, startedAtMs, completedAtMs, ...named }: FoundSubmission): SubmissionRow {

@@ -59,14 +59,17 @@ export class OperatorServer {
   }
 }
 
-interface Answer {
+interface OperatorResponse {
   readonly status: number;
   /** A string is sent as is, anything else as JSON. */
   readonly body: unknown;
   readonly type?: string;
 }
 
-async function answer(url: string, { store, workers, metrics, status }: OperatorDependencies): Promise<Answer> {
+async function answer(
+  url: string,
+  { store, workers, metrics, status }: OperatorDependencies,
+): Promise<OperatorResponse> {
   try {
     if (url === "/metrics") return { status: 200, body: await metrics.text(), type: metrics.contentType };
     if (url === "/status") return { status: 200, body: await status() };

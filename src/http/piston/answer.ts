@@ -105,12 +105,12 @@ function stageOf({ result, output, metrics, evidence, runStats }: Outcome): Stag
 }
 
 /** Unknown for a program that was compiled earlier. */
-function compileMs(course: Outcome["runStats"]): number | null {
-  return course?.compile ? Math.round(course.compile.wallMs) : null;
+function compileMs(runStats: Outcome["runStats"]): number | null {
+  return runStats?.compile ? Math.round(runStats.compile.wallMs) : null;
 }
 
-function cutOf(output: Outcome["output"], course: Outcome["runStats"]): keyof typeof CUT | undefined {
-  return cutStreams(output?.integrity ?? null, course)?.[0];
+function cutOf(output: Outcome["output"], runStats: Outcome["runStats"]): keyof typeof CUT | undefined {
+  return cutStreams(output?.integrity ?? null, runStats)?.[0];
 }
 
 /** The order between the two pipes of a program is not known. */

@@ -8,7 +8,7 @@ import type { pistonAnswer } from "./answer.ts";
 const SLICE = 65_536;
 
 type Stream = LivePiece["stream"];
-type Answer = ReturnType<typeof pistonAnswer>;
+type PistonResponse = ReturnType<typeof pistonAnswer>;
 
 /** The messages about a run in their order: stages, each with its output and end. */
 export class Stages {
@@ -43,7 +43,7 @@ export class Stages {
   }
 
   /** The rest of the output, and the end. */
-  async end({ compile, run }: Answer, isCompile: boolean): Promise<void> {
+  async end({ compile, run }: PistonResponse, isCompile: boolean): Promise<void> {
     if (isCompile && compile) await this.compiling();
     else await this.#run();
     const stage = isCompile && compile ? compile : run;

@@ -108,7 +108,7 @@ export function accountStore({ db, capabilities: abilities }: Database, transact
           await note(trx, { atMs, actor, action, subject: id, accountId: id, detail: {} });
           return true;
         },
-        { words: () => (suspended ? [] : [{ kind: "work" }]) },
+        { notifications: () => (suspended ? [] : [{ kind: "work" }]) },
       );
     },
   };

@@ -6,14 +6,14 @@ import { Batcher } from "../database/batcher.ts";
 import type { Database } from "../database/database.ts";
 import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
 import type { Transactions } from "../database/transactions.ts";
-import { behindPlace, liveAt, partOf } from "../pagination.ts";
+import { afterPosition, liveAt, pageOf } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
 import { type FoundCaller, findCallers } from "./callers.ts";
 import { isLive, type KeyRow, profilesOf, selectKeys, toApiKey } from "./key-rows.ts";
 import { readUsage } from "./key-usage.ts";
 import { lockAccount, lockProject } from "./projects.ts";
-import type { ApiKey, KeyBounds, KeyChanges, KeysRefused, KeyUsage, NewApiKey, Part } from "./types.ts";
+import type { ApiKey, KeyBounds, KeyChanges, KeysRefused, KeyUsage, ListPage, NewApiKey } from "./types.ts";
 
 /** Granularity of "last used", because a write for every request would cost more than the request. */
 const TOUCH_MS = 60_000;
@@ -88,20 +88,20 @@ export function keyStore({ db, capabilities: abilities }: Database, transactions
       live = false,
       name,
       ...part
-    }: Part & {
+    }: ListPage & {
       readonly projectId?: string | undefined;
       readonly live?: boolean | undefined;
       readonly name?: string | undefined;
     } = {}): Promise<ApiKey[]> {
       const nowMs = now();
-      const placeOf = (id: string) =>
+      const positionOf = (id: string) =>
         db.selectFrom("api_keys").select(["id", "created_at", "account_id"]).where("id", "=", id).executeTakeFirst();
-      const rows = await partOf(part, placeOf, (accountId, max, place) => {
+      const rows = await pageOf(part, positionOf, (accountId, max, position) => {
         let query = selectKeys(db).limit(max);
         if (accountId !== null) query = query.where("api_keys.account_id", "=", accountId);
         if (projectId !== undefined) query = query.where("api_keys.project_id", "=", projectId);
         if (live) query = query.where((eb) => liveAt(eb, nowMs));
-        if (place) query = query.where(behindPlace("api_keys", place));
+        if (position) query = query.where(afterPosition("api_keys", position));
         if (name !== undefined) query = query.where(named(name)).where("api_keys.id", "in", newest(accountId));
         return query.execute();
       });
@@ -242,7 +242,7 @@ async function lockKey(trx: Transaction<Schema>, id: string): Promise<KeyRow | u
 
 /**
  * The reason why an account gets no further key. Locks its row until the end of the transaction, so that two processes
- * cannot both take the last place.
+ * cannot both take the last position.
  */
 async function refusedBy(
   trx: Transaction<Schema>,

@@ -4,9 +4,9 @@ import type { AuditActor } from "../../domain/audit.ts";
 import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
-import { behindPlace, liveAt, partOf } from "../pagination.ts";
+import { afterPosition, liveAt, pageOf } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { Part, Project } from "./types.ts";
+import type { ListPage, Project } from "./types.ts";
 
 type ProjectRow = Selectable<Schema["projects"]>;
 
@@ -53,14 +53,14 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
     },
 
     /** Includes archived projects unless only open ones are requested. */
-    async list({ open = false, ...part }: Part & { readonly open?: boolean | undefined } = {}): Promise<Project[]> {
-      const placeOf = (id: string) =>
+    async list({ open = false, ...part }: ListPage & { readonly open?: boolean | undefined } = {}): Promise<Project[]> {
+      const positionOf = (id: string) =>
         db.selectFrom("projects").select(["id", "created_at", "account_id"]).where("id", "=", id).executeTakeFirst();
-      const rows = await partOf(part, placeOf, (accountId, max, place) => {
+      const rows = await pageOf(part, positionOf, (accountId, max, position) => {
         let query = select().limit(max);
         if (accountId !== null) query = query.where("projects.account_id", "=", accountId);
         if (open) query = query.where("projects.archived_at", "is", null);
-        if (place) query = query.where(behindPlace("projects", place));
+        if (position) query = query.where(afterPosition("projects", position));
         return query.execute();
       });
       return rows.map(toProject);

@@ -2,7 +2,7 @@ import type { AuditAction } from "../../domain/audit.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 
 /** A part of a list; lists are newest first. */
-export interface Part {
+export interface ListPage {
   /** Only rows of these accounts; null or undefined for all. */
   readonly accountIds?: readonly string[] | null | undefined;
   /** Only rows after the row with this id. */

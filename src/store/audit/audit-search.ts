@@ -39,8 +39,8 @@ export async function searchAudit(
   lookAt = LOOKED_AT,
 ): Promise<{ readonly seqs: readonly number[]; readonly next: number | null }> {
   const { max, sinceMs, untilMs, before = Number.MAX_SAFE_INTEGER } = which;
-  const from = sinceMs === undefined ? 0 : await placeOf(db, sinceMs - CLOCKS_MS);
-  const until = untilMs === undefined ? before : await placeOf(db, untilMs + CLOCKS_MS);
+  const from = sinceMs === undefined ? 0 : await seqAt(db, sinceMs - CLOCKS_MS);
+  const until = untilMs === undefined ? before : await seqAt(db, untilMs + CLOCKS_MS);
   const range = { from, before: Math.min(before, until) };
   const parts = await Promise.all(sourcesOf(which).map((source) => ofSource(db, which, source, range, lookAt)));
   const floor = Math.max(from, ...parts.map((part) => part.floor));
@@ -116,7 +116,7 @@ function matching(entries: Entries, { accountIds, actor, action, subject, sinceM
  * Times have no index. Numbers increase with time, so a binary search with some twenty reads finds the place.
  * @returns the lowest number of an entry of then or later.
  */
-async function placeOf(db: Kysely<Schema>, ms: number): Promise<number> {
+async function seqAt(db: Kysely<Schema>, ms: number): Promise<number> {
   const end = async (direction: "asc" | "desc") =>
     (await entriesOf(db).where("seq", ">", 0).orderBy("seq", direction).limit(1).executeTakeFirst())?.seq ?? 0;
   let low = await end("asc");

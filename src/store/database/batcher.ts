@@ -1,6 +1,6 @@
 import { StoreUnavailable } from "./errors.ts";
 
-interface Waiting<A, R> {
+interface WaitingCall<A, R> {
   readonly request: A;
   readonly resolve: (result: R) => void;
   readonly reject: (error: unknown) => void;
@@ -17,7 +17,7 @@ const MAX_GROUP = 64;
  */
 export class Batcher<A, R> {
   readonly #run: (requests: readonly A[]) => Promise<readonly R[]>;
-  #waiting: Waiting<A, R>[] = [];
+  #waiting: WaitingCall<A, R>[] = [];
   #running = false;
 
   /** @param run runs a group atomically; returns one result per request, in order. */
@@ -40,7 +40,7 @@ export class Batcher<A, R> {
     this.#running = false;
   }
 
-  async #runGroup(group: readonly Waiting<A, R>[]): Promise<void> {
+  async #runGroup(group: readonly WaitingCall<A, R>[]): Promise<void> {
     try {
       const results = await this.#run(group.map(({ request }) => request));
       for (const [at, { resolve }] of group.entries()) resolve(results[at] as R);

@@ -58,7 +58,7 @@ export interface Capabilities {
 
 export interface Notify {
   /** Sends notifications to other processes with the commit of the transaction. */
-  readonly publish: (trx: Transaction<Schema>, words: readonly StoreEvent[]) => Promise<void>;
+  readonly publish: (trx: Transaction<Schema>, notifications: readonly StoreEvent[]) => Promise<void>;
   /**
    * Receives notifications of other processes. Reconnects without limit; never throws.
    * @param onGap called when notifications may have been lost: all listeners must query again.

@@ -18,15 +18,18 @@ export function notifyBy(config: pg.ClientConfig): Notify {
   // Notifications of this process have already been delivered.
   const mark = randomBytes(6).toString("hex");
   return {
-    publish: (trx, words) => tell(trx, mark, words),
-    listen: (onWord, onGap) => new Listener(config, (from, word) => from !== mark && onWord(word), onGap),
+    publish: (trx, notifications) => notify(trx, mark, notifications),
+    listen: (onWord, onGap) =>
+      new Listener(config, (from, notification) => from !== mark && onWord(notification), onGap),
   };
 }
 
 /** A payload has a mark, a kind and possibly an id, far below the limit of 8,000 bytes. */
-async function tell(trx: Transaction<Schema>, mark: string, words: readonly StoreEvent[]): Promise<void> {
-  if (words.length === 0) return;
-  const payloads = words.map((word) => [mark, word.kind, ...("id" in word ? [word.id] : [])].join(" "));
+async function notify(trx: Transaction<Schema>, mark: string, notifications: readonly StoreEvent[]): Promise<void> {
+  if (notifications.length === 0) return;
+  const payloads = notifications.map((notification) =>
+    [mark, notification.kind, ...("id" in notification ? [notification.id] : [])].join(" "),
+  );
   await sql`select pg_notify(${CHANNEL}, payload) from unnest(${payloads}::text[]) as payload`.execute(trx);
 }
 
@@ -37,12 +40,12 @@ async function tell(trx: Transaction<Schema>, mark: string, words: readonly Stor
  */
 class Listener implements Listening {
   readonly #config: pg.ClientConfig;
-  readonly #onWord: (from: string, word: StoreEvent) => void;
+  readonly #onWord: (from: string, notification: StoreEvent) => void;
   readonly #onGap: () => void;
   readonly #stopping = new AbortController();
   readonly #ended: Promise<void>;
 
-  constructor(config: pg.ClientConfig, onWord: (from: string, word: StoreEvent) => void, onGap: () => void) {
+  constructor(config: pg.ClientConfig, onWord: (from: string, notification: StoreEvent) => void, onGap: () => void) {
     this.#config = { ...config, application_name: "assay listener", query_timeout: HEARTBEAT_MS };
     this.#onWord = onWord;
     this.#onGap = onGap;

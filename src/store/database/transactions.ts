@@ -10,10 +10,10 @@ type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
 
 interface Options<T> {
   /** Notifications to send once the result is durable. */
-  readonly words?: (value: T) => readonly StoreEvent[];
+  readonly notifications?: (value: T) => readonly StoreEvent[];
 }
 
-interface Waiting {
+interface WaitingWork {
   readonly flushed: boolean;
   readonly run: Work<unknown>;
   /** What `run` does, for databases that perform it in their own thread. */
@@ -34,7 +34,7 @@ const MAX_GROUP = 64;
 export class Transactions {
   readonly #database: Database;
   readonly #wakeups: Notifier;
-  #waiting: Waiting[] = [];
+  #waiting: WaitingWork[] = [];
   #draining = false;
 
   constructor(database: Database, wakeups: Notifier) {
@@ -43,8 +43,8 @@ export class Transactions {
   }
 
   /** @param work may run more than once, so it must have no effects outside of the database. */
-  run<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
-    return this.#run(work, null, true, words);
+  run<T>(work: Work<T>, { notifications = () => [] }: Options<T> = {}): Promise<T> {
+    return this.#run(work, null, true, notifications);
   }
 
   /** @param asked sent to another thread if the engine has one: plain data that must not change in the meantime. */
@@ -62,40 +62,40 @@ export class Transactions {
   }
 
   /** Commits data that may be lost in a power failure: it survives the end of the process and does not wait for the disk. */
-  runAsyncCommit<T>(work: Work<T>, { words = () => [] }: Options<T> = {}): Promise<T> {
-    return this.#run(work, null, false, words);
+  runAsyncCommit<T>(work: Work<T>, { notifications = () => [] }: Options<T> = {}): Promise<T> {
+    return this.#run(work, null, false, notifications);
   }
 
   #call<O extends Operation>(
     operation: O,
     asked: OperationInput<O>,
     flushed: boolean,
-    { words = () => [] }: Options<Result<O>>,
+    { notifications = () => [] }: Options<Result<O>>,
   ): Promise<Result<O>> {
     const call = { operation, asked };
     const work = (trx: Transaction<Schema>) => perform(trx, this.#database.capabilities, call) as Promise<Result<O>>;
-    return this.#run(work, call, flushed, words);
+    return this.#run(work, call, flushed, notifications);
   }
 
   async #run<T>(
     work: Work<T>,
     call: Call | null,
     flushed: boolean,
-    words: (value: T) => readonly StoreEvent[],
+    notifications: (value: T) => readonly StoreEvent[],
   ): Promise<T> {
     const value = this.#database.capabilities.oneWriter
       ? await this.#inGroup(work, call, flushed)
-      : await this.#alone(work, flushed, words);
-    for (const word of words(value)) this.#wakeups.publish(word);
+      : await this.#alone(work, flushed, notifications);
+    for (const notification of notifications(value)) this.#wakeups.publish(notification);
     return value;
   }
 
-  async #alone<T>(work: Work<T>, flushed: boolean, words: (value: T) => readonly StoreEvent[]): Promise<T> {
+  async #alone<T>(work: Work<T>, flushed: boolean, notifications: (value: T) => readonly StoreEvent[]): Promise<T> {
     const { capabilities } = this.#database;
     return await retried(capabilities, () =>
       this.#transaction(flushed, async (trx) => {
         const value = await work(trx);
-        await capabilities.notify?.publish(trx, words(value));
+        await capabilities.notify?.publish(trx, notifications(value));
         return value;
       }),
     );
@@ -143,7 +143,7 @@ export class Transactions {
     return other < 0 ? most : Math.min(other, most);
   }
 
-  #commit(group: readonly Waiting[]): Promise<PromiseSettledResult<unknown>[]> {
+  #commit(group: readonly WaitingWork[]): Promise<PromiseSettledResult<unknown>[]> {
     // One piece that needs a flush makes the whole group flush.
     const flushed = group.some((piece) => piece.flushed);
     const calls = group.flatMap(({ call }) => call ?? []);

@@ -27,7 +27,7 @@ export interface DueRequest extends DeliveryBudget {
   readonly leaseUntilMs: number;
 }
 
-export interface Claimed {
+export interface ClaimedDeliveries {
   readonly claims: DeliveryClaim[];
   /** Whether deliveries to inactive or removed endpoints are left for the next claim to end. */
   readonly more: boolean;
@@ -41,7 +41,7 @@ export async function claimDue(
   trx: Transaction<Schema>,
   { lock }: Pick<Capabilities, "lock">,
   request: DueRequest,
-): Promise<Claimed> {
+): Promise<ClaimedDeliveries> {
   // Serialised: a concurrent claim would make the count of attempts under way wrong.
   await lock(trx, "deliveries");
   const { nowMs } = request;

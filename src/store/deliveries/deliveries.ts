@@ -14,7 +14,7 @@ import {
   addTest,
   endpointsToReplay,
   MAX_LOOKED_AT,
-  type ReplayPlace,
+  type ReplayCursor,
   type ReplayStep,
   replay,
   replayFailed,
@@ -51,7 +51,7 @@ export function deliveryStore(
           if (setBack) await bringNear(trx, request);
           return await claimDue(trx, abilities, request);
         },
-        { words: ({ more }) => (more ? [{ kind: "deliveries" }] : []) },
+        { notifications: ({ more }) => (more ? [{ kind: "deliveries" }] : []) },
       );
       lastMs = nowMs;
       return claims;
@@ -127,7 +127,7 @@ export function deliveryStore(
      */
     replay(id: string, actor: AuditActor, bounds?: ReplayBounds): Promise<string | undefined | null> {
       return transactions.run((trx) => replay(trx, abilities, id, bounds ?? null, { actor, atMs: now() }), {
-        words: (replayed) => (replayed ? [{ kind: "deliveries" }] : []),
+        notifications: (replayed) => (replayed ? [{ kind: "deliveries" }] : []),
       });
     },
 
@@ -167,7 +167,7 @@ export function deliveryStore(
         const before = total;
         let afterSeq: number | null = 0;
         while (afterSeq !== null && total < max) {
-          const place: ReplayPlace = { endpointId, afterSeq, lookAt };
+          const place: ReplayCursor = { endpointId, afterSeq, lookAt };
           const which = {
             sinceMs,
             untilMs,
@@ -177,7 +177,7 @@ export function deliveryStore(
           };
           const step: ReplayStep | undefined | null = await transactions.run(
             (trx) => replayFailed(trx, abilities, place, which, { actor, atMs: now() }),
-            { words: (done) => (done?.replayed ? [{ kind: "deliveries" }] : []) },
+            { notifications: (done) => (done?.replayed ? [{ kind: "deliveries" }] : []) },
           );
           if (step === null && total > 0) return total;
           if (!step) return step;

@@ -3,11 +3,11 @@ import type { Selectable, Transaction } from "kysely";
 import type { AuditAction, AuditActor } from "../../domain/audit.ts";
 import type { Signing } from "../../domain/webhook.ts";
 import { lockAccount, lockProject } from "../access/projects.ts";
-import type { Part } from "../access/types.ts";
+import type { ListPage } from "../access/types.ts";
 import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
-import { behindPlace, partOf } from "../pagination.ts";
+import { afterPosition, pageOf } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
 import { SECRETS_LOCK } from "./sealed-secrets.ts";
 import type { Endpoint, Seal } from "./types.ts";
@@ -74,22 +74,25 @@ export function endpointStore(
       });
     },
 
-    async list({ projectId, ...part }: Part & { readonly projectId?: string | undefined } = {}): Promise<Endpoint[]> {
-      const placeOf = (id: string) =>
+    async list({
+      projectId,
+      ...part
+    }: ListPage & { readonly projectId?: string | undefined } = {}): Promise<Endpoint[]> {
+      const positionOf = (id: string) =>
         db
           .selectFrom("endpoints")
           .innerJoin("projects", "projects.id", "endpoints.project_id")
           .select(["endpoints.id", "endpoints.created_at", "projects.account_id"])
           .where("endpoints.id", "=", id)
           .executeTakeFirst();
-      const rows = await partOf(part, placeOf, (accountId, max, place) => {
+      const rows = await pageOf(part, positionOf, (accountId, max, position) => {
         let query = db.selectFrom("endpoints").selectAll().where("removed_at", "is", null).limit(max);
         if (accountId !== null) {
           const own = db.selectFrom("projects").select("id").where("account_id", "=", accountId);
           query = query.where("project_id", "in", own);
         }
         if (projectId !== undefined) query = query.where("project_id", "=", projectId);
-        if (place) query = query.where(behindPlace("endpoints", place));
+        if (position) query = query.where(afterPosition("endpoints", position));
         return query.orderBy("created_at", "desc").orderBy("id", "desc").execute();
       });
       return rows.map(toEndpoint);

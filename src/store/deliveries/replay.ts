@@ -58,7 +58,7 @@ async function roomFor(
 }
 
 /** The position of a request between its transactions. */
-export interface ReplayPlace {
+export interface ReplayCursor {
   readonly endpointId: string;
   readonly afterSeq: number;
   /** Failed deliveries that the transaction reads. */
@@ -106,7 +106,7 @@ export async function endpointsToReplay(db: Kysely<Schema>, endpointId: string |
 export async function replayFailed(
   trx: Transaction<Schema>,
   { lock }: Pick<Capabilities, "lock">,
-  { endpointId, afterSeq, lookAt }: ReplayPlace,
+  { endpointId, afterSeq, lookAt }: ReplayCursor,
   { sinceMs, untilMs, max, onlyIdle, bounds }: ReplayAsked,
   asking: Asking,
 ): Promise<ReplayStep | undefined | null> {

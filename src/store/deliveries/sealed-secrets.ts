@@ -4,7 +4,7 @@ import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { SealedSecret, SecretPlace } from "./types.ts";
+import type { SealedSecret, SecretCursor } from "./types.ts";
 
 /** Rows per part: bounds how long other transactions wait for a part. */
 const PART_ROWS = 500;
@@ -12,7 +12,7 @@ const PART_ROWS = 500;
 /** Held from sealing to storing a secret, so that no key is removed in between. */
 export const SECRETS_LOCK = "endpoint secrets";
 
-const FIRST: SecretPlace = { table: "endpoints", id: "" };
+const FIRST: SecretCursor = { table: "endpoints", id: "" };
 
 /** The sealed secrets of all endpoints that were not removed, including former and expired ones. */
 export type SecretStore = ReturnType<typeof secretStore>;
@@ -22,10 +22,10 @@ export function secretStore({ db, capabilities: abilities }: Database, transacti
   return {
     /** @param max 500 by default. @returns `next`: the position of the next part; null for none. */
     part(
-      after: SecretPlace = FIRST,
+      after: SecretCursor = FIRST,
       max: number = PART_ROWS,
-    ): Promise<{ readonly secrets: readonly SealedSecret[]; readonly next: SecretPlace | null }> {
-      return partOf(db, after, max);
+    ): Promise<{ readonly secrets: readonly SealedSecret[]; readonly next: SecretCursor | null }> {
+      return pageOf(db, after, max);
     },
 
     /**
@@ -35,12 +35,12 @@ export function secretStore({ db, capabilities: abilities }: Database, transacti
     reseal(
       renew: (endpointId: string, sealed: Buffer) => Buffer | null,
       actor: AuditActor,
-      after: SecretPlace = FIRST,
+      after: SecretCursor = FIRST,
       max: number = PART_ROWS,
-    ): Promise<{ readonly looked: number; readonly resealed: number; readonly next: SecretPlace | null }> {
+    ): Promise<{ readonly looked: number; readonly resealed: number; readonly next: SecretCursor | null }> {
       return transactions.run(async (trx) => {
         await abilities.lock(trx, SECRETS_LOCK);
-        const { secrets, next } = await partOf(trx, after, max);
+        const { secrets, next } = await pageOf(trx, after, max);
         const resealed = { endpoints: 0, former_secrets: 0 };
         for (const { table, id, endpointId, sealed } of secrets) {
           const secret = renew(endpointId, sealed);
@@ -68,8 +68,8 @@ export function secretStore({ db, capabilities: abilities }: Database, transacti
       return transactions.run(async (trx) => {
         await abilities.lock(trx, SECRETS_LOCK);
         await abilities.disableStatementTimeout(trx);
-        for (let after: SecretPlace | null = FIRST; after !== null; ) {
-          const { secrets, next } = await partOf(trx, after, PART_ROWS);
+        for (let after: SecretCursor | null = FIRST; after !== null; ) {
+          const { secrets, next } = await pageOf(trx, after, PART_ROWS);
           for (const { endpointId, sealed } of secrets) prove(endpointId, sealed);
           after = next;
         }
@@ -80,11 +80,11 @@ export function secretStore({ db, capabilities: abilities }: Database, transacti
 }
 
 /** Endpoints first, then former secrets, each by id. Secrets added in the meantime are sealed with the newest key. */
-async function partOf(
+async function pageOf(
   db: Pick<Transaction<Schema>, "selectFrom">,
-  { table, id }: SecretPlace,
+  { table, id }: SecretCursor,
   max: number,
-): Promise<{ secrets: readonly SealedSecret[]; next: SecretPlace | null }> {
+): Promise<{ secrets: readonly SealedSecret[]; next: SecretCursor | null }> {
   const secrets = table === "endpoints" ? await currentOnes(db, id, max) : await formerOnes(db, id, max);
   const last = secrets.at(-1);
   if (last && secrets.length === max) return { secrets, next: { table, id: last.id } };

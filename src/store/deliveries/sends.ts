@@ -6,7 +6,7 @@ import type { Schema } from "../schema/schema.ts";
 import type { SendKind } from "./types.ts";
 
 /** The counted kinds: requests of members, and the deliveries that replay requests add. */
-type Counted = SendKind | "replayed";
+type CountedKind = SendKind | "replayed";
 
 /** Counts the send requests of members over all processes. */
 export type SendStore = ReturnType<typeof sendStore>;
@@ -50,7 +50,7 @@ export function sendStore({ capabilities: abilities }: Database, transactions: T
 export async function sentBy(
   trx: Transaction<Schema>,
   accountId: string,
-  kind: Counted,
+  kind: CountedKind,
   atMs: number,
 ): Promise<{ readonly amount: number; readonly oldestMs: number }> {
   const { amount, oldest } = await trx
@@ -66,7 +66,7 @@ export async function sentBy(
 
 export async function countSent(
   trx: Transaction<Schema>,
-  sent: { readonly accountId: string; readonly kind: Counted; readonly atMs: number; readonly amount: number },
+  sent: { readonly accountId: string; readonly kind: CountedKind; readonly atMs: number; readonly amount: number },
 ): Promise<void> {
   const { accountId: account_id, kind, atMs: at, amount } = sent;
   await trx.insertInto("sends").values({ at, account_id, kind, amount }).execute();

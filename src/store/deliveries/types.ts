@@ -101,4 +101,4 @@ export interface SealedSecret {
 }
 
 /** The position before a part of the secrets. */
-export type SecretPlace = Pick<SealedSecret, "table" | "id">;
+export type SecretCursor = Pick<SealedSecret, "table" | "id">;

@@ -70,15 +70,15 @@ export async function advanceJudgements(
   nowMs: number,
 ): Promise<StoreEvent[]> {
   const runs = Map.groupBy(ended, ({ row }) => row.judgement_seq);
-  const words: StoreEvent[] = [];
+  const notifications: StoreEvent[] = [];
   for (const judgement of locked) {
     const own = runs.get(judgement.seq) ?? [];
     if (own.length === 0) continue;
     const states = decodeStates(judgement.states);
     await recordRuns(trx, states, own);
-    words.push(...(await takeSteps(trx, judgement, states, nowMs)));
+    notifications.push(...(await takeSteps(trx, judgement, states, nowMs)));
   }
-  return words;
+  return notifications;
 }
 
 async function recordRuns(trx: Transaction<Schema>, states: TestState[], ended: readonly Ending[]): Promise<void> {

@@ -131,14 +131,14 @@ export function judgementStore(
           async (trx) => {
             // A claim chooses submissions before it updates them, so none may end in between.
             await capabilities.lock(trx, "claim");
-            const words = await cancelJudgement(trx, { id, accountId }, now());
-            if (words && actor)
+            const notifications = await cancelJudgement(trx, { id, accountId }, now());
+            if (notifications && actor)
               await note(trx, { atMs: now(), actor, action: "judgement.cancel", subject: id, accountId, detail: {} });
-            return words;
+            return notifications;
           },
-          { words: (words) => (words ? [...words, { kind: "work" }] : []) },
+          { notifications: (notifications) => (notifications ? [...notifications, { kind: "work" }] : []) },
         )
-        .then((words) => words !== undefined);
+        .then((notifications) => notifications !== undefined);
     },
 
     /** Calls back when the judgement has ended, possibly more often. @returns a function that ends the subscription. */

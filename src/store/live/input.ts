@@ -30,7 +30,7 @@ export function liveInputStore({ db, capabilities }: Database, transactions: Tra
     /** Adds input for a submission that takes it. Of one submission, one call at a time. */
     give(id: string, accountId: string, inputs: readonly LiveInput[]): Promise<Given> {
       return transactions.runAsyncCommit((trx) => give(trx, !capabilities.oneWriter, id, accountId, inputs), {
-        words: (given) => (given === "given" ? [{ kind: "input", id }] : []),
+        notifications: (given) => (given === "given" ? [{ kind: "input", id }] : []),
       });
     },
 

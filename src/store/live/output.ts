@@ -52,7 +52,7 @@ export function liveStore({ db, capabilities }: Database, transactions: Transact
           await trx.insertInto("live_output").values(rows).execute();
           return true;
         },
-        { words: (added) => (added ? [{ kind: "live", id: lease.submissionId }] : []) },
+        { notifications: (added) => (added ? [{ kind: "live", id: lease.submissionId }] : []) },
       );
     },
 

@@ -1,11 +1,11 @@
 import type { Kysely, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { LinkKind } from "../../domain/session.ts";
-import type { Part } from "../access/types.ts";
+import type { ListPage } from "../access/types.ts";
 import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
-import { behindPlace, USUAL_ROWS } from "../pagination.ts";
+import { afterPosition, USUAL_ROWS } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
 import { addPerson, anybody, passwordEntry, setPassword } from "./people.ts";
 import type { Invitation, NewInvitation } from "./types.ts";
@@ -62,14 +62,14 @@ export function invitationStore(database: Database, transactions: Transactions, 
     },
 
     /** All valid invitations, except that of the first administrator. */
-    async list({ accountIds = null, after, max = USUAL_ROWS }: Part = {}): Promise<Invitation[]> {
+    async list({ accountIds = null, after, max = USUAL_ROWS }: ListPage = {}): Promise<Invitation[]> {
       if (accountIds?.length === 0) return [];
       let query = usable(db, now()).where("kind", "<>", "first");
       if (accountIds) query = query.where("account_id", "in", accountIds);
       if (after !== undefined) {
         const behind = await query.where("invitations.id", "=", after).executeTakeFirst();
         if (!behind) return [];
-        query = query.where(behindPlace("invitations", { id: behind.id, createdAt: behind.created_at }));
+        query = query.where(afterPosition("invitations", { id: behind.id, createdAt: behind.created_at }));
       }
       query = query.orderBy("invitations.created_at", "desc").orderBy("invitations.id", "desc").limit(max);
       return (await query.execute()).map(toInvitation);

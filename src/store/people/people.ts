@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { ExpressionBuilder, Kysely, Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import type { Part } from "../access/types.ts";
+import type { ListPage } from "../access/types.ts";
 import { note } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
-import { behindPlace, USUAL_ROWS } from "../pagination.ts";
+import { afterPosition, USUAL_ROWS } from "../pagination.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { Person, PersonChanges } from "./types.ts";
 
@@ -21,7 +21,7 @@ export function peopleStore(database: Database, transactions: Transactions, now:
     any: (): Promise<boolean> => anybody(db),
 
     /** Includes disabled persons. `accountIds`: only members of these accounts; a cursor of another person yields an empty part. */
-    async list({ accountIds = null, after, max = USUAL_ROWS }: Part = {}): Promise<Person[]> {
+    async list({ accountIds = null, after, max = USUAL_ROWS }: ListPage = {}): Promise<Person[]> {
       if (accountIds?.length === 0) return [];
       let query = db.selectFrom("people").selectAll();
       if (accountIds) {
@@ -31,7 +31,7 @@ export function peopleStore(database: Database, transactions: Transactions, now:
       if (after !== undefined) {
         const behind = await query.where("id", "=", after).executeTakeFirst();
         if (!behind) return [];
-        query = query.where(behindPlace("people", { id: behind.id, createdAt: behind.created_at }));
+        query = query.where(afterPosition("people", { id: behind.id, createdAt: behind.created_at }));
       }
       const rows = await query.orderBy("created_at", "desc").orderBy("id", "desc").limit(max).execute();
       return await withAccounts(db, rows);

@@ -5,13 +5,13 @@ import type { Database } from "../database/database.ts";
 import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
-import type { From, SessionPerson } from "./types.ts";
+import type { ClientAddress, SessionPerson } from "./types.ts";
 
 /** Granularity of "last seen", because an open page sends requests every few seconds. */
 const TOUCH_MS = 60_000;
 
 /** Known places per person; a new one replaces the least recently used. */
-const MOST_PLACES = 20;
+const MAX_NETWORKS = 20;
 
 export type SessionStore = ReturnType<typeof sessionStore>;
 
@@ -22,7 +22,7 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
      * Adds a session with its audit entry, and stores the place of the sign-in.
      * @param hash of the token in the cookie. @param from the place of the person; null if unknown.
      */
-    async begin(hash: string, personId: string, from: From | null = null): Promise<void> {
+    async begin(hash: string, personId: string, from: ClientAddress | null = null): Promise<void> {
       const at = now();
       await transactions.run(async (trx) => {
         await trx.insertInto("sessions").values({ hash, person_id: personId, created_at: at, seen_at: at }).execute();
@@ -32,7 +32,7 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
           .where("id", "=", personId)
           .returning("email")
           .executeTakeFirstOrThrow();
-        if (from !== null) await know(trx, personId, from.place, at);
+        if (from !== null) await know(trx, personId, from.network, at);
         const entry = { subject: personId, accountId: null, address: from?.address ?? null, detail: {} };
         await note(trx, { atMs: at, actor: person.email, action: "person.sign-in", ...entry });
       });
@@ -99,10 +99,10 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
   };
 }
 
-async function know(trx: Transaction<Schema>, personId: string, place: string, at: number): Promise<void> {
+async function know(trx: Transaction<Schema>, personId: string, network: string, at: number): Promise<void> {
   await trx
     .insertInto("known_places")
-    .values({ person_id: personId, place, at })
+    .values({ person_id: personId, place: network, at })
     .onConflict((conflict) => conflict.columns(["person_id", "place"]).doUpdateSet({ at }))
     .execute();
   const newest = trx
@@ -111,6 +111,6 @@ async function know(trx: Transaction<Schema>, personId: string, place: string, a
     .where("person_id", "=", personId)
     .orderBy("at", "desc")
     .orderBy("place")
-    .limit(MOST_PLACES);
+    .limit(MAX_NETWORKS);
   await trx.deleteFrom("known_places").where("person_id", "=", personId).where("place", "not in", newest).execute();
 }

@@ -15,7 +15,7 @@ const KNOWN_MS = 90 * 24 * HOUR_MS;
 /** Retention of sign-in entries; all other audit entries are kept without limit. */
 const DOOR_ENTRIES_MS = 90 * 24 * HOUR_MS;
 /** Places per hour with their own entry for refused attempts at one person; all others share an entry. */
-const PLACES_PER_HOUR = 10;
+const NETWORKS_PER_HOUR = 10;
 /** Entries that one transaction deletes. */
 const FORGOTTEN_AT_ONCE = 500;
 
@@ -36,14 +36,14 @@ export function signInStore({ db, capabilities: abilities }: Database, transacti
     });
 
   return {
-    /** Whether the person with that e-mail has signed in from that place in the last 90 days. Takes no lock. */
-    async isKnown({ place, email }: { readonly place: string; readonly email: string }): Promise<boolean> {
+    /** Whether the person with that e-mail has signed in from that network in the last 90 days. Takes no lock. */
+    async isKnown({ network, email }: { readonly network: string; readonly email: string }): Promise<boolean> {
       const known = await db
         .selectFrom("known_places")
         .innerJoin("people", "people.id", "known_places.person_id")
         .select("people.id")
         .where("people.email", "=", email)
-        .where("known_places.place", "=", place)
+        .where("known_places.place", "=", network)
         .where("known_places.at", ">", now() - KNOWN_MS)
         .executeTakeFirst();
       return known !== undefined;
@@ -51,36 +51,36 @@ export function signInStore({ db, capabilities: abilities }: Database, transacti
 
     /**
      * Counts an attempt, unless there were too many in the last minute.
-     * @param limits attempts per sliding minute: per place and e-mail, per place, and per e-mail from any place (null for no
-     * limit, for a known place of the person, because unknown clients can use up this limit).
+     * @param limits attempts per sliding minute: per network and e-mail, per network, and per e-mail from any network (null for no
+     * limit, for a known network of the person, because unknown clients can use up this limit).
      * @returns 0, or the seconds until the next attempt is allowed.
      */
     take(
-      { place, email }: { readonly place: string; readonly email: string },
-      limits: { readonly both: number; readonly place: number; readonly email: number | null },
+      { network, email }: { readonly network: string; readonly email: string },
+      limits: { readonly both: number; readonly network: number; readonly email: number | null },
     ): Promise<number> {
       return locked(async (trx) => {
         const atMs = now();
         const emailHash = createHash("sha256").update(email).digest("hex");
         const bounds = [
-          [limits.both, { place, emailHash }],
-          [limits.place, { place }],
+          [limits.both, { network, emailHash }],
+          [limits.network, { network }],
           ...(limits.email === null ? [] : ([[limits.email, { emailHash }]] as const)),
         ] as const;
         for (const [limit, whose] of bounds) {
           const waitMs = await waitFor(trx, whose, limit, atMs);
           if (waitMs > 0) return Math.ceil(waitMs / 1000);
         }
-        await trx.insertInto("sign_in_attempts").values({ at: atMs, place, email_hash: emailHash }).execute();
+        await trx.insertInto("sign_in_attempts").values({ at: atMs, place: network, email_hash: emailHash }).execute();
         return 0;
       });
     },
 
     /**
-     * Adds a failed attempt to the audit entry of the hour: one entry per place and person, at most ten, and one for all other
-     * places. Unknown e-mails share the person "unknown".
+     * Adds a failed attempt to the audit entry of the hour: one entry per network and person, at most ten, and one for all other
+     * networks. Unknown e-mails share the person "unknown".
      */
-    refused({ place, email }: { readonly place: string; readonly email: string }): Promise<void> {
+    refused({ network, email }: { readonly network: string; readonly email: string }): Promise<void> {
       return locked(async (trx) => {
         const atMs = now();
         const person = await trx.selectFrom("people").select("id").where("email", "=", email).executeTakeFirst();
@@ -95,7 +95,7 @@ export function signInStore({ db, capabilities: abilities }: Database, transacti
           .orderBy("seq", "desc")
           .execute();
         const address =
-          recent.length < PLACES_PER_HOUR || recent.some((entry) => entry.address === place) ? place : null;
+          recent.length < NETWORKS_PER_HOUR || recent.some((entry) => entry.address === network) ? network : null;
         const known = recent.find((entry) => entry.address === address);
         if (known) await recordAttempt(trx, known, atMs);
         else {
@@ -134,7 +134,7 @@ export function signInStore({ db, capabilities: abilities }: Database, transacti
 /** @returns milliseconds until fewer than `limit` attempts are in the window; 0 if that is the case now. */
 async function waitFor(
   trx: Transaction<Schema>,
-  { place, emailHash }: { readonly place?: string; readonly emailHash?: string },
+  { network, emailHash }: { readonly network?: string; readonly emailHash?: string },
   limit: number,
   atMs: number,
 ): Promise<number> {
@@ -143,7 +143,7 @@ async function waitFor(
     .select("at")
     .where("at", ">", atMs - WINDOW_MS)
     .where("at", "<=", atMs + SKEW_MS);
-  if (place !== undefined) query = query.where("place", "=", place);
+  if (network !== undefined) query = query.where("place", "=", network);
   if (emailHash !== undefined) query = query.where("email_hash", "=", emailHash);
   const oldest = await query
     .orderBy("at", "desc")

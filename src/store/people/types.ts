@@ -58,10 +58,10 @@ export interface SessionPerson {
   readonly accountIds: readonly string[] | null;
 }
 
-/** The place of a client. */
-export interface From {
+/** The origin of a request. */
+export interface ClientAddress {
   /** The address as in the log: behind a trusted proxy, that of the client. */
   readonly address: string;
   /** The network of the address, for the count of attempts. */
-  readonly place: string;
+  readonly network: string;
 }

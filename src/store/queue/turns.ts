@@ -4,13 +4,13 @@ import type { Schema } from "../schema/schema.ts";
 type Trx = Transaction<Schema>;
 
 /** Part of a submission: its queue is the key's, which is one of the account's. */
-export interface Owner {
+export interface KeyOfAccount {
   readonly keyId: string;
   readonly accountId: string;
 }
 
 /** A key with running submissions. */
-export interface RunningKey extends Owner {
+export interface RunningKey extends KeyOfAccount {
   readonly amount: number;
 }
 
@@ -29,7 +29,7 @@ export async function countRunning(db: Kysely<Schema>): Promise<RunningKey[]> {
 }
 
 /** Keys and accounts with the lowest turns are served next. @param served in the order of service, the last one gets the highest. */
-export async function takeTurns(trx: Trx, served: readonly Owner[]): Promise<void> {
+export async function takeTurns(trx: Trx, served: readonly KeyOfAccount[]): Promise<void> {
   await setTurns(trx, "api_keys", namesOf(served, "keyId"), "highest");
   await setTurns(trx, "accounts", namesOf(served, "accountId"), "highest");
 }
@@ -38,7 +38,7 @@ export async function takeTurns(trx: Trx, served: readonly Owner[]): Promise<voi
  * Returns the turns of owners that were not served: they are next, unless they have other runs.
  * @param released in the reverse order of service, so that the last one gets the lowest turn.
  */
-export async function returnTurns(trx: Trx, released: readonly Owner[]): Promise<void> {
+export async function returnTurns(trx: Trx, released: readonly KeyOfAccount[]): Promise<void> {
   if (released.length === 0) return;
   const running = await countRunning(trx);
   for (const [table, name] of [
@@ -51,7 +51,7 @@ export async function returnTurns(trx: Trx, released: readonly Owner[]): Promise
   }
 }
 
-function namesOf(owners: readonly Owner[], name: keyof Owner): string[] {
+function namesOf(owners: readonly KeyOfAccount[], name: keyof KeyOfAccount): string[] {
   return owners.map((owner) => owner[name]);
 }
 

@@ -5,7 +5,7 @@ import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 
-import { Recent, SKEW_MS, WINDOW_MS } from "./recent-requests.ts";
+import { RecentRequests, SKEW_MS, WINDOW_MS } from "./recent-requests.ts";
 
 /** Counts the requests of each key in the last minute, over all processes and restarts. */
 export type QuotaStore = ReturnType<typeof quotaStore>;
@@ -25,15 +25,15 @@ export function quotaStore({ capabilities: abilities }: Database, transactions: 
   // A power failure may lose the last requests; in return, requests do not wait for the disk.
   const takes = new Batcher((all: readonly Take[]) => takeAll(transactions, all, now));
   const oldest = new Map<string, Numbered>();
-  const recent = abilities.oneWriter ? new Recent() : null;
+  const recent = abilities.oneWriter ? new RecentRequests() : null;
   /** Requests that are not yet counted in the database; while there are any, the next one does not wait either. */
   let late = 0;
   const count = async (
     keyId: string,
     limit: number,
     { onlyReads = false, amount = 1, counted = 0 }: CountOptions = {},
-  ): Promise<Counted> => {
-    const inMemory = (waitSecs: number) => ({ waitSecs, ...recent?.window(keyId, now()) }) as Counted;
+  ): Promise<AdmittedRequests> => {
+    const inMemory = (waitSecs: number) => ({ waitSecs, ...recent?.window(keyId, now()) }) as AdmittedRequests;
     const wait = () => recent?.waitSecs(keyId, { limit, amount, counted }, now()) ?? 0;
     const spent = wait();
     if (spent > 0) return inMemory(spent);
@@ -106,7 +106,7 @@ export interface CountOptions {
 }
 
 /** The requests of a key in the window. */
-export interface Counted {
+export interface AdmittedRequests {
   /** 0 if the request was admitted, otherwise the seconds until it will be. */
   readonly waitSecs: number;
   /** Including this one if it was admitted. */

@@ -3,7 +3,7 @@ export const SKEW_MS = 5_000;
 export const WINDOW_MS = 60_000;
 
 /** Requests that this process admitted in the last minute, by key, in memory, with the clock and rules of the database. */
-export class Recent {
+export class RecentRequests {
   /** Times in milliseconds since the epoch, oldest first. */
   readonly #times = new Map<string, number[]>();
 

@@ -156,8 +156,8 @@ interface Range {
 async function scopeOf(db: Kysely<Schema>, table: Table, which: AnySearch) {
   const { sinceMs, untilMs, before: cursor, order } = which;
   const accountIds: readonly (string | null)[] = which.accountIds ?? (await accountOf(db, which)) ?? [null];
-  const from = sinceMs === undefined ? 0 : await placeOf(db, table, sinceMs - CLOCKS_MS);
-  const until = untilMs === undefined ? Number.MAX_SAFE_INTEGER : await placeOf(db, table, untilMs + CLOCKS_MS);
+  const from = sinceMs === undefined ? 0 : await seqAt(db, table, sinceMs - CLOCKS_MS);
+  const until = untilMs === undefined ? Number.MAX_SAFE_INTEGER : await seqAt(db, table, untilMs + CLOCKS_MS);
   const range: Range =
     order === "oldest"
       ? { from: Math.max(from, (cursor ?? -1) + 1), before: until }
@@ -250,7 +250,7 @@ function matching(db: Kysely<Schema>, table: Table, which: AnySearch) {
  * Times have no index, because an index costs time at every claim and end. Sequence numbers increase with time, so a binary
  * search with some twenty reads finds the place. @returns the lowest sequence number accepted then or later.
  */
-async function placeOf(db: Kysely<Schema>, table: Table, ms: number): Promise<number> {
+async function seqAt(db: Kysely<Schema>, table: Table, ms: number): Promise<number> {
   const end = async (direction: "asc" | "desc") =>
     (await rowsOf(db, table).select("seq").where("seq", ">", 0).orderBy("seq", direction).limit(1).executeTakeFirst())
       ?.seq ?? 0;

@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import { nextQueue, type OwnedQueue } from "../../fairness/turn.ts";
 import type { Capabilities } from "../database/database.ts";
 import { readRepeats } from "../judge0/rows.ts";
-import { countRunning, type Owner, takeTurns } from "../queue/turns.ts";
+import { countRunning, type KeyOfAccount, takeTurns } from "../queue/turns.ts";
 import type { Schema } from "../schema/schema.ts";
 import { loadPrograms } from "./programs.ts";
 import { readProgress } from "./progress.ts";
@@ -20,7 +20,7 @@ export interface ClaimRequest {
   readonly barred: readonly string[];
 }
 
-export interface Claimed {
+export interface ClaimedSubmissions {
   readonly claims: Claim[];
   /** Whether pending submissions are left, which may run now or later. */
   readonly more: boolean;
@@ -30,7 +30,7 @@ export async function claim(
   trx: Transaction<Schema>,
   { lock }: Pick<Capabilities, "lock">,
   request: ClaimRequest,
-): Promise<Claimed> {
+): Promise<ClaimedSubmissions> {
   // One claim at a time: a concurrent claim would make the count of a key's running submissions wrong.
   await lock(trx, "claim");
   const { chosen, more } = await choose(trx, request);
@@ -91,7 +91,7 @@ export async function claim(
   return { claims, more };
 }
 
-interface Chosen extends Owner {
+interface Chosen extends KeyOfAccount {
   readonly seq: number;
 }
 

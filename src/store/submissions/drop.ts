@@ -54,7 +54,7 @@ export function queueStore({ db, capabilities: abilities }: Database, transactio
             return await dropSome(trx, whose, { last, max, nowMs: now() });
           },
           {
-            words: ({ words }) => words,
+            notifications: ({ notifications }) => notifications,
           },
         )
         .then(({ dropped }) => dropped);
@@ -69,7 +69,7 @@ async function dropSome(
   trx: Transaction<Schema>,
   whose: Whose,
   { last, max, nowMs }: { readonly last: number; readonly max: number; readonly nowMs: number },
-): Promise<{ readonly dropped: number; readonly words: readonly StoreEvent[] }> {
+): Promise<{ readonly dropped: number; readonly notifications: readonly StoreEvent[] }> {
   const chosen = await trx
     .selectFrom("submissions")
     .where(waitsOf(whose))
@@ -80,7 +80,7 @@ async function dropSome(
     .limit(max)
     .execute();
   const open = await openJudgements(trx, whose, last, max);
-  if (chosen.length + open.length === 0) return { dropped: 0, words: [] };
+  if (chosen.length + open.length === 0) return { dropped: 0, notifications: [] };
   const judgements = await lockJudgements(trx, [...open, ...chosen.map((row) => row.judgement_seq)]);
   const seqs = chosen.length > 0 ? chosen.map(({ seq }) => seq) : [0]; // an empty list is no SQL
   const rows = await trx
@@ -91,11 +91,11 @@ async function dropSome(
     .returning(ENDED_COLUMNS)
     .execute();
   const endings = rows.map((row) => ({ row, outcome: DROPPED }));
-  const words = await end(trx, endings, judgements, nowMs);
+  const notifications = await end(trx, endings, judgements, nowMs);
   // The others have only running runs, after which they would start more.
   const left = await lockJudgements(trx, open);
-  for (const judgement of left) words.push(...(await stopJudgement(trx, judgement, nowMs)));
-  return { dropped: rows.length + left.length, words };
+  for (const judgement of left) notifications.push(...(await stopJudgement(trx, judgement, nowMs)));
+  return { dropped: rows.length + left.length, notifications };
 }
 
 /** The judgements that have not ended, of requests up to this submission. */

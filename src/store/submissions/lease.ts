@@ -5,7 +5,7 @@ import { MAX_ATTEMPTS } from "../../domain/submission.ts";
 import type { Capabilities } from "../database/database.ts";
 import type { StoreEvent } from "../database/notifier.ts";
 import { lockJudgements } from "../judgements/advance.ts";
-import { type Owner, returnTurns } from "../queue/turns.ts";
+import { type KeyOfAccount, returnTurns } from "../queue/turns.ts";
 import type { Schema } from "../schema/schema.ts";
 import { end } from "./end.ts";
 import { ENDED_COLUMNS, type Ending, endedBy } from "./outcomes.ts";
@@ -41,11 +41,11 @@ export async function renew(trx: Transaction<Schema>, lease: Lease, leaseUntilMs
 export interface Finish {
   readonly lease: Lease;
   readonly outcome: Outcome;
-  readonly judged: Judged | null;
+  readonly judged: CheckedRun | null;
 }
 
 /** The part of the end of a run that its judgement needs. */
-export interface Judged {
+export interface CheckedRun {
   readonly judgementSeq: number;
   /** Null if the run was not AC. */
   readonly checked: Checked | null;
@@ -54,7 +54,7 @@ export interface Judged {
 export interface Finished {
   /** Whether the lease of each was valid. */
   readonly held: readonly boolean[];
-  readonly words: readonly StoreEvent[];
+  readonly notifications: readonly StoreEvent[];
 }
 
 /** Ends runs. */
@@ -82,7 +82,7 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
     if (row) ours.push({ row, outcome, checked: judged?.checked });
     valid.push(row !== undefined);
   }
-  return { held: valid, words: await end(trx, ours, judgements, nowMs) };
+  return { held: valid, notifications: await end(trx, ours, judgements, nowMs) };
 }
 
 function howItEnds({ outcome }: Finish): string {
@@ -121,7 +121,7 @@ export async function release(
   });
   const finished = await finish(trx, finishes, nowMs);
   const valid = new Map(over.map((one, at) => [one, finished.held[at] === true]));
-  const unserved: Owner[] = [];
+  const unserved: KeyOfAccount[] = [];
   for (const one of releases.filter((each) => !isOver(each))) {
     const { lease, begun } = one;
     const result = await held(trx, lease)
@@ -133,7 +133,7 @@ export async function release(
     if (released && row && !begun) unserved.push({ keyId: row.key_id, accountId: row.account_id });
   }
   await returnTurns(trx, unserved);
-  return { held: releases.map((one) => valid.get(one) === true), words: finished.words };
+  return { held: releases.map((one) => valid.get(one) === true), notifications: finished.notifications };
 }
 
 /**
@@ -181,7 +181,7 @@ export async function sweep(
   trx: Transaction<Schema>,
   nowMs: number,
   abandoned: readonly Running[],
-): Promise<{ readonly swept: Swept; readonly words: readonly StoreEvent[] }> {
+): Promise<{ readonly swept: Swept; readonly notifications: readonly StoreEvent[] }> {
   const judgements = await lockJudgements(
     trx,
     abandoned.map((row) => row.judgement_seq),
@@ -204,8 +204,8 @@ export async function sweep(
     if (again) requeued.push(row.id);
     else failed.push({ row, outcome });
   }
-  const words = await end(trx, failed, judgements, nowMs);
-  return { swept: { requeued, failed: failed.map(({ row }) => row.id) }, words };
+  const notifications = await end(trx, failed, judgements, nowMs);
+  return { swept: { requeued, failed: failed.map(({ row }) => row.id) }, notifications };
 }
 
 /**

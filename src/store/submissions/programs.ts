@@ -71,7 +71,7 @@ async function loadRuns(
     const [stdin = Buffer.alloc(0), ...answers] = contents.get(number) ?? [];
     const meta = definition.tests[number];
     loaded.set(seq, {
-      program: { ...program, stdin, additions: forRun(program.additions, meta ?? { limits: {} }) },
+      program: { ...program, stdin, options: forRun(program.options, meta ?? { limits: {} }) },
       test: {
         judgementSeq,
         points: mostPoints(definition, number),

@@ -1,6 +1,6 @@
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
-import { decodeAdditions, encodeAdditions } from "../../domain/program-options.ts";
+import { decodeProgramOptions, encodeProgramOptions } from "../../domain/program-options.ts";
 import type { Program, Status, Submission } from "../../domain/submission.ts";
 import type { OutcomeRow, ProgramRow, SubmissionRow } from "../schema/schema.ts";
 
@@ -61,26 +61,26 @@ export function toSubmission(row: Named, outcome: Outcome | null): Submission {
 
 export const PROGRAM_COLUMNS = ["code", "stdin", "additions"] as const satisfies readonly (keyof ProgramRow)[];
 
-export function fromProgram({ code, stdin, additions }: Program): Omit<ProgramRow, "submission_seq"> {
-  return { code, stdin, additions: additions ? Buffer.from(encodeAdditions(additions), "utf8") : null };
+export function fromProgram({ code, stdin, options }: Program): Omit<ProgramRow, "submission_seq"> {
+  return { code, stdin, additions: options ? Buffer.from(encodeProgramOptions(options), "utf8") : null };
 }
 
 export function toProgram({ code, stdin, additions }: Omit<ProgramRow, "submission_seq">): Program {
-  return { code, stdin, ...(additions && { additions: decodeAdditions(additions.toString("utf8")) }) };
+  return { code, stdin, ...(additions && { options: decodeProgramOptions(additions.toString("utf8")) }) };
 }
 
 /** A program in one column. */
-export function encodeProgram({ code, stdin, additions }: Program): Buffer {
+export function encodeProgram({ code, stdin, options }: Program): Buffer {
   const bytes = [code, stdin].map((one) => one.toString("base64"));
-  return Buffer.from(JSON.stringify([...bytes, additions ? encodeAdditions(additions) : null]), "utf8");
+  return Buffer.from(JSON.stringify([...bytes, options ? encodeProgramOptions(options) : null]), "utf8");
 }
 
 export function decodeProgram(bytes: Buffer): Program {
-  const [code = "", stdin = "", additions] = JSON.parse(bytes.toString("utf8")) as [string, string, string | null];
+  const [code = "", stdin = "", options] = JSON.parse(bytes.toString("utf8")) as [string, string, string | null];
   return {
     code: Buffer.from(code, "base64"),
     stdin: Buffer.from(stdin, "base64"),
-    ...(additions && { additions: decodeAdditions(additions) }),
+    ...(options && { options: decodeProgramOptions(options) }),
   };
 }
 

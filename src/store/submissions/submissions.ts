@@ -12,7 +12,7 @@ import type { Transactions } from "../database/transactions.ts";
 import { isNext } from "./claim.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
-import { cancel, type Finish, type Judged, type Release, readRunning, repeat, sweep, yieldSlot } from "./lease.ts";
+import { type CheckedRun, cancel, type Finish, type Release, readRunning, repeat, sweep, yieldSlot } from "./lease.ts";
 import { complete, type Head, readHeads, type Wanted } from "./read.ts";
 import { readSamples } from "./samples.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
@@ -52,7 +52,10 @@ export function submissionStore(
   const take = async (abandoned: Awaited<ReturnType<typeof readRunning>>): Promise<Swept> => {
     if (abandoned.length === 0) return { requeued: [], failed: [] };
     const { swept } = await transactions.run((trx) => sweep(trx, now(), abandoned), {
-      words: ({ swept, words }) => [...words, ...(swept.requeued.length + swept.failed.length > 0 ? [WORK] : [])],
+      notifications: ({ swept, notifications }) => [
+        ...notifications,
+        ...(swept.requeued.length + swept.failed.length > 0 ? [WORK] : []),
+      ],
     });
     return swept;
   };
@@ -64,7 +67,7 @@ export function submissionStore(
       { requests, nowMs: now() },
       {
         // A client may repeat a request after a lost response; the notification may have been lost as well.
-        words: (results) =>
+        notifications: (results) =>
           !oneWriter && results.some((result) => "submission" in result && result.submission.status === "pending")
             ? [WORK]
             : [],
@@ -78,7 +81,10 @@ export function submissionStore(
       "finish",
       { group, nowMs: now() },
       // The key of an ended run may run another one.
-      { words: ({ words }) => (oneWriter || words.length === 0 ? words : [...words, WORK]) },
+      {
+        notifications: ({ notifications }) =>
+          oneWriter || notifications.length === 0 ? notifications : [...notifications, WORK],
+      },
     );
     return held;
   });
@@ -86,7 +92,7 @@ export function submissionStore(
     const { held } = await transactions.call(
       "release",
       { releases: requests, nowMs: now() },
-      { words: ({ held, words }) => (held.includes(true) ? [...words, WORK] : []) },
+      { notifications: ({ held, notifications }) => (held.includes(true) ? [...notifications, WORK] : []) },
     );
     return held;
   });
@@ -114,7 +120,7 @@ export function submissionStore(
         "claim",
         { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max, ahead, barred },
         {
-          words: ({ claims }) =>
+          notifications: ({ claims }) =>
             claims.filter(({ live }) => live).map(({ lease }) => ({ kind: "live", id: lease.submissionId })),
         },
       );
@@ -131,12 +137,12 @@ export function submissionStore(
         async (trx) => {
           // A claim chooses submissions before it updates them, so none may end in between.
           await database.capabilities.lock(trx, "claim");
-          const words = await cancel(trx, { id, accountId }, now());
-          if (words && actor)
+          const notifications = await cancel(trx, { id, accountId }, now());
+          if (notifications && actor)
             await note(trx, { atMs: now(), actor, action: "submission.cancel", subject: id, accountId, detail: {} });
-          return words;
+          return notifications;
         },
-        { words: (words) => (words ? [...words, WORK] : []) },
+        { notifications: (notifications) => (notifications ? [...notifications, WORK] : []) },
       );
       return done !== undefined;
     },
@@ -157,7 +163,7 @@ export function submissionStore(
      * @param judged for a run of a judgement.
      * @returns false, without changes, for a void lease.
      */
-    finish: (lease: Lease, outcome: Outcome, judged: Judged | null = null): Promise<boolean> =>
+    finish: (lease: Lease, outcome: Outcome, judged: CheckedRun | null = null): Promise<boolean> =>
       finishes.add({ lease, outcome, judged }),
 
     /**
@@ -177,7 +183,7 @@ export function submissionStore(
      */
     yieldSlot(lease: Lease, progress: Progress): Promise<boolean> {
       return transactions.run((trx) => yieldSlot(trx, { lease, progress }), {
-        words: (yielded) => (yielded ? [WORK] : []),
+        notifications: (yielded) => (yielded ? [WORK] : []),
       });
     },
 
@@ -187,7 +193,7 @@ export function submissionStore(
      * @returns false, without changes, if this does not hold or the lease is void.
      */
     repeat(lease: Lease): Promise<boolean> {
-      return transactions.run((trx) => repeat(trx, lease), { words: (repeated) => (repeated ? [WORK] : []) });
+      return transactions.run((trx) => repeat(trx, lease), { notifications: (repeated) => (repeated ? [WORK] : []) });
     },
 
     /**

@@ -83,8 +83,8 @@ onEachEngine((open) => {
     const { json: record } = await ask({ path: `/api/result/${json.runs[2].submission_id}` });
     assert.deepEqual([record.result.verdict, record.output.stdout], ["AC", "cc"]);
     const limited = claimed.find(({ program }) => program.stdin.toString() === "c");
-    assert.deepEqual(limited?.program.additions?.limits, { cpu_time_secs: 0.5 });
-    assert.deepEqual(limited?.program.additions?.args, ["x"]);
+    assert.deepEqual(limited?.program.options?.limits, { cpu_time_secs: 0.5 });
+    assert.deepEqual(limited?.program.options?.args, ["x"]);
   });
 
   test(

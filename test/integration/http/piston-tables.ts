@@ -37,7 +37,7 @@ export const PROGRAMS: readonly [name: string, body: object, program: object][] 
     {
       ...PROGRAM,
       code: bytes(""),
-      additions: {
+      options: {
         ...ADDITIONS,
         files: [
           { name: "app.py", data: bytes("print(1)") },
@@ -60,7 +60,7 @@ export const PROGRAMS: readonly [name: string, body: object, program: object][] 
     {
       ...PROGRAM,
       code: bytes(""),
-      additions: { ...ADDITIONS, files: [{ name: "main.py", data: bytes("") }], entry: "main.py" },
+      options: { ...ADDITIONS, files: [{ name: "main.py", data: bytes("") }], entry: "main.py" },
     },
   ],
   [
@@ -77,7 +77,7 @@ export const PROGRAMS: readonly [name: string, body: object, program: object][] 
     {
       ...PROGRAM,
       code: bytes("int main;"),
-      additions: {
+      options: {
         ...ADDITIONS,
         limits: { wall_time_secs: 3, cpu_time_secs: 1.5005, memory_bytes: 33_554_432 },
         compileLimits: { wall_time_secs: 10, cpu_time_secs: 9, memory_bytes: 268_435_456 },

@@ -57,14 +57,14 @@ onEachEngine((open) => {
     assert.equal(judged.status, 202, judged.text);
     const [claim] = await store.submissions.claim("w", 60_000, 1);
     assert.deepEqual(
-      [String(claim?.program.stdin), claim?.program.additions?.limits, claim?.test?.checker],
+      [String(claim?.program.stdin), claim?.program.options?.limits, claim?.test?.checker],
       [
         "6\n",
         { cpu_time_secs: 2, memory_bytes: 134_217_728 },
         { type: "program", interface: "kattis", language: "cpp", args: [] },
       ],
     );
-    assert.match(String(claim?.test?.checkerProgram?.additions?.files[0]?.data), /reject/);
+    assert.match(String(claim?.test?.checkerProgram?.options?.files[0]?.data), /reject/);
     const { json } = await ask({ path: `/api/judgements/${judged.json.id}` });
     assert.deepEqual([json.problem, json.max_score, json.runs.length], [{ id, version: 1 }, 100, 5]);
     const rejudged = await ask({ method: "POST", path: `/api/judgements/${judged.json.id}/rejudge` });

@@ -68,7 +68,7 @@ for (const [name, open] of Object.entries({ SQLite: sqlite, PostgreSQL: postgres
       const transactions = new Transactions(engine, wakeups);
       let ends = 0;
       wakeups.onEnd("x", () => ends++);
-      const word = { words: () => [{ kind: "ended", id: "x" }] as const };
+      const word = { notifications: () => [{ kind: "ended", id: "x" }] as const };
       await transactions.run(async () => assert.equal(ends, 0), word);
       assert.equal(ends, 1);
       await assert.rejects(

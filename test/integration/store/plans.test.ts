@@ -104,8 +104,8 @@ onEachEngine((temporaryStore) => {
       await store.endpoints.count([project.id]);
       await store.projects.get(project.id);
       await store.accounts.find(accountId);
-      const attempt = { place: "192.0.2.1", email: "a@example.com" };
-      await store.signIns.take(attempt, { both: 5, place: 30, email: 20 });
+      const attempt = { network: "192.0.2.1", email: "a@example.com" };
+      await store.signIns.take(attempt, { both: 5, network: 30, email: 20 });
       await store.signIns.refused(attempt);
       await store.signIns.forget();
       const reading = { action: "submission.read", subject: "many-1" } as const;

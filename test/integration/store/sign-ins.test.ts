@@ -13,7 +13,7 @@ onEachEngine((temporaryStore) => {
   test("signing in and out adds audit entries with the address", async (t) => {
     const { store } = await temporaryStore(t);
     const ada = await addPerson(store, "ada@example.com");
-    await store.sessions.begin("h", ada, { address: "2001:db8::7", place: "2001:db8:0:0::/64" });
+    await store.sessions.begin("h", ada, { address: "2001:db8::7", network: "2001:db8:0:0::/64" });
     await store.sessions.end("h", "2001:db8::8");
     await store.sessions.end("h", "2001:db8::8");
     assert.deepEqual(
@@ -30,7 +30,7 @@ onEachEngine((temporaryStore) => {
     const other = await another();
     const ada = await addPerson(store, "ada@example.com");
     const attempts = Array.from({ length: 200 }, (_, n) => ({
-      place: `192.0.2.${n % 50}`,
+      network: `192.0.2.${n % 50}`,
       email: n % 2 === 0 ? "ada@example.com" : `${n}@example.com`,
     }));
     await Promise.all(attempts.map((attempt, n) => (n % 3 === 0 ? other : store).signIns.refused(attempt)));
@@ -46,7 +46,7 @@ onEachEngine((temporaryStore) => {
     }
     assert.equal(JSON.stringify(entries).includes("1@example.com"), false, "unknown e-mail addresses are not recorded");
     clock.nowMs += DAY_MS;
-    await store.signIns.refused({ place: "192.0.2.1", email: "ada@example.com" });
+    await store.signIns.refused({ network: "192.0.2.1", email: "ada@example.com" });
     assert.equal((await signInEntries(store)).length, entries.length + 1);
     clock.nowMs += 89 * DAY_MS;
     await store.signIns.forget();

@@ -43,7 +43,7 @@ test("a submission is one trace with its wait, its run and its webhook", LIMIT, 
   tracer.ran(one, { outcome: OUTCOME, workerId: "w", attempt: 1, startMs, endMs });
   tracer.ended(one, OUTCOME, START + 150);
   const [deliveryId, endpointId] = [randomUUID(), randomUUID()];
-  const sent = { deliveryId, endpointId, attempt: 2, status: 500, became: "again" };
+  const sent = { deliveryId, endpointId, attempt: 2, status: 500, nextState: "again" };
   tracer.attempted({ submissionId: one.id, ...sent, startMs: START + 160, endMs: START + 170 });
   await tracer.close();
   const { traceId, spanId } = traceOf(one.id);

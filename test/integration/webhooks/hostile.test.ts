@@ -54,8 +54,8 @@ function sendTo(url: string, resolve: Resolve, allowed: readonly HostPort[] = []
 async function refused(url: string, resolve: Resolve = async () => [PUBLIC]): Promise<void> {
   const before = [begun.mock.callCount(), accepted];
   await assert.rejects(checkUrl(url, [], resolve), BlockedError);
-  const { ending, attempt } = await sendTo(url, resolve);
-  assert.deepEqual([ending, attempt.status, attempt.answer], ["never", null, null]);
+  const { result, attempt } = await sendTo(url, resolve);
+  assert.deepEqual([result, attempt.status, attempt.answer], ["never", null, null]);
   assert.ok((attempt.error ?? "").length > 5);
   assert.deepEqual([begun.mock.callCount(), accepted], before);
 }
@@ -108,8 +108,8 @@ test("refuses a name that resolves to another address after configuration", asyn
     const url = `https://rebinding.example:${port}/`;
     await checkUrl(url, [], resolve);
     const before = [begun.mock.callCount(), accepted];
-    const { ending, attempt } = await sendTo(url, resolve);
-    assert.equal(ending, "never");
+    const { result, attempt } = await sendTo(url, resolve);
+    assert.equal(result, "never");
     assert.match(attempt.error ?? "", /only public addresses are allowed/);
     assert.deepEqual([begun.mock.callCount(), accepted], before);
   }
@@ -128,9 +128,9 @@ test("resolves a name only once, so that it cannot change before the connection"
     setImmediate(() => this.destroy(new Error("as far as this test goes")));
     return this;
   });
-  const { ending, attempt } = await sendTo(`https://rebinding.example:${port}/`, resolve);
+  const { result, attempt } = await sendTo(`https://rebinding.example:${port}/`, resolve);
   connecting.mock.restore();
-  assert.deepEqual([ending, attempt.error], ["again", "as far as this test goes"]);
+  assert.deepEqual([result, attempt.error], ["again", "as far as this test goes"]);
   assert.equal(queries, 1);
   assert.deepEqual(connected, [
     [
@@ -160,8 +160,8 @@ test("does not follow redirects to refused addresses", async (t) => {
       const allowed = [{ host: "127.0.0.1", port: receiver.port }];
       const options = { sealer, allowed, trust: trustedAuthorities(certificates.ca), userAgent: "Assay/0.0.0" };
       const before = [begun.mock.callCount(), accepted] as const;
-      const { ending, attempt } = await send(claimFor(receiver.url), [Buffer.from("{}")], options, NEVER);
-      assert.deepEqual([ending, attempt.status], ["never", status]);
+      const { result, attempt } = await send(claimFor(receiver.url), [Buffer.from("{}")], options, NEVER);
+      assert.deepEqual([result, attempt.status], ["never", status]);
       assert.deepEqual([begun.mock.callCount(), accepted], [before[0] + 1, before[1]]);
     }
   }
@@ -183,7 +183,7 @@ test("an allowed receiver is exactly that host and port", async () => {
   ]) {
     const resolve: Resolve = async () => ["127.0.0.1"];
     await assert.rejects(checkUrl(url, allowed, resolve), BlockedError, url);
-    assert.equal((await sendTo(url, resolve, allowed)).ending, "never", url);
+    assert.equal((await sendTo(url, resolve, allowed)).result, "never", url);
   }
   assert.deepEqual([begun.mock.callCount(), accepted], before);
 });
@@ -194,13 +194,13 @@ test("an unknown name is a warning at configuration and is retried at delivery",
   };
   const caution = await checkUrl("https://gone.example/", [], resolve);
   assert.equal(caution, "gone.example cannot be resolved now: queryA ENOTFOUND gone.example");
-  const { ending, attempt } = await sendTo("https://gone.example/", resolve);
-  assert.deepEqual([ending, attempt.error], ["again", "queryA ENOTFOUND gone.example"]);
+  const { result, attempt } = await sendTo("https://gone.example/", resolve);
+  assert.deepEqual([result, attempt.error], ["again", "queryA ENOTFOUND gone.example"]);
 });
 
 test("a look-up that never answers is a timeout", async () => {
-  const { ending, attempt } = await sendTo("https://slow.example/", () => new Promise(() => {}), [], 200);
-  assert.deepEqual([ending, attempt.error], ["again", "no response within 0.2 s"]);
+  const { result, attempt } = await sendTo("https://slow.example/", () => new Promise(() => {}), [], 200);
+  assert.deepEqual([result, attempt.error], ["again", "no response within 0.2 s"]);
 });
 
 test("accepts public addresses", async () => {

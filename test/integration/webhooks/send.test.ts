@@ -40,7 +40,7 @@ async function sendTo(t: TestContext, answer: Answer, { signing, options, body =
   return { receiver, claim, sent };
 }
 
-const seen = ({ ending, attempt }: Sent) => [ending, attempt.status, attempt.error];
+const seen = ({ result, attempt }: Sent) => [result, attempt.status, attempt.error];
 
 test("sends the bytes with the headers for verification", LIMIT, async (t) => {
   const { receiver, claim, sent } = await sendTo(t, (response) => response.writeHead(202).end("thanks"));
@@ -74,7 +74,7 @@ test("signs a raw endpoint with the characters of its secret", LIMIT, async (t) 
 });
 
 test("2xx is delivered, 5xx is retried, and any other status fails", LIMIT, async (t) => {
-  for (const [status, ending] of [
+  for (const [status, result] of [
     [200, "delivered"],
     [204, "delivered"],
     [299, "delivered"],
@@ -89,7 +89,7 @@ test("2xx is delivered, 5xx is retried, and any other status fails", LIMIT, asyn
     [599, "again"],
   ] as const) {
     const { sent } = await sendTo(t, (response) => response.writeHead(status).end());
-    assert.deepEqual(seen(sent), [ending, status, null], String(status));
+    assert.deepEqual(seen(sent), [result, status, null], String(status));
   }
 });
 
@@ -124,7 +124,7 @@ test("headers that trickle time out", LIMIT, async (t) => {
 });
 
 test("a body that trickles times out, and its status counts", LIMIT, async (t) => {
-  for (const [status, ending] of [
+  for (const [status, result] of [
     [200, "delivered"],
     [500, "again"],
     [404, "never"],
@@ -136,7 +136,7 @@ test("a body that trickles times out, and its status counts", LIMIT, async (t) =
       drip = setInterval(() => response.write("."), 20);
     };
     const { sent } = await sendTo(t, trickle, { options: { timeoutMs: 1_500 } });
-    assert.deepEqual(seen(sent), [ending, status, "the response was interrupted: no response within 1.5 s"]);
+    assert.deepEqual(seen(sent), [result, status, "the response was interrupted: no response within 1.5 s"]);
     assert.match(sent.attempt.answer?.toString() ?? "", /^\.{2,}$/);
     assert.ok(sent.attempt.latencyMs < 3_100);
   }
@@ -166,7 +166,7 @@ test("limits the size of headers", LIMIT, async (t) => {
     socket.write("HTTP/1.1 200 OK\r\n");
     socket.write(`x: ${"y".repeat(100_000)}\r\n`);
   });
-  assert.equal(sent.ending, "again");
+  assert.equal(sent.result, "again");
   assert.match(sent.attempt.error ?? "", /[Hh]eaders/);
 });
 
@@ -218,7 +218,7 @@ test("retries after a response that is not HTTP or an immediate close", LIMIT, a
   ];
   for (const answer of wrong) {
     const { sent } = await sendTo(t, answer);
-    assert.deepEqual([sent.ending, sent.attempt.status], ["again", null]);
+    assert.deepEqual([sent.result, sent.attempt.status], ["again", null]);
     assert.ok((sent.attempt.error ?? "").length > 5);
   }
 });
@@ -227,7 +227,7 @@ test("retries after a refused connection", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
   await receiver.close();
   const sent = await send(claimFor(receiver.url), [BODY], allow(receiver.port), NEVER);
-  assert.deepEqual([sent.ending, sent.attempt.status], ["again", null]);
+  assert.deepEqual([sent.result, sent.attempt.status], ["again", null]);
   assert.match(sent.attempt.error ?? "", /ECONNREFUSED/);
 });
 
@@ -251,7 +251,7 @@ test("sends no request to a receiver with an untrusted or mismatching certificat
   ] as const) {
     const receiver = await startReceiver(t, own);
     const sent = await send(claimFor(receiver.url), [BODY], allow(receiver.port, { trust }), NEVER);
-    assert.deepEqual([sent.ending, sent.attempt.status], ["again", null]);
+    assert.deepEqual([sent.result, sent.attempt.status], ["again", null]);
     assert.match(sent.attempt.error ?? "", message);
     assert.equal(receiver.received.length, 0);
   }
@@ -281,7 +281,7 @@ test("the environment cannot disable verification", LIMIT, async (t) => {
     allow(receiver.port, { trust: trustedAuthorities(null) }),
     NEVER,
   );
-  assert.equal(sent.ending, "again");
+  assert.equal(sent.result, "again");
   assert.equal(receiver.received.length, 0);
 });
 
@@ -290,7 +290,7 @@ test("sends nothing if the secret cannot be decrypted", LIMIT, async (t) => {
   const claim = claimFor(receiver.url);
   const moved = { ...claim, endpoint: { ...claim.endpoint, id: randomUUID() } };
   const sent = await send(moved, [BODY], allow(receiver.port), NEVER);
-  assert.equal(sent.ending, "again", "a later attempt may have the right key");
+  assert.equal(sent.result, "again", "a later attempt may have the right key");
   assert.match(sent.attempt.error ?? "", /cannot be signed.*another key file/);
   assert.equal(receiver.connections(), 0);
 });

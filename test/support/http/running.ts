@@ -20,7 +20,7 @@ import type { DrainLimits } from "../../../src/http/listener/drain.ts";
 import type { ListenerLimits } from "../../../src/http/listener/listener.ts";
 import { HttpServer } from "../../../src/http/server.ts";
 import type { Store } from "../../../src/store/store.ts";
-import type { Judged } from "../../../src/store/submissions/lease.ts";
+import type { CheckedRun } from "../../../src/store/submissions/lease.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
@@ -243,7 +243,7 @@ export async function runPending(
 }
 
 /** The part of the end of a run that its judgement needs, with its built-in checker. */
-export async function checkedBy({ test, program, submission }: Claim, outcome: Outcome): Promise<Judged | null> {
+export async function checkedBy({ test, program, submission }: Claim, outcome: Outcome): Promise<CheckedRun | null> {
   if (!test) return null;
   const { signal } = new AbortController();
   const where = {

@@ -15,8 +15,8 @@ export function compileStep(
   known = languages,
 ): Step {
   const language = known.resolve(name);
-  const additions = { files, entry: null, args: [], env: {}, limits: {} };
-  const program = { code: Buffer.from(code), stdin: NOTHING, additions };
+  const options = { files, entry: null, args: [], env: {}, limits: {} };
+  const program = { code: Buffer.from(code), stdin: NOTHING, options };
   const compile = language && plan(language, known.limitsFor(language, profile), program).compile;
   if (!compile) throw new Error(`${name} has no compile step`);
   return compile;

@@ -56,7 +56,7 @@ for (const [engine, open, skip] of [
         const [email, place] = [`person${n}@example.com`, `198.51.100.${n}`];
         const id = await addPerson(store, email);
         await store.people.setPassword(id, hash, null, "test");
-        await store.sessions.begin(`session ${n}`, id, { address: place, place });
+        await store.sessions.begin(`session ${n}`, id, { address: network, place });
         return { id, email, place };
       }),
     );

@@ -253,7 +253,7 @@ test("an import can verify the submissions of the package", async (t) => {
 
 /** Runs of the submissions of the package `sum`; `waits.py` is too fast. */
 function sumOf({ program }: Claim): Outcome {
-  const code = (program.additions?.files ?? []).map(({ data }) => String(data)).join();
+  const code = (program.options?.files ?? []).map(({ data }) => String(data)).join();
   if (code.includes("SystemExit")) return buildOutcome({ execute: report({ exitCode: 1 }) });
   if (code.includes("int a, b")) return buildOutcome({ execute: report({ stdout: Buffer.from("-1") }) });
   const [a = 0, b = 0] = String(program.stdin).split(" ").map(Number);

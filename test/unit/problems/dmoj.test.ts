@@ -58,7 +58,7 @@ test_cases: [{in: a, out: a}]
   const { definition, checker } = read({ "init.yml": init, a: "1", "check.cpp": "int main() {}", "near.h": "" });
   assert.deepEqual(definition.tests[0]?.checker, { type: "program", interface: "testlib", language: "cpp", args: [] });
   assert.deepEqual(
-    checker?.additions?.files.map(({ name }) => name),
+    checker?.options?.files.map(({ name }) => name),
     ["check.cpp", "near.h"],
   );
 });

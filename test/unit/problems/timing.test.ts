@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JudgementVerdict } from "../../../src/domain/judgement.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
-import { type About, readExpectations } from "../../../src/problems/expectations.ts";
+import { readExpectations, type SubmissionExpectations } from "../../../src/problems/expectations.ts";
 import { readProblem } from "../../../src/problems/package.ts";
 import { timeLimit, withTimeLimit } from "../../../src/problems/timing.ts";
 import type { LocalResult } from "../../../src/worker/judge-locally.ts";
@@ -42,7 +42,7 @@ test("a time limit that cannot be enforced or is not bounded is a fault", () => 
     ...read(PACKAGES.factors),
     timing: { limitSecs: null, acToLimit: 2, limitToTle: 1.5, resolutionSecs: 0.5 },
   };
-  const about: About = readExpectations(files, "2025-09")("accepted/search.cpp");
+  const about: SubmissionExpectations = readExpectations(files, "2025-09")("accepted/search.cpp");
   const limit = (secs: number, verdict?: JudgementVerdict) =>
     timeLimit(problem, [{ path: "a", about, result: resultOf([secs], verdict) }], 4);
   assert.deepEqual(limit(0.6), { limitSecs: 1.5, faults: [] });

@@ -63,7 +63,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/bounds/queue-boxes.test.ts",
   ],
   "submissions claimed before they can start": [
-    "test/unit/worker/ahead.test.ts",
+    "test/unit/worker/prefetch.test.ts",
     "test/integration/store/claim.test.ts",
     "test/system/worker/worker.test.ts",
   ],
@@ -77,7 +77,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/integration/http/judgements.test.ts",
   ],
   "files that a slot keeps for later steps": [
-    "test/unit/sandbox/kept-places.test.ts",
+    "test/unit/sandbox/slot-file-cache.test.ts",
     "test/system/launcher/refused.test.ts",
     "test/system/launcher/kept.test.ts",
   ],

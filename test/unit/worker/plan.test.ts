@@ -62,16 +62,16 @@ test("each language runs with the limits of the profile", () => {
 });
 
 const added = { files: [], entry: null, args: [], env: {}, limits: {} };
-const withAdditions = (name: string, additions: Partial<typeof added> & object) => {
+const withProgramOptions = (name: string, options: Partial<typeof added> & object) => {
   const language = named(name);
   const limits = languages.limitsFor(language, "judge");
-  return plan(language, limits, { ...program, additions: { ...added, ...additions } });
+  return plan(language, limits, { ...program, options: { ...added, ...options } });
 };
 
 test("arguments, variables and limits change the execute step only", () => {
   const c = named("c");
   const limits = languages.limitsFor(c, "judge");
-  const steps = withAdditions("c", {
+  const steps = withProgramOptions("c", {
     args: ["-v", "two words"],
     env: { A: "1" },
     limits: { wall_time_secs: 0.25 },
@@ -84,16 +84,16 @@ test("arguments, variables and limits change the execute step only", () => {
 
 test("limits of the compiler change the compile step only", () => {
   const limits = languages.limitsFor(named("c"), "judge");
-  const steps = withAdditions("c", { compileLimits: { cpu_time_secs: 3 } } as object);
+  const steps = withProgramOptions("c", { compileLimits: { cpu_time_secs: 3 } } as object);
   assert.deepEqual(steps.compile?.limits, { ...limits.compile, cpuMs: 3000 });
   assert.deepEqual(steps.execute.limits, limits.execute);
-  assert.deepEqual(withAdditions("python", { compileLimits: {} } as object).compile, undefined);
+  assert.deepEqual(withProgramOptions("python", { compileLimits: {} } as object).compile, undefined);
 });
 
 test("files are written next to the source, and those with a suffix of the language are compiled", () => {
   const data = Buffer.from("x");
   const files = ["util.c", "lib/more.c", "util.h"].map((name) => ({ name, data }));
-  const { compile, execute } = withAdditions("c", { files } as object);
+  const { compile, execute } = withProgramOptions("c", { files } as object);
   assert.deepEqual(compile?.files, [{ name: "main.c", data: program.code }, ...files]);
   assert.deepEqual(compile?.command.command.slice(-4), ["main.c", "-lm", "util.c", "lib/more.c"]);
   assert.deepEqual(execute.files, []);
@@ -108,7 +108,7 @@ test("an entry takes the place of the source in the commands", () => {
     ["java", "org/site/App.java", ["org/site/App.java", "org.site.App"]],
     ["c", "src/app.c", ["src/app.c", "./main"]],
   ] as const) {
-    const { compile, execute } = withAdditions(name, { entry, files: [{ name: entry, data }] } as object);
+    const { compile, execute } = withProgramOptions(name, { entry, files: [{ name: entry, data }] } as object);
     const all = [...(compile?.command.command ?? []), ...execute.command.command];
     for (const word of words) assert.ok(all.includes(word), `${name}: ${word} in ${all.join(" ")}`);
     assert.ok(!all.includes(named(name).source));
@@ -119,27 +119,27 @@ test("an entry takes the place of the source in the commands", () => {
 test("options of a compiler follow its own, and stderr is redirected by the program that becomes the program", () => {
   const c = named("c");
   const limits = languages.limitsFor(c, "judge");
-  const additions = { files: [], entry: null, args: ["a b"], env: {}, limits: {} };
-  const more = { ...additions, compilerOptions: ["-O3", "-Wall"], stderrToStdout: true };
-  const { compile, execute } = plan(c, limits, { ...program, additions: more });
+  const options = { files: [], entry: null, args: ["a b"], env: {}, limits: {} };
+  const more = { ...options, compilerOptions: ["-O3", "-Wall"], stderrToStdout: true };
+  const { compile, execute } = plan(c, limits, { ...program, options: more });
   assert.deepEqual(compile?.command.command, [...(c.compile?.command ?? []), "-O3", "-Wall"]);
   assert.deepEqual(execute.command.command, ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", "./main", "a b"]);
   assert.ok(isOwnStep(more) && isOwnStep({ ...more, compilerOptions: [], args: [] }));
-  assert.ok(isOwnStep({ ...additions, args: [], compilerOptions: ["-O3"] }) && !isOwnStep({ ...additions, args: [] }));
+  assert.ok(isOwnStep({ ...options, args: [], compilerOptions: ["-O3"] }) && !isOwnStep({ ...options, args: [] }));
 });
 
 test("a program of the judge is compiled as a whole if it has one source, and otherwise like any other", () => {
   const cpp = named("cpp");
   const limits = languages.limitsFor(cpp, "judge");
   const words = (files: readonly string[], entry: string | null) => {
-    const additions = {
+    const options = {
       files: files.map((name) => ({ name, data: Buffer.alloc(0) })),
       entry,
       args: [],
       env: {},
       limits: {},
     };
-    return planOfJudge(cpp, limits, { ...program, additions }).compile?.command.command;
+    return planOfJudge(cpp, limits, { ...program, options }).compile?.command.command;
   };
   const whole = [...(cpp.compile?.command ?? []), "-fwhole-program"];
   assert.deepEqual(planOfJudge(cpp, limits, program).compile?.command.command, whole);

@@ -57,7 +57,7 @@ onEachEngine((temporaryStore) => {
   test("allows twenty attempts a minute per e-mail from unknown addresses, and its owner can still sign in from a known one", async (t) => {
     const { store, another, clock } = await temporaryStore(t);
     const person = await addPerson(store, ADA);
-    await store.sessions.begin("h", person, { address: "198.51.100.7", place: "198.51.100.7" });
+    await store.sessions.begin("h", person, { address: "198.51.100.7", network: "198.51.100.7" });
     const attempts = processes([store, await another()]);
     assert.equal(await tried(attempts, 60, (n) => `192.0.2.${n}`, ada), 20);
     assert.equal(await tried(attempts, 20, () => "198.51.100.7", ada), 5);

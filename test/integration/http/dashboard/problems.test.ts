@@ -132,7 +132,7 @@ onEachEngine((open) => {
 
 /** Runs of the submissions of the package `sum`, with wrong results for one of them. */
 function sumOf({ program }: Claim): Outcome {
-  const code = (program.additions?.files ?? []).map(({ data }) => String(data)).join();
+  const code = (program.options?.files ?? []).map(({ data }) => String(data)).join();
   if (code.includes("SystemExit")) return buildOutcome({ execute: report({ exitCode: 1 }) });
   if (code.includes("int a, b")) return buildOutcome({ execute: report({ stdout: Buffer.from("-1") }) });
   const [a = 0, b = 0] = String(program.stdin).split(" ").map(Number);

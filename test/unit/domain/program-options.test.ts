@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  type Additions,
-  decodeAdditions,
-  encodeAdditions,
+  decodeProgramOptions,
+  encodeProgramOptions,
   FILE_PATH,
   inField,
   LIMIT_FIELD_NAMES,
   lowered,
+  type ProgramOptions,
   VARIABLE_NAME,
 } from "../../../src/domain/program-options.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
@@ -47,7 +47,7 @@ test("a variable has a plain name", () => {
 });
 
 test("additions are the same after they were stored", () => {
-  const additions: Additions = {
+  const options: ProgramOptions = {
     files: [
       { name: "a/b", data: Buffer.from([0, 255]) },
       { name: "c", data: Buffer.alloc(0) },
@@ -58,14 +58,18 @@ test("additions are the same after they were stored", () => {
     limits: { wall_time_secs: 0.5, processes: 3 },
     compileLimits: { cpu_time_secs: 2 },
   };
-  assert.deepEqual(decodeAdditions(encodeAdditions(additions)), additions);
+  assert.deepEqual(decodeProgramOptions(encodeProgramOptions(options)), options);
   const reordered = {
-    ...additions,
-    files: additions.files.toReversed(),
+    ...options,
+    files: options.files.toReversed(),
     env: { B: "x=y", A: "" },
     limits: { processes: 3, wall_time_secs: 0.5 },
   };
-  assert.equal(encodeAdditions(reordered), encodeAdditions(additions), "the order of members makes no difference");
+  assert.equal(
+    encodeProgramOptions(reordered),
+    encodeProgramOptions(options),
+    "the order of members makes no difference",
+  );
 });
 
 const languages = loadLanguages(LANGUAGES);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { Additions } from "../../../src/domain/program-options.ts";
+import type { ProgramOptions } from "../../../src/domain/program-options.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import type { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
@@ -20,7 +20,7 @@ useSlot((one) => {
 });
 
 type Files = Readonly<Record<string, string>>;
-interface Added extends Partial<Omit<Additions, "files">> {
+interface Added extends Partial<Omit<ProgramOptions, "files">> {
   readonly files?: Files;
 }
 
@@ -29,8 +29,8 @@ let artifact: Artifact | undefined;
 async function outcomeOf(name: string, code: string, added: Added): Promise<Outcome> {
   const language = languages.resolve(name) ?? assert.fail(name);
   const files = Object.entries(added.files ?? {}).map(([path, text]) => ({ name: path, data: Buffer.from(text) }));
-  const additions = { entry: null, args: [], env: {}, limits: {}, ...added, files };
-  const program = { code: Buffer.from(code), stdin: Buffer.from("input"), additions };
+  const options = { entry: null, args: [], env: {}, limits: {}, ...added, files };
+  const program = { code: Buffer.from(code), stdin: Buffer.from("input"), options };
   artifact = undefined;
   const put = (_: unknown, made: Artifact) => {
     artifact = made;
@@ -195,7 +195,7 @@ test("arguments, variables and input reach the program as they are", LIMIT, asyn
 });
 
 test("a lower limit ends the program, and the evidence has it", LIMIT, async () => {
-  const cases: readonly (readonly [Additions["limits"], string, string])[] = [
+  const cases: readonly (readonly [ProgramOptions["limits"], string, string])[] = [
     [{ wall_time_secs: 0.2 }, "import time; time.sleep(9)", "wall_timeout"],
     [{ cpu_time_secs: 0.2 }, "while True: pass", "cpu_timeout"],
     [{ memory_bytes: 33_554_432 }, "x = 'x' * 50_000_000; print(len(x))", "oom_kill"],

@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KeptPlaces } from "../../../src/sandbox/slot-file-cache.ts";
+import { SlotFileCache } from "../../../src/sandbox/slot-file-cache.ts";
 import { Entries, FrameReader } from "../../../src/sandbox/wire.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 
-test("each list of files is sent once, and a fifth one replaces the least recently used", () => {
-  const places = new KeptPlaces();
+test("each list of files is isCached once, and a fifth one replaces the least recently used", () => {
+  const cache = new SlotFileCache();
   const lists = Array.from({ length: 5 }, (_, at) => [{ name: `file${at}`, data: Buffer.alloc(0) }]);
   const send = (at: number, repeats = true) => {
     const files = lists[at] ?? [];
-    const frame = places.encode(shell("", { files, ...(repeats && { repeatsOf: "one" }) }));
+    const frame = cache.encode(shell("", { files, ...(repeats && { repeatsOf: "one" }) }));
     const [step] = new FrameReader().push(Buffer.concat(frame));
     assert.ok(step);
     const entries = new Entries(step);
     return [entries.int("KEEP_FILES"), ...entries.texts("FILE_NAME")];
   };
   assert.deepEqual(send(0, false), [0, "file0"], "of a program that runs once");
-  const sent = [0, 1, 2, 3].map((at) => send(at));
-  assert.deepEqual(sent, [
+  const isCached = [0, 1, 2, 3].map((at) => send(at));
+  assert.deepEqual(isCached, [
     [1, "file0"],
     [2, "file1"],
     [3, "file2"],
@@ -28,10 +28,10 @@ test("each list of files is sent once, and a fifth one replaces the least recent
 });
 
 test("an account with many lists replaces its own, not the one of another account", () => {
-  const places = new KeptPlaces();
+  const cache = new SlotFileCache();
   const list = () => [{ name: "file", data: Buffer.alloc(0) }];
   const send = (owner: string, files: ReturnType<typeof list>) => {
-    const [step] = new FrameReader().push(Buffer.concat(places.encode(shell("", { files, repeatsOf: owner }))));
+    const [step] = new FrameReader().push(Buffer.concat(cache.encode(shell("", { files, repeatsOf: owner }))));
     assert.ok(step);
     return new Entries(step).texts("FILE_NAME").length;
   };

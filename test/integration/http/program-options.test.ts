@@ -23,7 +23,7 @@ test("the worker gets files, arguments, variables and limits as they were sent",
   assert.deepEqual(claim?.program, {
     code: Buffer.from([0x2f, 0x2f, 0xff]),
     stdin: Buffer.from([0, 1]),
-    additions: {
+    options: {
       files: [
         { name: "b.bin", data: Buffer.from([0xff, 0]) },
         { name: "data/a.txt", data: Buffer.from("ü") },
@@ -42,11 +42,11 @@ test("a file can take the place of the code", LIMIT, async (t) => {
   const { status } = await submit({ language: "python", entry: "app/run.py", files: { "app/run.py": "print(1)" } });
   assert.equal(status, 202);
   const [claim] = await store.submissions.claim("worker", 10_000);
-  assert.deepEqual([claim?.program.code.length, claim?.program.additions?.entry], [0, "app/run.py"]);
+  assert.deepEqual([claim?.program.code.length, claim?.program.options?.entry], [0, "app/run.py"]);
 });
 
 test(
-  "a repeated request with the same additions is the same submission, with others it is a conflict",
+  "a repeated request with the same options is the same submission, with others it is a conflict",
   LIMIT,
   async (t) => {
     const { submit } = await startHttp(t);
@@ -114,7 +114,7 @@ const REFUSED: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
   ["stream as text", { code: "x", stream: "true" }, /^stream: /],
 ];
 
-test("invalid additions are rejected with the field and the reason", LIMIT, async (t) => {
+test("invalid options are rejected with the field and the reason", LIMIT, async (t) => {
   const { submit, store } = await startHttp(t);
   for (const [title, body, error] of REFUSED) {
     const { status, json } = await submit({ language: "python", ...body });
@@ -132,7 +132,7 @@ test("a program that is judged again keeps the limits of its compiler", LIMIT, a
   assert.equal(again.status, 202, again.text);
   const claims = await store.submissions.claim("worker", 10_000, 2);
   assert.deepEqual(
-    claims.map(({ program }) => program.additions?.compileLimits),
+    claims.map(({ program }) => program.options?.compileLimits),
     [{ cpu_time_secs: 3 }, { cpu_time_secs: 3 }],
   );
 });
