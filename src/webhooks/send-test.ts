@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { AuditActor } from "../domain/audit.ts";
+import { toRecord } from "../domain/record.ts";
 import type { Delivery } from "../store/deliveries/types.ts";
 import type { Store } from "../store/store.ts";
 import { deliver } from "./deliver.ts";
 import type { SendOptions } from "./send.ts";
-import { testBody } from "./test-body.ts";
 
 /** Longer than an attempt can take; after it, a service takes over the test. */
 const LEASE_MS = 30_000;
@@ -26,4 +26,42 @@ export async function sendTest(
   if (!claim || !(await deliver(claim, store, options, stop))) return undefined;
   const [delivery] = await store.deliveries.list({ max: 1, id: claim.id });
   return delivery;
+}
+
+const TEST_TEXT = "This is a test of your webhook. Nothing was run.\n";
+
+/**
+ * The body of a test: a record of the usual form, so that it tests the receiver realistically. It
+ * has no metrics or evidence, and its output explains that nothing was run.
+ * @param id an id without a submission: a request for its result returns 404.
+ */
+function testBody(id: string, nowMs: number): Buffer {
+  const record = toRecord({
+    id,
+    accountId: "",
+    keyId: "",
+    projectId: null,
+    language: "python",
+    profile: "judge",
+    status: "completed",
+    attempts: 1,
+    createdAtMs: nowMs,
+    startedAtMs: nowMs,
+    completedAtMs: nowMs,
+    outcome: {
+      status: "completed",
+      result: {
+        verdict: "AC",
+        cause: "normal_exit",
+        actor: "runtime",
+        exitCode: 0,
+        signal: null,
+        errorMessage: null,
+      },
+      output: { stdout: Buffer.from(TEST_TEXT), stderr: Buffer.alloc(0), integrity: "complete" },
+      metrics: null,
+      evidence: null,
+    },
+  });
+  return Buffer.from(JSON.stringify(record), "utf8");
 }

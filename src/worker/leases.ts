@@ -4,7 +4,7 @@ import type { Submission } from "../domain/submission.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
-import { about } from "./log-fields.ts";
+import { logFields } from "./log-fields.ts";
 
 export interface LeasesOptions {
   readonly store: Store;
@@ -161,7 +161,7 @@ export class Leases {
     const { store, leaseMs, log } = this.#options;
     if (run.ended || run.abandoned) return;
     if (run.unanswered === RENEWALS_PER_LEASE) {
-      log.error(about(run.claim), "the lease expired; the run is stopped");
+      log.error(logFields(run.claim), "the lease expired; the run is stopped");
       return this.#lose(run);
     }
     run.unanswered++;
@@ -170,7 +170,7 @@ export class Leases {
       run.unanswered = 0;
       if (!held) await this.#ceded(run);
     } catch (error) {
-      log.error({ err: error, ...about(run.claim) }, "the lease could not be renewed");
+      log.error({ err: error, ...logFields(run.claim) }, "the lease could not be renewed");
     }
   }
 
@@ -190,7 +190,7 @@ export class Leases {
     const { id, accountId } = run.claim.submission;
     const found = await store.submissions.get(id, accountId).catch(() => null);
     if (found !== null && isUnwanted(found)) return;
-    log.warn(about(run.claim), "the lease was lost; the run is stopped");
+    log.warn(logFields(run.claim), "the lease was lost; the run is stopped");
     meter.count("leasesLost", {});
   }
 
@@ -205,9 +205,9 @@ export class Leases {
     try {
       if (!(await store.submissions.release(run.claim.lease, run.slot !== null))) return;
       meter.count("givenBack", {});
-      log.info(about(run.claim), "released");
+      log.info(logFields(run.claim), "released");
     } catch (error) {
-      log.error({ err: error, ...about(run.claim) }, "the submission could not be released");
+      log.error({ err: error, ...logFields(run.claim) }, "the submission could not be released");
     }
   }
 }

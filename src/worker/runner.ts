@@ -21,7 +21,7 @@ import type { ActiveRun } from "./leases.ts";
 import { countLeftovers } from "./leftovers.ts";
 import { LiveOutput } from "./live.ts";
 import { runWithInput } from "./live-input.ts";
-import { about } from "./log-fields.ts";
+import { logFields } from "./log-fields.ts";
 import { kindOf } from "./parking.ts";
 import { isOwnStep, type Plan, plan } from "./plan.ts";
 import { repeat } from "./repeat.ts";
@@ -118,7 +118,7 @@ export class Runner {
       );
     } catch (error) {
       // The lease expires, and a sweep then requeues or fails the submission.
-      this.#options.log.error({ err: error, ...about(claim) }, "the result could not be stored");
+      this.#options.log.error({ err: error, ...logFields(claim) }, "the result could not be stored");
       return false;
     }
   }
@@ -154,7 +154,7 @@ export class Runner {
     // An interactor that cannot run is not the platform's failure.
     if (outcome.status === "error" && !checked && (await store.submissions.repeat(lease))) {
       meter.count("repeated", { language });
-      log.warn({ ...about(claim), attempt: lease.attempt }, "the platform failed this run; it will be repeated");
+      log.warn({ ...logFields(claim), attempt: lease.attempt }, "the platform failed this run; it will be repeated");
       return true;
     }
     const judged = claim.test && { checked, judgementSeq: claim.test.judgementSeq };
@@ -162,7 +162,7 @@ export class Runner {
     meter.count("ended", { language, verdict });
     tracer.ended(claim.submission, outcome, Date.now());
     // A judgement has up to 500 runs.
-    log[claim.test ? "debug" : "info"]({ ...about(claim), language, verdict, attempt: lease.attempt }, "ended");
+    log[claim.test ? "debug" : "info"]({ ...logFields(claim), language, verdict, attempt: lease.attempt }, "ended");
     return true;
   }
 
@@ -202,7 +202,7 @@ export class Runner {
     } catch (error) {
       const isCompared = error instanceof ComparerLost;
       if (isCompared && !signal.aborted)
-        this.#options.log.error({ err: error, ...about(claim) }, "a comparison could not run");
+        this.#options.log.error({ err: error, ...logFields(claim) }, "a comparison could not run");
       else if (!isCompared) this.#lost(error, claim, signal, "the sandbox was lost during a check");
       const reason = isCompared ? error.message : "the sandbox was lost before the check ended";
       return { outcome: internalError(reason), checked: null };
@@ -233,7 +233,7 @@ export class Runner {
         const more = { ...(samples && { samples }), ...(warnings && { compileOutput: warnings }) };
         return { ...outcome, runStats: runStats(reports, steps), ...more };
       }
-      log.error({ ...about(claim), reason: outcome.result.errorMessage }, "IE");
+      log.error({ ...logFields(claim), reason: outcome.result.errorMessage }, "IE");
       return outcome;
     } catch (error) {
       this.#lost(error, claim, signal, "the sandbox was lost");
@@ -248,7 +248,7 @@ export class Runner {
   #lost(error: unknown, claim: Claim, { aborted }: AbortSignal, message: string): void {
     if (aborted) return;
     this.#options.meter.count("sandboxesLost", {});
-    this.#options.log.error({ err: error, ...about(claim) }, message);
+    this.#options.log.error({ err: error, ...logFields(claim) }, message);
   }
 
   #countRuntimes(language: string, { compile, execute, compileKept }: StepReports): void {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Caller } from "../../domain/submission.ts";
+import { network } from "../listener/network.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -25,4 +26,10 @@ export function decorateCaller(server: FastifyInstance): void {
 export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw new Error("a handler ran before authentication");
   return request.caller;
+}
+
+/** The owner charged for a request: an account, a signed-in person, or else an address. */
+export function ownerOf({ caller, person, ip }: Pick<FastifyRequest, "caller" | "person" | "ip">): string {
+  if (caller) return `account ${caller.accountId}`;
+  return person ? `person ${person.id}` : `address ${network(ip)}`;
 }

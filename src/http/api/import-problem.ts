@@ -8,7 +8,7 @@ import { PackageError } from "../../problems/files.ts";
 import { PROBLEM_NAME } from "../../problems/import.ts";
 import { importInThread, type ThreadImport } from "../../problems/import-in-thread.ts";
 import type { ProblemBounds, PutProblem } from "../../store/problems/types.ts";
-import { ownerOf } from "../access/owner.ts";
+import { ownerOf } from "../access/caller.ts";
 import { countRequests } from "../access/rate-limit.ts";
 import { wrongMedia } from "../body/body.ts";
 import type { Verification } from "../dashboard/api/problems.ts";

@@ -5,17 +5,16 @@ import { JUDGEMENT_VERDICTS, type Judgement } from "../../domain/judgement.ts";
 import { toJudgementRecord, toJudgementSummary } from "../../domain/judgement-record.ts";
 import { isTerminal } from "../../domain/submission.ts";
 import { isStillValid } from "../access/auth.ts";
-import { callerOf } from "../access/caller.ts";
-import { ownerOf } from "../access/owner.ts";
+import { callerOf, ownerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { sendChanges } from "../responses/sse-state.ts";
 import { StreamBudget } from "../responses/stream-budget.ts";
 import { addJudgement, rejudge } from "./accept-judgement.ts";
+import { readWait } from "./query.ts";
 import { listFields, parseList } from "./submissions.ts";
 import { readIdempotencyKey } from "./submit.ts";
-import { readWait } from "./wait.ts";
 
 /** JSON values of a request: those of MAX_TESTS tests with all their fields. */
 export const MAX_JUDGEMENT_VALUES = 8_192;

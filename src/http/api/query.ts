@@ -20,3 +20,11 @@ export function checkQuery({ method, query, routeOptions }: FastifyRequest): voi
   const unknown = Object.keys(query as object).filter((name) => !known.includes(name));
   if (unknown.length > 0) throw clientError("unknownQuery", [unknown.slice(0, MAX_NAMED).map(echo).join(", ")]);
 }
+
+/** The query parameter `wait`. @throws ClientError badWait. */
+export function readWait(query: unknown): boolean {
+  const { wait } = query as Record<string, unknown>;
+  if (wait === undefined || wait === "false") return false;
+  if (wait === "true") return true;
+  throw clientError("badWait", [echo(String(wait))]);
+}

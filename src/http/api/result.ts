@@ -3,14 +3,13 @@ import { clientError } from "../../domain/error.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { isTerminal, type Submission } from "../../domain/submission.ts";
 import { isStillValid } from "../access/auth.ts";
-import { callerOf } from "../access/caller.ts";
-import { ownerOf } from "../access/owner.ts";
+import { callerOf, ownerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { StreamBudget } from "../responses/stream-budget.ts";
+import { readWait } from "./query.ts";
 import { readMark, sendEvents } from "./sse-output.ts";
-import { readWait } from "./wait.ts";
 
 /** Runs that an account can watch at once. */
 const MAX_WATCHED = 32;

@@ -9,7 +9,7 @@ import { StoreUnavailable } from "../../store/database/errors.ts";
 import type { LiveMark, LivePiece } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { Admit } from "../../store/submissions/types.ts";
-import { ownerOf } from "../access/owner.ts";
+import { ownerOf } from "../access/caller.ts";
 import { DRAIN, endSlowReader } from "../listener/drain.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";

@@ -2,14 +2,13 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { isTerminal } from "../../domain/submission.ts";
-import { callerOf } from "../access/caller.ts";
-import { ownerOf } from "../access/owner.ts";
+import { callerOf, ownerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { type Accepted, accept } from "./accept.ts";
+import { readWait } from "./query.ts";
 import { toSubmitRequest } from "./submit-request.ts";
-import { readWait } from "./wait.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 

@@ -4,7 +4,7 @@ import { MAX_FILES_BYTES } from "../../domain/program-options.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import { Budget } from "../../fairness/budget.ts";
 import { type EventLoopTurns, WorkTurns } from "../../fairness/turn.ts";
-import { ownerOf } from "../access/owner.ts";
+import { ownerOf } from "../access/caller.ts";
 import { awaitsContinue, sayContinue } from "../listener/expect-continue.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import { tooLarge } from "../responses/errors.ts";

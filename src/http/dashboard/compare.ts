@@ -4,7 +4,7 @@ import { clientError } from "../../domain/error.ts";
 import { isTerminal } from "../../domain/submission.ts";
 import { compare } from "../../problems/compare.ts";
 import { comparedExpectations } from "../../problems/expectations.ts";
-import { ownerOf } from "../access/owner.ts";
+import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import type { Compared } from "./api/judgements.ts";
 import type { DashboardDependencies } from "./dependencies.ts";

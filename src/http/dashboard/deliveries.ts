@@ -5,7 +5,7 @@ import type { Headers } from "../../domain/delivery.ts";
 import { clientError } from "../../domain/error.ts";
 import type { Delivery as Stored } from "../../store/deliveries/types.ts";
 import type { Store } from "../../store/store.ts";
-import { ownerOf } from "../access/owner.ts";
+import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import type { Deliveries, DeliveryResource, SentBody } from "./api/deliveries.ts";
 import { anId } from "./authorize.ts";

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { csvLine } from "../../domain/csv.ts";
 import type { FoundSubmission, Search } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
-import { ownerOf } from "../access/owner.ts";
+import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { StreamBudget } from "../responses/stream-budget.ts";
 import { CSV_ROWS } from "./api/lists.ts";

@@ -4,7 +4,7 @@ import { clientError } from "../../domain/error.ts";
 import { JUDGEMENT_VERDICTS } from "../../domain/judgement.ts";
 import type { FoundJudged, ReadJudged } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
-import { ownerOf } from "../access/owner.ts";
+import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import type { StreamBudget } from "../responses/stream-budget.ts";
 import type { Judgements } from "./api/judgements.ts";

@@ -5,7 +5,7 @@ import { hashToken, hasTokenForm, newToken } from "../../domain/session.ts";
 import { MinuteBudget } from "../../fairness/minute-budget.ts";
 import { WorkTurns } from "../../fairness/turn.ts";
 import type { SessionPerson } from "../../store/people/types.ts";
-import { ownerOf } from "../access/owner.ts";
+import { ownerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { network } from "../listener/network.ts";
 import { Cookies } from "./cookie.ts";

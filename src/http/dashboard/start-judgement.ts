@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { clientError } from "../../domain/error.ts";
-import { ownerOf } from "../access/owner.ts";
+import { ownerOf } from "../access/caller.ts";
 import { addJudgement, rejudge } from "../api/accept-judgement.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import type { Cancelled } from "./api/judgements.ts";

@@ -6,7 +6,7 @@ import { toLongRecord } from "../../domain/record.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import type { FoundSubmission, Search } from "../../store/history/types.ts";
 import type { Store } from "../../store/store.ts";
-import { ownerOf } from "../access/owner.ts";
+import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import type { StreamBudget } from "../responses/stream-budget.ts";
 import { RANGES, type Range } from "./api/lists.ts";

@@ -8,8 +8,7 @@ import {
   SENT_FIELDS,
 } from "../../domain/judge0/fields.ts";
 import type { Judge0Submission } from "../../domain/judge0/submission.ts";
-import { callerOf } from "../access/caller.ts";
-import { ownerOf } from "../access/owner.ts";
+import { callerOf, ownerOf } from "../access/caller.ts";
 import { countRequests } from "../access/rate-limit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";

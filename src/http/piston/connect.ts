@@ -1,7 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { Budget } from "../../fairness/budget.ts";
-import { callerOf } from "../access/caller.ts";
-import { ownerOf } from "../access/owner.ts";
+import { callerOf, ownerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { acceptWebSocket } from "../listener/upgrade.ts";
 import { disconnected } from "../responses/client-disconnect.ts";

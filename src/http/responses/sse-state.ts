@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { jsonPieces } from "../../domain/json-pieces.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
-import { ownerOf } from "../access/owner.ts";
+import { ownerOf } from "../access/caller.ts";
 import { endSlowReader } from "../listener/drain.ts";
 import { disconnected } from "./client-disconnect.ts";
 import type { LongAnswers } from "./long-answers.ts";

@@ -12,7 +12,7 @@ import pino from "pino";
 import { Webhook } from "standardwebhooks";
 import { createEndpoint, rotateEndpointSecret } from "../../../src/admin/endpoints.ts";
 import { provenSealerOf } from "../../../src/cli/webhook-settings.ts";
-import { reseal } from "../../../src/cli/webhooks-reseal.ts";
+import { reseal } from "../../../src/cli/webhooks.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { Deliverer } from "../../../src/webhooks/deliverer.ts";
 import { addKey } from "../../../src/webhooks/key-file.ts";

@@ -1,4 +1,4 @@
-import { reseal } from "../../../src/cli/webhooks-reseal.ts";
+import { reseal } from "../../../src/cli/webhooks.ts";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { openStore } from "../../../src/store/open.ts";
 

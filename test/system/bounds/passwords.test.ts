@@ -30,7 +30,7 @@ test("weak passwords by many links from many addresses do not block sign-ins", a
     assert.equal(status, "rejected");
     return "reason" in rest && rest.reason instanceof ClientError && rest.reason.status === 429;
   });
-  // One place and eight waiting; each one rated before the last request arrives makes room for another.
+  // One is rated and eight wait; each one rated before the last request arrives admits another.
   assert.ok(refused.length >= 28 && refused.length <= 31, `${refused.length} were rejected`);
 });
 
@@ -53,11 +53,11 @@ for (const [engine, open, skip] of [
     const hash = await hashPassword(password);
     const people = await Promise.all(
       Array.from({ length: TOO_LONG ? 3 : 10 }, async (_, n) => {
-        const [email, place] = [`person${n}@example.com`, `198.51.100.${n}`];
+        const [email, network] = [`person${n}@example.com`, `198.51.100.${n}`];
         const id = await addPerson(store, email);
         await store.people.setPassword(id, hash, null, "test");
-        await store.sessions.begin(`session ${n}`, id, { address: network, place });
-        return { id, email, place };
+        await store.sessions.begin(`session ${n}`, id, { address: network, network });
+        return { id, email, network };
       }),
     );
     const processes = [store, await another()].map((one) => new Passwords(one));
@@ -85,9 +85,9 @@ for (const [engine, open, skip] of [
         people.map(({ email }, n) => processes[n % 2]?.whose({ ip: `203.0.113.${n}` }, email, password)),
       );
       assert.ok(fromElsewhere.some((one) => one.status === "rejected" && isRefused(one.reason)));
-      for (const [n, { id, email, place }] of people.entries()) {
+      for (const [n, { id, email, network }] of people.entries()) {
         const began = performance.now();
-        assert.equal(await processes[n % 2]?.whose({ ip: place }, email, password), id);
+        assert.equal(await processes[n % 2]?.whose({ ip: network }, email, password), id);
         waitsMs.push(Math.round(performance.now() - began));
       }
     } finally {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { MAX_SAMPLES, type Sample } from "../../../src/domain/samples.ts";
-import { decodeSamples } from "../../../src/sandbox/samples.ts";
+import { decodeSamples } from "../../../src/sandbox/report.ts";
 import type { Entries } from "../../../src/sandbox/wire.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf, read } from "../../support/launcher/machine.ts";

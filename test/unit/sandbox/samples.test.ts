@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { MAX_SAMPLES } from "../../../src/domain/samples.ts";
-import { decodeSamples } from "../../../src/sandbox/samples.ts";
+import { decodeSamples } from "../../../src/sandbox/report.ts";
 import { ProtocolError } from "../../../src/sandbox/wire.ts";
 import { refused } from "../../support/sandbox/frames.ts";
 
