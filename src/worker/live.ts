@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { Captured } from "../sandbox/captured.ts";
-import type { LivePiece } from "../store/history/types.ts";
+import type { LivePiece } from "../store/live/types.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
 

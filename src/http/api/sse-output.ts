@@ -6,7 +6,7 @@ import { ClientError } from "../../domain/error.ts";
 import { jsonPieces } from "../../domain/json-pieces.ts";
 import { isTerminal } from "../../domain/submission.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
-import type { LiveMark, LivePiece } from "../../store/history/types.ts";
+import type { LiveMark, LivePiece } from "../../store/live/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { Admit } from "../../store/submissions/types.ts";
 import { ownerOf } from "../access/caller.ts";

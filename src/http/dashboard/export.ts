@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { csvLine } from "../../domain/csv.ts";
-import type { FoundSubmission, Search } from "../../store/history/types.ts";
+import type { FoundSubmission, Search } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";

@@ -8,7 +8,7 @@ import { forRun, lowered } from "../../domain/program-options.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import type { Submission } from "../../domain/submission.ts";
 import type { Languages } from "../../languages/load.ts";
-import type { Beginning, FoundJudged, ReadJudged } from "../../store/history/types.ts";
+import type { ContentStart, FoundJudgement, ReadJudgement } from "../../store/search/types.ts";
 import type {
   JudgedChecker,
   JudgementDetail,
@@ -28,7 +28,7 @@ export interface LongJudgement extends Omit<JudgementDetail, "source"> {
   readonly source: { readonly name: string; readonly text: LongText };
 }
 
-export function toJudgementRow({ createdAtMs, completedAtMs, states, ...named }: FoundJudged): JudgementRow {
+export function toJudgementRow({ createdAtMs, completedAtMs, states, ...named }: FoundJudgement): JudgementRow {
   return {
     ...named,
     passed: states.filter((state) => state === "AC").length,
@@ -40,7 +40,7 @@ export function toJudgementRow({ createdAtMs, completedAtMs, states, ...named }:
 }
 
 /** @param found of the same judgement, for names that do not change. */
-export function stateOf(found: FoundJudged, judgement: Judgement): JudgementState {
+export function stateOf(found: FoundJudgement, judgement: Judgement): JudgementState {
   const { definition, states, runs, status, verdict, score, completedAtMs } = judgement;
   const ended = new Map(runs.map((run) => [run.test, run]));
   const shares = states.map((_, test) => ended.get(test)?.share ?? 0);
@@ -74,7 +74,7 @@ export function stateOf(found: FoundJudged, judgement: Judgement): JudgementStat
   };
 }
 
-export function judgementDetailOf({ found, judgement, program }: ReadJudged, languages: Languages): LongJudgement {
+export function judgementDetailOf({ found, judgement, program }: ReadJudgement, languages: Languages): LongJudgement {
   const { options } = program;
   const entry = options?.files.find(({ name }) => name === options.entry);
   const language = languages.resolve(judgement.language);
@@ -91,7 +91,7 @@ export function judgementDetailOf({ found, judgement, program }: ReadJudged, lan
   };
 }
 
-function limitsOf({ judgement, program }: Pick<ReadJudged, "judgement" | "program">, languages: Languages) {
+function limitsOf({ judgement, program }: Pick<ReadJudgement, "judgement" | "program">, languages: Languages) {
   const language = languages.resolve(judgement.language);
   if (!language) return [];
   const { execute } = languages.limitsFor(language, judgement.profile);
@@ -123,7 +123,7 @@ export interface LongTest extends Omit<TestDetail, "input" | "expected" | "run">
 }
 
 /** @param contents the input and the answers. @param run the submission of the run, if it has ended. */
-export function testDetailOf(contents: readonly Beginning[], run: Submission | undefined): LongTest {
+export function testDetailOf(contents: readonly ContentStart[], run: Submission | undefined): LongTest {
   const [input, ...expected] = contents.map(toShown);
   return {
     input: input ?? toShown({ bytes: Buffer.alloc(0), size: 0 }),
@@ -151,7 +151,7 @@ function toRun(submission: Submission): LongTest["run"] {
   };
 }
 
-function toShown({ bytes, size }: Beginning): LongShown {
+function toShown({ bytes, size }: ContentStart): LongShown {
   const cut = bytes.length < size;
   return { text: new LongText(bytes, cut), size, cut };
 }

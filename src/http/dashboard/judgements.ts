@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import { JUDGEMENT_VERDICTS } from "../../domain/judgement.ts";
-import type { FoundJudged, ReadJudged } from "../../store/history/types.ts";
+import type { FoundJudgement, ReadJudgement } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
@@ -84,7 +84,7 @@ export function judgementRoutes(
 }
 
 /** The judgement named by the path. @throws ClientError notFound, also for a judgement of another account. */
-export async function findOwn(store: Store, request: FastifyRequest): Promise<FoundJudged> {
+export async function findOwn(store: Store, request: FastifyRequest): Promise<FoundJudgement> {
   const { id } = request.params as { id: string };
   const which = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
   const [found] = (await store.judged.search(which)).found;
@@ -98,7 +98,7 @@ async function readOwn(
   answers: LongAnswers,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<ReadJudged> {
+): Promise<ReadJudgement> {
   const { id } = request.params as { id: string };
   const admit = answers.admitFor(ownerOf(request), request, reply);
   const read = await store.judged.read(id.toLowerCase(), personOf(request).accountIds, admit);

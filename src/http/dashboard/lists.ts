@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import type { Total } from "../../store/history/types.ts";
+import type { Total } from "../../store/search/types.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { sendChanges } from "../responses/sse-state.ts";
 import type { StreamBudget } from "../responses/stream-budget.ts";

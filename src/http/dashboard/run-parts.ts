@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
-import type { ReadSubmission } from "../../store/history/types.ts";
+import type { ReadSubmission } from "../../store/search/types.ts";
 import { sendBytes } from "../api/result.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { RUN_FILES } from "./api/submissions.ts";

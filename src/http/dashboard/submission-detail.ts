@@ -9,7 +9,7 @@ import { type LongRecord, toLongRecord } from "../../domain/record.ts";
 import type { WorkFile } from "../../domain/report.ts";
 import type { Program } from "../../domain/submission.ts";
 import type { Languages } from "../../languages/load.ts";
-import type { FoundSubmission, ReadSubmission } from "../../store/history/types.ts";
+import type { FoundSubmission, ReadSubmission } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { DeliveryResource } from "./api/deliveries.ts";
 import type { SubmissionDetail, SubmissionRow } from "./api/submissions.ts";

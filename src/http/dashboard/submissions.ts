@@ -4,7 +4,7 @@ import { clientError } from "../../domain/error.ts";
 import { CAUSES, VERDICTS } from "../../domain/outcome.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
-import type { FoundSubmission, Search } from "../../store/history/types.ts";
+import type { FoundSubmission, Search } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";

@@ -5,7 +5,7 @@ import { ClientError, clientError } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
 import { isTerminal } from "../../domain/submission.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
-import type { LiveMark } from "../../store/history/types.ts";
+import type { LiveMark } from "../../store/live/types.ts";
 import { type LiveInput, MAX_LIVE_INPUT } from "../../store/live/input.ts";
 import { isStillValid } from "../access/auth.ts";
 import { callerOf, ownerOf } from "../access/caller.ts";

@@ -1,7 +1,7 @@
 import { TextDecoder } from "node:util";
 import type { LongText } from "../../domain/json-pieces.ts";
 import type { Language } from "../../domain/language.ts";
-import type { LivePiece } from "../../store/history/types.ts";
+import type { LivePiece } from "../../store/live/types.ts";
 import type { pistonAnswer } from "./answer.ts";
 
 /** Output bytes per message; as JSON, up to six times as long. */

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { LiveLook, LiveMark, LivePiece } from "../history/types.ts";
+import type { LiveOutput, LiveMark, LivePiece } from "./types.ts";
 import type { Schema } from "../schema/schema.ts";
 import { statusOf } from "../submissions/rows.ts";
 import type { Lease } from "../submissions/types.ts";
@@ -57,7 +57,7 @@ export function liveStore({ db, capabilities }: Database, transactions: Transact
     },
 
     /** @returns undefined for an unknown submission. */
-    async look(id: string, seen: LiveMark | null): Promise<LiveLook | undefined> {
+    async look(id: string, seen: LiveMark | null): Promise<LiveOutput | undefined> {
       const submission = await db
         .selectFrom("submissions")
         .select(["seq", "status", "started_at"])
@@ -76,7 +76,7 @@ export function liveStore({ db, capabilities }: Database, transactions: Transact
           eb.or([eb("fence", ">", seen.fence), eb.and([eb("fence", "=", seen.fence), eb("n", ">", seen.n)])]),
         );
       }
-      return { status: statusOf(submission), pieces: await pieces.execute() } as LiveLook;
+      return { status: statusOf(submission), pieces: await pieces.execute() } as LiveOutput;
     },
 
     /** Calls back at the start, new output and the end of a run, like `onWork`. @returns a function that ends the subscription. */

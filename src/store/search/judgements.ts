@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import { decodeStates, type JudgementVerdict } from "../../domain/judgement.ts";
 import type { Status } from "../../domain/submission.ts";
 import type { Database } from "../database/database.ts";
-import type { Beginning, FoundJudged, JudgedSearch, ReadJudged, Total } from "../history/types.ts";
+import type { ContentStart, FoundJudgement, JudgementSearch, ReadJudgement, Total } from "./types.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { toProgram } from "../submissions/rows.ts";
@@ -17,13 +17,13 @@ export type JudgedStore = ReturnType<typeof judgedStore>;
 export function judgedStore({ db }: Database) {
   return {
     /** The number of matches among the newest 10,000 judgements of each account. */
-    count(which: JudgedSearch): Promise<Total> {
+    count(which: JudgementSearch): Promise<Total> {
       return countRows(db, "judgements", which);
     },
 
     async search(
-      which: JudgedSearch,
-    ): Promise<{ readonly found: readonly FoundJudged[]; readonly next: number | null }> {
+      which: JudgementSearch,
+    ): Promise<{ readonly found: readonly FoundJudgement[]; readonly next: number | null }> {
       const { rows, next } = await searchRows(db, { table: "judgements", columns: COLUMNS }, which);
       return { found: await named(db, rows), next };
     },
@@ -32,7 +32,7 @@ export function judgedStore({ db }: Database) {
      * @param accountIds null for any account. @param admit awaited with the size of the program before it is read.
      * @returns undefined for an unknown id and for a judgement of another account.
      */
-    async read(id: string, accountIds: readonly string[] | null, admit: Admit): Promise<ReadJudged | undefined> {
+    async read(id: string, accountIds: readonly string[] | null, admit: Admit): Promise<ReadJudgement | undefined> {
       const row = await db
         .selectFrom("judgements")
         .select([...SHARED_COLUMNS, ...COLUMNS])
@@ -65,7 +65,7 @@ export function judgedStore({ db }: Database) {
     },
 
     /** The beginnings of the input of a test and of its answers: at most `most` bytes of each. */
-    async readContents(judgementId: string, test: number, most: number): Promise<Beginning[]> {
+    async readContents(judgementId: string, test: number, most: number): Promise<ContentStart[]> {
       return await db
         .selectFrom("judgements")
         .innerJoin("version_contents", "version_contents.version_seq", "judgements.version_seq")
@@ -87,7 +87,7 @@ export function judgedStore({ db }: Database) {
 async function named(
   db: Kysely<Schema>,
   rows: readonly (SharedRow & Pick<JudgementRow, (typeof COLUMNS)[number]>)[],
-): Promise<FoundJudged[]> {
+): Promise<FoundJudgement[]> {
   const ids = [...new Set(rows.flatMap(({ problem_id }) => problem_id ?? []))];
   const problems =
     ids.length === 0 ? [] : await db.selectFrom("problems").select(["id", "name"]).where("id", "in", ids).execute();

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { JudgedSearch, Named, Search, Total } from "../history/types.ts";
+import type { JudgementSearch, Named, Search, Total } from "./types.ts";
 import type { JudgementRow, Schema, SubmissionRow } from "../schema/schema.ts";
 
 /** Rows per account that one search reads: bounds how long a search delays others on SQLite. */
@@ -48,7 +48,7 @@ interface Source<T extends Table, Column extends keyof Tables[T]> {
 type RowOf<T extends Table, Column extends keyof Tables[T]> = SharedRow & Pick<Tables[T], Column>;
 
 /** A search of both tables; only submissions have a cause. */
-type AnySearch = Search & JudgedSearch;
+type AnySearch = Search & JudgementSearch;
 
 /**
  * In order of acceptance. One search reads a bounded number of rows, however rare the matches are.
@@ -137,7 +137,7 @@ async function inOrder<Row extends SharedRow>(db: Kysely<Schema>, table: Table, 
 }
 
 /** The account of the searched key, project or problem, which have one each. @returns null without such a criterion. */
-async function accountOf(db: Kysely<Schema>, { keyId, projectId, problemId }: JudgedSearch): Promise<string[] | null> {
+async function accountOf(db: Kysely<Schema>, { keyId, projectId, problemId }: JudgementSearch): Promise<string[] | null> {
   const id = keyId ?? projectId ?? problemId;
   if (id === undefined) return null;
   const table = keyId !== undefined ? "api_keys" : projectId !== undefined ? "projects" : "problems";

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "../database/database.ts";
-import type { FoundSubmission, ReadSubmission, Search, TestOf, Total } from "../history/types.ts";
+import type { FoundSubmission, ReadSubmission, Search, TestOf, Total } from "./types.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { within } from "../../../bench/load/database.ts";
-import type { LivePiece } from "../../../src/store/history/types.ts";
+import type { LivePiece } from "../../../src/store/live/types.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { addKey, enqueue, onEachEngine, sweepLater, type Temporary } from "../../support/store/temporary.ts";

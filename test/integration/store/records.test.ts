@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { within } from "../../../bench/load/database.ts";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
-import type { Search } from "../../../src/store/history/types.ts";
+import type { Search } from "../../../src/store/search/types.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { addKey, enqueue, onEachEngine, START_MS } from "../../support/store/temporary.ts";
 import { addProject, DONE } from "../../support/webhooks/project.ts";

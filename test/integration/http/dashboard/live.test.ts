@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LivePiece } from "../../../../src/store/history/types.ts";
+import type { LivePiece } from "../../../../src/store/live/types.ts";
 import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
 import { Raw } from "../../../support/http/raw.ts";
 import { type Options, startHttp } from "../../../support/http/running.ts";
