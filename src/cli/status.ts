@@ -34,13 +34,13 @@ export function statusCommand(): Command {
     .action(async (options: Options) => {
       const addresses = addressesOf(options);
       if (!options.watch) {
-        process.stdout.write(await look(addresses, options.json));
+        process.stdout.write(await readStatus(addresses, options.json));
         return;
       }
       const begin = options.json ? "" : FORM_FEED;
       for (;;) {
         // A restarted process is shown again.
-        const seen = await look(addresses, options.json).catch((error: unknown) => {
+        const seen = await readStatus(addresses, options.json).catch((error: unknown) => {
           if (error instanceof ServiceUnreachable) return `${error.message}\n`;
           throw error;
         });
@@ -63,7 +63,7 @@ function addressesOf({ operatorListen }: Options): Address[] {
   return known;
 }
 
-async function look(addresses: readonly Address[], json = false): Promise<string> {
+async function readStatus(addresses: readonly Address[], json = false): Promise<string> {
   const pages = await Promise.all(addresses.map((address) => askOperator(address, "/status")));
   return pages.map((page) => (json ? `${page}\n` : statusText(JSON.parse(page) as StatusPage, Date.now()))).join("");
 }

@@ -295,7 +295,7 @@ export async function reseal(
   let resealed = 0;
   for (let after: SecretCursor | undefined; ; ) {
     const part = await store.secrets.reseal(sealer.renew, ACTOR, after, maxPerPart);
-    secrets += part.looked;
+    secrets += part.read;
     resealed += part.resealed;
     if (part.next === null) break;
     after = part.next;

@@ -8,7 +8,7 @@ type Sign = string | number;
 export class HeartbeatMonitor {
   readonly #steadyMs: () => number;
   #seen = new Map<string, { readonly sign: Sign; readonly sinceMs: number }>();
-  #lookedMs = Number.NEGATIVE_INFINITY;
+  #observedMs = Number.NEGATIVE_INFINITY;
 
   /** @param steadyMs a monotonic clock in milliseconds, with any origin. */
   constructor(steadyMs: () => number = () => performance.now()) {
@@ -21,14 +21,14 @@ export class HeartbeatMonitor {
    * @param atFirstMs the initial silence of a new name.
    * @returns names that have been silent for a lease or longer.
    */
-  look(
+  observe(
     signs: ReadonlyMap<string, Sign>,
     leaseMs: number,
     atFirstMs: (name: string) => number = () => 0,
   ): ReadonlySet<string> {
     const nowMs = this.#steadyMs();
-    const before = nowMs - this.#lookedMs > leaseMs ? new Map<string, never>() : this.#seen;
-    this.#lookedMs = nowMs;
+    const before = nowMs - this.#observedMs > leaseMs ? new Map<string, never>() : this.#seen;
+    this.#observedMs = nowMs;
     this.#seen = new Map();
     const silent = new Set<string>();
     for (const [name, sign] of signs) {

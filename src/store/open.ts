@@ -31,8 +31,8 @@ import { quotaStore } from "./quota/quota.ts";
 import { backup } from "./schema/backup.ts";
 import { migrate } from "./schema/migrate.ts";
 import { restore } from "./schema/restore.ts";
-import { judgedStore } from "./search/judgements.ts";
-import { recordStore } from "./search/submissions.ts";
+import { judgementSearch } from "./search/judgements.ts";
+import { submissionSearch } from "./search/submissions.ts";
 import type { Store } from "./store.ts";
 import { queueStore } from "./submissions/drop.ts";
 import { retentionStore } from "./submissions/purge.ts";
@@ -119,9 +119,9 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     quota: quotaStore(database, transactions, now),
     workers: workerStore(database, transactions, wakeups, now),
     retention: retentionStore(database, transactions, now),
-    records: recordStore(database),
+    submissionSearch: submissionSearch(database),
     judge0: judge0Store(database),
-    judged: judgedStore(database),
+    judgementSearch: judgementSearch(database),
     history: historyStore(database, transactions, now),
     live: liveStore(database, transactions, wakeups),
     liveInput: liveInputStore(database, transactions, wakeups),

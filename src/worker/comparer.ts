@@ -13,7 +13,7 @@ const EXPRESSION_CPU_MS = 1_000;
 export const CPU_MS_PER_BYTE = 0.004;
 /** CPU time of a comparison in the quick lane. One that takes longer begins again in the slow lane. */
 const QUICK_CPU_MS = 100;
-/** The interval between two looks at the CPU time of the process. */
+/** The interval between two readings of the CPU time of the process. */
 const [LEAST_WATCH_MS, MOST_WATCH_MS] = [20, 1_000];
 /** Processes that a comparison gets before the platform gives up. */
 const MAX_TRIES = 3;
@@ -243,7 +243,7 @@ function work(
     enter("prepare");
     begunMs = phaseMs;
     child.send({ checker, output, answers } satisfies CompareWork);
-    // During the start, which has no budget, the next look would be too late for the lane.
+    // During the start, which has no budget, the next reading would be too late for the lane.
     clearTimeout(timer);
     watch();
   };
@@ -260,13 +260,16 @@ function work(
     else timer = setTimeout(watch, Math.max(LEAST_WATCH_MS, Math.min(leftMs / 2, stalledMs / 2, MOST_WATCH_MS)));
   };
   const onMessage = (message: unknown) => {
-    const said = message as CompareMessage;
-    if (said === "ready") {
+    const reply = message as CompareMessage;
+    if (reply === "ready") {
       STARTED.add(child);
       begin();
-    } else if (said === "prepared") enter("run");
+    } else if (reply === "prepared") enter("run");
     else
-      finish(typeof said.compared === "string" ? BAD_ANSWER[said.compared] : { compared: said.compared }, said.cpuMs);
+      finish(
+        typeof reply.compared === "string" ? BAD_ANSWER[reply.compared] : { compared: reply.compared },
+        reply.cpuMs,
+      );
   };
   const onLost = () => stop({ lost: "its process failed" });
   // V8 aborts the process beyond its memory. The output of a program can cause that only by an expression.

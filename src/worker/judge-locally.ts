@@ -64,7 +64,7 @@ export class LocalJudge {
     this.#languages = languages;
     const signal = new AbortController().signal;
     this.#where = { slot, accountId: "", signal, progress: null, mayContinue: async () => true };
-    this.#checker = new TestChecker(languages, ({ language }) => this.#keptFor(language));
+    this.#checker = new TestChecker(languages, ({ language }) => this.#cacheFor(language));
   }
 
   /** @param onRun called after each run. @throws SandboxError if the slot is lost. */
@@ -90,14 +90,14 @@ export class LocalJudge {
         const [stdin = Buffer.alloc(0), ...answers] = contents(test);
         const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
         const options = forRun(program.options, meta);
-        const kept = this.#keptFor(language.name);
+        const cache = this.#cacheFor(language.name);
         const spec = meta.checker ?? definition.checker;
         const points = mostPoints(definition, test);
         const claimed = { judgementSeq: 0, points, checker: spec, checkerProgram: checker, answers };
         const passes: Outcome[] = [];
         const tested = await this.#checker.judge(claimed, stdin, this.#where, async (input, interact) => {
           const steps = plan(language, limits, { ...program, stdin: input, options });
-          const pass = await this.#run(steps, { kept, interact });
+          const pass = await this.#run(steps, { cache, interact });
           passes.push(pass);
           return pass;
         });
@@ -122,7 +122,7 @@ export class LocalJudge {
   ): Promise<Outcome> {
     const own = { ...program, stdin, options: forRun(program.options, { args, limits: {} }) };
     const steps = planOfJudge(language, this.#languages.limitsFor(language, profile), own);
-    return await this.#run(steps, { kept: this.#keptFor(language.name) });
+    return await this.#run(steps, { cache: this.#cacheFor(language.name) });
   }
 
   /** Checks an output. @throws SandboxError if the slot is lost. */
@@ -149,7 +149,7 @@ export class LocalJudge {
     }
   }
 
-  #keptFor(language: string): CompileCache {
+  #cacheFor(language: string): CompileCache {
     return {
       owner: "",
       get: (compile) => this.#artifacts.get("", artifactKey(language, compile)),

@@ -12,7 +12,7 @@ import { fitsStep, type Step } from "../sandbox/step.ts";
 import { judge, judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
 import { type Ended, FEEDBACK, FILES, failed, INTERFACES } from "./checker-interfaces.ts";
-import { executeKept, planOfJudge } from "./plan.ts";
+import { executeArtifact, planOfJudge } from "./plan.ts";
 import type { CompileCache, Execute } from "./run.ts";
 
 /** Bytes of a text of a checker that are read. */
@@ -55,9 +55,9 @@ export async function runChecker(
   slot: Pick<Slot, "run">,
   program: CheckerProgram,
   test: CheckedTest,
-  kept: CompileCache,
+  cache: CompileCache,
 ): Promise<CheckedPass> {
-  const begun = await begin(slot, program, kept);
+  const begun = await begin(slot, program, cache);
   if ("verdict" in begun) return begun;
   const step = stepOf(begun, program.spec, test);
   if ("verdict" in step) return step;
@@ -80,9 +80,9 @@ export async function prepareInteraction(
   slot: Pick<Slot, "run" | "runPair">,
   program: CheckerProgram,
   test: CheckedTest,
-  kept: CompileCache,
+  cache: CompileCache,
 ): Promise<Interaction | Checked> {
-  const begun = await begin(slot, program, kept);
+  const begun = await begin(slot, program, cache);
   if ("verdict" in begun) return begun;
   const peer = stepOf(begun, program.spec, test);
   if ("verdict" in peer) return peer;
@@ -117,12 +117,12 @@ export const OUTPUT_EXCEEDED: Checked = { verdict: "WA", share: 0, message: "the
 async function begin(
   slot: Pick<Slot, "run">,
   { spec, language, limits, program }: CheckerProgram,
-  kept: CompileCache,
+  cache: CompileCache,
 ): Promise<Step | Checked> {
   const { compile, execute } = planOfJudge(language, limits, program);
   if (!compile) return execute;
-  const artifact = await compiled(slot, compile, spec, kept);
-  return "verdict" in artifact ? artifact : executeKept(execute, compile, artifact.files, kept.owner);
+  const artifact = await compiled(slot, compile, spec, cache);
+  return "verdict" in artifact ? artifact : executeArtifact(execute, compile, artifact.files, cache.owner);
 }
 
 function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feedback }: CheckedTest): Step | Checked {
@@ -196,9 +196,9 @@ async function compiled(
   slot: Pick<Slot, "run">,
   compile: Step,
   spec: ProgramChecker,
-  kept: CompileCache,
+  cache: CompileCache,
 ): Promise<Artifact | Checked> {
-  const known = kept.get(compile);
+  const known = cache.get(compile);
   if (known) return known;
   const who = nameOf(spec);
   if (!fitsStep(compile)) return failed(`the ${who} has too many or too large files for one box`);
@@ -209,7 +209,7 @@ async function compiled(
   if (judgeStep(report).verdict === "IE") throw new SandboxError(`the box of the ${who}'s compiler failed`);
   if (!files) return failed(`the compiler of the ${who} left too many or too large files`);
   const artifact = { report, files, keptBytes: sizeOf(files) };
-  kept.put(compile, artifact);
+  cache.put(compile, artifact);
   return artifact;
 }
 

@@ -13,9 +13,9 @@ export type Repeated = { readonly outcome: Outcome } | { readonly outcome: Outco
 export interface RepeatOptions {
   /** The runs of earlier claims; null before the first one. */
   readonly progress: Progress | null;
-  readonly kept: CompileCache;
-  /** Runs the program with the artifact of the first run, so that it is compiled once also where none are kept. */
-  readonly runOnce: (kept: CompileCache) => Promise<Outcome>;
+  readonly cache: CompileCache;
+  /** Runs the program with the artifact of the first run, so that it is compiled once also where none are cached. */
+  readonly runOnce: (cache: CompileCache) => Promise<Outcome>;
   /** Asked before each further run; false: the slot is for others. @param bytes that would be stored until then. */
   readonly mayContinue: (bytes: number) => Promise<boolean>;
   /** Aborted when the result is not needed any more. */
@@ -28,18 +28,18 @@ export interface RepeatOptions {
  */
 export async function repeat(
   { runs, expected }: Repeats,
-  { progress, kept, runOnce, mayContinue, signal }: RepeatOptions,
+  { progress, cache, runOnce, mayContinue, signal }: RepeatOptions,
 ): Promise<Repeated> {
   let own: Artifact | undefined;
   const keeps: CompileCache = {
-    owner: kept.owner,
+    owner: cache.owner,
     get: (compile) => {
-      own ??= kept.get(compile);
+      own ??= cache.get(compile);
       return own;
     },
     put: (compile, artifact) => {
       own = artifact;
-      kept.put(compile, artifact);
+      cache.put(compile, artifact);
     },
   };
   let measured = progress?.measured ?? NOTHING_MEASURED;

@@ -3,7 +3,7 @@ import type { OnOutput, Slot } from "../sandbox/slot.ts";
 import type { Step } from "../sandbox/step.ts";
 import { judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
-import { executeKept, type Plan } from "./plan.ts";
+import { executeArtifact, type Plan } from "./plan.ts";
 
 /** Artifacts of earlier compile steps, for one submission. */
 export interface CompileCache {
@@ -14,7 +14,7 @@ export interface CompileCache {
   readonly put: (compile: Step, artifact: Artifact) => void;
 }
 
-const NOTHING_KEPT: CompileCache = { owner: "", get: () => undefined, put: () => {} };
+const NO_CACHE: CompileCache = { owner: "", get: () => undefined, put: () => {} };
 
 /** Runs the execute step of a program. */
 export type Execute = (step: Step, onOutput?: OnOutput) => Promise<StepReport>;
@@ -22,30 +22,30 @@ export type Execute = (step: Step, onOutput?: OnOutput) => Promise<StepReport>;
 export interface RunOptions {
   /** Receives the output of the program; compiler output is only in the report. */
   readonly onOutput?: OnOutput | undefined;
-  readonly kept?: CompileCache;
+  readonly cache?: CompileCache;
   /** Runs the step together with an interactor, in place of a run on the slot alone. */
   readonly interact?: Execute | undefined;
 }
 
 /**
  * Runs the steps in sequence on one slot. The program runs only if its compile step was AC by
- * the verdict table. A kept artifact takes the place of the compile step, with the report of that step.
+ * the verdict table. A cached artifact takes the place of the compile step, with the report of that step.
  * @throws SandboxError if the slot is lost.
  */
 export async function run(
   slot: Pick<Slot, "run">,
   { compile, execute }: Plan,
-  { onOutput, kept = NOTHING_KEPT, interact = (step, output) => slot.run(step, output) }: RunOptions = {},
+  { onOutput, cache = NO_CACHE, interact = (step, output) => slot.run(step, output) }: RunOptions = {},
 ): Promise<StepReports> {
   if (!compile) return { execute: await interact(execute, onOutput) };
-  const artifact = kept.get(compile);
+  const artifact = cache.get(compile);
   if (artifact) {
-    const executed = await interact(executeKept(execute, compile, artifact.files, kept.owner), onOutput);
+    const executed = await interact(executeArtifact(execute, compile, artifact.files, cache.owner), onOutput);
     return { compile: artifact.report, execute: { ...executed, keptBytes: artifact.keptBytes }, compileKept: true };
   }
   const { files, ...compiled } = await slot.run(compile);
   if (judgeStep(compiled).verdict !== "AC") return { compile: compiled };
   const executed = await interact(execute, onOutput);
-  if (files) kept.put(compile, { report: compiled, files, keptBytes: executed.keptBytes });
+  if (files) cache.put(compile, { report: compiled, files, keptBytes: executed.keptBytes });
   return { compile: compiled, execute: executed };
 }

@@ -72,7 +72,7 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#artifacts = new Artifacts(options.artifactBytes);
-    this.#checker = new TestChecker(options.languages, (owner) => this.#keptFor(owner));
+    this.#checker = new TestChecker(options.languages, (owner) => this.#cacheFor(owner));
   }
 
   /** The kind of runtimes that would serve the claim. */
@@ -81,11 +81,11 @@ export class Runner {
     const language = languages.resolve(submission.language);
     if (!language) return submission.language;
     const { compile } = plan(language, languages.limitsFor(language, submission.profile), program);
-    const kept =
+    const isCompiled =
       compile !== undefined && this.#artifacts.has(submission.accountId, artifactKey(submission.language, compile));
     const own =
       takesInput || isOwnStep(program.options) || (test?.checker.type === "program" && test.checker.interactive);
-    return `${kindOf(language.name, submission.profile, kept)}${own ? " own" : ""}`;
+    return `${kindOf(language.name, submission.profile, isCompiled)}${own ? " own" : ""}`;
   }
 
   /**
@@ -186,18 +186,18 @@ export class Runner {
   async #result(claim: Claim, on: OnSlot, startedMs: number): Promise<Result> {
     const { slot, signal } = on;
     const { program, submission, test, repeats, progress } = claim;
-    const kept = this.#keptFor(submission);
+    const cache = this.#cacheFor(submission);
     const mayContinue = (bytes: number) => this.#mayContinue(claim, startedMs, bytes);
     if (!test) {
       const runOnce = (keeps: CompileCache) => this.#outcome(claim, slot, keeps, signal);
-      if (!repeats) return { outcome: await runOnce(kept), checked: null };
-      const repeated = await repeat(repeats, { progress, kept, runOnce, mayContinue, signal });
+      if (!repeats) return { outcome: await runOnce(cache), checked: null };
+      const repeated = await repeat(repeats, { progress, cache, runOnce, mayContinue, signal });
       return "progress" in repeated ? repeated : { ...repeated, checked: null };
     }
     try {
       const where = { ...on, accountId: submission.accountId, progress, mayContinue };
       return await this.#checker.judge(test, program.stdin, where, (stdin, interact) =>
-        this.#outcome({ ...claim, program: { ...program, stdin } }, slot, kept, signal, interact),
+        this.#outcome({ ...claim, program: { ...program, stdin } }, slot, cache, signal, interact),
       );
     } catch (error) {
       const isCompared = error instanceof ComparerLost;
@@ -213,7 +213,7 @@ export class Runner {
   async #outcome(
     claim: Claim,
     slot: Slot,
-    kept: CompileCache,
+    cache: CompileCache,
     signal: AbortSignal,
     interact?: Execute,
   ): Promise<Outcome> {
@@ -223,7 +223,7 @@ export class Runner {
       const language = languages.resolve(submission.language);
       if (!language) return internalError(`the language ${submission.language} is no longer available`);
       const steps = plan(language, languages.limitsFor(language, submission.profile), program);
-      const reports = await this.#steps(claim, slot, steps, { kept, interact });
+      const reports = await this.#steps(claim, slot, steps, { cache, interact });
       this.#countRuntimes(submission.language, reports);
       const outcome = buildOutcome(reports);
       countLeftovers(outcome, meter);
@@ -260,15 +260,15 @@ export class Runner {
     claim: Claim,
     slot: Slot,
     steps: Plan,
-    { kept, interact }: Pick<Required<RunOptions>, "kept" | "interact">,
+    { cache, interact }: Pick<Required<RunOptions>, "cache" | "interact">,
   ): Promise<StepReports> {
-    if (!claim.live) return await run(slot, steps, { kept, interact });
+    if (!claim.live) return await run(slot, steps, { cache, interact });
     const { store, log } = this.#options;
     const live = new LiveOutput(store, claim, log, claim.takesInput ? TALK_MS : undefined);
     const talk: Execute = (step, onOutput) => runWithInput({ slot, store, claim, log }, step, onOutput);
     try {
       return await run(slot, steps, {
-        kept,
+        cache,
         interact: claim.takesInput ? talk : interact,
         onOutput: (stream, bytes) => live.push(stream, bytes),
       });
@@ -277,7 +277,7 @@ export class Runner {
     }
   }
 
-  #keptFor({ accountId, language }: Pick<Submission, "accountId" | "language">): CompileCache {
+  #cacheFor({ accountId, language }: Pick<Submission, "accountId" | "language">): CompileCache {
     const { meter } = this.#options;
     return {
       owner: accountId,

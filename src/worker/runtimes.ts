@@ -19,8 +19,8 @@ const REPLACE_FACTOR = 2;
 const RETRY_MS = 60_000;
 /** Below this part of the machine's memory, no runtime waits. */
 const LEAST_AVAILABLE = 0.1;
-/** How long a look at the machine's memory is used: it takes 0.1 ms. */
-const LOOK_MS = 200;
+/** How long a reading of the machine's memory is used: it takes 0.1 ms. */
+const MEMORY_READING_MS = 200;
 
 /** All kinds without a runtime. Their submissions need slots without one, which are counted like runtimes that wait. */
 const PLAIN = "plain";
@@ -45,7 +45,7 @@ export class Runtimes {
   readonly #sizes = new Map<string, number>();
   /** When each kind last failed to start. */
   readonly #failedAtMs = new Map<string, number>();
-  #looked = { atMs: Number.NEGATIVE_INFINITY, scarce: false };
+  #memory = { atMs: Number.NEGATIVE_INFINITY, scarce: false };
 
   /** @param budgetBytes 0: no runtime waits. */
   constructor(preparations: ReadonlyMap<string, Preparation>, budgetBytes: number) {
@@ -177,8 +177,8 @@ export class Runtimes {
 
   #isScarce(): boolean {
     const now = performance.now();
-    if (now - this.#looked.atMs > LOOK_MS) this.#looked = { atMs: now, scarce: scarce() };
-    return this.#looked.scarce;
+    if (now - this.#memory.atMs > MEMORY_READING_MS) this.#memory = { atMs: now, scarce: scarce() };
+    return this.#memory.scarce;
   }
 
   #size(kind: string): number {

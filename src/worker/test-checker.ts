@@ -57,12 +57,12 @@ const NOTHING = Buffer.alloc(0);
 /** Runs and checks programs on the tests of judgements. */
 export class TestChecker {
   readonly #languages: Languages;
-  readonly #keptFor: (owner: Pick<Submission, "accountId" | "language">) => CompileCache;
+  readonly #cacheFor: (owner: Pick<Submission, "accountId" | "language">) => CompileCache;
   readonly #comparer = new Comparer();
 
   constructor(languages: Languages, keptFor: (owner: Pick<Submission, "accountId" | "language">) => CompileCache) {
     this.#languages = languages;
-    this.#keptFor = keptFor;
+    this.#cacheFor = keptFor;
   }
 
   /**
@@ -151,7 +151,7 @@ export class TestChecker {
   }
 
   #keptOf({ language }: CheckerProgram, accountId: string): CompileCache {
-    return this.#keptFor({ accountId, language: language.name });
+    return this.#cacheFor({ accountId, language: language.name });
   }
 }
 

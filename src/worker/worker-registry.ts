@@ -19,13 +19,13 @@ const PATIENCE_MS = 10_000;
 /** How long the list of workers waits: shorter, because it waits for dead and stuck workers as well. */
 const NODES_PATIENCE_MS = 3_000;
 /** Reads per lease without a notification. */
-const LOOKS_PER_LEASE = 3;
+const REFRESHES_PER_LEASE = 3;
 
 /** All workers of the database as one engine, known by their announcements only, including those of this process. */
 export class WorkerRegistry implements WorkerPool {
   readonly #options: WorkerRegistryOptions;
   readonly #unsubscribe: () => void;
-  readonly #voices = new HeartbeatMonitor();
+  readonly #heartbeats = new HeartbeatMonitor();
   readonly #proofs = new HeartbeatMonitor();
   #live: readonly SeenWorker[] = [];
   /** Workers whose proof has not changed recently. */
@@ -33,17 +33,17 @@ export class WorkerRegistry implements WorkerPool {
   #nextTimer: NodeJS.Timeout | undefined;
   #underWay: Promise<Readiness> | null = null;
   #asked: Promise<readonly AnnouncedWorker[]> | null = null;
-  #onLook = new Set<() => void>();
+  #onRefresh = new Set<() => void>();
   #stopped = false;
 
   private constructor(options: WorkerRegistryOptions) {
     this.#options = options;
-    this.#unsubscribe = options.store.workers.onChange(() => void this.#look());
+    this.#unsubscribe = options.store.workers.onChange(() => void this.#refresh());
   }
 
   static async start(options: WorkerRegistryOptions): Promise<WorkerRegistry> {
     const fleet = new WorkerRegistry(options);
-    await fleet.#look();
+    await fleet.#refresh();
     return fleet;
   }
 
@@ -81,7 +81,7 @@ export class WorkerRegistry implements WorkerPool {
     this.#stopped = true;
     this.#unsubscribe();
     clearTimeout(this.#nextTimer);
-    for (const wake of this.#onLook) wake();
+    for (const wake of this.#onRefresh) wake();
   }
 
   async #proven(): Promise<Readiness> {
@@ -108,7 +108,7 @@ export class WorkerRegistry implements WorkerPool {
     const deadline = performance.now() + patienceMs;
     await this.#options.store.workers.askForProof();
     while (!enough() && this.#live.some((worker) => !this.#isFresh(worker)) && performance.now() < deadline) {
-      await this.#nextLook(deadline - performance.now());
+      await this.#nextRefresh(deadline - performance.now());
       if (this.#stopped) return;
     }
   }
@@ -136,16 +136,16 @@ export class WorkerRegistry implements WorkerPool {
   async #see(): Promise<void> {
     const { store, leaseMs, proofHoldsMs = PROOF_HOLDS_MS } = this.#options;
     const all = await store.workers.announced();
-    const said = new Map(all.map(({ id, untilMs }) => [id, untilMs]));
-    const ago = (id: string) => Math.max(Date.now() - ((said.get(id) ?? 0) - leaseMs), 0);
-    const silent = this.#voices.look(said, leaseMs, ago);
+    const announced = new Map(all.map(({ id, untilMs }) => [id, untilMs]));
+    const ago = (id: string) => Math.max(Date.now() - ((announced.get(id) ?? 0) - leaseMs), 0);
+    const silent = this.#heartbeats.observe(announced, leaseMs, ago);
     this.#live = all.filter(({ id }) => !silent.has(id));
     const proofs = new Map(this.#live.map(({ id, provenAtMs }) => [id, provenAtMs]));
-    this.#stale = this.#proofs.look(proofs, proofHoldsMs, () => Number.POSITIVE_INFINITY);
+    this.#stale = this.#proofs.observe(proofs, proofHoldsMs, () => Number.POSITIVE_INFINITY);
   }
 
   /** Reads the workers. Dead workers send no notification, so it also reads periodically. */
-  async #look(): Promise<void> {
+  async #refresh(): Promise<void> {
     if (this.#stopped) return;
     clearTimeout(this.#nextTimer);
     try {
@@ -154,20 +154,20 @@ export class WorkerRegistry implements WorkerPool {
       this.#options.log.warn({ err: error }, "the workers could not be read");
     }
     clearTimeout(this.#nextTimer);
-    const pauseMs = this.#options.leaseMs / LOOKS_PER_LEASE;
-    if (!this.#stopped) this.#nextTimer = setTimeout(() => void this.#look(), pauseMs);
-    for (const wake of this.#onLook) wake();
+    const pauseMs = this.#options.leaseMs / REFRESHES_PER_LEASE;
+    if (!this.#stopped) this.#nextTimer = setTimeout(() => void this.#refresh(), pauseMs);
+    for (const wake of this.#onRefresh) wake();
   }
 
-  #nextLook(withinMs: number): Promise<void> {
+  #nextRefresh(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
         clearTimeout(timer);
-        this.#onLook.delete(done);
+        this.#onRefresh.delete(done);
         resolve();
       };
       const timer = setTimeout(done, withinMs);
-      this.#onLook.add(done);
+      this.#onRefresh.add(done);
     });
   }
 }

@@ -17,11 +17,11 @@ import type { LongAnswers } from "../responses/long-answers.ts";
 /** Shorter than the idle timeout of common proxies. */
 const HEARTBEAT_MS = 15_000;
 
-/** The most output that one look returns: the maximum output of a run. */
-export const LOOK_BYTES = 2 * 1_048_576;
+/** The most output that one read returns: the maximum output of a run. */
+export const READ_BYTES = 2 * 1_048_576;
 
-/** Time limit for reading one look: 16 KiB a second. A slower client reconnects by itself. */
-const LOOK_MS = 128_000;
+/** Time limit for sending what one read returned: 16 KiB a second. A slower client reconnects by itself. */
+const READ_MS = 128_000;
 
 /** Output bytes per event; as JSON, up to six times as long. */
 const SLICE = 8_192;
@@ -86,13 +86,13 @@ async function* events(
         if (!(await isAllowed())) return;
         checkedAt = performance.now();
       }
-      woken = Promise.withResolvers(); // armed before the look, so that no change is missed
+      woken = Promise.withResolvers(); // armed before the read, so that no change is missed
       const began = performance.now();
-      release = await answers.budget.takeInTime(owner, LOOK_BYTES, signal);
+      release = await answers.budget.takeInTime(owner, READ_BYTES, signal);
       if (!release) return;
-      const look = await store.live.look(id, seen);
-      if (!look) return;
-      const { status, pieces } = look;
+      const output = await store.live.readAfter(id, seen);
+      if (!output) return;
+      const { status, pieces } = output;
       if (pieces.length === 0) release();
       if ((status === "pending" || status === "running") && status !== sentStatus) yield event("status", { status });
       sentStatus = status;
@@ -103,7 +103,7 @@ async function* events(
           const data = { at: piece.at + at, text: text.of(slice) };
           const isLast = at + SLICE >= piece.bytes.length;
           if (isAfter(seen, after)) yield event(piece.stream, data, isLast ? seen : null);
-          if (performance.now() - began > LOOK_MS) return;
+          if (performance.now() - began > READ_MS) return;
           await answers.eventLoop.turn(owner);
         }
       }

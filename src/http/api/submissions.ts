@@ -54,7 +54,7 @@ export function submissionsRoutes(server: FastifyInstance, dependencies: Depende
 
   server.get("/api/submissions", async (request) => {
     const accountIds = [callerOf(request).accountId];
-    const { found, next } = await store.records.search({ ...parseList(listQuery, request.query), accountIds });
+    const { found, next } = await store.submissionSearch.search({ ...parseList(listQuery, request.query), accountIds });
     const submissions = found.map(
       ({ id, status, verdict, language, profile, createdAtMs, startedAtMs, completedAtMs }) => ({
         ...{ id, status, verdict, language, profile },

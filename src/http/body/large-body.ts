@@ -15,7 +15,7 @@ export const ADMISSION: Admission = { stepBytes: 1_048_576, windowMs: 5_000 };
 /** Each window must also bring this share of all bytes so far, so a body that stops holds its memory for one window. */
 const LEAST_PART = 1 / 8;
 
-const LOOKS_PER_WINDOW = 20;
+const CHECKS_PER_WINDOW = 20;
 
 /**
  * Passes a large body on while memory is reserved for its bytes as they arrive: a client holds only as much as it has sent, and
@@ -30,7 +30,7 @@ export class LargeBody extends Transform {
   #receivedBytes = 0;
   /** Received in the present window. */
   #windowBytes = 0;
-  #looks = 0;
+  #checks = 0;
   #isWaiting = false;
   #isReleased = false;
 
@@ -45,7 +45,7 @@ export class LargeBody extends Transform {
     this.#take = take;
     this.#noRoom = noRoom;
     this.#admission = admission;
-    this.#timer = setInterval(() => this.#look(), admission.windowMs / LOOKS_PER_WINDOW).unref();
+    this.#timer = setInterval(() => this.#check(), admission.windowMs / CHECKS_PER_WINDOW).unref();
     body.once("error", (error) => this.destroy(error));
     body.pipe(this);
   }
@@ -100,10 +100,10 @@ export class LargeBody extends Transform {
     }
   }
 
-  #look(): void {
-    if (this.#isWaiting || ++this.#looks < LOOKS_PER_WINDOW) return;
+  #check(): void {
+    if (this.#isWaiting || ++this.#checks < CHECKS_PER_WINDOW) return;
     const isSlow = this.#windowBytes < Math.max(this.#admission.stepBytes, this.#receivedBytes * LEAST_PART);
-    this.#looks = 0;
+    this.#checks = 0;
     this.#windowBytes = 0;
     // Further bytes on the connection belong to this body.
     if (isSlow) this.destroy(clientError("requestTimeout", [], { headers: { connection: "close" } }));

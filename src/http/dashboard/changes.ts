@@ -8,7 +8,7 @@ import { type Changes, TOPICS, type Topic } from "./api/changes.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { personOf } from "./session.ts";
 
-/** Shortest time between two looks, and longest: claims, attempts and changes by other machines are not announced. */
+/** Shortest time between two searches, and longest: claims, attempts and changes by other machines are not announced. */
 const LEAST_MS = 1_000;
 const MOST_MS = 2_000;
 /** Age at which the proofs of the workers are read again. Reading old ones starts new ones, which are runs. */
@@ -63,7 +63,7 @@ export class ChangeWatch {
     this.#scopes.set(name, scope);
     scope.viewers.add(viewer);
     if (this.#looking) this.#wake();
-    else void this.#look();
+    else void this.#findChanges();
     return () => {
       scope.viewers.delete(viewer);
       if (scope.viewers.size === 0) this.#scopes.delete(name);
@@ -71,7 +71,7 @@ export class ChangeWatch {
     };
   }
 
-  async #look(): Promise<void> {
+  async #findChanges(): Promise<void> {
     const { store, log } = this.#d;
     this.#looking = true;
     let woken = Promise.withResolvers<void>();

@@ -50,7 +50,7 @@ async function* lines(store: Store, which: Search, isSignedIn: () => Promise<boo
   let left = CSV_ROWS;
   for (let before: number | undefined; left > 0; ) {
     if (!(await isSignedIn())) throw new Error("the session ended during an export");
-    const { found, next } = await store.records.search({ ...which, before, max: Math.min(PAGE, left) });
+    const { found, next } = await store.submissionSearch.search({ ...which, before, max: Math.min(PAGE, left) });
     if (found.length > 0) yield found.map(lineOf).join("");
     left -= found.length;
     if (next === null) return;

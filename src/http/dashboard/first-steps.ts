@@ -24,7 +24,10 @@ export function firstStepsRoute(server: FastifyInstance, { store }: DashboardDep
     const own = keys.filter((key) => !isPlaygroundKey(key));
     const hasRun = async () => {
       for (const { id, lastUsedAtMs } of own)
-        if (lastUsedAtMs !== null && (await store.records.search({ accountIds, keyId: id, max: 1 })).found.length > 0)
+        if (
+          lastUsedAtMs !== null &&
+          (await store.submissionSearch.search({ accountIds, keyId: id, max: 1 })).found.length > 0
+        )
           return true;
       return false;
     };

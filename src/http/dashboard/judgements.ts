@@ -41,7 +41,7 @@ export function judgementRoutes(
     problemId: problem,
   });
   const read = async (request: FastifyRequest, query: Query) => {
-    const { found, next } = await store.judged.search(searchOf(request, query));
+    const { found, next } = await store.judgementSearch.search(searchOf(request, query));
     return { rows: found.map(toJudgementRow), next: next === null ? null : String(next) };
   };
 
@@ -57,9 +57,9 @@ export function judgementRoutes(
       ...{ path: JUDGEMENTS, schema: judgementSearch, read },
       readOne: async (request, id) => {
         const { accountIds } = personOf(request);
-        return (await store.judged.search({ id, accountIds, max: 1 })).found.map(toJudgementRow)[0];
+        return (await store.judgementSearch.search({ id, accountIds, max: 1 })).found.map(toJudgementRow)[0];
       },
-      count: (request, query) => store.judged.count(searchOf(request, query)),
+      count: (request, query) => store.judgementSearch.count(searchOf(request, query)),
     },
     { answers, streams, ended },
   );
@@ -76,8 +76,8 @@ export function judgementRoutes(
     await noteReading(store, request, "judgement.read", found);
     const admit = answers.admitFor(ownerOf(request), request, reply);
     await admit(CONTENTS_BYTES);
-    const contents = await store.judged.readContents(found.id, test, SHOWN_BYTES);
-    const run = await store.judged.runOf(found.id, test);
+    const contents = await store.judgementSearch.readContents(found.id, test, SHOWN_BYTES);
+    const run = await store.judgementSearch.runOf(found.id, test);
     const submission = run === undefined ? run : await store.submissions.get(run, found.account.id, admit);
     return answers.send(ownerOf(request), reply, testDetailOf(contents, submission));
   });
@@ -87,7 +87,7 @@ export function judgementRoutes(
 export async function findOwn(store: Store, request: FastifyRequest): Promise<FoundJudgement> {
   const { id } = request.params as { id: string };
   const which = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
-  const [found] = (await store.judged.search(which)).found;
+  const [found] = (await store.judgementSearch.search(which)).found;
   if (!found) throw clientError("notFound", []);
   return found;
 }
@@ -101,7 +101,7 @@ async function readOwn(
 ): Promise<ReadJudgement> {
   const { id } = request.params as { id: string };
   const admit = answers.admitFor(ownerOf(request), request, reply);
-  const read = await store.judged.read(id.toLowerCase(), personOf(request).accountIds, admit);
+  const read = await store.judgementSearch.read(id.toLowerCase(), personOf(request).accountIds, admit);
   if (!read) throw clientError("notFound", []);
   await noteReading(store, request, "judgement.read", read.found);
   return read;

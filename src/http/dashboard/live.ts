@@ -30,7 +30,7 @@ export function liveRoute(
       },
       ended: async (admit: (bytes: number) => Promise<void>) => {
         await admit(MAX_CODE_BYTES + MAX_STDIN_BYTES);
-        const read = await d.store.records.read(found.id, [found.account.id], admit);
+        const read = await d.store.submissionSearch.read(found.id, [found.account.id], admit);
         return read && (await detailOf(d, read));
       },
     };

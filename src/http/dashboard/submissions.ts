@@ -52,7 +52,7 @@ export function submissionRoutes(
   const { store, languages } = d;
   const config = { session: "member" } as const;
   const read = async (request: FastifyRequest, query: z.output<typeof search>) => {
-    const { found, next } = await store.records.search(searchOf(request, query));
+    const { found, next } = await store.submissionSearch.search(searchOf(request, query));
     return { rows: found.map(toRow), next: next === null ? null : String(next) };
   };
 
@@ -68,9 +68,9 @@ export function submissionRoutes(
       ...{ path: SUBMISSIONS, schema: search, read },
       readOne: async (request, id) => {
         const { accountIds } = personOf(request);
-        return (await store.records.search({ id, accountIds, max: 1 })).found.map(toRow)[0];
+        return (await store.submissionSearch.search({ id, accountIds, max: 1 })).found.map(toRow)[0];
       },
-      count: (request, query) => store.records.count(searchOf(request, query)),
+      count: (request, query) => store.submissionSearch.count(searchOf(request, query)),
     },
     { answers, streams, ended },
   );
@@ -138,7 +138,7 @@ function beginsAnId(text: string): boolean {
 async function isUnchanged(store: Store, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
   const { id } = request.params as { id: string };
   const [found] = (
-    await store.records.search({ id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 })
+    await store.submissionSearch.search({ id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 })
   ).found;
   if (!found?.completedAtMs) return false;
   const known = isKnown(request, reply, [toRow(found), await deliveriesOf(store, found.id)]);
@@ -165,7 +165,7 @@ export async function readOwn(store: Store, answers: LongAnswers, request: Fasti
   const { id } = request.params as { id: string };
   const admit = answers.admitFor(ownerOf(request), request, reply);
   await admit(MAX_CODE_BYTES + MAX_STDIN_BYTES);
-  const read = await store.records.read(id.toLowerCase(), personOf(request).accountIds, admit);
+  const read = await store.submissionSearch.read(id.toLowerCase(), personOf(request).accountIds, admit);
   if (!read) throw clientError("notFound", []);
   request.submissionId = read.submission.id;
   await noteReading(store, request, "submission.read", read.found);
@@ -176,7 +176,7 @@ export async function readOwn(store: Store, answers: LongAnswers, request: Fasti
 export async function findOwn(store: Store, request: FastifyRequest): Promise<FoundSubmission> {
   const { id } = request.params as { id: string };
   const which = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
-  const [found] = (await store.records.search(which)).found;
+  const [found] = (await store.submissionSearch.search(which)).found;
   if (!found) throw clientError("notFound", []);
   request.submissionId = found.id;
   return found;

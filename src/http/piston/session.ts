@@ -5,12 +5,12 @@ import { ClientError, clientError } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
 import { isTerminal } from "../../domain/submission.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
-import type { LiveMark } from "../../store/live/types.ts";
 import { type LiveInput, MAX_LIVE_INPUT } from "../../store/live/input.ts";
+import type { LiveMark } from "../../store/live/types.ts";
 import { isStillValid } from "../access/auth.ts";
 import { callerOf, ownerOf } from "../access/caller.ts";
 import { accept } from "../api/accept.ts";
-import { LOOK_BYTES, quiet } from "../api/sse-output.ts";
+import { quiet, READ_BYTES } from "../api/sse-output.ts";
 import { toSubmitRequest } from "../api/submit-request.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { admitMessage } from "../listener/burst-guard.ts";
@@ -29,8 +29,8 @@ const INIT_MS = 10_000;
 const STILL_MS = 30_000;
 /** Input that comes within this time is stored at once, so that small messages cost the database little. */
 const GATHER_MS = 5;
-/** Notifications of output can be lost. */
-const LOOK_MS = 1_000;
+/** Notifications of output can be lost: it is read again after this time. */
+const REREAD_MS = 1_000;
 /** A session ends this soon after its key was revoked or its account suspended. */
 const CHECK_MS = 1_000;
 /** The time limit of the answer of a client to the close of its connection. */
@@ -200,12 +200,12 @@ export class Session {
     try {
       for (let seen: LiveMark | null = null; !this.#over.aborted; ) {
         await this.#checkKey();
-        woken = Promise.withResolvers(); // armed before the look, so that no change is missed
-        release = await this.#answers.budget.takeInTime(owner, LOOK_BYTES, this.#over);
+        woken = Promise.withResolvers(); // armed before the read, so that no change is missed
+        release = await this.#answers.budget.takeInTime(owner, READ_BYTES, this.#over);
         if (!release) throw noRoom(this.#request);
-        const look = await store.live.look(id, seen);
+        const output = await store.live.readAfter(id, seen);
         await this.#inTime(async () => {
-          for (const piece of look?.pieces ?? []) {
+          for (const piece of output?.pieces ?? []) {
             if (seen && piece.fence !== seen.fence)
               throw clientError("pistonRequest", ["the platform failed and ran the program again"]);
             seen = { fence: piece.fence, n: piece.n };
@@ -213,11 +213,11 @@ export class Session {
           }
         });
         release();
-        if (!look || isTerminal(look.status)) break;
-        if (look.status === "running") await stages.compiling();
+        if (!output || isTerminal(output.status)) break;
+        if (output.status === "running") await stages.compiling();
         else if (performance.now() > latestStart)
           throw clientError("pistonRequest", [`the program did not start within ${(MOST_WAITS * holdMs) / 1000} s`]);
-        if (look.pieces.length === 0) await quiet(woken.promise, LOOK_MS);
+        if (output.pieces.length === 0) await quiet(woken.promise, REREAD_MS);
       }
     } finally {
       release?.(); // also after an error: the memory is shared by all accounts
@@ -237,7 +237,7 @@ export class Session {
   /** Sends output, which takes memory of all accounts: a client that reads it too slowly is disconnected. */
   async #inTime(send: () => Promise<void>): Promise<void> {
     const { windowMs, leastBytes } = this.#answers.drain;
-    const timer = setTimeout(() => this.#socket.terminate(), (LOOK_BYTES * windowMs) / leastBytes);
+    const timer = setTimeout(() => this.#socket.terminate(), (READ_BYTES * windowMs) / leastBytes);
     try {
       await send();
     } finally {

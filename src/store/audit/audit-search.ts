@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import type { Schema } from "../schema/schema.ts";
 
 /** Entries that one search reads for each account: bounds how long a search delays others on SQLite. */
-const LOOKED_AT = 5_000;
+const MAX_ROWS = 5_000;
 
 /** Maximum difference between the clocks of processes: entries are numbered in the order of their insertion. */
 const CLOCKS_MS = 60_000;
@@ -30,19 +30,19 @@ interface Range {
 
 /**
  * The place of the newest matches: one search reads a bounded number of entries, however rare the matches are.
- * @param lookAt entries of an account that are read; a test has fewer.
+ * @param maxRows entries of an account that are read; a test has fewer.
  * @returns `next`: where this search ended; null if there is nothing older.
  */
 export async function searchAudit(
   db: Kysely<Schema>,
   which: AuditSearch,
-  lookAt = LOOKED_AT,
+  maxRows = MAX_ROWS,
 ): Promise<{ readonly seqs: readonly number[]; readonly next: number | null }> {
   const { max, sinceMs, untilMs, before = Number.MAX_SAFE_INTEGER } = which;
   const from = sinceMs === undefined ? 0 : await seqAt(db, sinceMs - CLOCKS_MS);
   const until = untilMs === undefined ? before : await seqAt(db, untilMs + CLOCKS_MS);
   const range = { from, before: Math.min(before, until) };
-  const parts = await Promise.all(sourcesOf(which).map((source) => ofSource(db, which, source, range, lookAt)));
+  const parts = await Promise.all(sourcesOf(which).map((source) => ofSource(db, which, source, range, maxRows)));
   const floor = Math.max(from, ...parts.map((part) => part.floor));
   const seqs = parts
     .flatMap((part) => part.seqs)
@@ -67,13 +67,13 @@ async function ofSource(
   which: AuditSearch,
   source: Source,
   { from, before }: Range,
-  lookAt: number,
+  maxRows: number,
 ): Promise<{ readonly seqs: readonly number[]; readonly floor: number }> {
   const entries = db.selectFrom("audit").select("seq").orderBy(newestFirst(source));
   const last = await entries
     .where(between(source, { from, before }))
     .limit(1)
-    .offset(lookAt - 1)
+    .offset(maxRows - 1)
     .executeTakeFirst();
   const floor = last?.seq ?? from;
   const rows = await matching(entries, which)

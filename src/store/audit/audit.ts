@@ -103,10 +103,10 @@ export function auditStore({ db }: Database, transactions: Transactions, now: ()
     /** Newest first. @returns `next`: where this search ended; null if there is nothing older. */
     async search(
       which: AuditSearch,
-      lookAt?: number,
+      maxRows?: number,
     ): Promise<{ readonly entries: readonly AuditEntry[]; readonly next: number | null }> {
       if (which.accountIds?.length === 0) return { entries: [], next: null };
-      const { seqs, next } = await searchAudit(db, which, lookAt);
+      const { seqs, next } = await searchAudit(db, which, maxRows);
       if (seqs.length === 0) return { entries: [], next };
       const rows = await db
         .selectFrom("audit")

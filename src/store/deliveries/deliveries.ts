@@ -13,7 +13,7 @@ import { listDeliveries, recentDeliveries } from "./delivery-log.ts";
 import {
   addTest,
   endpointsToReplay,
-  MAX_LOOKED_AT,
+  MAX_ROWS,
   type ReplayCursor,
   type ReplayStep,
   replay,
@@ -136,7 +136,7 @@ export function deliveryStore(
      * replay is skipped, so a repeated request replays only newly failed deliveries.
      * Uses several short transactions, so that other writers do not wait for a scan of all failed deliveries.
      * @param which.sinceMs only deliveries created at this time or later; `untilMs`: before this time.
-     * @param which.lookAt failed deliveries that one transaction reads; 5,000 by default.
+     * @param which.maxRows failed deliveries that one transaction reads; 5,000 by default.
      * @param which.onlyIdle does nothing while replays to the endpoint are pending.
      * @param which.bounds limits of the endpoint's account.
      * @returns the number of replays; there may be more after `max` or at a bound. Undefined while replays are pending, null
@@ -149,7 +149,7 @@ export function deliveryStore(
         untilMs = Number.MAX_SAFE_INTEGER,
         max,
         onlyIdle = false,
-        lookAt = MAX_LOOKED_AT,
+        maxRows = MAX_ROWS,
         bounds,
       }: {
         readonly endpointId?: string | undefined;
@@ -157,7 +157,7 @@ export function deliveryStore(
         readonly untilMs?: number | undefined;
         readonly max: number;
         readonly onlyIdle?: boolean | undefined;
-        readonly lookAt?: number;
+        readonly maxRows?: number;
         readonly bounds?: ReplayBounds | undefined;
       },
       actor: AuditActor,
@@ -167,7 +167,7 @@ export function deliveryStore(
         const before = total;
         let afterSeq: number | null = 0;
         while (afterSeq !== null && total < max) {
-          const place: ReplayCursor = { endpointId, afterSeq, lookAt };
+          const place: ReplayCursor = { endpointId, afterSeq, maxRows };
           const which = {
             sinceMs,
             untilMs,

@@ -43,7 +43,7 @@ export async function replay(
 }
 
 /** Failed rows that one transaction reads: with 150,000 rows in one transaction, all other writers waited for 144 ms. */
-export const MAX_LOOKED_AT = 5_000;
+export const MAX_ROWS = 5_000;
 
 /** @returns the number of deliveries that can be replayed for the account now. */
 async function roomFor(
@@ -62,7 +62,7 @@ export interface ReplayCursor {
   readonly endpointId: string;
   readonly afterSeq: number;
   /** Failed deliveries that the transaction reads. */
-  readonly lookAt: number;
+  readonly maxRows: number;
 }
 
 export interface ReplayAsked {
@@ -99,14 +99,14 @@ export async function endpointsToReplay(db: Kysely<Schema>, endpointId: string |
 }
 
 /**
- * One step of DeliveryStore.replayFailed: reads up to `lookAt` failed deliveries of one endpoint. Steps of concurrent
+ * One step of DeliveryStore.replayFailed: reads up to `maxRows` failed deliveries of one endpoint. Steps of concurrent
  * requests are serialised; otherwise, both would replay the same deliveries.
  * @returns undefined with `onlyIdle` while replays to the endpoint are pending; null at the bounds of the account.
  */
 export async function replayFailed(
   trx: Transaction<Schema>,
   { lock }: Pick<Capabilities, "lock">,
-  { endpointId, afterSeq, lookAt }: ReplayCursor,
+  { endpointId, afterSeq, maxRows }: ReplayCursor,
   { sinceMs, untilMs, max, onlyIdle, bounds }: ReplayAsked,
   asking: Asking,
 ): Promise<ReplayStep | undefined | null> {
@@ -126,7 +126,7 @@ export async function replayFailed(
   const last = await failed
     .select("seq")
     .orderBy("seq")
-    .offset(lookAt - 1)
+    .offset(maxRows - 1)
     .limit(1)
     .executeTakeFirst();
   const rows = await trx

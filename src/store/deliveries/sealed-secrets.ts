@@ -37,7 +37,7 @@ export function secretStore({ db, capabilities: abilities }: Database, transacti
       actor: AuditActor,
       after: SecretCursor = FIRST,
       max: number = PART_ROWS,
-    ): Promise<{ readonly looked: number; readonly resealed: number; readonly next: SecretCursor | null }> {
+    ): Promise<{ readonly read: number; readonly resealed: number; readonly next: SecretCursor | null }> {
       return transactions.run(async (trx) => {
         await abilities.lock(trx, SECRETS_LOCK);
         const { secrets, next } = await pageOf(trx, after, max);
@@ -59,7 +59,7 @@ export function secretStore({ db, capabilities: abilities }: Database, transacti
           const about = { action: "endpoint.reseal", subject: "webhook secrets", accountId: null } as const;
           await note(trx, { atMs: now(), actor, ...about, detail });
         }
-        return { looked: secrets.length, resealed: total, next };
+        return { read: secrets.length, resealed: total, next };
       });
     },
 

@@ -2,10 +2,10 @@ import type { Kysely } from "kysely";
 import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { LiveOutput, LiveMark, LivePiece } from "./types.ts";
 import type { Schema } from "../schema/schema.ts";
 import { statusOf } from "../submissions/rows.ts";
 import type { Lease } from "../submissions/types.ts";
+import type { LiveMark, LiveOutput, LivePiece } from "./types.ts";
 
 /** Maximum number of pieces per read; readers read again. */
 const MAX_PIECES = 64;
@@ -57,7 +57,7 @@ export function liveStore({ db, capabilities }: Database, transactions: Transact
     },
 
     /** @returns undefined for an unknown submission. */
-    async look(id: string, seen: LiveMark | null): Promise<LiveOutput | undefined> {
+    async readAfter(id: string, seen: LiveMark | null): Promise<LiveOutput | undefined> {
       const submission = await db
         .selectFrom("submissions")
         .select(["seq", "status", "started_at"])

@@ -2,19 +2,19 @@ import { type Kysely, sql } from "kysely";
 import { decodeStates, type JudgementVerdict } from "../../domain/judgement.ts";
 import type { Status } from "../../domain/submission.ts";
 import type { Database } from "../database/database.ts";
-import type { ContentStart, FoundJudgement, JudgementSearch, ReadJudgement, Total } from "./types.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { toProgram } from "../submissions/rows.ts";
 import type { Admit } from "../submissions/types.ts";
 import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
+import type { ContentStart, FoundJudgement, JudgementSearch, ReadJudgement, Total } from "./types.ts";
 
 const COLUMNS = ["score", "states", "problem_id", "problem_version"] as const satisfies readonly (keyof JudgementRow)[];
 
-export type JudgedStore = ReturnType<typeof judgedStore>;
+export type JudgementSearchStore = ReturnType<typeof judgementSearch>;
 
-/** Searches judgements for the dashboard, like `RecordStore` submissions. */
-export function judgedStore({ db }: Database) {
+/** Searches judgements for the dashboard, like `SubmissionSearch` submissions. */
+export function judgementSearch({ db }: Database) {
   return {
     /** The number of matches among the newest 10,000 judgements of each account. */
     count(which: JudgementSearch): Promise<Total> {

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
-import type { JudgementSearch, Named, Search, Total } from "./types.ts";
 import type { JudgementRow, Schema, SubmissionRow } from "../schema/schema.ts";
+import type { JudgementSearch, Named, Search, Total } from "./types.ts";
 
 /** Rows per account that one search reads: bounds how long a search delays others on SQLite. */
 const LOOKED_AT = 5_000;
@@ -137,7 +137,10 @@ async function inOrder<Row extends SharedRow>(db: Kysely<Schema>, table: Table, 
 }
 
 /** The account of the searched key, project or problem, which have one each. @returns null without such a criterion. */
-async function accountOf(db: Kysely<Schema>, { keyId, projectId, problemId }: JudgementSearch): Promise<string[] | null> {
+async function accountOf(
+  db: Kysely<Schema>,
+  { keyId, projectId, problemId }: JudgementSearch,
+): Promise<string[] | null> {
   const id = keyId ?? projectId ?? problemId;
   if (id === undefined) return null;
   const table = keyId !== undefined ? "api_keys" : projectId !== undefined ? "projects" : "problems";

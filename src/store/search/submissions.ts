@@ -1,6 +1,5 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "../database/database.ts";
-import type { FoundSubmission, ReadSubmission, Search, TestOf, Total } from "./types.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
@@ -8,13 +7,14 @@ import { statusOf } from "../submissions/rows.ts";
 import { samplesOf } from "../submissions/samples.ts";
 import type { Admit } from "../submissions/types.ts";
 import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
+import type { FoundSubmission, ReadSubmission, Search, TestOf, Total } from "./types.ts";
 
 const COLUMNS = ["started_at", "cause"] as const satisfies readonly (keyof SubmissionRow)[];
 
-export type RecordStore = ReturnType<typeof recordStore>;
+export type SubmissionSearch = ReturnType<typeof submissionSearch>;
 
 /** Searches submissions for the dashboard. */
-export function recordStore({ db }: Database) {
+export function submissionSearch({ db }: Database) {
   return {
     /**
      * In order of acceptance. One search reads a bounded number of submissions, however rare the matches are.

@@ -205,7 +205,7 @@ export function submissionStore(
     async sweep(leaseMs: number): Promise<Swept> {
       const running = await readRunning(db);
       const held = new Map(running.map(({ id, fence, lease_until }) => [id, `${fence} ${lease_until}`]));
-      const silent = holders.look(held, leaseMs);
+      const silent = holders.observe(held, leaseMs);
       return await take(running.filter(({ id }) => silent.has(id)));
     },
 

@@ -40,7 +40,7 @@ onEachEngine((temporaryStore) => {
       const theirs = [(at % 2 === 0 ? other : one).accountId];
       for (const length of [8, 9, 14, 35, 36]) {
         const ids = async (accountIds: readonly string[] | null) =>
-          (await store.records.search({ prefix: id.slice(0, length), accountIds, max: 5 })).found.map(
+          (await store.submissionSearch.search({ prefix: id.slice(0, length), accountIds, max: 5 })).found.map(
             (found) => found.id,
           );
         assert.deepEqual(await ids(mine), [id], `${length}`);
@@ -48,7 +48,10 @@ onEachEngine((temporaryStore) => {
         assert.deepEqual(await ids(theirs), []);
       }
       const prefix = id.slice(0, 8);
-      assert.deepEqual((await store.records.search({ prefix, status: "running", accountIds: null, max: 5 })).found, []);
+      assert.deepEqual(
+        (await store.submissionSearch.search({ prefix, status: "running", accountIds: null, max: 5 })).found,
+        [],
+      );
     }
     const all = (order: "newest" | "oldest") => pages(store, { order, accountIds: null, prefix: "" }, 2);
     assert.deepEqual(await all("oldest"), accepted);
@@ -81,7 +84,7 @@ onEachEngine((temporaryStore) => {
     await fill(temporary, other, 300, "few-");
     await fill(temporary, one, 12_000);
     const count = (which: object, ...accounts: readonly { accountId: string }[]) =>
-      store.records.count({ max: 1, accountIds: accounts.map(({ accountId }) => accountId), ...which });
+      store.submissionSearch.count({ max: 1, accountIds: accounts.map(({ accountId }) => accountId), ...which });
     assert.deepEqual(await count({}, one), { matches: 10_000, isWhole: false });
     assert.deepEqual(await count({}, other), { matches: 300, isWhole: true });
     assert.deepEqual(await count({ verdict: "RE" }, one, other), { matches: 103, isWhole: false });
@@ -106,7 +109,7 @@ onEachEngine((temporaryStore) => {
     const cancelled = await enqueue(store, key);
     assert.ok(cancelled.kind === "enqueued");
     await store.submissions.cancel(cancelled.submission.id, key.accountId);
-    const { found } = await store.records.search({ accountIds: null, max: 9 });
+    const { found } = await store.submissionSearch.search({ accountIds: null, max: 9 });
     assert.deepEqual(
       found.map(({ verdict, cause }) => [verdict, cause]),
       [
@@ -116,7 +119,7 @@ onEachEngine((temporaryStore) => {
         ["RE", "compile_error"],
       ],
     );
-    const compiled = await store.records.search({ accountIds: null, cause: "compile_error", max: 9 });
+    const compiled = await store.submissionSearch.search({ accountIds: null, cause: "compile_error", max: 9 });
     assert.deepEqual(
       compiled.found.map(({ id }) => id),
       [found[3]?.id],
@@ -126,14 +129,14 @@ onEachEngine((temporaryStore) => {
 
 /** The ids of all pages. */
 async function pages(
-  { records }: Temporary["store"],
-  which: Omit<Parameters<Temporary["store"]["records"]["search"]>[0], "max">,
+  { submissionSearch }: Temporary["store"],
+  which: Omit<Parameters<Temporary["store"]["submissionSearch"]["search"]>[0], "max">,
   max: number,
 ): Promise<string[]> {
   const { prefix, ...rest } = which;
   const ids: string[] = [];
   for (let before: number | undefined; ; ) {
-    const { found, next } = await records.search({ ...rest, ...(prefix && { prefix }), before, max });
+    const { found, next } = await submissionSearch.search({ ...rest, ...(prefix && { prefix }), before, max });
     assert.ok(found.length <= max);
     ids.push(...found.map(({ id }) => id));
     if (next === null) return ids;

@@ -35,21 +35,21 @@ onEachEngine((temporaryStore) => {
     const { store } = temporary;
     const { lease, live } = await claimed(store);
     assert.equal(live, true);
-    assert.deepEqual(await store.live.look(lease.submissionId, null), { status: "running", pieces: [] });
+    assert.deepEqual(await store.live.readAfter(lease.submissionId, null), { status: "running", pieces: [] });
     assert.ok(await store.live.append(lease, 0, [piece("a"), piece("!", 0, "stderr")]));
     assert.ok(await store.live.append(lease, 2, [piece("b", 1)]));
-    const first = await store.live.look(lease.submissionId, null);
+    const first = await store.live.readAfter(lease.submissionId, null);
     const { fence } = lease;
     assert.deepEqual(first?.pieces, [
       { ...piece("a"), fence, n: 0 },
       { ...piece("!", 0, "stderr"), fence, n: 1 },
       { ...piece("b", 1), fence, n: 2 },
     ]);
-    assert.equal(text(await store.live.look(lease.submissionId, { fence, n: 1 })), "b");
+    assert.equal(text(await store.live.readAfter(lease.submissionId, { fence, n: 1 })), "b");
     assert.ok(await store.submissions.finish(lease, DONE));
-    assert.deepEqual(await store.live.look(lease.submissionId, null), { status: "completed", pieces: [] });
+    assert.deepEqual(await store.live.readAfter(lease.submissionId, null), { status: "completed", pieces: [] });
     assert.equal(await rows(temporary), 0);
-    assert.equal(await store.live.look("nobody's", null), undefined);
+    assert.equal(await store.live.readAfter("nobody's", null), undefined);
   });
 
   test("a repeated run starts with no output, and the former holder can add none", async (t) => {
@@ -62,7 +62,7 @@ onEachEngine((temporaryStore) => {
     const [again] = await store.submissions.claim("w", 1_000);
     assert.ok(again);
     await store.live.append(again.lease, 0, [piece("new")]);
-    assert.equal(text(await store.live.look(lease.submissionId, { fence: lease.fence, n: 7 })), "new");
+    assert.equal(text(await store.live.readAfter(lease.submissionId, { fence: lease.fence, n: 7 })), "new");
     assert.equal(await rows(temporary), 1);
   });
 
@@ -76,7 +76,7 @@ onEachEngine((temporaryStore) => {
       await store.live.append(held, 0, [piece("x")]);
       await sweepLater(store, clock, 1_000);
     }
-    assert.equal((await store.live.look(lease.submissionId, null))?.status, "error");
+    assert.equal((await store.live.readAfter(lease.submissionId, null))?.status, "error");
     assert.equal(await rows(temporary), 0);
   });
 

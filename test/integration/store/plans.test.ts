@@ -125,7 +125,7 @@ onEachEngine((temporaryStore) => {
       for (const problemId of ["rare-1", "often"]) {
         const which = { problemId, max: 100, before: 1_000_000 };
         await store.judgements.search({ ...which, accountId });
-        await store.judged.search({ ...which, accountIds: [accountId], verdict: "AC" });
+        await store.judgementSearch.search({ ...which, accountIds: [accountId], verdict: "AC" });
       }
     });
     const ways = [...(await waysOf(database, judged, ["judgements"])).values()].flat();
@@ -235,8 +235,8 @@ async function look(
   const piece = { stream: "stdout", at: 0, bytes: Buffer.from("x") } as const;
   assert.ok(await store.live.append(claim.lease, 0, [piece]));
   const { fence } = claim.lease;
-  assert.equal((await store.live.look(id, null))?.pieces.length, 1);
-  assert.equal((await store.live.look(id, { fence, n: 0 }))?.pieces.length, 0);
+  assert.equal((await store.live.readAfter(id, null))?.pieces.length, 1);
+  assert.equal((await store.live.readAfter(id, { fence, n: 0 }))?.pieces.length, 0);
   assert.ok(await store.submissions.finish(claim.lease, DONE));
   assert.ok(await store.history.count(256));
   await store.history.shrink({ hoursBeforeMs: clock.nowMs - 60_000, forgetBeforeMs: 0 });
@@ -249,7 +249,7 @@ async function look(
     await store.history.marks(accountIds);
     await store.history.totalsMark(accountIds);
   }
-  assert.ok(await store.records.read(id, null));
+  assert.ok(await store.submissionSearch.read(id, null));
   for (const accountIds of [null, [accountId]]) {
     const times = { sinceMs: clock.nowMs - 60_000, untilMs: clock.nowMs + 1 };
     const prefix = id.slice(0, 8);
@@ -260,9 +260,9 @@ async function look(
       { prefix, keyId },
       { order: "oldest" as const, cause: "oom_kill" },
     ];
-    for (const one of filters) await store.records.search({ accountIds, max: 5, ...one });
-    await store.records.search({ accountIds, max: 5, before: 1_000, verdict: "MLE" });
-    await store.records.count({ accountIds, max: 1, verdict: "MLE", keyId });
+    for (const one of filters) await store.submissionSearch.search({ accountIds, max: 5, ...one });
+    await store.submissionSearch.search({ accountIds, max: 5, before: 1_000, verdict: "MLE" });
+    await store.submissionSearch.count({ accountIds, max: 1, verdict: "MLE", keyId });
   }
 }
 

@@ -154,7 +154,7 @@ onEachEngine((temporaryStore) => {
       return { ids: found.map(({ id }) => id), next };
     };
     const look = async (accountIds: readonly string[] | null, problemId: string, max = 9, before?: number) => {
-      const { found, next } = await store.judged.search({ accountIds, problemId, max, before });
+      const { found, next } = await store.judgementSearch.search({ accountIds, problemId, max, before });
       return { ids: found.map(({ id }) => id), next };
     };
     for (const search of [
@@ -172,7 +172,8 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(await look([other.accountId], first.id), { ids: [], next: null });
     const both = await look([other.accountId, key.accountId], first.id);
     assert.deepEqual(both.ids, mine.toReversed());
-    const named = async () => (await store.judged.search({ accountIds: null, max: 9 })).found.map((one) => one.problem);
+    const named = async () =>
+      (await store.judgementSearch.search({ accountIds: null, max: 9 })).found.map((one) => one.problem);
     const [none, product, sum] = await named();
     assert.deepEqual(
       [none, product, sum],

@@ -16,7 +16,7 @@ async function all(store: Store, which: Partial<Search>): Promise<{ ids: string[
   const ids: string[] = [];
   let searches = 0;
   for (let before: number | undefined | null; before !== null; searches++) {
-    const { found, next } = await store.records.search({ accountIds: null, max: 2, before, ...which });
+    const { found, next } = await store.submissionSearch.search({ accountIds: null, max: 2, before, ...which });
     assert.ok(found.length <= (which.max ?? 2));
     ids.push(...found.map(({ id }) => id));
     before = next;
@@ -89,7 +89,7 @@ onEachEngine((temporaryStore) => {
     ] as const) {
       assert.deepEqual(await names(which), expected, JSON.stringify(which));
     }
-    const [row] = (await store.records.search({ accountIds: null, id: made.ended, max: 2 })).found;
+    const [row] = (await store.submissionSearch.search({ accountIds: null, id: made.ended, max: 2 })).found;
     assert.deepEqual(row, {
       id: made.ended,
       status: "completed",
@@ -123,7 +123,7 @@ onEachEngine((temporaryStore) => {
     assert.deepEqual(few, { ids: [young.submission.id, old.submission.id], searches: 1 });
     // A time range is found without reading older or newer records.
     const times = { sinceMs: START_MS - 6_001_000, untilMs: START_MS - 6_000_000, accountIds: [busy.accountId] };
-    const { found: at, next } = await store.records.search({ ...times, max: 9 });
+    const { found: at, next } = await store.submissionSearch.search({ ...times, max: 9 });
     assert.deepEqual([at.map(({ createdAtMs }) => createdAtMs - START_MS), next], [[-6_001_000], null]);
     assert.deepEqual((await all(store, { ...times, verdict: "RE" })).searches, 1);
   });
@@ -134,11 +134,11 @@ onEachEngine((temporaryStore) => {
     const enqueued = await enqueue(store, key, { code: "é", stdin: "in" });
     assert.ok(enqueued.kind === "enqueued");
     const { id } = enqueued.submission;
-    const read = await store.records.read(id, null);
+    const read = await store.submissionSearch.read(id, null);
     assert.deepEqual(
       [read?.submission, read?.program.code.toString(), read?.program.stdin.toString(), read?.found.key],
       [enqueued.submission, "é", "in", { id: "key", name: "key" }],
     );
-    assert.equal(await store.records.read("nobody's", null), undefined);
+    assert.equal(await store.submissionSearch.read("nobody's", null), undefined);
   });
 });

@@ -14,11 +14,11 @@ onEachEngine((temporaryStore) => {
     const { store } = await temporaryStore(t);
     const project = await addProject(store);
     const id = await endOne(store, project, { ...DONE, samples: SAMPLES });
-    const read = await store.records.read(id, [project.key.accountId]);
+    const read = await store.submissionSearch.read(id, [project.key.accountId]);
     assert.deepEqual(read?.samples, SAMPLES);
     assert.deepEqual(read?.submission.outcome, DONE);
     assert.deepEqual((await store.submissions.get(id, project.key.accountId))?.outcome, DONE);
-    assert.equal(await store.records.read(id, ["another"]), undefined);
+    assert.equal(await store.submissionSearch.read(id, ["another"]), undefined);
   });
 
   test("a run without samples has no row", async (t) => {
@@ -26,7 +26,7 @@ onEachEngine((temporaryStore) => {
     const { store } = temporary;
     const project = await addProject(store);
     const id = await endOne(store, project);
-    assert.equal((await store.records.read(id, null))?.samples, null);
+    assert.equal((await store.submissionSearch.read(id, null))?.samples, null);
     assert.equal(await rows(temporary), 0);
   });
 
@@ -46,7 +46,7 @@ onEachEngine((temporaryStore) => {
       }),
     );
     for (const [id, peakBytes] of peakOf)
-      assert.equal((await store.records.read(id, null))?.samples?.peakBytes ?? null, peakBytes);
+      assert.equal((await store.submissionSearch.read(id, null))?.samples?.peakBytes ?? null, peakBytes);
     assert.equal(await rows(temporary), 3);
   });
 

@@ -210,7 +210,7 @@ test("the charts of the overview, first steps, and the use of keys, projects and
       assert.match(await says("Ended runs by verdict"), /AC \d+ · \d+ %/);
       const latest = page.getByRole("table", { name: "Latest runs" }).getByRole("row");
       assert.equal(await latest.count(), 2);
-      const id = (await store.records.search({ accountIds: [accountId], max: 1 })).found[0]?.id;
+      const id = (await store.submissionSearch.search({ accountIds: [accountId], max: 1 })).found[0]?.id;
       assert.equal(await latest.nth(1).getByRole("link").first().getAttribute("href"), `/dashboard/submissions/${id}`);
     }
     await go("/keys");

@@ -266,14 +266,14 @@ test("every preparation of a worker serves the submissions that it is for", { ti
   for (const { kind, language, steps } of preparations(languages).values()) {
     if (!kind.startsWith(`${language} judge`)) continue;
     const keeps = kind.endsWith(" kept");
-    const kept = {
+    const cache = {
       owner: "",
       get: () => (keeps ? artifacts.get(language) : undefined),
       put: (_: Step, artifact: Artifact) => void artifacts.set(language, artifact),
     };
     for (const step of steps) await slot.park(step);
     const { code = "", stdout } = languages.resolve(language)?.smokeTest ?? {};
-    const { compile, execute, compileKept = false } = await run(slot, planOf(language, code), { kept });
+    const { compile, execute, compileKept = false } = await run(slot, planOf(language, code), { cache });
     const waited = [!compileKept && compile?.parkedRuntime, execute?.parkedRuntime].filter((did) => did).length;
     const wanted = steps.filter(({ command }) => command.park).length;
     assert.deepEqual([kind, compileKept, waited, String(execute?.stdout)], [kind, keeps, wanted, stdout]);

@@ -51,7 +51,7 @@ async function judged(
     },
   };
   return await run(recording, plan(language, languages.limitsFor(language, "judge"), program), {
-    kept: {
+    cache: {
       owner: submission.accountId,
       get: (compile) => artifacts.get(submission.accountId, artifactKey(submission.language, compile)),
       put: (compile, artifact) =>
@@ -121,7 +121,7 @@ test("the program finds the same files of the same size as after its compilation
   assert.equal(String(second.execute?.stdout), String(first.execute?.stdout));
 });
 
-/** What a compile step can leave, and whether it is kept. */
+/** What a compile step can leave, and whether it is cached. */
 const LEFT: readonly (readonly [script: string, kept: boolean])[] = [
   ["cp /bin/true run", true],
   ["umask 077; cp /bin/true run; echo text > data", true],
@@ -158,8 +158,8 @@ for (const [script, kept] of LEFT) {
       get: (step: Step) => artifacts.get("one", artifactKey("c", step)),
       put: (step: Step, artifact: Artifact) => artifacts.put("one", artifactKey("c", step), artifact),
     };
-    const first = await run(slot, steps, { kept: owner });
-    const second = await run(slot, steps, { kept: owner });
+    const first = await run(slot, steps, { cache: owner });
+    const second = await run(slot, steps, { cache: owner });
     assert.match(String(first.execute?.stdout), /run: \d/);
     assert.equal(second.compileKept === true, kept);
     assert.equal(String(second.execute?.stdout), String(first.execute?.stdout));

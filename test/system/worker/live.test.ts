@@ -18,7 +18,7 @@ async function watched(t: TestContext, wrap: (live: LiveStore) => LiveStore = (l
   const logs: string[] = [];
   const log = pino({}, { write: (line: string) => logs.push(line) });
   const live = new LiveOutput({ live: wrap(store.live) }, claim, log, EVERY_MS);
-  const look = async () => (await store.live.look(claim.submission.id, null))?.pieces ?? [];
+  const look = async () => (await store.live.readAfter(claim.submission.id, null))?.pieces ?? [];
   return { live, look, logs };
 }
 

@@ -35,12 +35,12 @@ async function outcomeOf(name: string, code: string, added: Added): Promise<Outc
   const put = (_: unknown, made: Artifact) => {
     artifact = made;
   };
-  const kept = { owner: "", get: () => artifact, put };
+  const cache = { owner: "", get: () => artifact, put };
   const steps = plan(language, languages.limitsFor(language, "judge"), program);
-  const first = buildOutcome(await run(slot, steps, { kept }));
+  const first = buildOutcome(await run(slot, steps, { cache }));
   if (!steps.compile || first.result.verdict !== "AC") return first;
   assert.ok(artifact, `${name}: all files that the compiler left are kept`);
-  const again = buildOutcome(await run(slot, steps, { kept }));
+  const again = buildOutcome(await run(slot, steps, { cache }));
   assert.deepEqual([again.result, again.output], [first.result, first.output], `${name}: from the artifact`);
   return first;
 }

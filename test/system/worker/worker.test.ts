@@ -147,7 +147,7 @@ test("every submission ends with its own output", LIMIT, async (t) => {
 test("live output of a watched run is kept while it runs, and of other runs never", LIMIT, async (t) => {
   const { store, submit, end } = await working(t);
   const code = "import sys, time; print('first', flush=True); print('oh', file=sys.stderr, flush=True); time.sleep(3)";
-  const seen = (id: string) => store.live.look(id, null);
+  const seen = (id: string) => store.live.readAfter(id, null);
   const [watched, other] = [await submit(code, { live: true }), await submit(code)];
   const written = async () =>
     ((await seen(watched))?.pieces ?? []).map(({ stream, at, bytes }) => `${stream} ${at} ${bytes}`).sort();
@@ -711,12 +711,12 @@ test("a run that lasts has samples of its memory and CPU time, a short one has n
   const { store, submit, end } = await working(t);
   const id = await submit("import time\nx = b'x' * (20 << 20)\ntime.sleep(0.3)");
   const { outcome } = await end(id);
-  const samples = (await store.records.read(id, null))?.samples;
+  const samples = (await store.submissionSearch.read(id, null))?.samples;
   assert.ok(samples && samples.atMs.length >= 3, JSON.stringify(samples));
   assert.ok(Math.max(...samples.memoryBytes) > 20 << 20);
   assert.equal(samples.peakBytes, outcome?.metrics?.memoryPeakBytes);
   assert.equal(Math.round(samples.end.atMs), Math.round((outcome?.metrics?.wallNs ?? 0) / 1e6));
   const fails = await submit("raise SystemExit(1)");
   const wallMs = ((await end(fails)).outcome?.metrics?.wallNs ?? 0) / 1e6;
-  if (wallMs < 30) assert.equal((await store.records.read(fails, null))?.samples, null);
+  if (wallMs < 30) assert.equal((await store.submissionSearch.read(fails, null))?.samples, null);
 });

@@ -10,7 +10,7 @@ function looker(atFirstMs?: (name: string) => number) {
   const silence = new HeartbeatMonitor(() => nowMs);
   return (afterMs: number, signs: Record<string, string>) => {
     nowMs += afterMs;
-    return [...silence.look(new Map(Object.entries(signs)), LEASE_MS, atFirstMs)];
+    return [...silence.observe(new Map(Object.entries(signs)), LEASE_MS, atFirstMs)];
   };
 }
 

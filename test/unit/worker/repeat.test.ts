@@ -20,7 +20,7 @@ const AMOUNTS = [
 
 const ALONE = {
   progress: null,
-  kept: NOTHING_KEPT,
+  cache: NOTHING_KEPT,
   mayContinue: async () => true,
   signal: new AbortController().signal,
 };
@@ -81,7 +81,7 @@ test("a program is compiled once, also if no artifacts are kept", async () => {
       return { ...report(), ...(isCompile && { files: [{ name: "main", data: Buffer.from("x") }] }) };
     },
   };
-  const runOnce = async (kept: CompileCache) => buildOutcome(await run(slot, plan, { kept }));
+  const runOnce = async (cache: CompileCache) => buildOutcome(await run(slot, plan, { cache }));
   await repeat({ runs: 3, expected: null }, { ...ALONE, runOnce });
   assert.deepEqual(steps, ["compile", "execute", "execute", "execute"]);
 });

@@ -158,10 +158,10 @@ test("a client that disconnects before its view begins keeps no place", async (t
   const setup = await playing(t, temporaryStore);
   const { bob, submit, store, caPath, port } = setup;
   const id = await submit();
-  const { search } = store.records;
+  const { search } = store.submissionSearch;
   const gate = Promise.withResolvers<void>();
   let asked = 0;
-  Object.assign(store.records, {
+  Object.assign(store.submissionSearch, {
     search: async (...which: Parameters<typeof search>) => {
       asked++;
       await gate.promise;
@@ -175,7 +175,7 @@ test("a client that disconnects before its view begins keeps no place", async (t
     raw.socket.destroy();
   }
   await sleep(200); // until the service has noticed the disconnects
-  Object.assign(store.records, { search });
+  Object.assign(store.submissionSearch, { search });
   gate.resolve();
   const watching = await watch(setup, bob, id);
   watching.leave();

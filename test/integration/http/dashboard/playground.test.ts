@@ -28,7 +28,8 @@ onEachEngine((open) => {
       replies.map(({ status }) => status),
       [202, 202, 202],
     );
-    const { submission, program, found } = (await store.records.read(replies[0]?.json.id, null)) ?? assert.fail();
+    const { submission, program, found } =
+      (await store.submissionSearch.read(replies[0]?.json.id, null)) ?? assert.fail();
     assert.deepEqual(
       [
         submission.language,
@@ -65,7 +66,7 @@ onEachEngine((open) => {
     const { status, json } = await bob.ask({ method: "POST", path: `${SUBMISSIONS}/${mine}/again` });
     assert.equal(status, 202);
     assert.notEqual(json.id, mine);
-    const again = (await store.records.read(json.id, null)) ?? assert.fail();
+    const again = (await store.submissionSearch.read(json.id, null)) ?? assert.fail();
     assert.deepEqual(
       [
         again.submission.language,

@@ -107,7 +107,7 @@ onEachEngine((open) => {
     const rest = { account: row.account, project: row.project.name, verdict: row.verdict, language: row.language };
     assert.deepEqual(rest, { account: { id: club, name: "club" }, project: "shop", verdict: "AC", language: "python" });
     assert.deepEqual(await find(ada, `?key=${row.key.id}&project=${row.project.id}`), [young, mine]);
-    const other = (await store.records.read(theirs, null))?.found.account.id;
+    const other = (await store.submissionSearch.read(theirs, null))?.found.account.id;
     const refused = await bob.ask({ path: `${SUBMISSIONS}?account=${other}` });
     assert.deepEqual([refused.status, refused.json], [404, NOT_THERE]);
     for (const query of ["verdict=WA", "limit=0", "limit=501", "before=x", "since=today", "wath=1", "verdict="]) {
@@ -129,7 +129,7 @@ onEachEngine((open) => {
     await submit({ language: "c", code: "int main(" });
     await runPending(store, () => buildOutcome({ compile: report({ exitCode: 1 }) }));
     const { id } = (await submit()).json;
-    await store.submissions.cancel(id, (await store.records.read(id, null))?.submission.accountId ?? "");
+    await store.submissions.cancel(id, (await store.submissionSearch.read(id, null))?.submission.accountId ?? "");
     await submit();
     assert.deepEqual(await causes(), ["null null", "IE cancelled", "RE compile_error", "AC normal_exit"]);
     await store.submissions.claim("w", 60_000);
