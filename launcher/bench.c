@@ -22,8 +22,8 @@
 
 #include "clock.h"
 #include "prepare.h"
-#include "supervise.h"
-#include "wire.h"
+#include "supervise/supervise.h"
+#include "wire/wire.h"
 
 enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MAX = 64, FIRST_WORKER = 8, SAMPLE_MS = 10, RUNS_PER_SECOND_RUN = 30,
 	/*
@@ -70,7 +70,7 @@ static void prepare_bare(struct slot *s)
 	if (!f.step && mount("tmpfs", "/box", "tmpfs", WORK_FLAGS, "mode=0777") < 0)
 		fail(&f, "mount", "/box");
 	s->work = open("/box", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (f.step || work_write(s, "hello", program, program_size, MODE_DEFAULT, &f) < 0)
+	if (f.step || work_write_file(s, "hello", program, program_size, MODE_DEFAULT, &f) < 0)
 		bench_failed(&f);
 }
 
@@ -163,7 +163,7 @@ static struct request request(void)
 static void park(struct slot *s, struct box *b)
 {
 	struct failure f = {0};
-	if (box_build(s, b, &shape, false, &f) < 0 || work_write(s, "hello", program, program_size, MODE_DEFAULT, &f) < 0)
+	if (box_build(s, b, &shape, false, &f) < 0 || work_write_file(s, "hello", program, program_size, MODE_DEFAULT, &f) < 0)
 		bench_failed(&f);
 }
 
@@ -179,8 +179,8 @@ static double run_box(struct slot *s, struct box *b, const struct request *r, do
 	uint64_t end = now_ns();
 	box_destroy(s, b, &t);
 	*removed = (double)(now_ns() - start) / 1000;
-	bool right = !o.failure.step && o.exited && o.code == 0 && o.seen[0] > 0 && o.errors == 0 && controls_applied(b) &&
-		t.reaped && t.pids_left == 0 && t.left_count == 0 && t.mounts == 0;
+	bool right = !o.failure.step && o.exited && o.code == 0 && o.output_bytes[0] > 0 && o.errors == 0 && controls_applied(b) &&
+		t.reaped && t.pids_left == 0 && t.leftovers == 0 && t.mounts == 0;
 	queue_free(&out);
 	if (!right) {
 		struct failure f = {o.failure.step ? o.failure.step : "bench", "hello did not run as it should", o.failure.err};

@@ -17,7 +17,7 @@
 
 #include "image-memory.h"
 #include "prepare.h"
-#include "root.h"
+#include "image-root.h"
 #include "seccomp.h"
 #include "serve.h"
 #include "signals.h"
@@ -93,7 +93,7 @@ static void check_namespaces(void)
 	}
 }
 
-/* Whether a slot can hold the address space of a program (supervise-hurry.c). */
+/* Whether a slot can hold the address space of a program (supervise/kill.c). */
 static void check_address_spaces(const struct launcher *l, const struct box *b)
 {
 	char name[32];
@@ -142,12 +142,12 @@ static bool check_box(const struct launcher *l)
 		print("box", true, text);
 	check_address_spaces(l, &b);
 	box_destroy(&s, &b, &t);
-	bool clean = t.reaped && t.populated <= 0 && !t.pids_left && !t.left_count && !t.errors;
-	print("teardown", clean, clean ? "no process, group or mount left" : t.left_count ? t.left[0] : "see the launcher's log");
+	bool clean = t.reaped && t.populated <= 0 && !t.pids_left && !t.leftovers && !t.errors;
+	print("teardown", clean, clean ? "no process, group or mount left" : t.leftovers ? t.leftover[0] : "see the launcher's log");
 	return good && clean;
 }
 
-/* RLIMIT_CORE (slot-resources.c) prevents core files and handlers behind a pipe, but not a handler behind a socket. */
+/* RLIMIT_CORE (slot/resources.c) prevents core files and handlers behind a pipe, but not a handler behind a socket. */
 static void check_core_handler(const struct launcher *l)
 {
 	char first = 0;
@@ -228,7 +228,7 @@ int check_print(struct launcher *l, const char *image, uint64_t image_bytes)
 	}
 	print("cgroup", true, groups_backend(&l->groups));
 	print("pressure", l->groups.pressure, l->groups.pressure ? "counted for each group" : "the kernel does not count it for each group");
-	print("cpu_share", l->groups.fair, l->groups.fair ? "the same for each box" : "the launcher has no cpu controller");
+	print("cpu_share", l->groups.shares_cpu, l->groups.shares_cpu ? "the same for each box" : "the launcher has no cpu controller");
 	bool spared = protect_from_oom(l);
 	print("oom_score", spared, spared ? "-900 for the launcher, 1000 for programs" : "1000 for programs; the host does not permit -900 for the launcher");
 	check_formats(l);
@@ -239,7 +239,7 @@ int check_print(struct launcher *l, const char *image, uint64_t image_bytes)
 		print("bpf", true, "signal tracepoint attached");
 	else
 		print_failure("bpf", &no_bpf);
-	if (root_enter(image, &f) < 0) {
+	if (image_enter(image, &f) < 0) {
 		print_failure("image", &f);
 		good = false;
 	} else {

@@ -7,7 +7,7 @@
  * time, but the killed processes then waited 1.5 s to end.
  *
  * A box that is bound to its own CPU can do that only to itself. Each box, whether it compiles or executes, is therefore
- * bound to the CPUs that the fewest boxes hold. While there are no more running boxes than CPUs, each has its own; beyond
+ * bound to the CPUs that the fewest boxes hold. While available are no more running boxes than CPUs, each has its own; beyond
  * that, boxes share CPUs by the weights of the cpu controller. Then slots act in time on a machine full of such pairs:
  * with three boxes and two other busy processes for each CPU, 1.4 ms of CPU time beyond the limit. The kernel enforces the
  * binding: however late a slot acts, a box uses no more CPU time than time passes.
@@ -35,7 +35,7 @@ struct cpus {
 	cpu_set_t all;
 	unsigned slots;
 	unsigned boxes[CPU_SETSIZE]; /* number of boxes that hold each CPU */
-	cpu_set_t held[];            /* by slot; empty: none */
+	cpu_set_t assigned[];            /* by slot; empty: none */
 };
 
 struct cpus *cpus_open(unsigned slots, struct failure *f)
@@ -70,28 +70,28 @@ static void lock(struct cpus *c)
 	memset(c->boxes, 0, sizeof c->boxes);
 	for (unsigned slot = 0; slot < c->slots; slot++)
 		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-			c->boxes[cpu] += CPU_ISSET(cpu, &c->held[slot]) != 0;
+			c->boxes[cpu] += CPU_ISSET(cpu, &c->assigned[slot]) != 0;
 	pthread_mutex_consistent(&c->lock);
 }
 
 static void release(struct cpus *c, unsigned slot)
 {
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &c->held[slot]))
+		if (CPU_ISSET(cpu, &c->assigned[slot]))
 			c->boxes[cpu]--;
-	CPU_ZERO(&c->held[slot]);
+	CPU_ZERO(&c->assigned[slot]);
 }
 
 /*
  * The CPU with the fewest boxes that is not chosen yet; among equals the slot's current CPU, which avoids a migration.
  */
-static int least_held(const struct cpus *c, const cpu_set_t *chosen, int here)
+static int least_loaded(const struct cpus *c, const cpu_set_t *chosen, int current)
 {
 	int best = -1;
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		if (!CPU_ISSET(cpu, &c->all) || CPU_ISSET(cpu, chosen))
 			continue;
-		if (best < 0 || c->boxes[cpu] < c->boxes[best] || (c->boxes[cpu] == c->boxes[best] && cpu == here))
+		if (best < 0 || c->boxes[cpu] < c->boxes[best] || (c->boxes[cpu] == c->boxes[best] && cpu == current))
 			best = cpu;
 	}
 	return best;
@@ -100,19 +100,19 @@ static int least_held(const struct cpus *c, const cpu_set_t *chosen, int here)
 int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, uint64_t wanted, unsigned *given, struct failure *f)
 {
 	cpu_set_t chosen;
-	int here = sched_getcpu();
-	unsigned there = (unsigned)CPU_COUNT(&c->all);
-	bool bound = wanted < there;
-	*given = bound ? (unsigned)wanted : there;
+	int current = sched_getcpu();
+	unsigned available = (unsigned)CPU_COUNT(&c->all);
+	bool bound = wanted < available;
+	*given = bound ? (unsigned)wanted : available;
 	CPU_ZERO(&chosen);
 	if (bound) {
 		lock(c);
 		release(c, slot);
 		for (uint64_t i = 0; i < wanted; i++)
-			CPU_SET(least_held(c, &chosen, here), &chosen);
+			CPU_SET(least_loaded(c, &chosen, current), &chosen);
 		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 			c->boxes[cpu] += CPU_ISSET(cpu, &chosen) != 0;
-		c->held[slot] = chosen;
+		c->assigned[slot] = chosen;
 		pthread_mutex_unlock(&c->lock);
 	}
 	/*
@@ -130,31 +130,31 @@ int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, ui
 void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count)
 {
 	lock(c);
-	cpu_set_t wide = c->held[slot];
-	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&c->held[slot]) > 0; cpu++)
+	cpu_set_t spread = c->assigned[slot];
+	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&c->assigned[slot]) > 0; cpu++)
 		if (CPU_ISSET(cpu, &c->all) && c->boxes[cpu] == 0) {
-			CPU_SET(cpu, &wide);
+			CPU_SET(cpu, &spread);
 			c->boxes[cpu]++;
 		}
-	c->held[slot] = wide;
+	c->assigned[slot] = spread;
 	pthread_mutex_unlock(&c->lock);
 	/* Fails for processes that have ended. Their pids are not reused yet: the kernel assigns all others first. */
-	for (int i = 0; i < count && CPU_COUNT(&wide) > 0; i++)
-		keyed(sched_setaffinity, dying[i], sizeof wide, &wide);
+	for (int i = 0; i < count && CPU_COUNT(&spread) > 0; i++)
+		keyed(sched_setaffinity, dying[i], sizeof spread, &spread);
 }
 
-void cpus_leave(struct cpus *c, unsigned slot)
+void cpus_move_slot_away(struct cpus *c, unsigned slot)
 {
 	cpu_set_t others;
-	CPU_XOR(&others, &c->all, &c->held[slot]);
+	CPU_XOR(&others, &c->all, &c->assigned[slot]);
 	if (CPU_COUNT(&others) > 0)
 		keyed(sched_setaffinity, 0, sizeof others, &others);
 }
 
-void cpus_return(struct cpus *c, unsigned slot)
+void cpus_move_slot_back(struct cpus *c, unsigned slot)
 {
-	if (CPU_COUNT(&c->held[slot]) > 0)
-		keyed(sched_setaffinity, 0, sizeof c->held[slot], &c->held[slot]);
+	if (CPU_COUNT(&c->assigned[slot]) > 0)
+		keyed(sched_setaffinity, 0, sizeof c->assigned[slot], &c->assigned[slot]);
 }
 
 void cpus_release_dead(struct cpus *c, unsigned slot)
@@ -166,7 +166,7 @@ void cpus_release_dead(struct cpus *c, unsigned slot)
 
 void cpus_release(struct cpus *c, unsigned slot)
 {
-	if (CPU_COUNT(&c->held[slot]) == 0)
+	if (CPU_COUNT(&c->assigned[slot]) == 0)
 		return;
 	cpus_release_dead(c, slot);
 	keyed(sched_setaffinity, 0, sizeof c->all, &c->all); /* a failure only makes the slot slower */

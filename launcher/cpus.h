@@ -26,8 +26,8 @@ void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count);
  * Moves the slot to a CPU that its box does not hold, to see what the box does to others, and back. Does nothing if there is
  * none.
  */
-void cpus_leave(struct cpus *c, unsigned slot);
-void cpus_return(struct cpus *c, unsigned slot);
+void cpus_move_slot_away(struct cpus *c, unsigned slot);
+void cpus_move_slot_back(struct cpus *c, unsigned slot);
 /* After the end of a box: frees its CPUs; the slot may run anywhere again. */
 void cpus_release(struct cpus *c, unsigned slot);
 /* Called by the launcher after a slot has died. */

@@ -7,8 +7,8 @@
  *              a slot that died. Reads no byte of a client or a payload.
  *   slot       slot.c. Root. Reads requests of the service (wire.c checks them),
  *              builds boxes (box.c), watches programs (supervise.c), reports facts.
- *   init       box-init.c. Pid 1 of a box. Root without capabilities.
- *   program    box-init.c up to its exec, then the payload. Unprivileged, filtered.
+ *   init       box/init.c. Pid 1 of a box. Root without capabilities.
+ *   program    box/init.c up to its exec, then the payload. Unprivileged, filtered.
  *
  * There are no defaults, languages or verdicts here. A failure of the platform is
  * never reported as the program's.
@@ -26,7 +26,7 @@
 #include "image-memory.h"
 #include "prepare.h"
 #include "serve.h"
-#include "wire.h"
+#include "wire/wire.h"
 
 struct options {
 	const char *socket, *image, *instance;

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "prepare.h"
-#include "supervise.h"
+#include "supervise/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "root.h"
+#include "image-root.h"
 #include "seccomp.h"
 #include "signals.h"
 
@@ -80,7 +80,7 @@ void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, uns
 	l->slots = slots;
 	l->signal_map = -1;
 	l->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	l->lookup_ns = usual_lookup_ns(l->proc);
+	l->lookup_ns = baseline_lookup_ns(l->proc);
 }
 
 /*
@@ -103,7 +103,7 @@ static int keep_capabilities(struct failure *f)
 	static const int kept[] = {
 		CAP_SYS_ADMIN, CAP_SYS_CHROOT,  /* mounts, namespaces, setns() into a box; the tracepoint */
 		CAP_MKNOD,                      /* /dev of a slot */
-		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* used by box-init.c to drop all others */
+		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* used by box/init.c to drop all others */
 		CAP_CHOWN,                      /* pipes belong to the user that writes into them */
 		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories to which it removed access */
 		CAP_KILL, CAP_SYS_NICE,         /* the second one binds a program to CPUs */
@@ -212,12 +212,12 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 		die(&f);
 	}
 	groups_set_weight(&l->groups, slots);
-	if (!l->groups.fair)
+	if (!l->groups.shares_cpu)
 		fprintf(stderr, "assay-launcher: no cpu controller: a box with more processes gets more CPU time\n");
 	if ((l->signal_map = signals_open(&no_bpf)) < 0)
 		fprintf(stderr, "assay-launcher: no signal tracepoint (%s %s: %s): only its signal then shows an "
 			"exceeded file-size limit, and a program can send that signal to itself\n", no_bpf.step, no_bpf.object, strerror(no_bpf.err));
-	if (root_enter(image, &f) < 0 || keep_capabilities(&f) < 0) {
+	if (image_enter(image, &f) < 0 || keep_capabilities(&f) < 0) {
 		groups_close(&l->groups, l->instance);
 		die(&f);
 	}

@@ -1,7 +1,7 @@
 #ifndef ASSAY_PREPARE_H
 #define ASSAY_PREPARE_H
 
-#include "box.h"
+#include "box/box.h"
 
 /* Start-up shared by assay-launcher and assay-bench. */
 

@@ -180,7 +180,7 @@ static void emit_key(int argument, int err)
 /*
  * RLIMIT_FSIZE and RLIMIT_CPU: the kernel's signals for them prove FSE and TLE, but do not identify the limit, so a program
  * that could lower them would choose its verdict. RLIMIT_CORE keeps the host's core handler, which is root,
- * from starting (see slot-resources.c): with 0 instead of 1 it would start.
+ * from starting (see slot/resources.c): with 0 instead of 1 it would start.
  *
  * The parked program sets them with the key, because the slot would need CAP_SYS_RESOURCE, which containers often withhold.
  * Reading is allowed: a null pointer in both halves of the argument.

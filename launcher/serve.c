@@ -17,23 +17,23 @@
 
 #include "clock.h"
 #include "signals.h"
-#include "slot.h"
-#include "wire.h"
+#include "slot/slot.h"
+#include "wire/wire.h"
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
 #endif
 
 /*
- * The sweep of one place is short: the launcher admits no client and handles no signal meanwhile. A slot whose client
+ * The sweep of one process is short: the launcher admits no client and handles no signal meanwhile. A slot whose client
  * has left gets SLOT_END_MS to clean up, and is then killed and swept.
  */
 enum { SWEEP_TIMEOUT_MS = 20, SWEEP_RETRY_MS = 50, SLOT_END_MS = 10000 };
 
-struct place {
+struct slot_process {
 	pid_t pid;        /* 0: free; -1: the slot is dead but not yet swept */
 	int connection;   /* polled for the hang-up of the client, never read or written. -1: none, or the client has left */
-	uint64_t left_ns; /* when the client left */
+	uint64_t disconnected_ns; /* when the client left */
 };
 
 static volatile sig_atomic_t stopping;
@@ -132,7 +132,7 @@ static void reject_full(int connection)
 	queue_free(&out);
 }
 
-static void accept_client(struct launcher *l, struct place *places, int listener, uid_t client)
+static void accept_client(struct launcher *l, struct slot_process *processes, int listener, uid_t client)
 {
 	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC), in_line = 1;
 	unsigned free_slot = 0;
@@ -140,7 +140,7 @@ static void accept_client(struct launcher *l, struct place *places, int listener
 		usleep(SWEEP_RETRY_MS * 1000); /* out of descriptors: the client is still in the backlog at the next attempt */
 		return;
 	}
-	while (free_slot < l->slots && places[free_slot].pid != 0)
+	while (free_slot < l->slots && processes[free_slot].pid != 0)
 		free_slot++;
 	/* Otherwise poll reports a byte that is sent out of band, and recv drops it. */
 	setsockopt(connection, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof in_line);
@@ -155,12 +155,12 @@ static void accept_client(struct launcher *l, struct place *places, int listener
 			close(listener);
 			/* A slot that holds another slot's connection would hide that slot's death from its client. */
 			for (unsigned i = 0; i < l->slots; i++)
-				if (places[i].connection >= 0)
-					close(places[i].connection);
+				if (processes[i].connection >= 0)
+					close(processes[i].connection);
 			_exit(slot_serve(l, free_slot, connection, self));
 		}
 		if (pid > 0) {
-			places[free_slot] = (struct place){.pid = pid, .connection = connection};
+			processes[free_slot] = (struct slot_process){.pid = pid, .connection = connection};
 			return;
 		}
 		fprintf(stderr, "assay-launcher: fork: %s\n", strerror(errno));
@@ -168,83 +168,83 @@ static void accept_client(struct launcher *l, struct place *places, int listener
 	close(connection);
 }
 
-static void close_connection(struct place *place)
+static void close_connection(struct slot_process *process)
 {
-	if (place->connection >= 0)
-		close(place->connection);
-	place->connection = -1;
+	if (process->connection >= 0)
+		close(process->connection);
+	process->connection = -1;
 }
 
-static void mark_dead(const struct launcher *l, struct place *places, pid_t pid)
+static void mark_dead(const struct launcher *l, struct slot_process *processes, pid_t pid)
 {
 	for (unsigned i = 0; i < l->slots; i++)
-		if (places[i].pid == pid) {
-			places[i].pid = -1;
+		if (processes[i].pid == pid) {
+			processes[i].pid = -1;
 			cpus_release_dead(l->cpus, i);
-			close_connection(&places[i]);
+			close_connection(&processes[i]);
 		}
 }
 
 /* Waits for new clients, for clients that leave, and for children. Returns whether a client waits to be accepted. */
-static bool wait_for_clients(const struct launcher *l, struct place *places, int listener, bool again)
+static bool wait_for_clients(const struct launcher *l, struct slot_process *processes, int listener, bool unswept)
 {
 	static struct pollfd on[1 + SLOTS_MAX];
-	struct timespec soon = {again ? 0 : 1, again ? SWEEP_RETRY_MS * 1000000L : 0};
+	struct timespec soon = {unswept ? 0 : 1, unswept ? SWEEP_RETRY_MS * 1000000L : 0};
 	bool leaving = false;
 	sigset_t none;
 	sigemptyset(&none);
 	on[0] = (struct pollfd){.fd = listener, .events = POLLIN};
 	for (unsigned i = 0; i < l->slots; i++) {
-		on[1 + i] = (struct pollfd){.fd = places[i].connection};
-		leaving = leaving || (places[i].pid > 0 && places[i].connection < 0);
+		on[1 + i] = (struct pollfd){.fd = processes[i].connection};
+		leaving = leaving || (processes[i].pid > 0 && processes[i].connection < 0);
 	}
-	if (ppoll(on, 1 + l->slots, again || leaving ? &soon : NULL, &none) <= 0)
+	if (ppoll(on, 1 + l->slots, unswept || leaving ? &soon : NULL, &none) <= 0)
 		return false;
 	for (unsigned i = 0; i < l->slots; i++)
 		if (on[1 + i].revents & (POLLHUP | POLLERR)) {
-			close_connection(&places[i]);
-			places[i].left_ns = now_ns();
+			close_connection(&processes[i]);
+			processes[i].disconnected_ns = now_ns();
 		}
 	return on[0].revents;
 }
 
-static void kill_stuck_slots(const struct launcher *l, struct place *places)
+static void kill_stuck_slots(const struct launcher *l, struct slot_process *processes)
 {
 	for (unsigned i = 0; i < l->slots; i++)
-		if (places[i].pid > 0 && places[i].connection < 0 && now_ns() - places[i].left_ns > SLOT_END_MS * 1000000ull) {
+		if (processes[i].pid > 0 && processes[i].connection < 0 && now_ns() - processes[i].disconnected_ns > SLOT_END_MS * 1000000ull) {
 			fprintf(stderr, "assay-launcher: slot %u did not end with its client; killed\n", i);
-			kill(places[i].pid, SIGKILL);
-			places[i].left_ns = now_ns();
+			kill(processes[i].pid, SIGKILL);
+			processes[i].disconnected_ns = now_ns();
 		}
 }
 
-/* Reuses a place only after everything of its last slot is removed. Returns whether some places are still unswept. */
-static bool sweep_dead_slots(struct launcher *l, struct place *places)
+/* Reuses a process only after everything of its last slot is removed. Returns whether some processes are still unswept. */
+static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes)
 {
-	bool again = false;
+	bool unswept = false;
 	pid_t pid;
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-		mark_dead(l, places, pid);
+		mark_dead(l, processes, pid);
 	for (unsigned i = 0; i < l->slots; i++) {
 		char prefix[16];
-		if (places[i].pid != -1)
+		if (processes[i].pid != -1)
 			continue;
 		snprintf(prefix, sizeof prefix, "s%u-", i);
 		if (l->signal_map >= 0)
 			signals_drop_owner(l->signal_map, i);
 		if (groups_sweep(&l->groups, prefix, SWEEP_TIMEOUT_MS) == 0)
-			places[i].pid = 0;
+			processes[i].pid = 0;
 		else
-			again = true;
+			unswept = true;
 	}
-	return again;
+	return unswept;
 }
 
 /*
  * Ends slots only: a program that outlived its slot is also a child of the launcher, and is killed when the groups are
  * closed.
  */
-static void end_slots(struct launcher *l, struct place *places)
+static void end_slots(struct launcher *l, struct slot_process *processes)
 {
 	const uint64_t begun_ns = now_ns();
 	const struct timespec soon = {0, SWEEP_RETRY_MS * 1000000L};
@@ -254,34 +254,34 @@ static void end_slots(struct launcher *l, struct place *places)
 		int sig = now_ns() - begun_ns < SLOT_END_MS * 1000000ull ? SIGTERM : SIGKILL;
 		alive = 0;
 		for (unsigned i = 0; i < l->slots; i++) {
-			alive += places[i].pid > 0;
-			if (places[i].pid > 0 && sig != sent)
-				kill(places[i].pid, sig);
+			alive += processes[i].pid > 0;
+			if (processes[i].pid > 0 && sig != sent)
+				kill(processes[i].pid, sig);
 		}
 		sent = sig;
 		if (alive)
 			ppoll(NULL, 0, &soon, &none); /* SIGCHLD interrupts it */
 		for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
-			mark_dead(l, places, pid);
+			mark_dead(l, processes, pid);
 	}
 }
 
 void serve(struct launcher *l, int listener, uid_t client)
 {
-	static struct place places[SLOTS_MAX];
-	bool again = false;
+	static struct slot_process processes[SLOTS_MAX];
+	bool unswept = false;
 
 	for (unsigned i = 0; i < l->slots; i++)
-		places[i].connection = -1;
+		processes[i].connection = -1;
 	while (!stopping) {
-		if (wait_for_clients(l, places, listener, again))
-			accept_client(l, places, listener, client);
-		kill_stuck_slots(l, places);
-		again = sweep_dead_slots(l, places);
+		if (wait_for_clients(l, processes, listener, unswept))
+			accept_client(l, processes, listener, client);
+		kill_stuck_slots(l, processes);
+		unswept = sweep_dead_slots(l, processes);
 	}
 	log_refusals(&refused_peers);
 	log_refusals(&refused_clients);
-	end_slots(l, places);
+	end_slots(l, processes);
 }
 
 void block_signals(void)

@@ -1,7 +1,7 @@
 #ifndef ASSAY_SERVE_H
 #define ASSAY_SERVE_H
 
-#include "box.h"
+#include "box/box.h"
 
 enum { SLOTS_MAX = 1024 };
 

@@ -2,7 +2,7 @@
 # A sourcing file sets $asked (the path of the operator listener that must return 200) and defines `welcome`.
 #
 # If one of the two ends by itself before both were ready, its configuration is probably wrong, and the command fails.
-# Afterwards it is restarted: the other process reconnects, and its resources are reclaimed (launcher/cgroup-sweep.c:
+# Afterwards it is restarted: the other process reconnects, and its resources are reclaimed (launcher/cgroup/cgroup.c:
 # groups; src/store/submissions/lease.ts: submissions).
 
 # option NAME DEFAULT ARGUMENTS...: prints the value of --NAME in the arguments; the last one counts.

@@ -11,7 +11,7 @@ enum {
 	FROZEN_TIMES = 128, FROZEN_FDS = 64, FROZEN_TEXT = 8192, VDSO_BYTES = 65536,
 };
 
-/* The descriptors of launcher/box-init.h. */
+/* The descriptors of launcher/box/init.h. */
 enum { GO_FD = 3, READY_FD = 4 };
 
 enum frozen_kind {

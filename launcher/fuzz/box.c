@@ -3,7 +3,7 @@
  *
  * Input: the mountinfo of an idle slot, a NUL, and the one after the box.
  */
-#include "../box-end.c"
+#include "../box/box.c"
 #include "files.h"
 
 static int mountinfo;

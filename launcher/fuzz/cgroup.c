@@ -12,8 +12,7 @@ static FILE *open_input(const char *path, const char *mode);
 static long no_syscall(long number, ...);
 #define fopen open_input
 #define syscall no_syscall
-#include "../cgroup-sweep.c"
-#include "../cgroup-trees.c"
+#include "../cgroup/cgroup.c"
 #undef fopen
 #undef syscall
 
@@ -128,23 +127,23 @@ static void try_members(const char *text)
 	EXPECT(leaf_tasks(&g, &leaf, first, 2) == newlines || strlen(text) >= 65536);
 	char word[16];
 	snprintf(word, sizeof word, "%.*s", (int)strcspn(text, "\n"), text);
-	EXPECT(!*word || strcspn(text, "\n") >= sizeof word || has_word(text, word, "\n"));
+	EXPECT(!*word || strcspn(text, "\n") >= sizeof word || list_contains(text, word, "\n"));
 }
 
 static void try_trees(const char *text, const char *groups)
 {
-	struct mounted m = {0};
+	struct mounted_trees m = {0};
 	char path[512];
 	mountinfo = text;
 	own_groups = groups;
 	find_cgroup_mounts(&m);
 	choose_backend(&m);
 	for (int t = 0; t < TREE_COUNT; t++) {
-		size_t mount = strnlen(m.at[t], sizeof m.at[t]);
-		EXPECT(mount < sizeof m.at[t] && strnlen(m.root[t], sizeof m.root[t]) < sizeof m.root[t]);
-		if (own_path((enum tree)t, &m, path, sizeof path) < 0)
+		size_t mount = strnlen(m.mount_point[t], sizeof m.mount_point[t]);
+		EXPECT(mount < sizeof m.mount_point[t] && strnlen(m.root[t], sizeof m.root[t]) < sizeof m.root[t]);
+		if (own_group_path((enum tree)t, &m, path, sizeof path) < 0)
 			continue;
-		EXPECT(!strncmp(path, m.at[t], mount) && !strstr(path + mount, "/.."));
+		EXPECT(!strncmp(path, m.mount_point[t], mount) && !strstr(path + mount, "/.."));
 		EXPECT(path[mount] == '/' || !path[mount]);
 	}
 }

@@ -4,7 +4,7 @@
  *
  * Input: status, cgroup and mountinfo of the program, separated by NULs.
  */
-#include "../controls.c"
+#include "../box/controls.c"
 #include "files.h"
 
 enum { PROGRAM = 7, UID = 1234, TREES = 2 };
@@ -23,7 +23,7 @@ static void open_files(void)
 	mountinfo = files_add(launcher.proc, "7/mountinfo");
 	slot.launcher = &launcher;
 	for (int t = 0; t < TREE_COUNT; t++)
-		launcher.groups.home[t] = t < TREES ? 0 : -1;
+		launcher.groups.dir[t] = t < TREES ? 0 : -1;
 }
 
 /* Number of lines with that start and end. */
@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int c = 0; c < CONTROL_COUNT; c++)
 		EXPECT(!box.control[c] == (c == CONTROL_memory_limit || c == CONTROL_process_limit || c == CONTROL_resource_limits));
 	for (int i = 0; i < NAMESPACES; i++)
-		EXPECT(!control_applied(&box, spaces[i].control));
+		EXPECT(!control_applied(&box, namespaces[i].control));
 	EXPECT(control_applied(&box, CONTROL_cgroup_membership) == (lines(text[1], "", "/s0-b1") == TREES) || strlen(text[1]) > 4000);
 	check_status(&box, text[0]);
 	check_mounts(&box, text[2]);

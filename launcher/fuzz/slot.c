@@ -3,17 +3,10 @@
  *
  * Input: the bytes that a client sends before it closes.
  */
-#include "../slot-wire.c"
+#include "../slot/slot.c"
 #include "target.h"
 
 enum { SENT_MAX = 64 * 1024 };
-
-/* No runtime waits: slot-park.c is not part of this target. */
-bool check_parked(struct service *v)
-{
-	(void)v;
-	return false;
-}
 
 /* Whether it is a frame for a running step, which is skipped between steps. */
 static bool late(enum frame frame, size_t length)
@@ -27,7 +20,7 @@ static unsigned served(const uint8_t *data, size_t size)
 	static struct request r;
 	struct refusal why;
 	unsigned count = 0;
-	bool paired = false, kept[KEPT_PLACES + 1] = {true};
+	bool paired = false, kept[FILE_SETS_MAX + 1] = {true};
 	for (size_t at = 0; size - at >= FRAME_HEADER;) {
 		const uint8_t *h = data + at;
 		size_t length = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
@@ -54,7 +47,7 @@ static unsigned served(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct service v;
+	static struct session v;
 	static struct request r;
 	uint8_t answer[512];
 	int ends[2];
@@ -63,15 +56,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
 	EXPECT(send(ends[1], data, size, MSG_DONTWAIT) == (ssize_t)size && shutdown(ends[1], SHUT_WR) == 0);
 	v.connection = ends[0];
-	v.input.have = 0;
-	for (unsigned place = 0; place < KEPT_PLACES; place++)
-		v.kept[place].files = 0;
+	v.input.received = 0;
+	for (unsigned place = 0; place < FILE_SETS_MAX; place++)
+		v.file_set[place].files = 0;
 	unsigned requests = 0;
 	enum frame frame;
 	int next;
 	do {
 		next = next_request(&v, &frame, &r);
-		forget_peer(&v);
+		drop_peer(&v);
 		requests += next == 0;
 	} while (next == 0);
 	EXPECT(requests == served(data, size));

@@ -4,12 +4,10 @@
  *
  * Input: one byte that chooses, then the data for that choice.
  */
-#include "../supervise-start.c"
-#include "../supervise-output.c"
-#include "../supervise-limits.c"
-#include "../supervise-samples.c"
-#include "../supervise-end.c"
-#include "../cgroup-parts.h"
+#include "../cgroup/cgroup.c"
+#include "../supervise/limits.c"
+#include "../supervise/samples.c"
+#include "../supervise/supervise.c"
 #include "files.h"
 
 static struct outcome outcome;
@@ -35,7 +33,7 @@ static void check_output(int stream, const uint8_t *sent, size_t total)
 		kept += length;
 		at += FRAME_HEADER + length;
 	}
-	EXPECT(outcome.seen[stream] == total && kept == (total < limit ? total : limit));
+	EXPECT(outcome.output_bytes[stream] == total && kept == (total < limit ? total : limit));
 }
 
 static void try_output(const uint8_t *data, size_t size)
@@ -127,12 +125,12 @@ static void try_samples(const uint8_t *data, size_t size)
 	}
 	uint64_t kept = 0;
 	for (unsigned i = 0; i < s->count; i++) {
-		kept = s->taken[i].memory > kept ? s->taken[i].memory : kept;
-		EXPECT(i == 0 || (s->taken[i].at_usec > s->taken[i - 1].at_usec && s->taken[i].cpu_usec >= s->taken[i - 1].cpu_usec));
+		kept = s->list[i].memory > kept ? s->list[i].memory : kept;
+		EXPECT(i == 0 || (s->list[i].at_usec > s->list[i - 1].at_usec && s->list[i].cpu_usec >= s->list[i - 1].cpu_usec));
 	}
 	EXPECT(kept == peak);
 	queue_frame(&out, FRAME_ENDED);
-	report_samples(s, &out);
+	samples_report(s, &out);
 	EXPECT(out.size == FRAME_HEADER + (s->count ? 5 + s->count * SAMPLE_BYTES : 0));
 }
 
@@ -141,8 +139,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 3)
 		return 0;
 	/* Exactly the size of a lane's memory, so that the sanitizer detects a read beyond it; reused as in a lane. */
-	if (!slot.null)
-		slot.null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (!slot.dev_null)
+		slot.dev_null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (!seccomp_key)
 		seccomp_key = PIPE_BYTES;
 	struct failure f = {0};

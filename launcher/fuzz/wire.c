@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../wire.h"
+#include "../wire/wire.h"
 #include "target.h"
 
 enum type { INT, BYTES };
@@ -71,7 +71,7 @@ static void check_request(const struct request *r, const uint8_t *data, size_t s
 	}
 	check_inside(r->stdin_data, KEY_STDIN, data, size);
 	EXPECT(!(r->number[KEY_KEEP_WORK] && (r->files || r->number[KEY_KEEP_FILES])));
-	EXPECT(r->number[KEY_KEEP_FILES] <= KEPT_PLACES);
+	EXPECT(r->number[KEY_KEEP_FILES] <= FILE_SETS_MAX);
 	EXPECT(!r->number[KEY_LIVE_STDIN] || r->stdin_data.size == 0);
 }
 

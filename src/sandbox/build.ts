@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 
 const SOURCES = new URL("../../launcher/", import.meta.url);
-const SUFFIXES = [".c", ".h", ".def"];
 
 let ours: string | undefined;
 
@@ -13,8 +12,8 @@ export function ourBuild(): string {
 }
 
 function hash(): string {
-  const files = readdirSync(SOURCES).sort();
-  const sources = SUFFIXES.flatMap((suffix) => files.filter((file) => file.endsWith(suffix)));
+  const files = readdirSync(SOURCES, { recursive: true, encoding: "utf8" });
+  const sources = files.filter((file) => /\.(c|h|def)$/.test(file) && !file.startsWith("fuzz/")).sort();
   const all = createHash("sha256");
   for (const file of ["build", ...sources]) all.update(readFileSync(new URL(file, SOURCES)));
   return all.digest("hex").slice(0, 16);

@@ -127,7 +127,7 @@ for (const profile of TOO_LONG ? PROFILE_NAMES.slice(0, 1) : PROFILE_NAMES) {
 
 /**
  * All processes or threads let the kernel walk page tables in calls that signals do not interrupt. Without
- * supervise-hurry.c, the end took 3 to 24 s, or the run was IE. Only `judge` limits the address space of such a program,
+ * launcher/supervise/kill.c, the end took 3 to 24 s, or the run was IE. Only `judge` limits the address space of such a program,
  * and with it the time of a call.
  */
 const WALKS = [

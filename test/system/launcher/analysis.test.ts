@@ -19,13 +19,14 @@ test("gcc's analyser has no findings in the launcher", () => {
 test("gcc's analyser finds a use after free", (t) => {
   const copy = mkdtempSync(join(tmpdir(), "assay-analysis-"));
   t.after(() => rmSync(copy, { recursive: true }));
-  const needed = readdirSync(LAUNCHER).filter((name) => /^analyse$|\.(h|def)$/.test(name));
-  for (const name of needed) cpSync(join(LAUNCHER, name), join(copy, name));
-  const source = readFileSync(join(LAUNCHER, "slot-park.c"), "utf8");
+  const files = readdirSync(LAUNCHER, { recursive: true, encoding: "utf8" });
+  for (const name of files.filter((name) => /^analyse$|\.(h|def)$/.test(name)))
+    cpSync(join(LAUNCHER, name), join(copy, name));
+  const source = readFileSync(join(LAUNCHER, "slot/slot.c"), "utf8");
   const broken = source.replace("p->request = NULL;", "p->request->files = 0;\n\t$&");
   assert.notEqual(broken, source);
-  writeFileSync(join(copy, "slot-park.c"), broken);
+  writeFileSync(join(copy, "slot/slot.c"), broken);
   const { status, stderr } = analyse(copy);
   assert.equal(status, 1);
-  assert.match(stderr, /slot-park\.c:\d+:\d+: error: use after .free.+analyzer-use-after-free/);
+  assert.match(stderr, /slot\/slot\.c:\d+:\d+: error: use after .free.+analyzer-use-after-free/);
 });

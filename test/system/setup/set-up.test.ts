@@ -73,7 +73,7 @@ test("only changed parts are rebuilt, and old unused versions are removed", asyn
   }
   assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], [1, 1]);
   assert.equal(fake.list("app").length, 3);
-  fake.write("launcher/box.c", "int x;\n");
+  fake.write("launcher/box/box.c", "int x;\n");
   await fake.run("run");
   assert.deepEqual([fake.count("image-built"), fake.count("launcher-built")], [1, 2]);
 });

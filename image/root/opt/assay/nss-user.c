@@ -1,6 +1,6 @@
 /*
  * The user of a box by its name, for the C library (/etc/nsswitch.conf). All users of a slot have this name in /etc/passwd
- * (launcher/root.c), and each process is to find its own.
+ * (launcher/image-root.c), and each process is to find its own.
  */
 #include <errno.h>
 #include <grp.h>

@@ -1,0 +1,211 @@
+/*
+ * Which controls hold, read from the kernel's account of the parked program (/proc/<pid>), not from what was requested.
+ * The program cannot undo any of them later: it cannot leave its namespaces, change its identity or clear its flags.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "box/box.h"
+#include "unforked-memory.h"
+
+const char *const control_name[CONTROL_COUNT] = {
+#define CONTROL(name) [CONTROL_##name] = #name,
+#include "controls.def"
+#undef CONTROL
+};
+
+void control_note(struct box *b, enum control control, const char *why_missing)
+{
+	b->control[control] = why_missing ? why_missing : "";
+}
+
+bool control_applied(const struct box *b, enum control control)
+{
+	return b->control[control] && !*b->control[control];
+}
+
+bool controls_applied(const struct box *b)
+{
+	bool all = true;
+	for (int c = 0; c < CONTROL_COUNT; c++)
+		all = all && control_applied(b, c);
+	return all;
+}
+
+/*
+ * A line end and then the file of a process, or nothing if it cannot be read. Valid until the next call. `pid` 0: the slot
+ * itself.
+ */
+static char *read_proc(const struct slot *s, pid_t pid, const char *file)
+{
+	enum { BYTES = 16384 };
+	static struct area area;
+	char process[16] = "self", path[64], *text = area_of(&area, BYTES);
+	if (pid)
+		snprintf(process, sizeof process, "%d", pid);
+	snprintf(path, sizeof path, "%s/%s", process, file);
+	int fd = openat(s->launcher->proc, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text + 1, BYTES - 2);
+	if (fd >= 0)
+		close(fd);
+	text[0] = '\n';
+	text[n > 0 ? n + 1 : 1] = 0;
+	return text;
+}
+
+static const struct {
+	const char *link;
+	enum control control;
+} namespaces[NAMESPACES] = {
+	{"pid", CONTROL_pid_namespace}, {"mnt", CONTROL_mount_namespace}, {"net", CONTROL_network_namespace},
+	{"ipc", CONTROL_ipc_namespace}, {"uts", CONTROL_uts_namespace}, {"cgroup", CONTROL_cgroup_namespace},
+};
+
+/* 0 if it cannot be read: no namespace has inode 0. */
+static uint64_t namespace_inode(const struct slot *s, const char *process, const char *link)
+{
+	struct stat st;
+	char path[64];
+	snprintf(path, sizeof path, "%s/ns/%s", process, link);
+	return fstatat(s->launcher->proc, path, &st, 0) < 0 ? 0 : st.st_ino;
+}
+
+static void read_namespaces(const struct slot *s, struct box *b)
+{
+	char process[16];
+	snprintf(process, sizeof process, "%d", b->program);
+	for (int i = 0; i < NAMESPACES; i++) {
+		uint64_t theirs = namespace_inode(s, process, namespaces[i].link);
+		control_note(b, namespaces[i].control,
+			     theirs == 0 ? "cannot be read" : theirs == s->self_ns[i] ? "is the launcher's own" : NULL);
+	}
+}
+
+/* The value of a line of /proc/<pid>/status, without leading blanks. */
+static const char *status_value(const char *status, const char *name)
+{
+	const char *line = strstr(status, name);
+	return line ? line + strlen(name) + strspn(line + strlen(name), "\t ") : "";
+}
+
+/* Number of seccomp filters of a process; -1 if the kernel does not report it. */
+static long filter_count(const char *status)
+{
+	const char *line = status_value(status, "\nSeccomp_filters:");
+	return *line ? strtol(line, NULL, 10) : -1;
+}
+
+int controls_prepare(struct slot *s)
+{
+	for (int i = 0; i < NAMESPACES; i++)
+		if ((s->self_ns[i] = namespace_inode(s, "self", namespaces[i].link)) == 0)
+			return -1;
+	const char *text = read_proc(s, 0, "status");
+	s->self_filter_count = filter_count(text);
+	return text[1] ? 0 : -1;
+}
+
+static bool has_value(const char *status, const char *name, const char *value)
+{
+	const char *line = status_value(status, name);
+	return !strncmp(line, value, strlen(value)) && line[strlen(value)] == '\n';
+}
+
+static void read_status(const struct slot *s, struct box *b)
+{
+	const char *text = read_proc(s, b->program, "status");
+	char ids[64];
+	uid_t id = b->lane->uid;
+	snprintf(ids, sizeof ids, "%u\t%u\t%u\t%u", id, id, id, id);
+	bool user = has_value(text, "\nUid:", ids) && has_value(text, "\nGid:", ids) && has_value(text, "\nGroups:", "");
+	control_note(b, CONTROL_unprivileged_user, user ? NULL : "identity is another");
+
+	static const char *const sets[] = {"\nCapInh:", "\nCapPrm:", "\nCapEff:", "\nCapBnd:", "\nCapAmb:"};
+	bool none = true;
+	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+		none = none && has_value(text, sets[i], "0000000000000000");
+	control_note(b, CONTROL_no_capabilities, none ? NULL : "some are left");
+	control_note(b, CONTROL_no_new_privileges, has_value(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
+	/* In a container the slot has filters, which each program inherits: one more is expected. */
+	bool filtered = has_value(text, "\nSeccomp:", "2") && filter_count(text) == s->self_filter_count + 1;
+	control_note(b, CONTROL_seccomp_filter, filtered ? NULL : "is not set");
+}
+
+/* Whether the program is in its leaf of each tree. Its limits are verified later, when they are set. */
+static void read_membership(const struct slot *s, struct box *b)
+{
+	char end[64];
+	const struct groups *g = &s->launcher->groups;
+	int needed = 0, found = 0;
+	for (int t = 0; t < TREE_COUNT; t++)
+		needed += g->dir[t] >= 0 && t != TREE_CPU;
+	int length = snprintf(end, sizeof end, "/%s\n", b->leaf->name);
+	for (const char *p = read_proc(s, b->program, "cgroup"); (p = strstr(p, end)); p += length)
+		found++;
+	control_note(b, CONTROL_cgroup_membership, found == needed ? NULL : "is not in every group of its box");
+}
+
+/* Pointers into a line of mountinfo; "" where it has no such word. */
+struct mount_line {
+	const char *at, *own, *type, *of_all; /* `own`: options of this mount; `of_all`: of the file system */
+};
+
+static struct mount_line split_mount(char *line)
+{
+	struct mount_line m = {"", "", "", ""};
+	const char **kept[] = {NULL, NULL, NULL, NULL, &m.at, &m.own}, **after_dash[] = {&m.type, NULL, &m.of_all};
+	char *dash = strstr(line, " - "), *rest = NULL;
+	if (!dash)
+		return m;
+	*dash = 0;
+	char *word = strtok_r(line, " ", &rest);
+	for (size_t i = 0; word && i < sizeof kept / sizeof *kept; i++, word = strtok_r(NULL, " ", &rest))
+		if (kept[i])
+			*kept[i] = word;
+	word = strtok_r(dash + 3, " ", &rest);
+	for (size_t i = 0; word && i < sizeof after_dash / sizeof *after_dash; i++, word = strtok_r(NULL, " ", &rest))
+		if (after_dash[i])
+			*after_dash[i] = word;
+	return m;
+}
+
+/*
+ * The image is read-only and an overlay of the slot, and /proc shows nothing of the machine and no processes of other users.
+ * Of several mounts at a place, the last one in the list is on top.
+ */
+static void read_mounts(const struct slot *s, struct box *b)
+{
+	static const char *const of_root[] = {"ro", "nosuid", "nodev"};
+	static const char *const of_proc[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid"};
+	struct mount_line root = {"", "", "", ""}, proc = root;
+	char *text = read_proc(s, b->program, "mountinfo"), *rest = NULL;
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		struct mount_line m = split_mount(line);
+		if (!strcmp(m.at, "/"))
+			root = m;
+		else if (!strcmp(m.at, "/proc"))
+			proc = m;
+	}
+	bool sealed = true, restricted = !strcmp(proc.type, "proc");
+	for (size_t i = 0; i < sizeof of_root / sizeof *of_root; i++)
+		sealed = sealed && list_contains(root.own, of_root[i], ",");
+	for (size_t i = 0; i < sizeof of_proc / sizeof *of_proc; i++)
+		restricted = restricted && (list_contains(proc.own, of_proc[i], ",") || list_contains(proc.of_all, of_proc[i], ","));
+	control_note(b, CONTROL_read_only_root, sealed ? NULL : "the image can be written, or allows set-uid or devices");
+	control_note(b, CONTROL_own_image, strcmp(root.type, "overlay") ? "the image is shared with other boxes" : NULL);
+	control_note(b, CONTROL_restricted_proc, restricted ? NULL : "/proc shows or allows more than it should");
+}
+
+void controls_read(const struct slot *s, struct box *b)
+{
+	read_namespaces(s, b);
+	read_status(s, b);
+	read_membership(s, b);
+	read_mounts(s, b);
+}

@@ -1,0 +1,215 @@
+/*
+ * The two processes of a box, from their birth as copies of the slot (root, its
+ * capabilities and filter) to the exec of the program (no privilege).
+ *
+ * run_init     pid 1 of the box's pid namespace. Mounts, drops its capabilities
+ *                 and waits. With it, the kernel kills and reaps all that is left
+ *                 when the program ends. It runs no payload and reads nothing that
+ *                 a payload wrote.
+ * run_program  Born in the box's cgroups as a child of the slot, so that the slot
+ *                 receives its exit status from the kernel. It is not pid 1: pid 1
+ *                 is protected from default signal actions, which would falsify SIG,
+ *                 FSE and TLE. The order matters: steps that need privilege come
+ *                 before those that drop it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "box/init.h"
+#include "seccomp.h"
+
+static struct exec_args *exec_args;
+static int ready_fd;
+
+/* Records the failed step, wakes the slot and exits. */
+static _Noreturn void setup_failed(const char *step, const char *object)
+{
+	exec_args->fail_errno = errno;
+	snprintf(exec_args->fail_object, sizeof exec_args->fail_object, "%s", object);
+	snprintf(exec_args->fail_step, sizeof exec_args->fail_step, "%s", step);
+	uint64_t one = 1;
+	if (write(ready_fd, &one, sizeof one) < 0)
+		_exit(126);
+	_exit(125);
+}
+
+static void must(long result, const char *step, const char *object)
+{
+	if (result < 0)
+		setup_failed(step, object);
+}
+
+static void signal_ready(void)
+{
+	uint64_t one = 1;
+	must(write(ready_fd, &one, sizeof one), "ready", "write");
+}
+
+static void reset_signals(void)
+{
+	/* Those that launcher and slot change: reset_all_signals() has reset the others, which saves 60 calls for each box. */
+	static const int changed[] = {SIGTERM, SIGINT, SIGPIPE, SIGCHLD};
+	struct sigaction standard = {.sa_handler = SIG_DFL};
+	sigset_t none;
+	for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
+		sigaction(changed[i], &standard, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct none[2] = {{0}};
+	must(keyed(capset, &header, none), "capabilities", "capset");
+}
+
+/* Closes all descriptors from `from` on, except those given in ascending order. */
+static void close_others(unsigned from, const int *keep, int kept)
+{
+	for (int i = 0; i < kept; i++) {
+		if ((unsigned)keep[i] > from)
+			must(syscall(__NR_close_range, from, (unsigned)keep[i] - 1, 0), "descriptors", "close");
+		from = (unsigned)keep[i] + 1;
+	}
+	must(syscall(__NR_close_range, from, ~0u, 0), "descriptors", "close");
+}
+
+static void mount_tmpfs(const char *at, unsigned long flags, unsigned mode, uint64_t bytes, uint64_t inodes)
+{
+	char options[96];
+	snprintf(options, sizeof options, "mode=%o,size=%llu,nr_inodes=%llu", mode, (unsigned long long)bytes, (unsigned long long)inodes);
+	must(keyed(mount, "tmpfs", at, "tmpfs", flags, options), "mount", at);
+}
+
+static void mount_all(const struct process_args *args)
+{
+	static const char *const directories[] = {"/tmp", "/dev/shm"};
+	const struct shape *shape = &args->shape;
+	if (args->new_work) /* writable for the uids of both lanes, which use it one after the other */
+		mount_tmpfs("/box", WORK_FLAGS, 0777, shape->work_bytes, shape->work_inodes);
+	for (int i = 0; i < 2; i++)
+		mount_tmpfs(directories[i], WORK_FLAGS | MS_NOEXEC, 01777, shape->tmp_bytes, shape->tmp_inodes);
+	/*
+	 * Shows only processes of the box that belong to the reader, and nothing of the machine; nothing is writable.
+	 */
+	must(keyed(mount, "proc", "/proc", "proc", (unsigned long)(WORK_FLAGS | MS_NOEXEC | MS_RDONLY), "hidepid=invisible,subset=pid"),
+	     "mount", "/proc");
+}
+
+_Noreturn void run_init(const struct process_args *args)
+{
+	int lifeline = args->lifeline, ready = args->ready;
+	exec_args = args->exec_args;
+	ready_fd = args->ready;
+	close_others(0, (int[]){lifeline < ready ? lifeline : ready, lifeline < ready ? ready : lifeline}, 2);
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "init", "parent death signal");
+	must(prctl(PR_SET_NAME, "assay-init", 0, 0, 0), "init", "name");
+	mount_all(args);
+
+	/* With SIGCHLD ignored, the kernel reaps orphans by itself. */
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	must(sigaction(SIGCHLD, &ignore, NULL), "init", "reaping");
+	drop_capabilities();
+	seccomp_key = 0;
+	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "init", "no_new_privs");
+	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "init", "dumpable");
+	signal_ready();
+	close(ready);
+
+	char byte;
+	while (read(lifeline, &byte, 1) < 0 && errno == EINTR)
+		continue;
+	_exit(0); /* the slot closed its end: the kernel now kills everything in this namespace */
+}
+
+static void arrange_descriptors(const struct process_args *args)
+{
+	must(dup2(args->stdin_fd, 0), "descriptors", "stdin");
+	must(dup2(args->out_fd, 1), "descriptors", "stdout");
+	must(dup2(args->err_fd, 2), "descriptors", "stderr");
+	/* Copies out of the way, because each of the two may have the number of the other. */
+	int go = fcntl(args->go, F_DUPFD_CLOEXEC, READY_FD + 1), ready = fcntl(args->ready, F_DUPFD_CLOEXEC, READY_FD + 1);
+	must(dup3(go, GO_FD, O_CLOEXEC), "descriptors", "go");
+	must(dup3(ready, READY_FD, O_CLOEXEC), "descriptors", "ready");
+	ready_fd = READY_FD;
+	close_others(READY_FD + 1, NULL, 0);
+	/* The two are close-on-exec: a program gets only 0, 1 and 2. */
+}
+
+static void enter_box(const struct process_args *args)
+{
+	/* When the machine is out of memory, programs are killed first. A program cannot lower this value again. */
+	int score = openat(args->proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	must(score, "oom score", "open");
+	must(write(score, "1000", 4), "oom score", "write");
+	/* Joining the cgroups now is cheap: the process has one thread. */
+	for (int t = 0; t < TREE_COUNT; t++)
+		if (args->tasks[t] >= 0)
+			must(write(args->tasks[t], "0", 1), "cgroup", "enter");
+	must(keyed(setns, args->init_pidfd, CLONE_NEWNS), "namespaces", "mount");
+	for (int i = 0; i < LANE_NAMESPACES; i++)
+		must(keyed(setns, args->namespace_fd[i], lane_namespaces[i].flag), "namespaces", lane_namespaces[i].name);
+	must(keyed(unshare, CLONE_NEWCGROUP), "namespaces", "cgroup");
+}
+
+static void drop_identity(uid_t uid)
+{
+	must(keyed(setresgid, uid, uid, uid), "identity", "gid");
+	must(keyed(setresuid, uid, uid, uid), "identity", "uid");
+	drop_capabilities();
+	/* After the change of identity, which clears the signal, and may make the process dumpable (fs.suid_dumpable). */
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "identity", "parent death signal");
+	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "identity", "dumpable");
+	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs", "set");
+}
+
+/* Runs as an unprivileged process. */
+static void exec_program(void)
+{
+	for (int r = 0; r < RLIM_NLIMITS; r++)
+		if (exec_args->set[r])
+			must(keyed(prlimit64, 0, r, &exec_args->rlimit[r], NULL), "rlimit", "of the request");
+	for (int r = 0; r < RLIM_NLIMITS; r++)
+		must(getrlimit(r, &exec_args->read[r]), "rlimit", "read back");
+	must(chdir("/box"), "chdir", "/box");
+	if (exec_args->runtime)
+		for (int fd = GO_FD; fd <= READY_FD; fd++)
+			must(fcntl(fd, F_SETFD, 0), "descriptors", "of the runtime");
+	exec_args->exec_ns = now_ns();
+	execve(exec_args->argv[0], exec_args->argv, exec_args->envp);
+	setup_failed("exec", "program");
+}
+
+_Noreturn void run_program(const struct process_args *args)
+{
+	exec_args = args->exec_args;
+	ready_fd = args->ready;
+	reset_signals();
+	must(setsid(), "session", "new");
+	umask(022);
+	enter_box(args);
+	arrange_descriptors(args);
+	drop_identity(args->uid);
+	signal_ready();
+
+	uint64_t go;
+	ssize_t n;
+	while ((n = read(GO_FD, &go, sizeof go)) < 0 && errno == EINTR)
+		continue;
+	must(n, "go", "read");
+	exec_program();
+	_exit(125);
+}

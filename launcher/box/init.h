@@ -1,0 +1,64 @@
+#ifndef ASSAY_BOX_INIT_H
+#define ASSAY_BOX_INIT_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "cgroup/cgroup.h"
+
+enum { EXEC_ARGS_BYTES = 512 * 1024, EXEC_ARGS_STRINGS = 256 };
+
+/*
+ * Namespaces that belong to a lane, and so to one box after the other. A program can leave nothing in them: sockets are counted
+ * after each run (box.c), the filter refuses System V objects and message queues, and names need a capability.
+ */
+enum { LANE_NAMESPACES = 3 };
+static const struct { int flag; const char *name; } lane_namespaces[LANE_NAMESPACES] = {
+	{CLONE_NEWNET, "net"}, {CLONE_NEWIPC, "ipc"}, {CLONE_NEWUTS, "uts"},
+};
+
+/* Two eventfds of a parked program. A runtime inherits them; any other program closes them by its exec. */
+enum { GO_FD = 3, READY_FD = 4 };
+
+/*
+ * Memory shared with the parked program until its exec: the slot writes what to execute, the program writes its progress. The
+ * exec unmaps it in the program.
+ */
+struct exec_args {
+	bool runtime;                  /* starts, writes to READY_FD, and waits on GO_FD for its step */
+	struct rlimit rlimit[RLIM_NLIMITS];
+	bool set[RLIM_NLIMITS];
+	char *argv[EXEC_ARGS_STRINGS];
+	char *envp[EXEC_ARGS_STRINGS];
+	char fail_step[32];
+	char fail_object[32];
+	int fail_errno;
+	uint64_t exec_ns;              /* CLOCK_MONOTONIC, just before the exec; 0 until then */
+	struct rlimit read[RLIM_NLIMITS]; /* read back from the kernel */
+	char strings[];
+};
+
+/* Sizes of the file systems of a box. A parked box fits a request only if they are equal. */
+struct shape {
+	uint64_t work_bytes, work_inodes, tmp_bytes, tmp_inodes;
+};
+
+enum { WORK_FLAGS = MS_NOSUID | MS_NODEV };
+
+/* What the two processes of a box get from box.c. Neither function returns. */
+struct process_args {
+	struct shape shape;
+	bool new_work; /* the init mounts a new /box */
+	uid_t uid;
+	int init_pidfd, namespace_fd[LANE_NAMESPACES], proc, tasks[TREE_COUNT];
+	int stdin_fd, out_fd, err_fd, go, ready, lifeline;
+	struct exec_args *exec_args;
+};
+_Noreturn void run_init(const struct process_args *args);
+_Noreturn void run_program(const struct process_args *args);
+
+#endif

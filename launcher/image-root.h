@@ -1,0 +1,23 @@
+#ifndef ASSAY_IMAGE_ROOT_H
+#define ASSAY_IMAGE_ROOT_H
+
+#include <sys/types.h>
+
+#include "failure.h"
+
+/*
+ * Moves this process into the image: a new mount namespace whose root is the image (read-only, no set-uid, no devices),
+ * with a /dev of five harmless devices. No path leads to the host's file system afterwards.
+ */
+int image_enter(const char *image, struct failure *f);
+
+/*
+ * Gives this process, which must have its own mount namespace, the image as a separate file system. Its inodes are not
+ * shared, so locks and watches on them do not reach other slots, and it reveals neither the location of the image nor
+ * the free space of the host's disk. Its /etc/passwd and /etc/group name the `count` users of the slot, and none of the host.
+ * Returns 1 if the kernel has no overlayfs: the image then stays as it is, and every box of the slot lacks the control
+ * own_image.
+ */
+int image_overlay(const uid_t *users, int count, struct failure *f);
+
+#endif

@@ -1,0 +1,31 @@
+#ifndef ASSAY_LAUNCHER_H
+#define ASSAY_LAUNCHER_H
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cgroup/cgroup.h"
+#include "cpus.h"
+
+/* What the command line and the machine fix for the life of the launcher. Slots inherit it by fork; no client can change it. */
+struct launcher {
+	const char *instance;
+	const char *build; /* hash of the sources */
+	uid_t uid_base;
+	unsigned slots;
+	struct groups groups;
+	int proc;       /* the host's /proc, opened before the root was changed */
+	int signal_map; /* the BPF map of signals.h; -1 if the kernel has no BPF */
+	struct cpus *cpus;
+	char kernel[96];
+	uint64_t lookup_ns; /* the time of a look-up of a file name before any box has run (supervise/rename-lock.c) */
+};
+
+/* Opens a file of the host's /proc for reading. -1 with errno. */
+static inline int open_proc(const struct launcher *l, const char *path)
+{
+	return openat(l->proc, path, O_RDONLY | O_CLOEXEC);
+}
+
+#endif

@@ -1,0 +1,790 @@
+/*
+ * A slot: one process, one connection, one step at a time. The launcher forks it for a connection (serve.c).
+ *
+ *   read STEP -> get a box -> write files -> supervise -> ENDED -> destroy -> TEARDOWN -> park the next box
+ *
+ * The sections of this file are the files that a client sends once for many steps, the boxes that are parked between steps, the
+ * requests and answers of the connection, and how each kind of request is served. resources.c has what the slot owns for its
+ * life, collect.c reads the files that a step left.
+ *
+ * A slot that cannot clean up exits after its report. The launcher then sweeps,
+ * and the service's next connection gets a new slot.
+ */
+#define _GNU_SOURCE
+#include "slot/slot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "box/box.h"
+#include "clock.h"
+#include "seccomp.h"
+#include "slot/collect.h"
+#include "supervise/supervise.h"
+#include "wire/wire.h"
+
+enum {
+	BODY_RETAINED_BYTES = 64 * 1024, /* a larger body is freed after its step */
+	FRAME_TIMEOUT_MS = 10000, FLUSH_TIMEOUT_MS = 30000, RUNTIME_CHECK_MS = 1000,
+	PREBUILD_TIMEOUT_MS = 50,
+	/*
+	 * Each step that leaves a page in a shared work directory leaves a cgroup that the kernel cannot free before the
+	 * directory ends: about 20 KiB, charged to no cgroup. The service needs two steps.
+	 */
+	STEPS_ON_WORK_MAX = 16,
+	HUGE_PAGES_BYTES = 128 * 1024, /* files of a step that are larger together are stored in huge pages */
+	IDLE_SHARE = 100, /* a runtime that waits may use this fraction of the time as CPU time */
+};
+
+/* The sizes of the first box, which proves that boxes can be built. */
+static const struct shape first_shape = {1 << 20, 64, 1 << 20, 64};
+
+/* A box that waits for a step. */
+struct parked {
+	struct box box;
+	/* The request for which its runtime has started, and the frame that it points into; NULL: there is no runtime. */
+	struct request *request;
+	struct area body;
+	uint64_t started_ns; /* when its runtime started */
+};
+
+/* Files for later steps (KEEP_FILES): their bytes, and the files in them. */
+struct file_set {
+	struct area area;
+	unsigned files;
+	struct bytes name[FILES_MAX], data[FILES_MAX], modes;
+};
+
+/* The state of a slot. It is in memory that no process of a box inherits (unforked-memory.h). */
+struct session {
+	struct slot slot;
+	int connection;
+	struct queue out;
+	struct area body;           /* the frame being served */
+	struct request *peer;       /* the PEER for the next STEP, which points into peer_body; otherwise NULL */
+	struct area peer_body;
+	struct file_set file_set[FILE_SETS_MAX];
+	struct request request;     /* the request being served */
+	struct outcome outcome[2];  /* the outcome of the step, and of its peer */
+	struct teardown teardown[2];
+	struct input input;
+	struct parked on_new_work;  /* waits for a step on a new work directory */
+	struct parked on_same_work; /* waits for the step after that, on the same work directory */
+	bool work_used;             /* a payload has used the work directory */
+	unsigned steps_on_work;     /* steps that have used this work directory, plus the next one */
+	struct shape work_shape;    /* sizes of the work directory */
+	struct shape new_work_shape, same_work_shape; /* sizes in the last step with a new work directory; with KEEP_WORK */
+	bool has_leftovers;         /* something could not be removed */
+};
+
+/* SIGTERM sets it, which ends every wait. */
+static volatile int slot_stopping;
+
+static void stop(int sig)
+{
+	(void)sig;
+	slot_stopping = 1;
+}
+
+/*
+ * ---- files for later steps ----
+ *
+ * A client sends the files of a program once for many inputs: KEEP_FILES numbers the set in which the slot stores them.
+ */
+
+static size_t file_bytes(const struct request *r)
+{
+	size_t bytes = r->file_modes.size;
+	for (unsigned i = 0; i < r->files; i++)
+		bytes += r->file_name[i].size + r->file_data[i].size;
+	return bytes;
+}
+
+static struct bytes copy_bytes(uint8_t **to, struct bytes from)
+{
+	struct bytes copied = {*to, from.size};
+	if (from.size)
+		memcpy(*to, from.data, from.size);
+	*to += from.size;
+	return copied;
+}
+
+static int store_file_set(struct file_set *set, const struct request *r)
+{
+	area_free(&set->area);
+	set->files = 0;
+	if (area_grow(&set->area, file_bytes(r)) < 0)
+		return -1;
+	uint8_t *to = set->area.data;
+	set->modes = copy_bytes(&to, r->file_modes);
+	for (; set->files < r->files; set->files++) {
+		set->name[set->files] = copy_bytes(&to, r->file_name[set->files]);
+		set->data[set->files] = copy_bytes(&to, r->file_data[set->files]);
+	}
+	return 0;
+}
+
+/* Stores the files of a step, or gives it those that are stored. Returns NULL, or the reason why it cannot. */
+static const char *use_file_set(struct session *session, struct request *r)
+{
+	uint64_t number = r->number[KEY_KEEP_FILES];
+	if (!number)
+		return NULL;
+	struct file_set *set = &session->file_set[number - 1];
+	if (r->files)
+		return store_file_set(set, r) < 0 ? "out of memory" : NULL;
+	if (!set->files)
+		return "nothing is kept there";
+	r->files = set->files;
+	memcpy(r->file_name, set->name, sizeof set->name);
+	memcpy(r->file_data, set->data, sizeof set->data);
+	r->file_modes = set->modes;
+	return NULL;
+}
+
+/*
+ * ---- parked boxes ----
+ *
+ * The slot parks boxes between steps, built with the last requested sizes: a step then starts with one
+ * write instead of namespaces and mounts. If a box does not fit, the slot builds another when the request is known. The
+ * box of a second step is built while the first step runs.
+ *
+ * After a PARK, the program of a parked box is a runtime that has started and waits for its step. It serves only a step
+ * with the same command, environment and limits; any other step gets a new box.
+ */
+
+static struct shape request_shape(const struct request *r)
+{
+	return (struct shape){r->number[KEY_WORK_BYTES], r->number[KEY_WORK_INODES], r->number[KEY_TMP_BYTES],
+			      r->number[KEY_TMP_INODES]};
+}
+
+static bool same_work(const struct shape *a, const struct shape *b)
+{
+	return a->work_bytes == b->work_bytes && a->work_inodes == b->work_inodes;
+}
+
+static bool same_tmp(const struct shape *a, const struct shape *b)
+{
+	return a->tmp_bytes == b->tmp_bytes && a->tmp_inodes == b->tmp_inodes;
+}
+
+static bool same_bytes(const struct bytes *a, const struct bytes *b, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (a[i].size != b[i].size || memcmp(a[i].data, b[i].data, a[i].size))
+			return false;
+	return true;
+}
+
+/* Whether a runtime that was started for step A can serve step B. Files, the number of their set, and input may differ. */
+static bool same_step(const struct request *a, const struct request *b)
+{
+	for (unsigned key = 0; key < KEY_COUNT; key++)
+		if (key != KEY_KEEP_FILES && a->number[key] != b->number[key])
+			return false;
+	return a->args == b->args && a->envs == b->envs &&
+	       same_bytes(a->arg, b->arg, a->args) && same_bytes(a->env, b->env, a->envs);
+}
+
+static void drop_request(struct parked *p)
+{
+	free(p->request);
+	p->request = NULL;
+	area_free(&p->body);
+}
+
+static void discard_parked(struct session *session, struct parked *p)
+{
+	struct teardown t;
+	drop_request(p);
+	if (!p->box.built)
+		return;
+	box_destroy(&session->slot, &p->box, &t);
+	session->has_leftovers = session->has_leftovers || !t.reaped || t.leftovers || t.mounts;
+}
+
+static int build_on_new_work(struct session *session, const struct shape *shape, bool piped, struct failure *f)
+{
+	discard_parked(session, &session->on_same_work);
+	discard_parked(session, &session->on_new_work);
+	if (work_release(&session->slot, f) < 0)
+		return -1;
+	session->work_shape = *shape;
+	session->work_used = false;
+	session->steps_on_work = 1;
+	return box_build(&session->slot, &session->on_new_work.box, shape, piped, f);
+}
+
+/* Parks a box on a new work directory. */
+static int park_on_new_work(struct session *session, const struct shape *shape, struct failure *f)
+{
+	return build_on_new_work(session, shape, false, f);
+}
+
+/* Parks a box on the work directory that the previous step will use, uses or has left. */
+static int park_on_same_work(struct session *session, const struct shape *shape, bool piped, struct failure *f)
+{
+	discard_parked(session, &session->on_same_work);
+	if (!session->slot.work_shared && !session->on_new_work.box.built)
+		return fail_with(f, ENOENT, "request", "no work directory to keep");
+	if (!session->slot.work_shared && work_share(&session->slot, &session->on_new_work.box, f) < 0)
+		return -1;
+	return box_build(&session->slot, &session->on_same_work.box, shape, piped, f);
+}
+
+/* Whether the parked box has the sizes that a step wants, without regard to its runtime. */
+static bool has_shape(const struct session *session, const struct parked *p, const struct shape *want)
+{
+	return p->box.built && same_tmp(&p->box.shape, want) && (p == &session->on_same_work || same_work(&session->work_shape, want));
+}
+
+/* Counts a step that uses the work directory, or a runtime that starts before such a step. */
+static int count_step_on_work(struct session *session, struct failure *f)
+{
+	if (session->steps_on_work >= STEPS_ON_WORK_MAX)
+		return fail_with(f, EMLINK, "request", "too many steps on one work directory");
+	session->steps_on_work++;
+	return 0;
+}
+
+/* Returns the parked box that fits the step, with its runtime if that was started for such a step. NULL with the failure. */
+static struct parked *box_for_step(struct session *session, const struct request *r, struct failure *f)
+{
+	struct shape want = request_shape(r);
+	bool keep = r->number[KEY_KEEP_WORK], piped = r->number[KEY_LIVE_STDIN];
+	struct parked *p = keep ? &session->on_same_work : &session->on_new_work;
+	if (keep && (!session->slot.work_shared || !session->work_used)) {
+		fail_with(f, ENOENT, "request", "no work directory to keep");
+		return NULL;
+	}
+	if (keep && count_step_on_work(session, f) < 0)
+		return NULL;
+	*(keep ? &session->same_work_shape : &session->new_work_shape) = want;
+	bool waits = !p->request || (same_step(p->request, r) && runtime_waits(&session->slot, &p->box));
+	/* Boxes are parked for input that is known at the start. */
+	if (piped || !has_shape(session, p, &want) || !waits) {
+		int done = keep ? park_on_same_work(session, &want, piped, f) : build_on_new_work(session, &want, piped, f);
+		if (done < 0)
+			return NULL;
+	}
+	drop_request(p);
+	return p;
+}
+
+/* Writes the files of a request into the work directory of the box. */
+static int write_files(struct session *session, const struct request *r, const struct box *b, struct failure *f)
+{
+	size_t total = 0;
+	for (unsigned i = 0; i < r->files; i++)
+		total += r->file_data[i].size;
+	bool huge_pages = total >= HUGE_PAGES_BYTES && work_use_huge_pages(&session->slot, b, true) == 0;
+	for (unsigned i = 0; i < r->files; i++) {
+		char name[FILE_PATH_MAX + 1];
+		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
+		if (work_write_file(&session->slot, name, r->file_data[i].data, r->file_data[i].size, file_mode(r->file_modes, i), f) < 0)
+			return -1;
+	}
+	if (huge_pages && work_use_huge_pages(&session->slot, b, false) < 0)
+		return fail(f, "mount", "/box as before");
+	return 0;
+}
+
+/*
+ * Builds the boxes of a step and its peer with piped inputs, and writes their files. A step with KEEP_WORK gets a box on the work
+ * directory of the previous step; its peer always has a work directory of its own, which is the slot's afterwards. On failure, the
+ * caller destroys those that are built.
+ */
+static int build_pair(struct session *session, const struct request *r[2], struct box box[2], struct failure *f)
+{
+	bool keep = r[0]->number[KEY_KEEP_WORK];
+	if (keep && (!session->slot.work_shared || !session->work_used))
+		return fail_with(f, ENOENT, "request", "no work directory to keep");
+	discard_parked(session, &session->on_same_work);
+	discard_parked(session, &session->on_new_work);
+	for (int i = 0; i < 2; i++) {
+		struct shape want = request_shape(r[i]);
+		if (((i > 0 || !keep) && work_release(&session->slot, f) < 0) ||
+		    box_build(&session->slot, &box[i], &want, true, f) < 0 || write_files(session, r[i], &box[i], f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Parks a box for a PARK, and starts its runtime. NULL with the failure, after which there may be no box. */
+static struct parked *prepare_park(struct session *session, const struct request *r, struct failure *f)
+{
+	struct shape want = request_shape(r);
+	bool keep = r->number[KEY_KEEP_WORK];
+	struct parked *p = keep ? &session->on_same_work : &session->on_new_work;
+	if (p->request || !has_shape(session, p, &want)) {
+		int done = keep ? park_on_same_work(session, &want, false, f) : park_on_new_work(session, &want, f);
+		if (done < 0)
+			return NULL;
+	}
+	*(keep ? &session->same_work_shape : &session->new_work_shape) = want;
+	if (r->park_args == 0)
+		return p;
+	if (keep && count_step_on_work(session, f) < 0)
+		return NULL;
+	p->request = malloc(sizeof *p->request);
+	p->started_ns = now_ns();
+	if (!p->request || start_runtime(&session->slot, &p->box, r, f) < 0) {
+		discard_parked(session, p);
+		return NULL;
+	}
+	*p->request = *r;
+	p->body = session->body;
+	session->body = (struct area){0};
+	return p;
+}
+
+/*
+ * Whether a runtime that waits uses more CPU time or kernel memory than a step may: a compromised service can have started any
+ * program. A runtime may wait for as long as it takes, so it may also use a hundredth of that time.
+ */
+static bool exceeds_limits(const struct session *session, const struct parked *p)
+{
+	const struct groups *g = &session->slot.launcher->groups;
+	uint64_t used, kernel, waited_usec = (now_ns() - p->started_ns) / 1000;
+	if (leaf_read(g, p->box.leaf, FACT_CPU_USEC, &used) < 0 || leaf_read(g, p->box.leaf, FACT_KERNEL_NOW, &kernel) < 0)
+		return true;
+	return used - p->box.base_cpu_usec > p->request->number[KEY_CPU_MS] * 1000 + waited_usec / IDLE_SHARE ||
+	       kernel > p->request->number[KEY_KERNEL_BYTES];
+}
+
+/* Removes runtimes that exceed their limits. Returns whether any runtime waits. */
+static bool check_runtimes(struct session *session)
+{
+	struct parked *boxes[] = {&session->on_new_work, &session->on_same_work};
+	bool waits = false;
+	for (int i = 0; i < 2; i++) {
+		if (boxes[i]->request && exceeds_limits(session, boxes[i]))
+			discard_parked(session, boxes[i]);
+		waits = waits || boxes[i]->request;
+	}
+	return waits;
+}
+
+/*
+ * Parks the box of the second step while the first one runs, unless a PARK has. `context` is the session. If it fails, box_for_step()
+ * builds the box and reports the failure.
+ */
+static void prebuild_next_box(void *context)
+{
+	struct session *session = context;
+	struct failure unused = {0};
+	if (session->on_same_work.box.built || !session->same_work_shape.work_bytes)
+		return;
+	/* The time is short, because the first step is not supervised meanwhile. */
+	session->slot.timeout_ms = PREBUILD_TIMEOUT_MS;
+	park_on_same_work(session, &session->same_work_shape, false, &unused);
+	session->slot.timeout_ms = BUILD_TIMEOUT_MS;
+}
+
+/* Removes the work directory and the boxes that are parked on it. */
+static void discard_work(struct session *session)
+{
+	struct failure f = {0};
+	discard_parked(session, &session->on_same_work);
+	discard_parked(session, &session->on_new_work);
+	if (work_release(&session->slot, &f) < 0)
+		session->has_leftovers = true;
+}
+
+/* ---- the connection ---- */
+
+/* Waits for `events`. -1 on timeout (ETIMEDOUT), SIGTERM or a closed connection. */
+static int await(int fd, short events, int timeout_ms)
+{
+	struct pollfd on = {.fd = fd, .events = events};
+	struct timespec wait = {timeout_ms / 1000, (timeout_ms % 1000) * 1000000L};
+	sigset_t none;
+	sigemptyset(&none);
+	int n;
+	errno = ECANCELED;
+	if (slot_stopping) /* SIGTERM arrived while a program was watched; no second signal will interrupt this wait */
+		return -1;
+	while ((n = ppoll(&on, 1, timeout_ms < 0 ? NULL : &wait, &none)) < 0 && errno == EINTR && !slot_stopping)
+		continue;
+	errno = n == 0 ? ETIMEDOUT : ECANCELED;
+	return n > 0 && !slot_stopping && (on.revents & events) ? 0 : -1;
+}
+
+/* Sends the whole queue. -1 if the client has disconnected or does not read, or after SIGTERM. */
+static int flush_all(struct session *session)
+{
+	while (queue_flush(&session->out, session->connection) == 0) {
+		if (queue_empty(&session->out))
+			return 0;
+		if (await(session->connection, POLLOUT, FLUSH_TIMEOUT_MS) < 0)
+			return -1;
+	}
+	return -1;
+}
+
+static int read_exactly(int fd, uint8_t *to, size_t size, int first_wait_ms)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = recv(fd, to + done, size - done, MSG_DONTWAIT);
+		if (n > 0) {
+			done += (size_t)n;
+			first_wait_ms = FRAME_TIMEOUT_MS;
+		} else if (n == 0 || (errno != EAGAIN && errno != EINTR) || await(fd, POLLIN, first_wait_ms) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int refuse(struct session *session, const char *reason, const char *object)
+{
+	queue_frame(&session->out, FRAME_REFUSED);
+	queue_text(&session->out, KEY_REASON, reason);
+	queue_text(&session->out, KEY_OBJECT, object);
+	queue_frame_end(&session->out);
+	flush_all(session);
+	return -1;
+}
+
+/* Skips frames for a program that had ended when the client sent them. */
+static int skip_input(struct session *session)
+{
+	struct input *in = &session->input;
+	while (in->received < FRAME_HEADER || (input_valid(in) && !input_complete(in))) {
+		uint8_t *to;
+		size_t wants = input_missing(in, &to);
+		if (read_exactly(session->connection, to, wants, in->received ? FRAME_TIMEOUT_MS : -1) < 0)
+			return -1;
+		in->received += wants;
+		if (input_complete(in) && input_valid(in))
+			in->received = 0;
+	}
+	in->begin = in->end = 0;
+	in->signal = 0;
+	return 0;
+}
+
+static int read_request(struct session *session, enum frame *frame, struct request *r)
+{
+	const uint8_t *header = session->input.header;
+	struct refusal why;
+	if (skip_input(session) < 0)
+		return -1;
+	session->input.received = 0;
+	size_t size = (size_t)header[0] | (size_t)header[1] << 8 | (size_t)header[2] << 16 | (size_t)header[3] << 24;
+	*frame = header[4];
+	if (*frame != FRAME_STEP && *frame != FRAME_PARK && *frame != FRAME_PEER)
+		return refuse(session, "unknown frame", "");
+	const char *name = *frame == FRAME_STEP ? "STEP" : *frame == FRAME_PARK ? "PARK" : "PEER";
+	if (size > FRAME_MAX)
+		return refuse(session, "frame too large", name);
+	if (area_grow(&session->body, size > BODY_RETAINED_BYTES ? size : BODY_RETAINED_BYTES) < 0)
+		return refuse(session, "out of memory", name);
+	if (read_exactly(session->connection, session->body.data, size, FRAME_TIMEOUT_MS) < 0)
+		return -1;
+	if (request_parse(*frame, session->body.data, size, r, &why) < 0)
+		return refuse(session, why.reason, why.object);
+	const char *reason = use_file_set(session, r);
+	return reason ? refuse(session, reason, "KEEP_FILES") : 0;
+}
+
+static void drop_peer(struct session *session)
+{
+	free(session->peer);
+	session->peer = NULL;
+	area_free(&session->peer_body);
+}
+
+/* Waits for the next request, and meanwhile removes runtimes that exceed their limits. */
+static int await_request(struct session *session)
+{
+	for (;;) {
+		bool waits = check_runtimes(session);
+		if (session->has_leftovers)
+			return -1;
+		if (await(session->connection, POLLIN, waits ? RUNTIME_CHECK_MS : -1) == 0)
+			return 0;
+		if (errno != ETIMEDOUT)
+			return -1;
+	}
+}
+
+/*
+ * Waits for the next STEP, with a PEER before it if there is one, or PARK. Its bytes point into session->body, which the caller
+ * frees. -1 if there is none to serve.
+ */
+static int next_request(struct session *session, enum frame *frame, struct request *r)
+{
+	if (await_request(session) < 0)
+		return -1;
+	if (read_request(session, frame, r) < 0)
+		return -1;
+	if (*frame != FRAME_PEER)
+		return 0;
+	session->peer = malloc(sizeof *session->peer);
+	if (!session->peer)
+		return refuse(session, "out of memory", "PEER");
+	*session->peer = *r;
+	session->peer_body = session->body;
+	session->body = (struct area){0};
+	if (read_request(session, frame, r) < 0)
+		return -1;
+	if (*frame != FRAME_STEP)
+		return refuse(session, "a STEP must follow", "PEER");
+	if (r->stdin_data.size || r->number[KEY_LIVE_STDIN] || r->number[KEY_MORE] || r->number[KEY_COLLECT])
+		return refuse(session, "with a PEER, a STEP has no input, files to collect, or step after it", "STEP");
+	return 0;
+}
+
+static void send_hello(struct session *session)
+{
+	const struct launcher *l = session->slot.launcher;
+	queue_frame(&session->out, FRAME_HELLO);
+	queue_int(&session->out, KEY_PROTOCOL, PROTOCOL_VERSION);
+	queue_text(&session->out, KEY_BUILD, l->build);
+	queue_int(&session->out, KEY_SLOT, session->slot.number);
+	queue_text(&session->out, KEY_BACKEND, groups_backend(&l->groups));
+	queue_text(&session->out, KEY_SIGNAL_SOURCE, l->signal_map >= 0 ? "bpf" : "none");
+	queue_int(&session->out, KEY_PRESSURE, l->groups.pressure);
+	queue_text(&session->out, KEY_SECCOMP_POLICY, SECCOMP_POLICY);
+	queue_text(&session->out, KEY_PIDFD_MODE, "native");
+	queue_text(&session->out, KEY_KERNEL, l->kernel);
+	queue_frame_end(&session->out);
+}
+
+static void send_failed(struct session *session, const struct failure *f)
+{
+	queue_frame(&session->out, FRAME_FAILED);
+	queue_text(&session->out, KEY_STEP_NAME, f->step);
+	queue_text(&session->out, KEY_STEP_OBJECT, f->object);
+	queue_int(&session->out, KEY_STEP_ERRNO, (uint64_t)f->err);
+	queue_frame_end(&session->out);
+	flush_all(session);
+}
+
+static void send_parked(struct session *session, const struct parked *p)
+{
+	uint64_t memory = 0;
+	if (p)
+		leaf_read(&session->slot.launcher->groups, p->box.leaf, FACT_MEMORY_NOW, &memory);
+	queue_frame(&session->out, FRAME_PARKED);
+	queue_int(&session->out, KEY_WAITING, p && p->request);
+	queue_int(&session->out, KEY_WAITING_BYTES, memory);
+	queue_frame_end(&session->out);
+}
+
+static void send_teardown(struct queue *out, const struct teardown *t)
+{
+	queue_frame(out, FRAME_TEARDOWN);
+	queue_int(out, KEY_REAPED, t->reaped);
+	if (t->populated >= 0)
+		queue_int(out, KEY_POPULATED, (uint64_t)t->populated);
+	queue_int(out, KEY_PIDS_LEFT, t->pids_left);
+	queue_int(out, KEY_ZOMBIES, (uint64_t)t->zombies);
+	for (unsigned i = 0; i < t->mounts; i++)
+		queue_text(out, KEY_RESIDUAL_MOUNT, t->mount[i]);
+	for (unsigned i = 0; i < t->leftovers; i++)
+		queue_text(out, KEY_GROUP_LEFT, t->leftover[i]);
+	for (unsigned i = 0; i < t->errors; i++)
+		queue_text(out, KEY_COLLECTION_ERROR, t->error[i]);
+	queue_frame_end(out);
+}
+
+/* ---- serving requests ---- */
+
+/* Whether the program exited by itself, after all its other processes, so that nothing can still change its files. */
+static bool exited_alone(const struct outcome *o)
+{
+	return !o->failure.step && o->exited && o->reason == KILL_NONE && o->survivors == 0 &&
+	       o->known[FACT_PIDS_CURRENT] && o->fact[FACT_PIDS_CURRENT] == 0;
+}
+
+/* Sends the files that the request asks for, if all processes that could still change them have ended. */
+static void collect_files(const struct session *session, const struct request *r, const struct outcome *o, struct queue *out)
+{
+	bool feedback = r->number[KEY_COLLECT] == 2;
+	if (r->number[KEY_COLLECT] && exited_alone(o) && (feedback || o->code == 0))
+		send_files(out, session->slot.work, feedback ? "feedback" : "");
+}
+
+static void reset_results(struct session *session)
+{
+	for (int i = 0; i < 2; i++) {
+		session->outcome[i] = (struct outcome){0};
+		session->teardown[i] = (struct teardown){.reaped = true, .populated = -1};
+	}
+}
+
+static void remove_box(struct session *session, struct box *box, struct teardown *t)
+{
+	if (box->built)
+		box_destroy(&session->slot, box, t);
+	session->has_leftovers = session->has_leftovers || !t->reaped || t->leftovers || t->mounts || t->pids_left;
+}
+
+static void serve_step(struct session *session, const struct request *r)
+{
+	struct outcome *o = session->outcome;
+	struct box box = {.built = false};
+	bool more = r->number[KEY_MORE];
+
+	struct parked *p = box_for_step(session, r, &o->failure);
+	int ready = p ? write_files(session, r, &p->box, &o->failure) : -1;
+	if (ready == 0 && more)
+		ready = work_share(&session->slot, &p->box, &o->failure);
+	/* The next user of a parked box must not find files that were written before the failure. */
+	if (ready < 0)
+		discard_work(session);
+	if (ready == 0) {
+		box = p->box;
+		p->box.built = false;
+		session->work_used = true;
+		session->slot.previous_lane = box.lane;
+		supervise(&session->slot, &box, r, &session->out, session->connection, r->number[KEY_LIVE_STDIN] ? &session->input : NULL, &slot_stopping,
+			  more ? prebuild_next_box : NULL, session, o);
+	}
+	collect_files(session, r, o, &session->out);
+	outcome_report(o, &box, &session->out);
+	queue_flush(&session->out, session->connection);
+
+	if (!more || o->failure.step) {
+		struct failure f = {0};
+		/* The work directory ends with its last step. box_destroy() would list it as a leftover mount. */
+		if (work_release(&session->slot, &f) < 0)
+			session->has_leftovers = true;
+		discard_parked(session, &session->on_same_work);
+	}
+	remove_box(session, &box, session->teardown);
+	send_teardown(&session->out, session->teardown);
+}
+
+/* The frames about the step come first, then those about its peer, which are queued apart until then. */
+static void serve_pair(struct session *session, const struct request *step)
+{
+	const struct request *r[2] = {step, session->peer};
+	struct outcome *o = session->outcome;
+	struct teardown *t = session->teardown;
+	struct box box[2] = {0};
+	struct queue peer_out = {0};
+
+	session->work_used = true;
+	if (build_pair(session, r, box, &o[0].failure) == 0)
+		supervise_pair(&session->slot, (struct box *[]){&box[0], &box[1]}, r, (struct queue *[]){&session->out, &peer_out}, session->connection,
+			       &slot_stopping, (struct outcome *[]){&o[0], &o[1]});
+	else
+		o[1].failure = o[0].failure;
+	collect_files(session, session->peer, &o[1], &peer_out);
+	outcome_report(&o[0], &box[0], &session->out);
+	outcome_report(&o[1], &box[1], &peer_out);
+	queue_flush(&session->out, session->connection);
+	discard_work(session);
+	remove_box(session, &box[0], &t[0]);
+	remove_box(session, &box[1], &t[1]);
+	send_teardown(&session->out, &t[0]);
+	queue_raw(&session->out, peer_out.area.data, peer_out.size);
+	send_teardown(&session->out, &t[1]);
+	queue_free(&peer_out);
+	drop_peer(session);
+}
+
+/* A runtime that does not start is not an error of the slot: its step will start it. */
+static void serve_park(struct session *session, const struct request *r)
+{
+	struct failure f = {0};
+	struct parked *p = prepare_park(session, r, &f);
+	if (!p)
+		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", session->slot.number, f.step, f.object, strerror(f.err));
+	send_parked(session, p);
+}
+
+/*
+ * Gives the slot the highest priority, for hosts without the cpu controller: a slot may have to kill 64 programs of its own box.
+ * Its children do not inherit it. Where root may not set it either (a container), a kill comes some time slices later.
+ */
+static void raise_priority(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attributes = {.size = sizeof attributes, .flags = 1 /* reset on fork */, .nice = -20};
+	syscall(__NR_sched_setattr, 0, &attributes, 0);
+}
+
+/*
+ * Makes the table of descriptors the same for all programs. A process gets a table of descriptors of the size that the highest descriptor of its parent needs, and can read that size
+ * (FDSize in /proc/self/status), which would show how many runtimes and files this slot has for other clients. So one descriptor
+ * is always higher than the others.
+ */
+static int fix_descriptor_table(const struct launcher *l, struct failure *f)
+{
+	enum { HIGHEST = 255 };
+	return dup3(l->proc, HIGHEST, O_CLOEXEC) == HIGHEST ? 0 : fail(f, "slot", "descriptor %d", HIGHEST);
+}
+
+int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t launcher)
+{
+	static struct area area;
+	struct session *session = area_of(&area, sizeof *session);
+	struct failure f = {0};
+	struct sigaction action = {.sa_handler = stop};
+	sigset_t term;
+
+	sigaction(SIGTERM, &action, NULL);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL); /* unblocked only in ppoll() */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != launcher) /* the launcher died before PR_SET_PDEATHSIG */
+		return 1;
+	prctl(PR_SET_DUMPABLE, 0);
+	session->connection = connection;
+	session->new_work_shape = first_shape;
+	raise_priority();
+
+	if (fix_descriptor_table(l, &f) < 0 || slot_prepare(&session->slot, l, number, &f) < 0 ||
+	    groups_join(&l->groups, number, &session->slot.cpu_group_tasks, &f) < 0 || park_on_new_work(session, &session->new_work_shape, &f) < 0) {
+		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
+		send_failed(session, &f);
+		discard_work(session);
+		return 1;
+	}
+	send_hello(session);
+	enum frame frame;
+	while (flush_all(session) == 0 && !session->has_leftovers && next_request(session, &frame, &session->request) == 0) {
+		reset_results(session);
+		if (frame == FRAME_PARK)
+			serve_park(session, &session->request);
+		else if (session->peer)
+			serve_pair(session, &session->request);
+		else
+			serve_step(session, &session->request);
+		if (flush_all(session) < 0)
+			break;
+		if (session->body.size > BODY_RETAINED_BYTES)
+			area_free(&session->body);
+		queue_shrink(&session->out);
+		bool next_has_new_work = !session->slot.work_shared || !session->work_used;
+		if (next_has_new_work && !session->on_new_work.box.built && !session->has_leftovers && park_on_new_work(session, &session->new_work_shape, &f) < 0) {
+			fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
+			break;
+		}
+	}
+	discard_work(session);
+	return session->has_leftovers;
+}

@@ -1,0 +1,518 @@
+/*
+ * Kills a box so that it ends soon. A kill alone does not ensure that, because some system calls of killed processes take long.
+ * One read of 128 MiB, the longest that seccomp.def allows, from /proc/PID/pagemap takes 0.05 to 0.1 s in which the kernel does
+ * not look at signals, and on a preemptible kernel 60 processes can be in such reads when they are killed. A read of
+ * /proc/PID/smaps_rollup takes 15 us for each full page table: 60 of them, of a process with 13,000 page tables, took 6 to 14 s
+ * on one CPU.
+ *
+ * Such a read takes the lock of an address space again for each mapping, or for each 2 MiB of addresses, and fails with
+ * EINTR if it has to wait then and was killed. It has to wait if another task waits to write. So after a kill, this file
+ * lets other processes wait to write, for each address space that a killed process can be reading:
+ *
+ * - The reader's own address space: a helper writes to /proc/PID/clear_refs, which takes that lock. "5" resets the peak of
+ *   resident memory and nothing else.
+ * - The address space of another process of the box, the victim. It can have ended or executed another program by then, and its
+ *   address space remains until the last reader leaves it, without a process through which it could be found. Hence,
+ *   while the box runs, a holder opens /proc/PID/mem of each process whose page tables are large enough to matter. After
+ *   the kill, it reads address 0 there. Nothing is mapped at it, and before the kernel says so, it takes the lock in
+ *   order to try to extend a stack.
+ *
+ * Calls that walk their own address space without such a pause, as madvise() does, become short when a process that is not
+ * killed frees its private pages. This process, the releaser, comes before the others.
+ *
+ * Where all that is not enough, because page tables are too many, limits.c ends the box as out of memory (force_oom()).
+ *
+ * Helpers, holders and the releaser are processes, because each can wait long and must be killable. In particular, an open of
+ * /proc/PID/mem waits while that process is between two programs. Nothing here waits in the slot itself.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "seccomp.h"
+#include "supervise/watch.h"
+
+enum {
+	RETRY_USEC = 1000,
+	/* A process with fewer page tables needs no holder: 60 reads of so many take 0.1 s. */
+	HOLD_TABLES_KIB = 512,
+	/* How often a holder checks whether its address space still exists. */
+	HOLDER_CHECK_MS = 200,
+	PROCESSES_MAX = 4096,
+	/* A search may take this fraction of the slot's time; the larger one while page tables grow beyond the bound. */
+	SEARCH_SHARE = 20, URGENT_SEARCH_SHARE = 4,
+};
+/* The shortest times between two searches, and the longest time of the releaser. */
+#define SEARCH_NS 20000000ull
+#define URGENT_SEARCH_NS 2000000ull
+#define RELEASE_NS 200000000ull
+/* How long one process may try to exhaust the memory of a box, and all together, of which the last can begin just before. */
+#define OOM_FORCER_NS 1000000000ull
+#define OOM_FORCERS_NS 2000000000ull
+
+/* ---- after the kill: helpers for killed processes ---- */
+
+/* A helper that shared the CPU of the box would begin behind the calls that it is to end. */
+static void use_all_cpus(void)
+{
+	cpu_set_t all;
+	CPU_ZERO(&all);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		CPU_SET(cpu, &all);
+	keyed(sched_setaffinity, 0, sizeof all, &all);
+}
+
+/* The work of a helper: waits to write to an address space, again and again, until the process has ended. */
+static void take_address_space_lock(int proc, pid_t process, pid_t slot)
+{
+	char name[32];
+	snprintf(name, sizeof name, "%d/clear_refs", process);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return;
+	while (getppid() == slot) {
+		int fd = openat(proc, name, O_WRONLY | O_CLOEXEC);
+		if (fd < 0 || write(fd, "5", 1) < 0)
+			return; /* the process has ended */
+		close(fd);
+		usleep(RETRY_USEC);
+	}
+}
+
+static void start_helper(struct watch *w, pid_t process)
+{
+	for (int i = 0; i < w->kill.helpers; i++)
+		if (w->kill.helper_target[i] == process)
+			return;
+	if (w->kill.helpers == HELPERS_MAX)
+		return;
+	int proc = w->slot->launcher->proc;
+	pid_t slot = getpid(), helper = fork();
+	if (helper == 0) { /* it does not have the slot's state (unforked-memory.h) */
+		take_address_space_lock(proc, process, slot);
+		_exit(0);
+	}
+	if (helper > 0) {
+		w->kill.helper_target[w->kill.helpers] = process;
+		w->kill.helper[w->kill.helpers++] = helper;
+	}
+}
+
+static void end_releaser(struct watch *w)
+{
+	if (w->kill.releaser > 0) {
+		kill(w->kill.releaser, SIGKILL);
+		waitpid(w->kill.releaser, NULL, 0);
+	}
+	w->kill.releaser = 0;
+}
+
+/* Lets the holders wait to write: the box was killed. */
+static void wake_holders(struct watch *w)
+{
+	if (w->kill.opened && eventfd_write(w->kill.kill_event, 1) < 0)
+		evidence_error(w->o, "holders of address spaces", errno);
+}
+
+/* Helpers and holders wait for the releaser, because a task that waits to write would stop it. */
+static bool is_releasing(struct watch *w)
+{
+	if (w->kill.releaser > 0 && waitpid(w->kill.releaser, NULL, WNOHANG) != 0)
+		w->kill.releaser = 0;
+	if (w->kill.releaser > 0 && now_ns() - w->kill.releaser_ns < RELEASE_NS)
+		return true;
+	end_releaser(w);
+	return false;
+}
+
+void help_killed_processes(struct watch *w)
+{
+	enum { PF_EXITING = 4, DYING_MAX = 1024 };
+	const struct launcher *l = w->slot->launcher;
+	pid_t task[DYING_MAX];
+	int tasks = leaf_tasks(&l->groups, w->box->leaf, task, DYING_MAX), exiting = 0;
+	bool releasing = is_releasing(w);
+	if (!releasing)
+		wake_holders(w);
+	for (int i = 0; i < tasks && i < DYING_MAX; i++) {
+		unsigned flags = PF_EXITING;
+		if (task_flags(l->proc, task[i], &flags) < 0)
+			continue;
+		if (flags & PF_EXITING) {
+			task[exiting++] = task[i];
+			continue;
+		}
+		if (releasing)
+			continue;
+		use_all_cpus();
+		start_helper(w, task[i]);
+	}
+	/* Only processes that exit get more CPUs: without preemption, the helpers need a CPU that no long call holds. */
+	cpus_spread(l->cpus, w->slot->number, task, exiting);
+	w->kill.checked_ns = now_ns();
+}
+
+/* ---- while the box runs: the search for page tables, and holders ---- */
+
+/* What the address space of a process costs those that walk it, and its own end. */
+struct tables {
+	long kib;        /* page tables */
+	long pages_kib;  /* the part of `kib` that maps pages, if they are full */
+	long shared_kib; /* the part of `pages_kib` for shared memory, which includes files of the box */
+};
+
+/* The number after this name in /proc/PID/status; 0 if it has none. */
+static long status_number(const char *text, const char *name)
+{
+	const char *line = strstr(text, name);
+	return line ? strtol(line + strlen(name), NULL, 10) : 0;
+}
+
+/* Full page tables for so many KiB of pages. */
+static long full_tables_kib(long kib)
+{
+	enum { PAGE_KIB = 4, ENTRY_BYTES = 8 };
+	return kib / PAGE_KIB * ENTRY_BYTES / 1024;
+}
+
+/* Returns false for a task without an address space, because it has ended. */
+static bool read_tables(int proc, pid_t task, struct tables *t)
+{
+	char text[4096];
+	if (read_process(proc, task, "status", text, sizeof text) < 0 || !strstr(text, "\nVmPTE:"))
+		return false;
+	*t = (struct tables){
+		.kib = status_number(text, "\nVmPTE:"),
+		.pages_kib = full_tables_kib(status_number(text, "\nVmRSS:")),
+		.shared_kib = full_tables_kib(status_number(text, "\nRssShmem:")),
+	};
+	return true;
+}
+
+/* Finds a thread of a process that still has its address space, because its main thread can end before the others. */
+static pid_t living_thread(int proc, pid_t process)
+{
+	char name[32];
+	snprintf(name, sizeof name, "%d/task", process);
+	int fd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *threads = fd < 0 ? NULL : fdopendir(fd);
+	pid_t found = 0;
+	if (!threads && fd >= 0)
+		close(fd);
+	for (struct dirent *entry; threads && !found && (entry = readdir(threads));) {
+		pid_t task = (pid_t)strtol(entry->d_name, NULL, 10);
+		struct tables unused;
+		if (task > 0 && task != process && read_tables(proc, task, &unused))
+			found = task;
+	}
+	if (threads)
+		closedir(threads);
+	return found;
+}
+
+/*
+ * Reads what distinguishes an address space from that of another program: when its process started, and where the kernel placed
+ * its stack, which is a random address for each program that is executed (`personality` is refused). Children of a fork have the
+ * same address, but started at another time or have another pid. Returns -1 if the task has ended.
+ */
+static int identify_space(int proc, pid_t task, struct address_space *space)
+{
+	char text[1024];
+	const char *after = read_process(proc, task, "stat", text, sizeof text) == 0 ? strrchr(text, ')') : NULL;
+	unsigned long long started, stack;
+	/* Fields 22 and 28 of 52; the state, after the name, is the third. */
+	if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu "
+					"%*u %*d %*u %*u %*u %llu", &started, &stack) != 2)
+		return -1;
+	*space = (struct address_space){task, started, stack};
+	return 0;
+}
+
+static bool same_space(const struct address_space *a, const struct address_space *b)
+{
+	return a->task == b->task && a->started == b->started && a->stack == b->stack;
+}
+
+/* Whether another holder has this address space already, because two processes share it (CLONE_VM, as in vfork). */
+static bool is_held_by_another(const struct watch *w, int proc, int index)
+{
+	const struct address_space *own = &w->kill.holder[index].space;
+	for (int i = 0; i < HOLDERS_MAX; i++) {
+		const struct holder *other = &w->kill.holder[i];
+		struct address_space now;
+		/* The process must run the program of which the holder has opened the memory, before and after the comparison. */
+		if (i != index && other->process && w->kill.opened[i] && other->space.stack == own->stack &&
+		    keyed(kcmp, own->task, other->space.task, KCMP_VM, 0, 0) == 0 &&
+		    identify_space(proc, other->space.task, &now) == 0 && same_space(&now, &other->space))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The work of a holder. Where the host lets nobody open the memory of another process, check_walkable() in limits.c alone bounds
+ * the time of an end.
+ */
+static void hold(const struct watch *w, int proc, int index, pid_t slot)
+{
+	const struct address_space *space = &w->kill.holder[index].space;
+	char name[32], byte;
+	struct address_space now;
+	struct pollfd kill_event = {.fd = w->kill.kill_event, .events = POLLIN};
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != slot)
+		return;
+	if (is_held_by_another(w, proc, index))
+		return;
+	snprintf(name, sizeof name, "%d/mem", space->task);
+	int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || identify_space(proc, space->task, &now) < 0 || !same_space(&now, space))
+		return;
+	w->kill.opened[index] = true;
+	for (bool killed = false; pread(fd, &byte, 1, 0) != 0; usleep(killed ? RETRY_USEC : 0)) {
+		if (!killed && poll(&kill_event, 1, HOLDER_CHECK_MS) > 0) {
+			use_all_cpus();
+			killed = true;
+		}
+	}
+}
+
+static void reap_holders(struct watch *w)
+{
+	for (int i = 0; i < HOLDERS_MAX; i++)
+		if (w->kill.holder[i].process && waitpid(w->kill.holder[i].process, NULL, WNOHANG) > 0) {
+			w->kill.opened[i] = false;
+			w->kill.holder[i].process = 0;
+		}
+}
+
+static void start_holder(struct watch *w, const struct address_space *space)
+{
+	int index = -1;
+	for (int i = 0; i < HOLDERS_MAX; i++) {
+		struct holder *h = &w->kill.holder[i];
+		if (h->used && same_space(&h->space, space)) {
+			h->found = true;
+			return;
+		}
+		if (!h->used && index < 0)
+			index = i;
+	}
+	/* Without a holder, readers of this address space end later; check_walkable() in limits.c bounds how much. */
+	if (index < 0)
+		return;
+	w->kill.holder[index] = (struct holder){.space = *space, .used = true, .found = true};
+	int proc = w->slot->launcher->proc;
+	pid_t slot = getpid(), process = fork();
+	if (process == 0) { /* it does not have the slot's state (unforked-memory.h) */
+		hold(w, proc, index, slot);
+		_exit(0);
+	}
+	w->kill.holder[index].process = process > 0 ? process : 0;
+	w->kill.holder[index].used = process > 0; /* otherwise, the next search tries again */
+}
+
+/* Makes what the slot shares with the holders: which of them have opened their address space, and the event of the kill. */
+static int prepare_holders(struct watch *w)
+{
+	if (w->kill.opened)
+		return 0;
+	void *shared = mmap(NULL, HOLDERS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	w->kill.kill_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (shared == MAP_FAILED || w->kill.kill_event < 0) {
+		evidence_error(w->o, "holders of address spaces", errno);
+		if (shared != MAP_FAILED)
+			munmap(shared, HOLDERS_MAX);
+		if (w->kill.kill_event >= 0)
+			close(w->kill.kill_event);
+		return -1;
+	}
+	w->kill.opened = shared;
+	return 0;
+}
+
+/* Reads only `status` and `stat` of each process, because these reads wait for no lock of an address space. */
+void search_page_tables(struct watch *w)
+{
+	uint64_t begin = now_ns();
+	const struct launcher *l = w->slot->launcher;
+	static pid_t process[PROCESSES_MAX];
+	int processes = leaf_processes(&l->groups, w->box->leaf, process, PROCESSES_MAX);
+	/* A single process needs no holder: its address space ends with it. */
+	bool needs_holders = processes > 1 && prepare_holders(w) == 0;
+	long largest_kib = 0, end_kib = 0;
+	reap_holders(w);
+	for (int i = 0; i < HOLDERS_MAX; i++)
+		w->kill.holder[i].found = false;
+	for (int i = 0; i < processes && i < PROCESSES_MAX; i++) {
+		pid_t task = process[i];
+		struct address_space space;
+		struct tables t;
+		if (!read_tables(l->proc, task, &t) && !((task = living_thread(l->proc, task)) && read_tables(l->proc, task, &t)))
+			continue;
+		long walk_kib = t.kib + (SHARED_WALK - 1) * t.shared_kib;
+		if (walk_kib > largest_kib)
+			largest_kib = walk_kib;
+		end_kib += PAGE_END * t.pages_kib;
+		if (needs_holders && t.kib >= HOLD_TABLES_KIB && identify_space(l->proc, task, &space) == 0)
+			start_holder(w, &space);
+	}
+	for (int i = 0; i < HOLDERS_MAX; i++)
+		w->kill.holder[i].used = w->kill.holder[i].used && (w->kill.holder[i].found || w->kill.holder[i].process);
+	uint64_t now = now_ns(), pause = (now - begin) * SEARCH_SHARE;
+	w->tables.search_at = now + (pause > SEARCH_NS ? pause : SEARCH_NS);
+	pause = (now - begin) * URGENT_SEARCH_SHARE;
+	w->tables.urgent_search_at = now + (pause > URGENT_SEARCH_NS ? pause : URGENT_SEARCH_NS);
+	w->tables.walk_bytes = (uint64_t)largest_kib * 1024;
+	w->tables.exit_bytes = (uint64_t)end_kib * 1024;
+}
+
+/* ---- the kill ---- */
+
+/*
+ * The work of the releaser: frees the private memory of killed processes while their threads may still be in calls that walk it: without pages, such a
+ * call ends soon. It takes the lock of the address space as a reader, so it comes before those that wait to write.
+ */
+static void release_memories(const struct groups *g, const struct leaf *leaf)
+{
+	static pid_t process[PROCESSES_MAX];
+	int processes = leaf_processes(g, leaf, process, PROCESSES_MAX);
+	for (int i = 0; i < processes && i < PROCESSES_MAX; i++) {
+		int fd = (int)syscall(__NR_pidfd_open, process[i], 0);
+		if (fd < 0)
+			continue;
+		keyed(process_mrelease, fd, 0); /* fails for one that has ended, and before Linux 5.15 */
+		close(fd);
+	}
+}
+
+void kill_box(struct watch *w)
+{
+	uint64_t used = 0;
+	bool large = leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_KERNEL_NOW, &used) == 0 && used >= PAGE_TABLES_KERNEL_BYTES;
+	if (large)
+		search_page_tables(w); /* without a check of the bound, because a program that has ended keeps its verdict */
+	box_kill(w->box);
+	if (!large)
+		return;
+	struct groups g = w->slot->launcher->groups;
+	struct leaf leaf = *w->box->leaf;
+	w->kill.releaser_ns = now_ns();
+	w->kill.releaser = fork();
+	if (w->kill.releaser == 0) { /* it does not have the slot's state (unforked-memory.h) */
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
+			use_all_cpus();
+			release_memories(&g, &leaf);
+		}
+		_exit(0);
+	}
+}
+
+void end_helpers(struct watch *w)
+{
+	for (int i = 0; i < w->kill.helpers; i++)
+		kill(w->kill.helper[i], SIGKILL);
+	for (int i = 0; i < w->kill.helpers; i++)
+		waitpid(w->kill.helper[i], NULL, 0);
+	w->kill.helpers = 0;
+	end_releaser(w);
+	if (w->kill.oom_forcer > 0) {
+		kill(w->kill.oom_forcer, SIGKILL);
+		waitpid(w->kill.oom_forcer, NULL, 0);
+	}
+	w->kill.oom_forcer = 0;
+	for (int i = 0; i < HOLDERS_MAX; i++)
+		if (w->kill.holder[i].process)
+			kill(w->kill.holder[i].process, SIGKILL);
+	for (int i = 0; i < HOLDERS_MAX; i++) {
+		if (w->kill.holder[i].process)
+			waitpid(w->kill.holder[i].process, NULL, 0);
+		w->kill.holder[i] = (struct holder){0};
+	}
+	if (w->kill.opened) {
+		munmap(w->kill.opened, HOLDERS_MAX);
+		close(w->kill.kill_event);
+		w->kill.opened = NULL;
+	}
+}
+
+void kill_for(struct watch *w, enum kill_reason reason)
+{
+	if (w->o->reason == KILL_NONE) {
+		w->o->reason = reason;
+		w->killed_ns = now_ns();
+		kill_box(w);
+		/* It would search for memory to reclaim, with all of a CPU, until the program that the kernel chose has ended. */
+		if (w->kill.oom_forcer > 0)
+			kill(w->kill.oom_forcer, SIGKILL);
+	}
+}
+
+void set_frozen(struct watch *w, bool frozen)
+{
+	if (leaf_freeze(w->box->leaf, frozen) < 0)
+		evidence_error(w->o, "cgroup.freeze", errno);
+}
+
+void stop_growth(struct watch *w)
+{
+	const struct groups *g = &w->slot->launcher->groups;
+	if (!w->memory_limit && leaf_read(g, w->box->leaf, FACT_MEMORY_LIMIT, &w->memory_limit) < 0)
+		evidence_error(w->o, fact_name(FACT_MEMORY_LIMIT), errno);
+	if (leaf_stop_growth(g, w->box->leaf) < 0)
+		evidence_error(w->o, "lower memory limit", errno);
+}
+
+/* ---- the end by memory ---- */
+
+/*
+ * On v2, a limit below the use ends the group at once. v1 refuses such a limit, so a child of the slot joins the group and takes
+ * the rest of the memory, and more. This child may have to wait until a killed process has left a long call, hence nobody waits for
+ * it. It uses all of a CPU while the kernel searches for memory to reclaim, so its time is bounded, and that of all such children: a
+ * box in which the kernel finds memory to reclaim again and again stays frozen until another limit ends it.
+ */
+void force_oom(struct watch *w)
+{
+	enum { MAPPING_BYTES = 1 << 20, MAPPINGS = 64 };
+	const struct groups *g = &w->slot->launcher->groups;
+	if (w->kill.oom_forcer > 0 && waitpid(w->kill.oom_forcer, NULL, WNOHANG) == 0) {
+		if (now_ns() - w->kill.oom_forcer_ns > OOM_FORCER_NS)
+			kill(w->kill.oom_forcer, SIGKILL);
+		return;
+	}
+	if (w->kill.oom_forcer > 0)
+		w->kill.oom_forced_ns += now_ns() - w->kill.oom_forcer_ns;
+	w->kill.oom_forcer = 0;
+	if (w->kill.oom_forced_ns > OOM_FORCERS_NS)
+		return;
+	w->kill.oom_forcer_ns = now_ns();
+	stop_growth(w);
+	if (leaf_force_oom(g, w->box->leaf) == 0)
+		return;
+	int tasks = leaf_open_tasks(w->box->leaf);
+	w->kill.oom_forcer = tasks < 0 ? -1 : fork();
+	if (w->kill.oom_forcer == 0) { /* it does not have the slot's state (unforked-memory.h) */
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || write(tasks, "0", 1) < 0)
+			_exit(1);
+		for (int i = 0; i < MAPPINGS; i++)
+			if (mmap(NULL, MAPPING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
+				break;
+		_exit(0);
+	}
+	if (w->kill.oom_forcer < 0)
+		evidence_error(w->o, "end by memory", errno);
+	if (tasks >= 0)
+		close(tasks);
+}

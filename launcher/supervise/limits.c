@@ -1,0 +1,235 @@
+/*
+ * Decides when a running program has exceeded a limit: wall time, CPU time, memory, kernel memory and page tables. Both event
+ * loops (supervise.c, pair.c) call check_deadlines() after each wake-up, and sleep until next_check() at the latest. kill.c then
+ * ends the box; it records the reason before it sends the signal.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "supervise/watch.h"
+
+#define UNCHARGE_MOST_NS 2000000000ull
+
+enum {
+	OOM_RECHECK_NS = 5000000,
+	KERNEL_CHECK_NS = 20000000,
+	/*
+	 * The interval if there may be more processes than FEW_PROCESSES, which can all begin calls that walk page tables; and if
+	 * the page tables in use are too many for all processes that there may be.
+	 */
+	FREQUENT_CHECK_NS = 5000000, URGENT_CHECK_NS = 1000000, FEW_PROCESSES = 16,
+	UNCHARGE_NS = 1000000000, /* how long the box stays frozen without progress */
+	UNCHARGE_CHECK_NS = 2000000,
+	UNCHARGE_PROGRESS_BYTES = 1 << 20, /* less is no progress */
+	TASKS_COUNTED_AT_LEAST = 8,
+};
+
+/* ---- CPU time ---- */
+
+/*
+ * Kills the box if its CPU budget is used up; otherwise sets the earliest time at which all its CPUs could use it up.
+ */
+static void check_cpu(struct watch *w, uint64_t now)
+{
+	uint64_t used = 0;
+	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_CPU_USEC, &used) < 0) {
+		evidence_error(w->o, fact_name(FACT_CPU_USEC), errno);
+		kill_for(w, KILL_CPU);
+		return;
+	}
+	used -= w->box->base_cpu_usec;
+	if (used >= w->cpu_budget_usec) {
+		kill_for(w, KILL_CPU);
+		return;
+	}
+	uint64_t wait = (w->cpu_budget_usec - used) * 1000 / w->cpus;
+	w->cpu_check = now + (wait > 1000000 ? wait : 1000000);
+}
+
+/* ---- memory ---- */
+
+uint64_t count_oom_events(struct watch *w)
+{
+	uint64_t events;
+	if (read(w->box->leaf->oom_event, &events, sizeof events) == sizeof events)
+		w->oom_events += events;
+	return w->oom_events;
+}
+
+/* v1 kills one process of the group; the run ends in any case. */
+static void check_oom(struct watch *w)
+{
+	uint64_t kills = 0;
+	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_OOM_KILLS, &kills) == 0 && kills > 0)
+		kill_for(w, KILL_OOM);
+}
+
+/* ---- page tables ---- */
+
+/*
+ * The means of kill.c to end calls that walk page tables come too late for some: one mapping can be as large as all page tables,
+ * and the address space of a process that lived for a few milliseconds is not held. At 4 ms for each MiB, 60 tasks that walk
+ * 48 MiB need 12 s. So the product of tasks and bytes is bounded (walkableBytes() in src/sandbox/step.ts).
+ */
+static bool exceeds_walkable(struct watch *w, uint64_t walk_bytes, uint64_t exit_bytes, uint64_t *walkable)
+{
+	uint64_t tasks = 0;
+	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_PIDS_CURRENT, &tasks) < 0)
+		return false;
+	/* More tasks can begin before the next check. */
+	*walkable = walk_bytes * (tasks > TASKS_COUNTED_AT_LEAST ? tasks : TASKS_COUNTED_AT_LEAST);
+	if (exit_bytes > *walkable)
+		*walkable = exit_bytes;
+	return *walkable > w->request->number[KEY_WALKABLE_BYTES];
+}
+
+/* Ends the box above the bound. It is frozen first, so that no more tasks begin such a call before the kernel ends the box. */
+static void check_walkable(struct watch *w)
+{
+	uint64_t walkable = 0;
+	bool exceeds = exceeds_walkable(w, w->tables.walk_bytes, w->tables.exit_bytes, &walkable);
+	if (walkable > w->o->walkable_bytes)
+		w->o->walkable_bytes = walkable;
+	if (exceeds && w->o->reason == KILL_NONE) {
+		set_frozen(w, true);
+		force_oom(w);
+	}
+}
+
+/*
+ * Bounds the page tables that the tasks of a box can walk. What the box has used more in the kernel since the last search can be
+ * page tables, and a box can make 20 MiB of them, and let 60 tasks walk them, in the time between two regular searches. So a
+ * search comes early if growth by that amount would exceed the bound.
+ */
+static void check_page_tables(struct watch *w, uint64_t kernel_bytes)
+{
+	uint64_t now = now_ns(), walkable;
+	if (kernel_bytes < PAGE_TABLES_KERNEL_BYTES)
+		return;
+	const struct page_tables *t = &w->tables;
+	uint64_t growth = kernel_bytes > t->kernel_bytes ? kernel_bytes - t->kernel_bytes : 0;
+	uint64_t walk_bytes = t->walk_bytes + SHARED_WALK * growth, exit_bytes = t->exit_bytes + PAGE_END * growth;
+	if (now < t->search_at && (now < t->urgent_search_at || !exceeds_walkable(w, walk_bytes, exit_bytes, &walkable)))
+		return;
+	search_page_tables(w);
+	w->tables.kernel_bytes = kernel_bytes;
+	check_walkable(w);
+}
+
+/* ---- kernel memory ---- */
+
+/*
+ * The kernel walks the mappings and page tables of a group in calls that no signal interrupts and, without preemption,
+ * no other task. 60 processes with 50,000 mappings of one file each, which all truncate it, held a CPU and the slot on
+ * it for a minute after SIGKILL. A bound of kernel memory bounds that time. The kernel has no such limit, so a group
+ * above the bound may not grow any more.
+ *
+ * Ended processes and refused forks stay charged until an RCU grace period has passed and the kernel finds time to free
+ * them: on an idle machine, ten processes that only fork reached 54 MiB in 0.1 s. The box is frozen until they are
+ * freed; what then remains above the bound belongs to the program. On an idle machine that takes 20 ms. On a busy one, the
+ * kernel's threads wait for CPU time as well: with 40 ms, a third of the programs that only fork ended as out of memory next
+ * to each other. Hence the time is long, and begins again while memory is being freed.
+ */
+static void check_kernel_memory(struct watch *w, uint64_t now)
+{
+	const struct groups *g = &w->slot->launcher->groups;
+	uint64_t used = 0, bound = w->request->number[KEY_KERNEL_BYTES];
+	if (leaf_read(g, w->box->leaf, FACT_KERNEL_NOW, &used) < 0)
+		evidence_error(w->o, fact_name(FACT_KERNEL_NOW), errno);
+	check_page_tables(w, used);
+	uint64_t processes = w->request->number[KEY_PROCESSES];
+	bool urgent = w->tables.walk_bytes * processes > w->request->number[KEY_WALKABLE_BYTES];
+	w->kernel_check = now + (urgent ? URGENT_CHECK_NS : processes > FEW_PROCESSES ? FREQUENT_CHECK_NS : KERNEL_CHECK_NS);
+	if (!w->uncharge_by && used > bound && !w->memory_limit) {
+		w->uncharge_by = now + UNCHARGE_NS;
+		w->uncharge_end = now + UNCHARGE_MOST_NS;
+		w->uncharge_bytes = used;
+		set_frozen(w, true);
+	}
+	if (w->uncharge_by && used + UNCHARGE_PROGRESS_BYTES <= w->uncharge_bytes) {
+		w->uncharge_bytes = used;
+		w->uncharge_by = now + UNCHARGE_NS < w->uncharge_end ? now + UNCHARGE_NS : w->uncharge_end;
+	}
+	if (w->uncharge_by && now < w->uncharge_by && used > bound / 2) {
+		w->kernel_check = now + UNCHARGE_CHECK_NS;
+		return;
+	}
+	if (used > w->o->kernel_bytes)
+		w->o->kernel_bytes = used;
+	if (used > bound)
+		stop_growth(w);
+	if (w->uncharge_by) {
+		w->uncharge_by = 0;
+		set_frozen(w, false);
+	}
+}
+
+/* ---- deadlines ---- */
+
+void set_deadlines(struct watch *w)
+{
+	w->wall_deadline = w->start_ns + w->request->number[KEY_WALL_MS] * 1000000;
+	w->cpu_check = w->start_ns + w->cpu_budget_usec * 1000 / w->cpus;
+	w->kernel_check = w->start_ns + KERNEL_CHECK_NS;
+	samples_start(&w->o->samples, w->start_ns, w->request->number[KEY_SAMPLE_MS]);
+	plan_lock_checks(w);
+}
+
+/* Wall time counts from the exec, which on a busy machine comes later than the start signal. */
+static void check_wall(struct watch *w, uint64_t now)
+{
+	uint64_t from = w->box->lane->exec_args->exec_ns, limit = w->request->number[KEY_WALL_MS] * 1000000;
+	if (from && now < from + limit)
+		w->wall_deadline = from + limit;
+	else
+		kill_for(w, KILL_WALL);
+}
+
+void check_deadlines(struct watch *w)
+{
+	uint64_t now = now_ns();
+	if (w->oom_events)
+		check_oom(w);
+	if (now >= w->wall_deadline)
+		check_wall(w, now);
+	else if (now >= w->cpu_check && w->o->reason == KILL_NONE)
+		check_cpu(w, now);
+	if (now >= w->kernel_check && w->o->reason == KILL_NONE)
+		check_kernel_memory(w, now);
+	if (now >= w->locks.at && w->o->reason == KILL_NONE)
+		check_locks(w, now);
+	/* The event precedes the count of the kill, so the count is read again soon until there is a kill. */
+	if (w->oom_events && w->o->reason == KILL_NONE && w->cpu_check > now + OOM_RECHECK_NS)
+		w->cpu_check = now + OOM_RECHECK_NS;
+	if (w->o->reason == KILL_NONE)
+		samples_take_if_due(&w->o->samples, &w->slot->launcher->groups, w->box->leaf, w->box->lane->exec_args->exec_ns,
+				    w->box->base_cpu_usec, now);
+}
+
+struct timespec time_until(uint64_t deadline)
+{
+	uint64_t now = now_ns(), wait = deadline > now ? deadline - now : 0;
+	return (struct timespec){.tv_sec = (time_t)(wait / 1000000000u), .tv_nsec = (long)(wait % 1000000000u)};
+}
+
+uint64_t next_check(const struct watch *w, bool end_only)
+{
+	uint64_t next = w->cpu_check < w->wall_deadline ? w->cpu_check : w->wall_deadline;
+	uint64_t sample = samples_deadline(&w->o->samples);
+	if (w->kernel_check < next)
+		next = w->kernel_check;
+	if (w->locks.at < next)
+		next = w->locks.at;
+	if (sample < next)
+		next = sample;
+	if (w->o->reason != KILL_NONE)
+		next = (w->kill.checked_ns ? w->kill.checked_ns : w->killed_ns) + KILLED_CHECK_MS * 1000000ull;
+	if (end_only && w->end_only_until < next)
+		next = w->end_only_until;
+	for (int stream = 0; stream < 2; stream++)
+		if (w->read_at[stream] && w->read_at[stream] < next)
+			next = w->read_at[stream];
+	return next;
+}

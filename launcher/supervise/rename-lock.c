@@ -1,0 +1,182 @@
+/*
+ * Bounds how long a box holds a lock that all look-ups of files on the machine wait for (the kernel's rename_lock). A rename
+ * holds it while the kernel walks from the directory to the root of its file system: 0.25 ms at a depth of 32,000. One process
+ * that renames a file there again and again makes every creation and removal of a file on the machine ten times as slow, and
+ * that time is charged to those who wait. No limit of the kernel bounds the depth or the time.
+ *
+ * So limits.c calls check_locks() from time to time for a running box. If the box has files enough for a deep directory, and uses
+ * a CPU, the slot looks up names that do not exist, from another CPU. If these look-ups wait, the box is frozen, each time for
+ * twice as long. A box that only waits for another one can be frozen as well; it continues while the other one is frozen, and then
+ * sees that look-ups do not wait.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "supervise/watch.h"
+
+enum {
+	CHECK_NS = 10000000, /* the shortest time between two checks; the longest is three times as much: a box must not know when */
+	RUN_NS = 10000000, /* how long a box runs after a freeze */
+	/* The first freeze, and the longest: each is twice as long as the one before, until CALM_CHECKS in a row were not slow. */
+	FREEZE_NS = 90000000, FREEZE_LONGEST_NS = 1440000000, CALM_CHECKS = 12,
+	/* One check looks up names for so long, without the time for which they wait. */
+	PROBE_NS = 200000,
+	LOOKUPS_MAX = 128, LOOKUP_PAUSE_NS = 4000, SLOW_FACTOR = 3, SLOW_LOOKUPS_ENOUGH = 4,
+	/* Shares: of the time of the look-ups, as much may be waiting; of a CPU, a box that is to blame uses at least as much. */
+	WAITING_SHARE = 4, RUNNING_SHARE = 16,
+	/* One slow check alone can be an accident: the box is frozen if another one was slow not more than so many checks before. */
+	REMEMBERED_CHECKS = 4,
+	INODES_NS = 100000000, /* how often the files are counted */
+	/* Fewer files give a depth at which a rename is as fast as others. A directory counts twice in a tmpfs. */
+	DEEP_INODES = 1024,
+	BASELINE_LOOKUPS = 64, /* measured before any box runs */
+};
+
+static uint64_t lookup_ns(int proc)
+{
+	uint64_t began = now_ns();
+	bool exists = faccessat(proc, "no-such-name", F_OK, 0) == 0;
+	return exists ? 0 : now_ns() - began;
+}
+
+uint64_t baseline_lookup_ns(int proc)
+{
+	uint64_t least = UINT64_MAX;
+	for (int i = 0; i < BASELINE_LOOKUPS; i++) {
+		uint64_t took = lookup_ns(proc);
+		least = took < least ? took : least;
+	}
+	return least;
+}
+
+/* A random number below the bound, which the box cannot know. */
+static uint64_t random_below(struct lock_checks *l, uint64_t bound)
+{
+	l->random ^= l->random << 13;
+	l->random ^= l->random >> 7;
+	l->random ^= l->random << 17;
+	return l->random % bound;
+}
+
+/*
+ * Whether look-ups wait for a lock for a quarter of the time, with pauses of random length between them. A single slow look-up has
+ * been interrupted.
+ */
+static bool lookups_are_blocked(struct watch *w)
+{
+	const struct launcher *l = w->slot->launcher;
+	uint64_t waited = 0, unblocked = 0;
+	int slow = 0;
+	lookup_ns(l->proc); /* fills the caches */
+	for (int i = 0; i < LOOKUPS_MAX && unblocked < PROBE_NS && slow < SLOW_LOOKUPS_ENOUGH; i++) {
+		uint64_t began = now_ns(), took = lookup_ns(l->proc), pause = random_below(&w->locks, LOOKUP_PAUSE_NS);
+		if (took > SLOW_FACTOR * l->lookup_ns) {
+			slow++;
+			waited += took;
+			began += took;
+		}
+		while (now_ns() < began + pause)
+			continue;
+		unblocked += now_ns() - began;
+	}
+	return slow > 1 && waited * WAITING_SHARE >= waited + unblocked;
+}
+
+/* The most files in one of the writable file systems of the box. */
+static uint64_t most_inodes(const struct watch *w)
+{
+	static const char *const directories[] = {"box", "tmp", "dev/shm"};
+	uint64_t most = 0;
+	for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
+		char path[48];
+		struct statfs st;
+		snprintf(path, sizeof path, "%d/root/%s", (int)w->box->init, directories[i]);
+		int fd = openat(w->slot->launcher->proc, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && fstatfs(fd, &st) == 0 && st.f_files - st.f_ffree > most)
+			most = st.f_files - st.f_ffree;
+		if (fd >= 0)
+			close(fd);
+	}
+	return most;
+}
+
+/* Whether the box has used RUNNING_SHARE of a CPU since the last call. */
+static bool has_used_cpu(struct watch *w, uint64_t now)
+{
+	struct lock_checks *l = &w->locks;
+	uint64_t used = 0;
+	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_CPU_USEC, &used) < 0)
+		return false;
+	bool ran = (used - l->cpu_usec) * 1000 * RUNNING_SHARE >= now - l->cpu_read_ns;
+	l->cpu_usec = used;
+	l->cpu_read_ns = now;
+	return ran;
+}
+
+/* Whether limits.c keeps the box frozen, until it ends or until the kernel has freed memory. */
+static bool is_frozen_by_limits(const struct watch *w)
+{
+	return w->uncharge_by || w->kill.oom_forcer_ns;
+}
+
+/*
+ * Moves the slot away from the CPUs of a box with a deep directory. On the CPU of its box, the slot would see nothing, because the box would not run meanwhile; and the box would see that the slot
+ * has taken its CPU.
+ */
+static void set_deep(struct watch *w, bool deep)
+{
+	struct cpus *c = w->slot->launcher->cpus;
+	if (deep && !w->locks.deep)
+		cpus_move_slot_away(c, w->slot->number);
+	else if (!deep && w->locks.deep)
+		cpus_move_slot_back(c, w->slot->number);
+	w->locks.deep = deep;
+}
+
+void plan_lock_checks(struct watch *w)
+{
+	w->locks = (struct lock_checks){
+		.at = w->start_ns + CHECK_NS, .cpu_usec = w->box->base_cpu_usec, .cpu_read_ns = w->start_ns, .random = w->start_ns,
+	};
+}
+
+void check_locks(struct watch *w, uint64_t now)
+{
+	struct lock_checks *l = &w->locks;
+	if (l->frozen) {
+		l->frozen = false;
+		l->at = now + RUN_NS;
+		if (!is_frozen_by_limits(w))
+			set_frozen(w, false);
+		has_used_cpu(w, now);
+		return;
+	}
+	if (now >= l->count_files_at) {
+		l->count_files_at = now + INODES_NS;
+		set_deep(w, most_inodes(w) >= DEEP_INODES);
+	}
+	bool slow = l->deep && has_used_cpu(w, now) && lookups_are_blocked(w), suspected = l->suspected_checks > 0;
+	l->calm_checks = slow ? 0 : l->calm_checks + 1;
+	if (l->calm_checks >= CALM_CHECKS)
+		l->freeze_ns = 0;
+	if (slow)
+		l->suspected_checks = REMEMBERED_CHECKS;
+	else if (suspected)
+		l->suspected_checks--;
+	l->at = now_ns() + CHECK_NS + random_below(l, 2 * CHECK_NS);
+	if (!slow || !suspected || is_frozen_by_limits(w))
+		return;
+	if (!l->freeze_ns)
+		l->freeze_ns = FREEZE_NS;
+	else if (l->freeze_ns < FREEZE_LONGEST_NS)
+		l->freeze_ns *= 2;
+	l->frozen = true;
+	l->at = now_ns() + l->freeze_ns;
+	set_frozen(w, true);
+}

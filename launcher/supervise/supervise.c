@@ -1,0 +1,740 @@
+/*
+ * Supervises one running program with one thread and one poll: the program's pidfd, its two pipes, the v1 OOM event,
+ * the connection, and a timeout for the nearest deadline. Kernel memory is read every 20 ms, because it has no event.
+ *
+ * slot/slot.c calls supervise() for each step. The sections of this file are in the order of the run: the request is passed to
+ * the parked program, output and live input are forwarded while it runs, and its end and counters are read; the event loop is at
+ * the end. pair.c is the event loop for two programs, which uses the same sections. limits.c decides when a limit is exceeded,
+ * kill.c ends the box, report.c sends the outcome.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "descriptors.h"
+#include "seccomp.h"
+#include "signals.h"
+#include "supervise/watch.h"
+
+void evidence_error(struct outcome *o, const char *what, int err)
+{
+	if (o->errors < 8)
+		snprintf(o->error[o->errors++], sizeof o->error[0], "%s: %s", what, strerror(err));
+}
+
+/* ---- the start ---- */
+
+enum { TASKS_MAX = 128 /* threads of a runtime; none has as many */ };
+
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS 1033
+#endif
+
+/* Appends a string to the memory that the program shares. Returns NULL if there is no space left. */
+static char *copy_string(struct exec_args *shared, size_t *used, struct bytes text)
+{
+	size_t space = EXEC_ARGS_BYTES - offsetof(struct exec_args, strings);
+	if (text.size + 1 > space - *used)
+		return NULL;
+	char *to = shared->strings + *used;
+	memcpy(to, text.data, text.size);
+	to[text.size] = 0;
+	*used += text.size + 1;
+	return to;
+}
+
+static int fill_exec_args(struct exec_args *shared, const struct request *r, bool runtime, struct failure *f)
+{
+	const struct bytes *arg = runtime ? r->park_arg : r->arg;
+	const uint64_t *n = r->number;
+	const struct { int resource; uint64_t soft, hard; } limits[] = {
+		/* The hard limit is a second later: SIGXCPU has an identifiable sender, the SIGKILL of the hard limit does not. */
+		{RLIMIT_CPU, n[KEY_CPU_RLIMIT_SECS], n[KEY_CPU_RLIMIT_SECS] + 1},
+		{RLIMIT_FSIZE, n[KEY_FILE_BYTES], n[KEY_FILE_BYTES]},
+		{RLIMIT_NOFILE, n[KEY_OPEN_FILES], n[KEY_OPEN_FILES]},
+		{RLIMIT_AS, n[KEY_ADDRESS_SPACE_BYTES], n[KEY_ADDRESS_SPACE_BYTES]},
+		{RLIMIT_STACK, n[KEY_STACK_BYTES], n[KEY_STACK_BYTES]},
+		{RLIMIT_NPROC, n[KEY_PROCESSES_RLIMIT], n[KEY_PROCESSES_RLIMIT]},
+	};
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+		shared->rlimit[limits[i].resource] = (struct rlimit){limits[i].soft, limits[i].hard};
+		shared->set[limits[i].resource] = true;
+	}
+	size_t used = 0;
+	shared->runtime = runtime;
+	for (unsigned i = 0; i < (runtime ? r->park_args : r->args); i++)
+		if (!(shared->argv[i] = copy_string(shared, &used, arg[i])))
+			return fail_with(f, E2BIG, "request", "arguments");
+	for (unsigned i = 0; i < r->envs; i++)
+		if (!(shared->envp[i] = copy_string(shared, &used, r->env[i])))
+			return fail_with(f, E2BIG, "request", "environment");
+	return 0;
+}
+
+static int write_stdin(int fd, struct bytes data, struct failure *f)
+{
+	for (size_t done = 0; done < data.size;) {
+		ssize_t n = pwrite(fd, data.data + done, data.size - done, (off_t)done);
+		if (n <= 0)
+			return fail(f, "stdin", "write");
+		done += (size_t)n;
+	}
+	/* With the seals SEAL, SHRINK, GROW and WRITE, the program reads exactly what was sent. */
+	return fcntl(fd, F_ADD_SEALS, 1 | 2 | 4 | 8) < 0 ? fail(f, "stdin", "seal") : 0;
+}
+
+/* Sets the limits, then reads them back as evidence. The kernel may round down to whole pages. */
+static int apply_limits(const struct slot *s, struct box *b, const struct request *r, struct failure *f)
+{
+	const struct groups *g = &s->launcher->groups;
+	const uint64_t *n = r->number;
+	uint64_t memory, pids;
+	if (leaf_limit(g, b->leaf, n[KEY_MEMORY_BYTES], n[KEY_PROCESSES], f) < 0)
+		return -1;
+	bool read = leaf_read(g, b->leaf, FACT_MEMORY_LIMIT, &memory) == 0;
+	bool same = read && memory <= n[KEY_MEMORY_BYTES] && memory + 65536 > n[KEY_MEMORY_BYTES];
+	control_note(b, CONTROL_memory_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
+	read = leaf_read(g, b->leaf, FACT_PIDS_LIMIT, &pids) == 0;
+	same = read && pids == n[KEY_PROCESSES];
+	control_note(b, CONTROL_process_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
+	return 0;
+}
+
+/* Passes command and limits of the step, or of its runtime, to the parked program. */
+static int pass_request(const struct slot *s, struct box *b, const struct request *r, bool runtime, struct failure *f)
+{
+	return fill_exec_args(b->lane->exec_args, r, runtime, f) < 0 ? -1 : apply_limits(s, b, r, f);
+}
+
+static int signal_go(struct box *b, struct failure *f)
+{
+	uint64_t one = 1;
+	return write(b->go, &one, sizeof one) == sizeof one ? 0 : fail(f, "go", "write");
+}
+
+/* A runtime has one CPU, as each step has; its step may get another one. */
+int start_runtime(const struct slot *s, struct box *b, const struct request *r, struct failure *f)
+{
+	unsigned given;
+	struct cpus *cpus = s->launcher->cpus;
+	if (pass_request(s, b, r, true, f) < 0 || cpus_acquire(cpus, s->number, &b->program, 1, r->number[KEY_CPUS], &given, f) < 0)
+		return -1;
+	int done = signal_go(b, f) < 0 ? -1 : await_ready(s, b, b->program_fd, "runtime", f);
+	cpus_release(cpus, s->number);
+	if (done < 0)
+		return -1;
+	/* box_build() has read the controls before the exec of the runtime. */
+	controls_read(s, b);
+	if (!runtime_waits(s, b))
+		return fail_with(f, ESRCH, "box", "the runtime does not wait");
+	b->runtime = true;
+	return 0;
+}
+
+bool runtime_waits(const struct slot *s, const struct box *b)
+{
+	struct pollfd on[] = {{.fd = b->program_fd, .events = POLLIN}, {.fd = b->out_fd, .events = POLLIN}, {.fd = b->err_fd, .events = POLLIN}};
+	static const enum fact must_be_zero[] = {FACT_OOM_KILLS, FACT_MEMORY_HITS, FACT_PIDS_REFUSED};
+	uint64_t value;
+	if (poll(on, 3, 0) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof must_be_zero / sizeof *must_be_zero; i++)
+		if (leaf_read(&s->launcher->groups, b->leaf, must_be_zero[i], &value) < 0 || value > 0)
+			return false;
+	return true;
+}
+
+int bind_programs(struct watch *w, int programs, struct failure *f)
+{
+	const struct launcher *l = w->slot->launcher;
+	pid_t task[TASKS_MAX];
+	int tasks = 0;
+	for (int i = 0; i < programs; i++)
+		task[tasks++] = w[i].box->program;
+	/* Each thread of a runtime is bound, because affinity belongs to a thread. A runtime starts none while it waits. */
+	if (w->box->runtime) {
+		int threads = leaf_tasks(&l->groups, w->box->leaf, task, TASKS_MAX);
+		tasks = threads < 1 ? 1 : threads; /* 0: it is not in its group, which its evidence shows */
+	}
+	if (tasks > TASKS_MAX)
+		return fail_with(f, EINVAL, "cpus", "%d threads of a runtime", tasks);
+	if (cpus_acquire(l->cpus, w->slot->number, task, tasks, w->request->number[KEY_CPUS], &w->cpus, f) < 0)
+		return -1;
+	for (int i = 1; i < programs; i++)
+		w[i].cpus = w->cpus;
+	return 0;
+}
+
+int prepare_program(struct watch *w, struct failure *f)
+{
+	struct box *b = w->box;
+	if ((!b->runtime && pass_request(w->slot, b, w->request, false, f) < 0) ||
+	    (b->stdin_fd >= 0 && write_stdin(b->stdin_fd, w->request->stdin_data, f) < 0))
+		return -1;
+	if (w->request->number[KEY_KEEP_WORK]) {
+		int64_t kept = work_bytes(w->slot, f);
+		if (kept < 0)
+			return -1;
+		w->o->kept_bytes = (uint64_t)kept;
+	}
+	return 0;
+}
+
+int start_program(struct watch *w, struct failure *f)
+{
+	const struct groups *g = &w->slot->launcher->groups;
+	struct box *b = w->box;
+	if (b->runtime) {
+		leaf_reset_peak(b->leaf);
+		read_baseline(g, b);
+		b->lane->exec_args->exec_ns = now_ns();
+	}
+	w->start_ns = now_ns();
+	return signal_go(b, f);
+}
+
+/* ---- output ---- */
+
+enum {
+	READS_PER_FRAME = 256,
+	READ_PAUSE_NS = 2000000,
+};
+
+static void count_output(struct watch *w, int stream, size_t size)
+{
+	w->o->output_bytes[stream] += size;
+	w->o->last_output_ns = now_ns();
+}
+
+static uint64_t output_limit(const struct watch *w, int stream)
+{
+	return w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
+}
+
+size_t queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t size)
+{
+	uint64_t limit = output_limit(w, stream);
+	uint64_t forwarded = w->o->output_bytes[stream] < limit ? limit - w->o->output_bytes[stream] : 0;
+	if (forwarded > size)
+		forwarded = size;
+	if (forwarded) {
+		queue_frame(w->out, stream == 0 ? FRAME_STDOUT : FRAME_STDERR);
+		queue_raw(w->out, chunk, (size_t)forwarded);
+		queue_frame_end(w->out);
+	}
+	count_output(w, stream, size);
+	return (size_t)forwarded;
+}
+
+/* Whether the rest of the stream is counted and discarded. */
+static bool at_output_limit(const struct watch *w, int stream)
+{
+	return w->o->output_bytes[stream] >= output_limit(w, stream);
+}
+
+bool exceeds_output_limit(const struct watch *w, int stream)
+{
+	return w->o->output_bytes[stream] > output_limit(w, stream);
+}
+
+/*
+ * Moves the pages of the pipe to /dev/null, so that output past the limit is not copied. The length is the key of the filter
+ * (seccomp.h), because the call has no other argument left; a pipe never contains as much. Returns what read() would return.
+ */
+static ssize_t discard_output(const struct watch *w, int fd)
+{
+	return syscall(__NR_splice, fd, NULL, w->slot->dev_null, NULL, seccomp_key, SPLICE_F_NONBLOCK);
+}
+
+/*
+ * Reads one pipe and forwards the data up to the limit. Returns false at its end. A program can switch its pipe to
+ * packet mode, in which each read returns one write. Several reads therefore share a frame: a frame for each byte would
+ * keep the service busy.
+ */
+static bool forward_output(struct watch *w, int *fd, int stream, int rounds)
+{
+	static struct area area;
+	uint8_t *chunk = area_of(&area, READ_AT_ONCE);
+	size_t discarded = 0; /* bytes past the limit: no more than a pipe contains, since a writer refills it meanwhile */
+	while (*fd >= 0 && rounds-- > 0 && discarded < PIPE_BYTES) {
+		size_t used = 0;
+		ssize_t n = 0;
+		for (int pieces = 0; pieces < READS_PER_FRAME && used < READ_AT_ONCE; pieces++) {
+			bool past = used == 0 && at_output_limit(w, stream);
+			n = past ? discard_output(w, *fd) : read(*fd, chunk + used, READ_AT_ONCE - used);
+			if (n <= 0)
+				break;
+			if (!past) {
+				used += (size_t)n;
+				continue;
+			}
+			count_output(w, stream, (size_t)n);
+			discarded += (size_t)n;
+			if (discarded >= PIPE_BYTES)
+				break;
+		}
+		int err = errno;
+		if (used)
+			queue_output(w, stream, chunk, used);
+		if (n > 0 || (n < 0 && err == EINTR))
+			continue;
+		if (n < 0 && err == EAGAIN)
+			return true;
+		if (n < 0)
+			w->o->write_error = true;
+		close(*fd);
+		*fd = -1;
+	}
+	return *fd >= 0;
+}
+
+/*
+ * The slot does not read at each write: for a program that wrote byte by byte for 0.7 s of CPU time, it used 1.7 s. A full read
+ * below the limit is followed by the next at once; the limit bounds how often.
+ */
+void read_output_if_due(struct watch *w, int *fd, int stream, bool readable)
+{
+	bool due = w->read_at[stream] && now_ns() >= w->read_at[stream];
+	if (!readable && !due)
+		return;
+	w->read_at[stream] = 0;
+	uint64_t before = w->o->output_bytes[stream];
+	bool open = forward_output(w, fd, stream, READS_PER_ROUND);
+	if (open && (at_output_limit(w, stream) || w->o->output_bytes[stream] - before < READ_AT_ONCE))
+		w->read_at[stream] = now_ns() + READ_PAUSE_NS;
+}
+
+/*
+ * Reads the rest of both pipes. Every writer is dead, so the pipes end, although later if they are in a cycle of sockets. A deadline
+ * guards this assumption.
+ */
+static void drain_pipes(struct watch *w)
+{
+	uint64_t deadline = now_ns() + END_TIMEOUT_MS * 1000000ull;
+	int *fd[] = {&w->box->out_fd, &w->box->err_fd};
+	for (int stream = 0; stream < 2; stream++)
+		while (forward_output(w, fd[stream], stream, READS_PER_ROUND)) {
+			struct pollfd more = {.fd = *fd[stream], .events = POLLIN};
+			if (now_ns() >= deadline) {
+				evidence_error(w->o, stream == 0 ? "stdout" : "stderr", ETIMEDOUT);
+				w->o->write_error = true;
+				break;
+			}
+			collect_socket_cycles();
+			poll(&more, 1, 10);
+		}
+}
+
+/*
+ * ---- live input ----
+ *
+ * For a step with LIVE_STDIN, the client sends INPUT and SIGNAL frames while the program runs. The slot has one frame at a time and
+ * reads the next one when the program's pipe has taken it, so that a client that sends faster than the program reads has to wait.
+ */
+
+static size_t body_size(const struct input *in)
+{
+	const uint8_t *h = in->header;
+	return (size_t)h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
+}
+
+size_t input_missing(struct input *in, uint8_t **to)
+{
+	if (in->received < FRAME_HEADER) {
+		*to = in->header + in->received;
+		return FRAME_HEADER - in->received;
+	}
+	size_t done = in->received - FRAME_HEADER;
+	*to = in->body + done;
+	return body_size(in) - done;
+}
+
+bool input_valid(const struct input *in)
+{
+	if (in->received < FRAME_HEADER)
+		return true;
+	return in->header[4] == FRAME_INPUT ? body_size(in) <= INPUT_MAX : in->header[4] == FRAME_SIGNAL && body_size(in) == 1;
+}
+
+bool input_complete(const struct input *in)
+{
+	return in->received >= FRAME_HEADER && in->received - FRAME_HEADER == body_size(in);
+}
+
+/* Whether the program has not taken all of the last frame. */
+static bool input_is_pending(const struct input *in) { return in->begin < in->end; }
+
+/* Writes the rest of the last frame to the program, or discards it if the program reads no more. */
+static void input_write(struct watch *w)
+{
+	struct input *in = w->input;
+	int *to = &w->box->in_fd;
+	while (input_is_pending(in) && *to >= 0) {
+		ssize_t n = write(*to, in->body + in->begin, in->end - in->begin);
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			close_fd(to);
+		else
+			in->begin += (size_t)n;
+	}
+	in->begin = in->end = 0;
+}
+
+/*
+ * Sends a signal that waits for the exec, if that has come. Before its exec, the signal would end the parked process: a failure of the
+ * platform, after which the step is run again.
+ */
+static void input_send_signal(struct watch *w)
+{
+	unsigned number = w->input->signal;
+	if (!number || !w->box->lane->exec_args->exec_ns)
+		return;
+	w->input->signal = 0;
+	if (syscall(__NR_pidfd_send_signal, w->box->program_fd, number, NULL, 0) == 0)
+		w->o->sent_signal = number;
+}
+
+static int handle_signal(struct watch *w, unsigned number)
+{
+	/* No signal that the kernel sends for a limit: it would count as evidence where BPF does not show the sender. */
+	static const unsigned signals = 1u << SIGHUP | 1u << SIGINT | 1u << SIGQUIT | 1u << SIGKILL | 1u << SIGUSR1 | 1u << SIGUSR2 | 1u << SIGTERM;
+	if (number > SIGNAL_MAX || !(signals >> number & 1))
+		return -1;
+	w->input->signal = number;
+	input_send_signal(w);
+	return 0;
+}
+
+static int handle_frame(struct watch *w)
+{
+	struct input *in = w->input;
+	size_t size = body_size(in);
+	in->received = 0;
+	if (in->header[4] == FRAME_SIGNAL) {
+		return handle_signal(w, in->body[0]);
+	} else if (size == 0) {
+		close_fd(&w->box->in_fd);
+	} else {
+		in->end = size;
+		input_write(w);
+	}
+	return 0;
+}
+
+/* Reads frames without blocking, and does what they ask for. -1 if the client has left, or has sent another frame. */
+static int input_read(struct watch *w)
+{
+	struct input *in = w->input;
+	for (int rounds = READS_PER_ROUND; rounds > 0 && !input_is_pending(in) && !in->signal; rounds--) {
+		uint8_t *to;
+		size_t wants = input_missing(in, &to);
+		ssize_t n = recv(w->connection, to, wants, MSG_DONTWAIT);
+		if (n <= 0)
+			return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+		in->received += (size_t)n;
+		if (!input_valid(in) || (input_complete(in) && handle_frame(w) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the end ---- */
+
+/* Reads the progress of the program before its exec. The program shares this memory: no pointer in it is followed. */
+static void read_exec_args(struct watch *w)
+{
+	const struct exec_args *exec_args = w->box->lane->exec_args;
+	const struct bytes *name = &w->request->arg[0];
+	/* The executed file may be an artifact of the program itself, so this failure must be distinguishable. */
+	if (!strncmp(exec_args->fail_step, "exec", sizeof exec_args->fail_step))
+		fail_with(&w->o->failure, exec_args->fail_errno, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
+			  (const char *)name->data);
+	else if (exec_args->fail_step[0])
+		fail_with(&w->o->failure, exec_args->fail_errno, "box", "%.31s %.31s", exec_args->fail_step, exec_args->fail_object);
+	else if (!exec_args->exec_ns)
+		fail_with(&w->o->failure, ESRCH, "box", "the parked program was lost");
+	bool same = true;
+	for (int r = 0; r < RLIM_NLIMITS; r++)
+		same = same && (!exec_args->set[r] || !memcmp(&exec_args->read[r], &exec_args->rlimit[r], sizeof exec_args->read[r]));
+	control_note(w->box, CONTROL_resource_limits, same ? NULL : "read back differently");
+	uint64_t from = exec_args->exec_ns ? exec_args->exec_ns : w->start_ns;
+	w->o->wall_ns = w->o->ended_ns > from ? w->o->ended_ns - from : 0;
+	memcpy(w->o->rlimit, exec_args->read, sizeof w->o->rlimit);
+}
+
+/* Reaps the program, and records how it ended and its progress before the exec. */
+static void reap_program(struct watch *w)
+{
+	siginfo_t info = {0};
+	if (w->unkillable) {
+		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program did not end after SIGKILL");
+		return;
+	}
+	/* Its pidfd reported its death. If that were wrong, WNOHANG avoids a wait. */
+	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0) {
+		fail_with(&w->o->failure, info.si_pid == 0 ? EAGAIN : errno, "wait", "program");
+		return;
+	}
+	w->box->reaped_program = true;
+	w->o->exited = info.si_code == CLD_EXITED;
+	w->o->code = info.si_status;
+	read_exec_args(w);
+}
+
+int read_process(int proc, pid_t process, const char *file, char *text, size_t size)
+{
+	char name[48];
+	snprintf(name, sizeof name, "%d/%s", process, file);
+	int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+	int err = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = err;
+	text[n > 0 ? n : 0] = 0;
+	return n > 0 ? 0 : -1;
+}
+
+int task_flags(int proc, pid_t task, unsigned *flags)
+{
+	char text[512];
+	if (read_process(proc, task, "stat", text, sizeof text) < 0)
+		return -1;
+	const char *after = strrchr(text, ')');
+	/* State, parent, group, session, terminal, its group, flags. */
+	if (after && sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %u", flags) == 1)
+		return 0;
+	errno = EBADMSG;
+	return -1;
+}
+
+/*
+ * Whether the init of the box was killed from outside. The kernel kills a whole pid namespace when its init dies. Nothing inside can end the init: if the init is exiting
+ * when the program ends, it was killed from outside and the end is not the program's. Its pidfd does not show this,
+ * because an init is not dead before all processes of its namespace are reaped.
+ */
+static bool init_is_exiting(const struct watch *w)
+{
+	enum { PF_EXITING = 4 };
+	unsigned flags = PF_EXITING; /* assume that it has exited if its state cannot be read */
+	if (task_flags(w->slot->launcher->proc, w->box->init, &flags) < 0 && errno == EBADMSG)
+		evidence_error(w->o, "state of the init", EBADMSG);
+	return flags & PF_EXITING;
+}
+
+/* Whether the OOM killer has ended the box. On v2, which has no event to wait for, it ends the whole group (memory.oom.group). */
+static bool killed_as_group(struct watch *w)
+{
+	uint64_t kills = 0;
+	return w->box->leaf->oom_event < 0 &&
+	       leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_OOM_KILLS, &kills) == 0 && kills > 0;
+}
+
+/*
+ * Kills the processes that outlived the main program, because the run ends with it, and waits for the end of all. After a kill of the whole box, by the slot
+ * or the kernel, the others are dying already and do not count as survivors.
+ */
+static void kill_survivors(struct watch *w)
+{
+	const struct groups *g = &w->slot->launcher->groups;
+	if (w->o->reason == KILL_NONE) {
+		bool dying = killed_as_group(w);
+		if (!dying && leaf_read(g, w->box->leaf, FACT_PIDS_CURRENT, &w->o->survivors) < 0)
+			evidence_error(w->o, fact_name(FACT_PIDS_CURRENT), errno);
+		if (!dying && w->o->survivors == 0)
+			return;
+		kill_box(w);
+	}
+	struct pollfd init = {.fd = w->box->init_fd, .events = POLLIN};
+	uint64_t deadline = now_ns() + END_TIMEOUT_MS * 1000000ull;
+	while (poll(&init, 1, KILLED_CHECK_MS) <= 0) {
+		if (now_ns() >= deadline) {
+			evidence_error(w->o, "end of the pid namespace", ETIMEDOUT);
+			break;
+		}
+		help_killed_processes(w);
+	}
+	end_helpers(w); /* one of them can be the last to leave an address space, and then removes it */
+	w->o->end_ns = now_ns() - (w->killed_ns ? w->killed_ns : w->o->ended_ns);
+}
+
+/* Reads the final counters. */
+static void read_counters(struct watch *w)
+{
+	struct outcome *o = w->o;
+	const struct launcher *l = w->slot->launcher;
+	for (int i = 0; i < FACTS_OF_A_RUN; i++) {
+		o->known[i] = leaf_read(&l->groups, w->box->leaf, i, &o->fact[i]) == 0;
+		if (!o->known[i] && errno != ENODATA && !(i == FACT_PIDS_PEAK && errno == EBADF))
+			evidence_error(o, fact_name(i), errno);
+	}
+	if (w->box->base_errno)
+		evidence_error(o, "counters before the step", w->box->base_errno);
+	if (w->memory_limit)
+		o->fact[FACT_MEMORY_LIMIT] = w->memory_limit;
+	/* v1 has no file that counts these events, but reports each one. */
+	if (w->box->leaf->oom_event >= 0)
+		o->fact[FACT_OOM_EVENTS] = count_oom_events(w);
+	o->fact[FACT_CPU_USEC] -= w->box->base_cpu_usec;
+	o->fact[FACT_PRESSURE_FULL] -= w->box->base_full_usec;
+	o->fact[FACT_PRESSURE_SOME] -= w->box->base_some_usec;
+
+	struct signal_counts counts = {0};
+	if (l->signal_map >= 0) {
+		if (signals_take(l->signal_map, w->box->leaf->id, &counts) < 0)
+			evidence_error(o, "signal counts", errno);
+		o->file_size_signals = counts.file_size;
+		o->cpu_time_signals = counts.cpu_time;
+	}
+}
+
+/* ---- the run ---- */
+
+enum {
+	EXEC_CHECK_NS = 500000,   /* how often a signal that waits for the exec is tried */
+	FLUSH_DELAY_NS = 5000000, /* output and end of a short program then reach the service in one piece */
+	END_ONLY_NS = 2000000,    /* each saved wake-up shortens a run of 0.5 ms by 20 to 40 us */
+};
+
+/* Whether queued output has waited long enough. The output of a program with live input does not wait. */
+static bool flush_is_due(const struct watch *w)
+{
+	return !queue_empty(w->out) && (w->input || (w->flush_at && now_ns() >= w->flush_at));
+}
+
+static void watch_program(struct watch *w, const volatile int *stopping)
+{
+	struct box *b = w->box;
+	sigset_t none;
+	sigemptyset(&none);
+	for (;;) {
+		/* Most programs write little and end at once, so at first only the end is awaited. */
+		bool end_only = now_ns() < w->end_only_until;
+		bool killed = w->o->reason != KILL_NONE;
+		/* The connection is read only when the program has taken what came before. */
+		bool input_pending = w->input && input_is_pending(w->input);
+		bool signal_waits = w->input && w->input->signal;
+		short input_events = w->input && !input_pending && !signal_waits ? POLLIN : 0;
+		struct pollfd on[] = {
+			{.fd = b->program_fd, .events = POLLIN},
+			{.fd = end_only || w->read_at[0] ? -1 : b->out_fd, .events = POLLIN},
+			{.fd = end_only || w->read_at[1] ? -1 : b->err_fd, .events = POLLIN},
+			{.fd = b->leaf->oom_event, .events = POLLIN},
+			{.fd = w->connection, .events = (short)(POLLRDHUP | input_events | (flush_is_due(w) ? POLLOUT : 0))},
+			{.fd = input_pending ? b->in_fd : -1, .events = POLLOUT},
+		};
+		uint64_t next = next_check(w, end_only);
+		if (w->flush_at && !flush_is_due(w) && w->flush_at < next)
+			next = w->flush_at;
+		if (signal_waits && now_ns() + EXEC_CHECK_NS < next)
+			next = now_ns() + EXEC_CHECK_NS;
+		struct timespec wait = time_until(next);
+		int n = ppoll(on, 6, &wait, &none);
+		if (n < 0 && errno != EINTR)
+			evidence_error(w->o, "poll", errno);
+		if (n > 0 && on[0].revents) {
+			w->o->ended_ns = now_ns();
+			return;
+		}
+		/* The slot then ends with an error instead of hanging, and the launcher sweeps and reuses its number. */
+		w->unkillable = killed && now_ns() - w->killed_ns > END_TIMEOUT_MS * 1000000ull;
+		if (w->unkillable)
+			return;
+		if (killed && now_ns() >= next_check(w, false))
+			help_killed_processes(w);
+		if (*stopping)
+			kill_for(w, KILL_CLIENT);
+		read_output_if_due(w, &b->out_fd, 0, n > 0 && on[1].revents);
+		read_output_if_due(w, &b->err_fd, 1, n > 0 && on[2].revents);
+		if (n > 0 && on[3].revents)
+			count_oom_events(w);
+		if (n > 0 && on[5].revents)
+			input_write(w);
+		if (signal_waits)
+			input_send_signal(w);
+		bool disconnected = n > 0 && (on[4].revents & (POLLRDHUP | POLLHUP | POLLERR));
+		if (n > 0 && (on[4].revents & POLLIN) && !disconnected && input_read(w) < 0) {
+			shutdown(w->connection, SHUT_RDWR);
+			disconnected = true;
+		}
+		if (!queue_empty(w->out) && !w->flush_at)
+			w->flush_at = now_ns() + FLUSH_DELAY_NS;
+		if (disconnected || (w->connection >= 0 && flush_is_due(w) && queue_flush(w->out, w->connection) < 0)) {
+			kill_for(w, KILL_CLIENT);
+			w->connection = -1; /* otherwise poll would return at once until the box is dead */
+		}
+		if (queue_empty(w->out))
+			w->flush_at = 0;
+		check_deadlines(w);
+	}
+}
+
+void end_program(struct watch *w)
+{
+	struct outcome *o = w->o;
+	reap_program(w);
+	if (!w->unkillable) {
+		bool clean = o->exited && o->code == 0;
+		w->init_lost = o->reason == KILL_NONE && !clean && init_is_exiting(w);
+		kill_survivors(w);
+	}
+	end_helpers(w);
+}
+
+void collect_results(struct watch *w)
+{
+	struct outcome *o = w->o;
+	if (w->unkillable)
+		return;
+	drain_pipes(w);
+	read_counters(w);
+	if (w->init_lost && !(o->known[FACT_OOM_KILLS] && o->fact[FACT_OOM_KILLS]) && !o->failure.step)
+		fail_with(&o->failure, ESRCH, "box", "the init was lost before the program ended");
+}
+
+/* What happens here, from the start to the last reading, runs on the CPUs of the box. */
+static void run_bound(struct watch *w, const volatile int *stopping, void (*on_start)(void *), void *context)
+{
+	struct failure *f = &w->o->failure;
+	if (prepare_program(w, f) < 0 || bind_programs(w, 1, f) < 0 || start_program(w, f) < 0)
+		return;
+	w->end_only_until = w->start_ns + END_ONLY_NS;
+	set_deadlines(w);
+	if (on_start)
+		on_start(context);
+	watch_program(w, stopping);
+	end_program(w);
+	collect_results(w);
+}
+
+struct watch new_watch(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection, struct outcome *o)
+{
+	memset(o, 0, sizeof *o);
+	return (struct watch){
+		.slot = s, .box = b, .request = r, .out = out, .o = o, .connection = connection,
+		.cpu_budget_usec = r->number[KEY_CPU_MS] * 1000,
+	};
+}
+
+void supervise(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection,
+	       struct input *input, const volatile int *stopping, void (*on_start)(void *), void *context, struct outcome *o)
+{
+	struct watch w = new_watch(s, b, r, out, connection, o);
+	w.input = input;
+	run_bound(&w, stopping, on_start, context);
+	cpus_release(s->launcher->cpus, s->number);
+}

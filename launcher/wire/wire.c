@@ -1,0 +1,253 @@
+/*
+ * Parses requests: the only place where root interprets bytes of the unprivileged service. One loop, one table, each
+ * length checked against the rest before use, no recursion, no allocation.
+ */
+#include "wire/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum type { INT, BYTES };
+enum count { ONE, OPT, MANY };
+
+static struct key_row {
+	const char *name;
+	enum type type;
+	enum frame frame;
+	enum count count;
+	uint64_t smallest, largest;
+} keys[KEY_COUNT] = {
+#define FRAME(...)
+#define KEY(number, name, type, frame, count, smallest, largest) \
+	[number] = {#name, type, FRAME_##frame, count, smallest, largest},
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+};
+
+int wire_lower_limit(const char *name, uint64_t most)
+{
+	for (int k = 0; k < KEY_COUNT; k++)
+		if (keys[k].name && !strcmp(keys[k].name, name) && keys[k].frame == FRAME_STEP && keys[k].type == INT &&
+		    most >= keys[k].smallest && most <= keys[k].largest) {
+			keys[k].largest = most;
+			return 0;
+		}
+	return -1;
+}
+
+size_t wire_bytes_max(enum key key)
+{
+	return keys[key].type == BYTES ? (size_t)keys[key].largest : SIZE_MAX;
+}
+
+static uint32_t load32(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static uint64_t load64(const uint8_t *p)
+{
+	return (uint64_t)load32(p) | (uint64_t)load32(p + 4) << 32;
+}
+
+static int refuse(struct refusal *why, const char *reason, const char *object)
+{
+	why->reason = reason;
+	why->object = object;
+	return -1;
+}
+
+bool file_path_valid(struct bytes path)
+{
+	unsigned parts = 1;
+	bool first = true; /* of a component */
+	for (size_t i = 0; i < path.size; i++) {
+		uint8_t c = path.data[i];
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			c == '.' || c == '_' || c == '-' || c == '+' || c == '$';
+		if (c == '/' ? first || ++parts > PATH_PARTS_MAX : !plain || (first && c == '.'))
+			return false;
+		first = c == '/';
+	}
+	return !first;
+}
+
+static int append(struct bytes *list, unsigned *used, unsigned most, struct bytes value)
+{
+	if (*used == most)
+		return -1;
+	list[(*used)++] = value;
+	return 0;
+}
+
+static int store_bytes(struct request *r, enum key key, struct bytes value, unsigned *datas)
+{
+	switch (key) {
+	case KEY_ARG:
+		return append(r->arg, &r->args, ARGS_MAX, value);
+	case KEY_PARK_ARG:
+		return append(r->park_arg, &r->park_args, ARGS_MAX, value);
+	case KEY_ENV:
+		return append(r->env, &r->envs, ENV_MAX, value);
+	case KEY_FILE_NAME:
+		/* A name is accepted only after the data of the previous name, so that they pair up. */
+		return r->files == *datas ? append(r->file_name, &r->files, FILES_MAX, value) : -1;
+	case KEY_FILE_DATA:
+		return *datas + 1 == r->files ? append(r->file_data, datas, FILES_MAX, value) : -1;
+	case KEY_FILE_MODES:
+		r->file_modes = value;
+		return 0;
+	default:
+		r->stdin_data = value;
+		return 0;
+	}
+}
+
+unsigned file_mode(struct bytes modes, unsigned file)
+{
+	return modes.size ? (unsigned)modes.data[2 * file] | (unsigned)modes.data[2 * file + 1] << 8 : MODE_DEFAULT;
+}
+
+static int validate_modes(const struct request *r, struct refusal *why)
+{
+	if (r->file_modes.size && r->file_modes.size != 2 * (size_t)r->files)
+		return refuse(why, "one for each file", "FILE_MODES");
+	for (unsigned i = 0; i < r->files; i++) {
+		unsigned mode = file_mode(r->file_modes, i);
+		if (mode != MODE_DEFAULT && (mode & ~(MODE_DIRECTORY | 0777u)))
+			return refuse(why, "is no mode of a file", "FILE_MODES");
+		if (mode != MODE_DEFAULT && (mode & MODE_DIRECTORY) && r->file_data[i].size)
+			return refuse(why, "directory with data", "FILE_DATA");
+	}
+	return 0;
+}
+
+static int validate_arguments(const struct bytes *arg, unsigned args, const char *name, struct refusal *why)
+{
+	for (unsigned i = 0; i < args; i++)
+		if (memchr(arg[i].data, 0, arg[i].size))
+			return refuse(why, "contains NUL", name);
+	return 0;
+}
+
+static int validate_request(enum frame frame, const struct request *r, const bool *seen, unsigned datas, struct refusal *why)
+{
+	for (int k = 0; k < KEY_COUNT; k++)
+		if (keys[k].name && keys[k].frame == FRAME_STEP && keys[k].count == ONE && !seen[k])
+			return refuse(why, "missing key", keys[k].name);
+	if (r->args == 0)
+		return refuse(why, "missing key", "ARG");
+	if (datas != r->files)
+		return refuse(why, "file without data", "FILE_DATA");
+	if (validate_arguments(r->arg, r->args, "ARG", why) < 0 || validate_arguments(r->park_arg, r->park_args, "PARK_ARG", why) < 0)
+		return -1;
+	for (unsigned i = 0; i < r->envs; i++)
+		if (memchr(r->env[i].data, 0, r->env[i].size) || !memchr(r->env[i].data, '=', r->env[i].size))
+			return refuse(why, "is not NAME=VALUE", "ENV");
+	for (unsigned i = 0; i < r->files; i++) {
+		if (!file_path_valid(r->file_name[i]))
+			return refuse(why, "is not a plain path", "FILE_NAME");
+		for (unsigned j = 0; j < i; j++)
+			if (r->file_name[i].size == r->file_name[j].size &&
+			    !memcmp(r->file_name[i].data, r->file_name[j].data, r->file_name[i].size))
+				return refuse(why, "twice the same name", "FILE_NAME");
+	}
+	if (validate_modes(r, why) < 0)
+		return -1;
+	/* Root never writes into a directory that a payload has used. */
+	if (r->number[KEY_KEEP_WORK] && (r->files || r->number[KEY_KEEP_FILES]))
+		return refuse(why, "files only into a fresh work directory", "FILE_NAME");
+	if (frame != FRAME_STEP && r->number[KEY_KEEP_FILES])
+		return refuse(why, "only in STEP", "KEEP_FILES");
+	/* A runtime gets nothing of a submission before its step. */
+	if (frame == FRAME_PARK && (r->files || r->stdin_data.size))
+		return refuse(why, "files and input only in a STEP", "PARK");
+	if (frame == FRAME_PEER && (r->stdin_data.size || r->number[KEY_KEEP_WORK] || r->number[KEY_MORE]))
+		return refuse(why, "has no input and a /box of its own", "PEER");
+	if (r->number[KEY_LIVE_STDIN] && (frame != FRAME_STEP || r->stdin_data.size))
+		return refuse(why, "only in a STEP without STDIN", "LIVE_STDIN");
+	if (frame != FRAME_PARK && r->park_args)
+		return refuse(why, "only in PARK", "PARK_ARG");
+	return 0;
+}
+
+int request_parse(enum frame frame, const uint8_t *body, size_t size, struct request *out, struct refusal *why)
+{
+	bool seen[KEY_COUNT] = {false};
+	unsigned datas = 0;
+
+	memset(out, 0, sizeof *out);
+	while (size > 0) {
+		if (size < 5)
+			return refuse(why, "torn entry", "");
+		enum key key = body[0];
+		size_t length = load32(body + 1);
+		body += 5;
+		size -= 5;
+		const struct key_row *row = &keys[key];
+		if (!row->name || row->frame != FRAME_STEP)
+			return refuse(why, "unknown key", "");
+		if (length > size)
+			return refuse(why, "longer than its frame", row->name);
+		if (row->count != MANY && seen[key])
+			return refuse(why, "twice", row->name);
+		seen[key] = true;
+
+		uint64_t measure = length;
+		if (row->type == INT) {
+			if (length != 8)
+				return refuse(why, "is not 8 bytes", row->name);
+			measure = load64(body);
+		}
+		if (measure < row->smallest || measure > row->largest)
+			return refuse(why, "out of range", row->name);
+		if (row->type == INT)
+			out->number[key] = measure;
+		else if (store_bytes(out, key, (struct bytes){body, length}, &datas) < 0)
+			return refuse(why, "too many, or out of order", row->name);
+		body += length;
+		size -= length;
+	}
+	return validate_request(frame, out, seen, datas, why);
+}
+
+static const char *frame_name(enum frame frame)
+{
+	switch (frame) {
+#define FRAME(number, name, direction) \
+	case FRAME_##name: \
+		return #name;
+#define KEY(...)
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+	}
+	return "";
+}
+
+void wire_describe(const char *build)
+{
+	static const char *type_name[] = {"int", "bytes"}, *count_name[] = {"one", "optional", "many"};
+	printf("{\"protocol\":%d,\"build\":\"%s\",\"frames\":{", PROTOCOL_VERSION, build);
+	const char *comma = "";
+#define FRAME(number, name, direction) \
+	printf("%s\"%s\":{\"number\":%d,\"direction\":\"%s\"}", comma, #name, number, #direction); \
+	comma = ",";
+#define KEY(...)
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+	printf("},\"keys\":{");
+	comma = "";
+	for (int k = 0; k < KEY_COUNT; k++) {
+		const struct key_row *row = &keys[k];
+		if (!row->name)
+			continue;
+		printf("%s\"%s\":{\"number\":%d,\"type\":\"%s\",\"frame\":\"%s\",\"count\":\"%s\",\"smallest\":\"%llu\","
+		       "\"largest\":\"%llu\"}", comma, row->name, k, type_name[row->type], frame_name(row->frame),
+		       count_name[row->count], (unsigned long long)row->smallest, (unsigned long long)row->largest);
+		comma = ",";
+	}
+	printf("}}\n");
+}

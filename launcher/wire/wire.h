@@ -1,0 +1,111 @@
+#ifndef ASSAY_WIRE_H
+#define ASSAY_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unforked-memory.h"
+
+/*
+ * The protocol on the socket, explained in PROTOCOL.md and listed in protocol.def. A frame is a 4-byte little-endian
+ * body length, a type byte and the body. The body of STDOUT and STDERR is raw; every other body is a sequence of
+ * entries: key byte, 4-byte little-endian length, value.
+ */
+enum {
+	PROTOCOL_VERSION = 1,
+	FRAME_HEADER = 5,
+	FRAME_MAX = 9 * 1024 * 1024,
+	ARGS_MAX = 128,
+	ENV_MAX = 64,
+	FILES_MAX = 64,
+	FILE_PATH_MAX = 200,
+	FILE_SETS_MAX = 4,
+	PATH_PARTS_MAX = 8, /* components of the path of a file */
+	SAMPLES_MAX = 128, /* of a run */
+	SAMPLE_BYTES = 24,
+	INPUT_MAX = 64 * 1024, /* body of an INPUT */
+	SIGNAL_MAX = 15, /* SIGTERM */
+};
+
+enum frame {
+#define FRAME(number, name, direction) FRAME_##name = number,
+#define KEY(...)
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+};
+
+enum key {
+#define FRAME(...)
+#define KEY(number, name, ...) KEY_##name = number,
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+	KEY_COUNT = 256,
+};
+
+struct bytes {
+	const uint8_t *data;
+	size_t size;
+};
+
+/* A validated STEP, PARK or PEER. The bytes point into its frame. */
+struct request {
+	uint64_t number[KEY_COUNT]; /* value of each INT key */
+	struct bytes arg[ARGS_MAX], park_arg[ARGS_MAX];
+	struct bytes env[ENV_MAX];
+	struct bytes file_name[FILES_MAX], file_data[FILES_MAX];
+	struct bytes file_modes; /* empty: none */
+	struct bytes stdin_data;
+	unsigned args, park_args, envs, files;
+};
+
+struct refusal {
+	const char *reason; /* static text */
+	const char *object; /* static text: the key's name, or "" */
+};
+
+/* Parses the body of a STEP, PARK or PEER. Returns 0, or -1 with the refusal. */
+int request_parse(enum frame frame, const uint8_t *body, size_t size, struct request *out, struct refusal *why);
+
+/* Values of FILE_MODES. */
+enum { MODE_DEFAULT = 0xffff, MODE_DIRECTORY = 040000 };
+unsigned file_mode(struct bytes modes, unsigned file);
+
+/* Whether it is a relative path of plain components, which can only name a place below the work directory. */
+bool file_path_valid(struct bytes path);
+
+/*
+ * Lowers the largest value of an INT key of STEP for the life of the process: a ceiling set by root that no client can
+ * exceed. -1 if there is no such key or the value would not lower it.
+ */
+int wire_lower_limit(const char *name, uint64_t most);
+
+/* Largest length of a value of this key; longer values are truncated when sent. */
+size_t wire_bytes_max(enum key key);
+
+/* A growing buffer of outgoing bytes, of which `sent` have been sent. */
+struct queue {
+	struct area area;
+	size_t size, sent;
+	size_t frame; /* start of the frame being written */
+};
+
+void queue_frame(struct queue *q, enum frame type);
+void queue_int(struct queue *q, enum key key, uint64_t value);
+void queue_bytes(struct queue *q, enum key key, const void *data, size_t size);
+void queue_text(struct queue *q, enum key key, const char *text);
+void queue_raw(struct queue *q, const void *data, size_t size);
+void queue_frame_end(struct queue *q);
+/* Sends as much as the socket accepts without blocking. -1 if the peer has disconnected. */
+int queue_flush(struct queue *q, int fd);
+static inline bool queue_empty(const struct queue *q) { return q->sent == q->size; }
+/* Frees the buffer after an unusually large output. Only when everything has been sent. */
+void queue_shrink(struct queue *q);
+void queue_free(struct queue *q);
+
+/* Prints version, frames and keys as JSON. */
+void wire_describe(const char *build);
+
+#endif
