@@ -2,7 +2,7 @@
  * assay-bench: measures the cost of isolation in a program of its own, so that the serving launcher contains none of
  * this. The floor F is vfork + exec + reading stdout to its end + reaping a static hello. A warm box runs the same
  * file, from the start signal until its evidence is read. Both alternate in one run, so that disturbances affect both.
- * Over 300 lines: one program.
+ * `assay bench` starts it and reads its JSON.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -50,7 +50,7 @@ static int load(const char *path)
 	return n == (ssize_t)program_size ? 0 : -1;
 }
 
-/* Owner of the groups that must be removed when a measurement fails; workers leave that to it. */
+/* The process that removes the groups when a measurement fails, and its launcher. Workers leave that to it. */
 static struct launcher *owner;
 static pid_t owner_pid;
 
@@ -61,7 +61,7 @@ static _Noreturn void bench_failed(const struct failure *f)
 	die(f);
 }
 
-/* /box with the program, in a mount namespace of its own. */
+/* Makes /box with the program, in a mount namespace of its own. */
 static void prepare_bare(struct slot *s)
 {
 	struct failure f = {0};
@@ -142,7 +142,7 @@ static double floor_us(void)
 
 static struct request request(void)
 {
-	/* The second argument, of a run of one second, does not count by default. */
+	/* The second argument is for second_us(), which sets `args` to 2. */
 	static const char name[] = "./hello", second[] = "1000";
 	struct request r = {.args = 1};
 	r.arg[0] = (struct bytes){(const uint8_t *)name, sizeof name - 1};
@@ -167,7 +167,7 @@ static void park(struct slot *s, struct box *b)
 		bench_failed(&f);
 }
 
-/* Returns the microseconds from start to evidence; `removed` receives those until the box is removed. */
+/* Returns the microseconds from start to evidence; `removed` receives the microseconds until the box is removed. */
 static double run_box(struct slot *s, struct box *b, const struct request *r, double *removed)
 {
 	static const int never;
@@ -201,7 +201,7 @@ static void print_spread(const char *name, double *us, unsigned n, const char *e
 	printf("\"%s\":{\"median\":%.1f,\"p99\":%.1f}%s", name, us[n / 2], us[n * 99 / 100], end);
 }
 
-/* CPU time of the slot for a program that sleeps for a second, with samples or without; microseconds, as clock() counts. */
+/* Returns the CPU time of the slot, in microseconds, for a program that sleeps for a second, with samples or without. */
 static double second_us(struct slot *s, struct box *b, bool sampled)
 {
 	struct request r = request();

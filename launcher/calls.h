@@ -7,7 +7,7 @@
 
 #include <sys/syscall.h>
 
-/* Selects a value by architecture. */
+/* OF(a, b) is the first value on x86-64, and the second on arm64. */
 #if defined(__x86_64__)
 #define OF(x86_64, aarch64) (x86_64)
 #else

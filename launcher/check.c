@@ -1,3 +1,4 @@
+/* `assay-launcher --check`, for `assay doctor`: tries each control alone, so that a missing one can be named. main.c calls it. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -15,9 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "box/box.h"
 #include "image-memory.h"
-#include "prepare.h"
 #include "image-root.h"
+#include "prepare.h"
 #include "seccomp.h"
 #include "serve.h"
 #include "signals.h"
@@ -61,7 +63,7 @@ static int try_seccomp(int unused)
 }
 
 /*
- * The newest system calls that every box uses, with arguments that the kernel rejects or that do nothing. The release
+ * Makes the newest system calls that every box uses, with arguments that the kernel rejects or that do nothing. The release
  * number is not enough: kernels are patched, and containers filter calls.
  */
 static void check_kernel(const char *release)
@@ -93,7 +95,7 @@ static void check_namespaces(void)
 	}
 }
 
-/* Whether a slot can hold the address space of a program (supervise/kill.c). */
+/* Whether a slot can open the memory of a program, as the holders of supervise/kill.c do. */
 static void check_address_spaces(const struct launcher *l, const struct box *b)
 {
 	char name[32];
@@ -158,7 +160,7 @@ static void check_core_handler(const struct launcher *l)
 	print("core_handler", read_it && first != '@', !read_it ? "cannot be read" : first == '@' ? "behind a socket" : "not started");
 }
 
-/* The interpreter of a format with flag F is opened on the host at registration: a box would run it. */
+/* Whether the host has registered an interpreter of a binary format with flag F: it is opened at registration, and a box would run it. */
 static void check_formats(const struct launcher *l)
 {
 	int copy = openat(l->proc, "sys/fs/binfmt_misc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -229,8 +231,8 @@ int check_print(struct launcher *l, const char *image, uint64_t image_bytes)
 	print("cgroup", true, groups_backend(&l->groups));
 	print("pressure", l->groups.pressure, l->groups.pressure ? "counted for each group" : "the kernel does not count it for each group");
 	print("cpu_share", l->groups.shares_cpu, l->groups.shares_cpu ? "the same for each box" : "the launcher has no cpu controller");
-	bool spared = protect_from_oom(l);
-	print("oom_score", spared, spared ? "-900 for the launcher, 1000 for programs" : "1000 for programs; the host does not permit -900 for the launcher");
+	bool protected = protect_from_oom(l);
+	print("oom_score", protected, protected ? "-900 for the launcher, 1000 for programs" : "1000 for programs; the host does not permit -900 for the launcher");
 	check_formats(l);
 	print("swap", !host_swaps(), host_swaps() ? "the host has swap: limited together with memory" : "none");
 	check_image_memory(image, image_bytes);

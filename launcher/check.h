@@ -1,7 +1,7 @@
 #ifndef ASSAY_CHECK_H
 #define ASSAY_CHECK_H
 
-#include "box/box.h"
+#include "launcher.h"
 
 /*
  * Tries every control in turn and prints a JSON line for each: {"check":..., "works":..., "detail":...}. The service

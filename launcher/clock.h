@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* CLOCK_MONOTONIC in nanoseconds. */
+/* The time of CLOCK_MONOTONIC in nanoseconds. */
 uint64_t now_ns(void);
 
 #endif

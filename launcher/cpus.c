@@ -1,5 +1,5 @@
 /*
- * Equal shares of CPU time do not isolate boxes. Processes that wake each other on two CPUs (pipes, futexes, vfork),
+ * Binds each box to CPUs. Equal shares of CPU time do not isolate boxes. Processes that wake each other on two CPUs (pipes, futexes, vfork),
  * and kernel work on all CPUs of a process (TLB flushes, membarrier), took up to 95 % of a neighbour's time at equal
  * shares, charged to no cgroup; a quota of one CPU for each box left pairs that pass a byte at 7.3 times the neighbour's
  * time. On Linux 6.18, such unbound pairs also starved tasks of any weight: a slot (nice -20, or in a group of 256 times
@@ -7,7 +7,7 @@
  * time, but the killed processes then waited 1.5 s to end.
  *
  * A box that is bound to its own CPU can do that only to itself. Each box, whether it compiles or executes, is therefore
- * bound to the CPUs that the fewest boxes hold. While available are no more running boxes than CPUs, each has its own; beyond
+ * bound to the CPUs with the fewest boxes. While there are no more running boxes than CPUs, each has its own; beyond
  * that, boxes share CPUs by the weights of the cpu controller. Then slots act in time on a machine full of such pairs:
  * with three boxes and two other busy processes for each CPU, 1.4 ms of CPU time beyond the limit. The kernel enforces the
  * binding: however late a slot acts, a box uses no more CPU time than time passes.
@@ -16,7 +16,7 @@
  * The slot is bound as well: its work for a box (reading output) takes time from that box only.
  *
  * All slots share the table, and any of them can be killed at any time. Hence a robust mutex: its next owner recounts
- * from the sets that the slots hold.
+ * from the sets that are assigned to the slots.
  */
 #define _GNU_SOURCE
 #include "cpus.h"
@@ -34,8 +34,8 @@ struct cpus {
 	pthread_mutex_t lock;
 	cpu_set_t all;
 	unsigned slots;
-	unsigned boxes[CPU_SETSIZE]; /* number of boxes that hold each CPU */
-	cpu_set_t assigned[];            /* by slot; empty: none */
+	unsigned boxes[CPU_SETSIZE]; /* number of boxes that each CPU has */
+	cpu_set_t assigned[];        /* the CPUs of the box of each slot; empty: it is bound to none */
 };
 
 struct cpus *cpus_open(unsigned slots, struct failure *f)
@@ -83,7 +83,7 @@ static void release(struct cpus *c, unsigned slot)
 }
 
 /*
- * The CPU with the fewest boxes that is not chosen yet; among equals the slot's current CPU, which avoids a migration.
+ * Returns the CPU with the fewest boxes that is not chosen yet; among equals the slot's current CPU, which avoids a migration.
  */
 static int least_loaded(const struct cpus *c, const cpu_set_t *chosen, int current)
 {

@@ -11,11 +11,11 @@ struct failure {
 	int err;            /* errno; 0 if the kernel gave none */
 };
 
-/* Records a failure with errno and returns -1. Only the first is kept: later ones are consequences. */
+/* Records a failure with errno and returns -1. Only the first failure is recorded, because later ones are its consequences. */
 int fail(struct failure *f, const char *step, const char *object, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same with an explicit errno. */
+/* Records a failure with this error number, for example where errno is that of a later call. Returns -1. */
 int fail_with(struct failure *f, int err, const char *step, const char *object, ...)
 	__attribute__((format(printf, 4, 5)));
 

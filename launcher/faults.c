@@ -37,8 +37,8 @@ static bool fault(const char *name)
 	return chosen && !strcmp(chosen, name);
 }
 
-/* The namespace that a program does not enter; 0: it enters all. */
-static long left_out(void)
+/* The namespace that the chosen fault makes a program skip; 0: it enters all. */
+static long skipped_namespace(void)
 {
 	static const struct { const char *fault; int flag; } spaces[] = {
 		{"mount_namespace", CLONE_NEWNS}, {"ipc_namespace", CLONE_NEWIPC}, {"uts_namespace", CLONE_NEWUTS},
@@ -87,22 +87,22 @@ int __wrap_openat(int dir, const char *name, int flags, ...)
 {
 	/* The first read of these succeeds, because the start needs their content for comparison. */
 	static const char *const at_start[] = {"self/mountinfo", "cpu.pressure"};
-	static bool had[2];
+	static bool opened_before[2];
 	char unreadable[128];
 	va_list list;
 	va_start(list, flags);
 	mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
 	va_end(list);
 	snprintf(unreadable, sizeof unreadable, "unreadable:%s", name);
-	bool spoilt = fault(unreadable);
+	bool is_unreadable = fault(unreadable);
 	for (int i = 0; i < 2; i++)
 		if (!strcmp(name, at_start[i])) {
-			spoilt = spoilt && had[i];
-			had[i] = true;
+			is_unreadable = is_unreadable && opened_before[i];
+			opened_before[i] = true;
 		}
-	if (spoilt && (flags & O_ACCMODE) == O_RDWR)
+	if (is_unreadable && (flags & O_ACCMODE) == O_RDWR)
 		return __real_openat(dir, name, (flags & ~O_ACCMODE) | O_WRONLY);
-	if (spoilt)
+	if (is_unreadable)
 		return __real_openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return __real_openat(dir, name, flags, mode);
 }
@@ -123,7 +123,7 @@ ssize_t __wrap_write(int fd, const void *from, size_t size)
 	return __real_write(fd, from, size);
 }
 
-/* The size distinguishes memory limits from process limits. */
+/* Changes a limit. Its size distinguishes a memory limit from a process limit. */
 ssize_t __wrap_pwrite(int fd, const void *from, size_t size, off_t at)
 {
 	char text[24] = "";
@@ -154,7 +154,7 @@ long __wrap_syscall(long number, ...)
 		if (fault("cgroup_membership"))
 			args->flags &= ~(uint64_t)CLONE_INTO_CGROUP;
 	}
-	if (number == __NR_setns && in_program() && a[1] == left_out())
+	if (number == __NR_setns && in_program() && a[1] == skipped_namespace())
 		return 0;
 	if (number == __NR_unshare && in_program() && fault("cgroup_namespace"))
 		return 0;

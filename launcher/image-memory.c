@@ -1,3 +1,4 @@
+/* Locks the files of the image in memory (image-memory.h has the reason). main.c does so before it listens, check.c to try it. */
 #define _GNU_SOURCE
 #include "image-memory.h"
 
@@ -10,15 +11,15 @@
 
 enum { OPEN_DIRECTORIES = 64, HUGE_PAGE = 2 << 20 };
 
-/* nftw() passes nothing of its caller to the functions. */
-static uint64_t total;
-static struct failure *failed;
+/* What the functions below share with image_lock(): nftw() passes no argument of its caller on. */
+static uint64_t total_bytes;
+static struct failure *failure;
 
 static int add_size(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	(void)path, (void)at;
 	if (type == FTW_F && S_ISREG(st->st_mode))
-		total += (uint64_t)st->st_size;
+		total_bytes += (uint64_t)st->st_size;
 	return 0;
 }
 
@@ -34,25 +35,25 @@ static int lock_file(const char *path, const struct stat *st, int type, struct F
 	if (fd >= 0)
 		close(fd);
 	if (file == MAP_FAILED)
-		return fail_with(failed, err, "image", "map %.80s", path);
-	/* Not needed for the promise: interpreters start faster from huge pages, and the kernel may have dropped those of set-up. */
+		return fail_with(failure, err, "image", "map %.80s", path);
+	/* Interpreters start faster from huge pages, and the kernel may have dropped those of set-up. */
 	if (size >= HUGE_PAGE)
 		madvise(file, size, MADV_HUGEPAGE);
-	/* A slot needs no copy of the mapping: the lock belongs to this process. */
+	/* A slot needs no copy of the mapping, because the lock belongs to this process. */
 	if (madvise(file, size, MADV_DONTFORK) < 0 || mlock(file, size) < 0)
-		return fail(failed, "image", "lock %.80s", path);
+		return fail(failure, "image", "lock %.80s", path);
 	return 0;
 }
 
 int image_lock(const char *image, uint64_t most, uint64_t *bytes, struct failure *f)
 {
-	total = 0;
-	failed = f;
+	total_bytes = 0;
+	failure = f;
 	if (nftw(image, add_size, OPEN_DIRECTORIES, FTW_PHYS) < 0)
 		return fail(f, "image", "read %.80s", image);
-	*bytes = total;
-	if (total > most)
-		return fail_with(f, EFBIG, "image", "%llu MiB in memory, of at most %llu", (unsigned long long)total >> 20,
+	*bytes = total_bytes;
+	if (total_bytes > most)
+		return fail_with(f, EFBIG, "image", "%llu MiB in memory, of at most %llu", (unsigned long long)total_bytes >> 20,
 			(unsigned long long)most >> 20);
 	if (nftw(image, lock_file, OPEN_DIRECTORIES, FTW_PHYS) == 0)
 		return 0;

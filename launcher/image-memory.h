@@ -11,7 +11,7 @@
  * The kernel charges a page of a file to the group that reads it first. Without this, that is a box whenever nobody has read
  * the page since the boot, or the kernel has dropped it since: the memory figures of a run then depend on earlier runs, and
  * the time of a read shows other tenants what is in use. Worse, at the memory limit of the box the kernel tries to reclaim
- * such pages, and looks at every mapping of each one. A program with 65,000 mappings makes one page fault last for
+ * such pages, and visits every mapping of each one. A program with 65,000 mappings makes one page fault last for
  * seconds, during which it uses CPU time and cannot be killed. With this, a box has no page that can be reclaimed.
  *
  * `bytes` receives the size of all files. It needs CAP_IPC_LOCK, which prepare() drops.

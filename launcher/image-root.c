@@ -1,3 +1,4 @@
+/* The image as the root of the launcher (prepare.c enters it) and, with a layer of its own, of each slot (slot/resources.c). */
 #define _GNU_SOURCE
 #include "image-root.h"
 
@@ -79,7 +80,7 @@ static int write_file(const char *path, const char *text, size_t size, struct fa
 }
 
 /*
- * All users of a slot have the same name, so that what a program prints does not depend on the lane. The library libnss_user
+ * Writes the users of a slot. All have the same name, so that what a program prints does not depend on the lane. The library libnss_user
  * of the image finds the right user by that name; a program that reads the file itself finds the first.
  */
 static int write_accounts(const char *directory, const uid_t *users, int count, struct failure *f)
@@ -105,19 +106,19 @@ static int write_accounts(const char *directory, const uid_t *users, int count, 
 
 int image_overlay(const uid_t *users, int count, struct failure *f)
 {
-	/* A layer of the slot for the two files, in memory. Once for a slot: a mount for each box would cost each run. */
+	/* The slot has a layer in memory for the two files. It is mounted once for a slot, because a mount for each box would cost each run. */
 	if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=64k,nr_inodes=32") < 0)
 		return fail(f, "mount", "accounts");
 	if (write_accounts("/dev/shm/etc", users, count, f) < 0)
 		return -1;
 	/* This layer is the upper one, because statfs answers for the upper layer: not for the host's disk. */
-	bool own = mount("image", "/tmp", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/dev/shm:/") == 0;
-	if (chdir(own ? "/tmp" : "/") < 0)
+	bool overlaid = mount("image", "/tmp", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/dev/shm:/") == 0;
+	if (chdir(overlaid ? "/tmp" : "/") < 0)
 		return fail(f, "chdir", "own image");
 	/* With a shared /dev, a box could observe that another box opens a device or locks one. */
 	if (make_devices(f) < 0)
 		return -1;
-	if (!own)
+	if (!overlaid)
 		return 1;
 	if (syscall(__NR_pivot_root, ".", ".") < 0)
 		return fail(f, "pivot", "own image");

@@ -1,14 +1,15 @@
 /*
- * assay-launcher: the mechanism, and the only part of Assay that runs as root.
+ * assay-launcher: builds boxes, runs programs in them and reports facts. It is the only part of Assay that runs as root while the
+ * service runs. `assay` or systemd starts it. PROTOCOL.md explains how it works; its processes are:
  *
- *   launcher   this file and serve.c. Listens on a Unix socket. The command line,
- *              which root writes, fixes image, uids and control group. Enters the
- *              image (prepare.c), forks a slot for each connection and sweeps after
- *              a slot that died. Reads no byte of a client or a payload.
- *   slot       slot.c. Root. Reads requests of the service (wire.c checks them),
- *              builds boxes (box.c), watches programs (supervise.c), reports facts.
- *   init       box/init.c. Pid 1 of a box. Root without capabilities.
- *   program    box/init.c up to its exec, then the payload. Unprivileged, filtered.
+ *   launcher   This file, prepare.c and serve.c. It listens on a Unix socket. The command line,
+ *              which root writes, fixes image, uids and control group. It enters the
+ *              image, forks a slot for each connection and sweeps after
+ *              a slot that died. It reads no byte of a client or a payload.
+ *   slot       slot/. Root. It reads requests of the service (wire/ checks them),
+ *              builds boxes (box/), watches programs (supervise/) and reports facts.
+ *   init       box/init.c. Pid 1 of a box, with uid 0 and without capabilities.
+ *   program    box/init.c up to its exec, then the payload. Unprivileged and filtered.
  *
  * There are no defaults, languages or verdicts here. A failure of the platform is
  * never reported as the program's.
@@ -26,6 +27,7 @@
 #include "image-memory.h"
 #include "prepare.h"
 #include "serve.h"
+#include "slot/resources.h"
 #include "wire/wire.h"
 
 struct options {
@@ -34,7 +36,7 @@ struct options {
 	bool describe, check;
 };
 
-/* NAME=VALUE; NAME is an INT key of STEP in protocol.def. */
+/* Applies a NAME=VALUE of --ceiling; NAME is an INT key of STEP in protocol.def. */
 static void set_ceiling(char *text)
 {
 	char *value = strchr(text, '=');
@@ -86,7 +88,7 @@ static struct options read_options(int argc, char **argv)
 	return o;
 }
 
-/* Without it, everything works, with the differences that image-memory.h names: docs/security.md has the consequences. */
+/* A failure is only reported: everything works, with the differences that image-memory.h names, and docs/security.md has the consequences. */
 static void keep_image_in_memory(const struct options *o)
 {
 	struct failure f = {0};

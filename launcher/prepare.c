@@ -1,6 +1,9 @@
+/*
+ * Prepares the launcher (prepare.h): main.c and bench.c call its functions in the order of the header. The order in prepare() is that
+ * of the privileges: what needs a capability or a file of the host comes before both are given up.
+ */
 #define _GNU_SOURCE
 #include "prepare.h"
-#include "supervise/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +22,7 @@
 #include "image-root.h"
 #include "seccomp.h"
 #include "signals.h"
+#include "supervise/supervise.h"
 
 #ifndef ASSAY_BUILD
 #define ASSAY_BUILD "unnamed"
@@ -84,8 +88,8 @@ void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, uns
 }
 
 /*
- * The bounding set takes effect only at an exec, and only the program calls exec. Emptying it once here saves 41 calls
- * for each box.
+ * The bounding set takes effect only at an exec, and only the program calls exec. So it is emptied once here instead of once for
+ * each box, which saves 41 calls.
  */
 void clear_bounding_set(void)
 {
@@ -95,23 +99,23 @@ void clear_bounding_set(void)
 }
 
 /*
- * The capabilities of the launcher and its slots. CAP_SYS_ADMIN among them means that this does not contain an
+ * Drops all capabilities but those that the launcher and its slots need. CAP_SYS_ADMIN is among them, so this does not contain an
  * attacker, but it removes kernel modules, port I/O and network administration.
  */
 static int keep_capabilities(struct failure *f)
 {
-	static const int kept[] = {
+	static const int needed[] = {
 		CAP_SYS_ADMIN, CAP_SYS_CHROOT,  /* mounts, namespaces, setns() into a box; the tracepoint */
 		CAP_MKNOD,                      /* /dev of a slot */
-		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* used by box/init.c to drop all others */
+		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* with which box/init.c drops all others */
 		CAP_CHOWN,                      /* pipes belong to the user that writes into them */
 		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories to which it removed access */
 		CAP_KILL, CAP_SYS_NICE,         /* the second one binds a program to CPUs */
 	};
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct now[2], most[2] = {{0}};
-	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-		most[CAP_TO_INDEX(kept[i])].permitted |= CAP_TO_MASK(kept[i]);
+	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+		most[CAP_TO_INDEX(needed[i])].permitted |= CAP_TO_MASK(needed[i]);
 	if (syscall(__NR_capget, &header, now) < 0)
 		return fail(f, "capabilities", "read");
 	for (int i = 0; i < 2; i++) {
@@ -122,8 +126,8 @@ static int keep_capabilities(struct failure *f)
 }
 
 /*
- * Until its exec, /proc/self/exe of a program is the launcher, and a script that names /proc/self/exe as its
- * interpreter would run it. A program runs as another user, so it is enough that others may not execute the file.
+ * Requires that only root may execute the launcher's file. Until its exec, /proc/self/exe of a program is the launcher, and a script
+ * that names /proc/self/exe as its interpreter would run it.
  */
 static int require_private_executable(struct failure *f)
 {
@@ -144,10 +148,10 @@ bool protect_from_oom(const struct launcher *l)
 }
 
 /*
- * Processes inherit the number of the user who logged in and the number of that session, which counts the logins of the host.
- * Programs could read both in their /proc. Without them, the launcher has no login, as under systemd.
+ * Clears the number of the user who logged in and the number of that session, which counts the logins of the host. Processes
+ * inherit both, and programs could read them in their /proc. Under systemd, the launcher has neither.
  */
-static void forget_login(const struct launcher *l)
+static void clear_login(const struct launcher *l)
 {
 	static const char none[] = "4294967295";
 	char text[16] = "";
@@ -181,9 +185,9 @@ static bool huge_pages_on_request(void)
 }
 
 /*
- * Where the host gives huge pages to all anonymous memory, programs would get them without a call that the filter could refuse
- * (seccomp.def has the reason). Processes inherit the setting. Elsewhere it would only take the huge pages of the image's files away.
- * A change of the host's setting counts from the next start of the launcher.
+ * Disables huge pages for this process and all that inherit its setting, if the host gives them to all anonymous memory: programs
+ * would get them without a call that the filter could refuse (seccomp.def has the reason). Elsewhere the setting would only take
+ * the huge pages of the image's files away. A change of the host's setting counts from the next start of the launcher.
  */
 static int refuse_huge_pages(struct failure *f)
 {
@@ -203,8 +207,8 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 		fail(&f, "start", "/proc");
 	if (f.step || require_private_executable(&f) < 0 || refuse_huge_pages(&f) < 0 || seccomp_prepare(&f) < 0)
 		die(&f);
-	forget_login(l);
-	protect_from_oom(l); /* refused: see `assay doctor`; programs have 1000 and go first in any case */
+	clear_login(l);
+	protect_from_oom(l); /* if the host refuses it, `assay doctor` says so; programs have 1000 and are killed first in any case */
 	if (!(l->cpus = cpus_open(l->slots, &f)))
 		die(&f);
 	if (groups_open(&l->groups, l->instance, &f) < 0) {

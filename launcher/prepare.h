@@ -1,18 +1,20 @@
 #ifndef ASSAY_PREPARE_H
 #define ASSAY_PREPARE_H
 
-#include "box/box.h"
+#include <stdbool.h>
 
-/* Start-up shared by assay-launcher and assay-bench. */
+#include "launcher.h"
 
-/* Hash of the sources that this program was built from. */
+/* The start of assay-launcher and assay-bench: everything that root does before the first box. */
+
+/* The hash of the sources that this program was built from. */
 extern const char build_name[];
 
 /* Prints the failed step and exits with 1. */
 _Noreturn void die(const struct failure *f);
 /* Parses the value of an option; exits with 2 if it is not a number in the range. */
 long parse_number(const char *text, long smallest, long largest, const char *name);
-/* Letters a to z, digits and `-`; 1 to 40 characters. */
+/* Whether it has 1 to 40 of the letters a to z, digits and `-`. */
 bool valid_instance(const char *name);
 
 /*
@@ -21,7 +23,9 @@ bool valid_instance(const char *name);
 bool open_standard_descriptors(void);
 /* Gives each signal its default action. Programs would inherit those that are ignored, such as SIGHUP under nohup. */
 void reset_all_signals(void);
+/* Fills in what does not need a privilege: the machine, the options, and no group yet. */
 void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots);
+/* Empties the bounding set and the ambient set of capabilities, which every process of a box inherits. */
 void clear_bounding_set(void);
 /*
  * Makes the launcher and its slots the last choice of the OOM killer. False if the host does not permit it

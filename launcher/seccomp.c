@@ -1,5 +1,6 @@
 /*
- * Builds the filter from seccomp.def. It refuses calls through other entries, then searches a tree over ranges of call
+ * Builds the filter from seccomp.def and installs it. prepare.c tries to build it, slot/resources.c installs one in each slot. The
+ * filter refuses calls through other entries, then searches a tree over ranges of call
  * numbers for the answer of each call, or for the rules for its arguments. The kernel caches which calls are always
  * allowed, so the filter costs nothing for them at run time.
  */
@@ -36,12 +37,13 @@
 
 #define NATIVE OF(AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64)
 
-enum { DONE = 0, NEVER = -1 }; /* DONE instead of an errno: the call is not made and returns 0 */
+/* DONE instead of an errno: the call is not made and returns 0. NEVER instead of a number of arguments: no key permits the call. */
+enum { DONE = 0, NEVER = -1 };
 
 struct refused {
 	long number;
 	int err;
-	int arguments; /* the key is the next one; NEVER: there is none */
+	int arguments; /* the key is the argument after these */
 };
 
 static const struct refused refused[] = {
@@ -66,7 +68,7 @@ static const long allowed[] = {
 };
 
 /*
- * How an argument is compared: BELOW looks at all of it, the others at the lower half, because the kernel treats each of
+ * How an argument is compared: BELOW compares all of it, the others compare the lower half, because the kernel treats each of
  * these arguments as 32 bits, or defines no higher bit.
  */
 enum kind { ONE_OF, NONE_OF, NO_BIT_BUT, NO_BIT_OF, BELOW };
@@ -103,9 +105,11 @@ static const struct rule rules[] = {
 };
 enum { REFUSED = sizeof refused / sizeof *refused, ALLOWED_CALLS = sizeof allowed / sizeof *allowed, RULES = sizeof rules / sizeof *rules };
 
-/* Above the highest number in seccomp.def. */
+/* CALLS is above the highest number in seccomp.def. */
 enum { CALLS = 512, INSTRUCTIONS_MAX = 1000 };
+
 uint64_t seccomp_key;
+/* The filter, and how many instructions it has so far. */
 static struct sock_filter program[INSTRUCTIONS_MAX];
 static unsigned short length;
 static bool jump_too_long; /* the offset of a conditional jump is at most 255 instructions */
@@ -163,7 +167,7 @@ static void emit_rule(const struct rule *rule)
 	emit(ANSWER(rule->err));
 }
 
-/* Both halves at once: two comparisons would show by their time that the first half is right. */
+/* Compares both halves of the key at once: two comparisons would show by their time that the first half is right. */
 static void emit_key(int argument, int err)
 {
 	emit(LOAD(ARGUMENT(argument)));
@@ -178,8 +182,8 @@ static void emit_key(int argument, int err)
 }
 
 /*
- * RLIMIT_FSIZE and RLIMIT_CPU: the kernel's signals for them prove FSE and TLE, but do not identify the limit, so a program
- * that could lower them would choose its verdict. RLIMIT_CORE keeps the host's core handler, which is root,
+ * Refuses changes of three limits. The kernel's signals for RLIMIT_FSIZE and RLIMIT_CPU prove FSE and TLE, but do not identify the
+ * limit, so a program that could lower them would choose its verdict. RLIMIT_CORE keeps the host's core handler, which is root,
  * from starting (see slot/resources.c): with 0 instead of 1 it would start.
  *
  * The parked program sets them with the key, because the slot would need CAP_SYS_RESOURCE, which containers often withhold.
@@ -217,7 +221,7 @@ static void emit_rules(long number)
 	emit(PASS);
 }
 
-/* Outcome for a number: an errno, or one of these. */
+/* The outcome for each number: an errno, or one of these. */
 enum { ALLOWED = -1, BY_RULES = -2 };
 static int outcome[CALLS];
 
@@ -238,7 +242,7 @@ static void decide_outcomes(void)
 }
 
 struct range {
-	int first; /* of consecutive numbers with the same outcome */
+	int first; /* the first of consecutive numbers with the same outcome */
 	unsigned short leaf; /* its instruction in the tree */
 };
 static struct range ranges[CALLS];
@@ -275,11 +279,11 @@ int seccomp_prepare(struct failure *f)
 {
 	if (getrandom(&seccomp_key, sizeof seccomp_key, 0) != sizeof seccomp_key)
 		return fail(f, "seccomp", "random number");
-	seccomp_key &= INT64_MAX >> 1; /* also a length: discard_output() */
+	seccomp_key &= INT64_MAX >> 1; /* discard_output() passes it as a length */
 	length = 0;
 	emit(LOAD(offsetof(struct seccomp_data, arch)));
 	emit(IF_EQUAL(NATIVE, 1));
-	emit(ANSWER(ENOSYS)); /* the 32-bit entry */
+	emit(ANSWER(ENOSYS)); /* a call through the 32-bit entry */
 	emit(LOAD(offsetof(struct seccomp_data, nr)));
 	/* The last range has no end: newer calls, the x32 entry and numbers that no table has. */
 	decide_outcomes();

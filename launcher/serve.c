@@ -1,4 +1,7 @@
-/* The launcher process: accepts connections, forks a slot for each, sweeps after slots that ended. */
+/*
+ * The launcher process: main.c prepares it and calls serve(), which accepts connections, forks a slot for each, and sweeps after slots
+ * that ended. It never reads from a connection.
+ */
 #define _GNU_SOURCE
 #include "serve.h"
 
@@ -25,13 +28,14 @@
 #endif
 
 /*
- * The sweep of one process is short: the launcher admits no client and handles no signal meanwhile. A slot whose client
+ * The sweep after one slot is short, because the launcher admits no client and handles no signal meanwhile. A slot whose client
  * has left gets SLOT_END_MS to clean up, and is then killed and swept.
  */
 enum { SWEEP_TIMEOUT_MS = 20, SWEEP_RETRY_MS = 50, SLOT_END_MS = 10000 };
 
+/* One of the numbers that slots can have, and its process. */
 struct slot_process {
-	pid_t pid;        /* 0: free; -1: the slot is dead but not yet swept */
+	pid_t pid;        /* 0: the number is free; -1: the slot is dead but not yet swept */
 	int connection;   /* polled for the hang-up of the client, never read or written. -1: none, or the client has left */
 	uint64_t disconnected_ns; /* when the client left */
 };
@@ -44,7 +48,9 @@ static void stop(int sig)
 	stopping = 1;
 }
 
+/* Only interrupts ppoll(). */
 static void child_ended(int sig) { (void)sig; }
+
 int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -80,7 +86,7 @@ int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
 }
 
 /*
- * The launcher would have to close passed descriptors, and the sender chooses how long closing a lingering socket
+ * Without this, the launcher would have to close passed descriptors, and the sender chooses how long closing a lingering socket
  * takes. A connection inherits the option from the listener in connect().
  */
 bool refuse_descriptors(int socket)
@@ -96,7 +102,10 @@ static bool peer_allowed(int connection, uid_t client)
 	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == client || peer.uid == 0);
 }
 
-/* One line a minute and one at the end, with the count since the previous line: clients could otherwise fill the log. */
+/*
+ * Refused connections are logged once a minute and at the end, with their count since the previous line, because clients could
+ * otherwise fill the log.
+ */
 static struct refusals {
 	const char *what;
 	uint64_t count, logged_ns;
@@ -117,9 +126,7 @@ static void count_refusal(struct refusals *r)
 		log_refusals(r);
 }
 
-/*
- * The peer can then report the reason. It has just connected, so these few bytes fit into the socket without waiting.
- */
+/* Tells the peer the reason. It has just connected, so these few bytes fit into the socket without waiting. */
 static void reject_full(int connection)
 {
 	struct queue out = {0};
@@ -142,7 +149,7 @@ static void accept_client(struct launcher *l, struct slot_process *processes, in
 	}
 	while (free_slot < l->slots && processes[free_slot].pid != 0)
 		free_slot++;
-	/* Otherwise poll reports a byte that is sent out of band, and recv drops it. */
+	/* Without this, poll reports a byte that is sent out of band, and recv drops it. */
 	setsockopt(connection, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof in_line);
 	if (!peer_allowed(connection, client)) {
 		count_refusal(&refused_peers);
@@ -153,7 +160,7 @@ static void accept_client(struct launcher *l, struct slot_process *processes, in
 		pid_t self = getpid(), pid = fork();
 		if (pid == 0) {
 			close(listener);
-			/* A slot that holds another slot's connection would hide that slot's death from its client. */
+			/* A slot with a descriptor of another slot's connection would hide that slot's death from its client. */
 			for (unsigned i = 0; i < l->slots; i++)
 				if (processes[i].connection >= 0)
 					close(processes[i].connection);
@@ -218,7 +225,10 @@ static void kill_stuck_slots(const struct launcher *l, struct slot_process *proc
 		}
 }
 
-/* Reuses a process only after everything of its last slot is removed. Returns whether some processes are still unswept. */
+/*
+ * Sweeps after dead slots. A number is free again only after everything of its last slot is removed. Returns whether something is
+ * still unswept.
+ */
 static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes)
 {
 	bool unswept = false;
@@ -241,7 +251,7 @@ static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes)
 }
 
 /*
- * Ends slots only: a program that outlived its slot is also a child of the launcher, and is killed when the groups are
+ * Ends all slots. A program that outlived its slot is also a child of the launcher, but is killed only when the groups are
  * closed.
  */
 static void end_slots(struct launcher *l, struct slot_process *processes)

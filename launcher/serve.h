@@ -1,7 +1,9 @@
 #ifndef ASSAY_SERVE_H
 #define ASSAY_SERVE_H
 
-#include "box/box.h"
+#include <stdbool.h>
+
+#include "launcher.h"
 
 enum { SLOTS_MAX = 1024 };
 

@@ -1,3 +1,7 @@
+/*
+ * Counts signals by a small BPF program (signals.h). prepare.c loads it, box/box.c starts the count for a box, supervise/supervise.c
+ * takes the counts, serve.c drops those of dead slots.
+ */
 #define _GNU_SOURCE
 #include "signals.h"
 
@@ -12,7 +16,7 @@
 
 #include "seccomp.h"
 
-/* Open for the life of the process: closing it would detach the program. */
+/* The descriptor of the tracepoint, which stays open for the life of the process, because closing it would detach the program. */
 static int attached = -1;
 
 static long call_bpf(int command, union bpf_attr *attr) { return keyed(bpf, command, attr, sizeof *attr); }

@@ -14,14 +14,16 @@
 struct signal_counts {
 	uint64_t file_size;
 	uint64_t cpu_time;
-	uint64_t owner; /* the slot that watches: entries of a dead slot can then be dropped */
+	uint64_t owner; /* the number of the slot that watches, by which the entries of a dead slot can be dropped */
 };
 
 /* Loads and attaches the program. Returns the map's descriptor, or -1 if the kernel does not support it. */
 int signals_open(struct failure *f);
+/* Begins to count for this leaf. -1 with errno. */
 int signals_watch(int map, uint64_t leaf_id, uint64_t owner);
 /* Reads and deletes the counts. -1 with errno if the leaf is not watched. */
 int signals_take(int map, uint64_t leaf_id, struct signal_counts *counts);
+/* Deletes the counts of a dead slot. */
 void signals_drop_owner(int map, uint64_t owner);
 
 #endif

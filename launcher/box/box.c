@@ -1,7 +1,9 @@
 /*
- * Building boxes. A slot owns a private copy of the launcher's mounts: the
- * image, read-only, as root, and /dev. The mount namespace of a box is a copy of
- * that, so that building a box mounts only /box, /tmp, /dev/shm and /proc.
+ * Builds a box for each step and removes it. slot/slot.c and the benchmark call it. The two processes of a box run init.c until the
+ * program's exec; controls.c then reads back what holds.
+ *
+ * A slot owns a private copy of the launcher's mounts: the image, read-only, as root, and /dev. The mount namespace of a box is a
+ * copy of that, so that building a box mounts only /box, /tmp, /dev/shm and /proc.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +30,10 @@
 
 /* ---- building ---- */
 
-/* The child does not have the slot's state (unforked-memory.h): it may use its own stack, constants and what is shared. */
+/*
+ * Makes a child, in this v2 cgroup unless `group` is -1. It does not have the slot's state (unforked-memory.h): it may use its own
+ * stack, constants and what is shared.
+ */
 static pid_t clone_into(uint64_t flags, int *pidfd, int group)
 {
 	struct clone_args clone = {
@@ -40,7 +45,7 @@ static pid_t clone_into(uint64_t flags, int *pidfd, int group)
 	return (pid_t)keyed(clone3, &clone, sizeof clone);
 }
 
-/* A pipe whose end for the slot, 0 to read or 1 to write, does not block. */
+/* Makes a pipe whose end for the slot does not block: 0 to read, or 1 to write. `program` owns the pipe. */
 static int make_pipe(int *read_end, int *write_end, int for_slot, uid_t program)
 {
 	int ends[2];
@@ -54,7 +59,7 @@ static int make_pipe(int *read_end, int *write_end, int for_slot, uid_t program)
 	return fchown(ends[1], program, (gid_t)-1); /* the program may then open /dev/stdout, or /dev/stdin */
 }
 
-/* Waits until the child signals `ready`. A child that failed or died leaves the reason in the shared memory. */
+/* A child that failed or died leaves the reason in the memory that it shares with the slot. */
 int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f)
 {
 	struct pollfd waits[] = {{.fd = b->ready, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
@@ -92,7 +97,7 @@ static int spawn_init(struct slot *s, struct box *b, struct process_args *args, 
 	b->init = pid;
 	b->init_fd = pidfd;
 	b->reaped_init = false;
-	/* Before the init is awaited: box_destroy() needs it also if the init is late. */
+	/* It is opened before the init is awaited, because box_destroy() needs it also if the init is late. */
 	char path[32];
 	snprintf(path, sizeof path, "%d/ns/mnt", (int)b->init);
 	b->mount_ns = open_proc(s->launcher, path);
@@ -134,8 +139,8 @@ static int spawn_program(struct slot *s, struct box *b, struct process_args *arg
 }
 
 /*
- * A step never has the uid of the previous step, whether its box was built during that step or after it: its
- * permissions must not depend on that order.
+ * Takes a lane that is not the previous step's. A step never has the uid of the previous step, whether its box was built during that
+ * step or after it: its permissions must not depend on that order.
  */
 static struct lane *take_lane(struct slot *s)
 {
@@ -216,7 +221,7 @@ int box_build(struct slot *s, struct box *b, const struct shape *shape, bool pip
 	return done;
 }
 
-/* ---- the end ---- */
+/* ---- removal ---- */
 
 enum { REAP_TIMEOUT_MS = 5000 };
 
@@ -262,8 +267,9 @@ static void note_leftover(void *context, const char *text)
 }
 
 /*
- * Any user of the host may open /proc/PID/mountinfo of a box's process and keeps its mount namespace as long as that file
- * is open. File systems that are still mounted there would remain, with all that the program wrote.
+ * Unmounts all file systems of the box. Any user of the host may open /proc/PID/mountinfo of a process of the box, and the mount
+ * namespace then lives as long as that file is open. File systems that are still mounted there would remain, with all that the
+ * program wrote.
  */
 static void unmount_all(const struct slot *s, struct box *b, struct teardown *t)
 {
@@ -273,7 +279,7 @@ static void unmount_all(const struct slot *s, struct box *b, struct teardown *t)
 		note_error(t, "mount namespace of the box", errno);
 		return;
 	}
-	/* All mounts at once: for each call, the kernel waits until no CPU uses the mounts that it removes. */
+	/* One call removes all mounts: for each call, the kernel waits until no CPU uses the mounts that it removes. */
 	if (keyed(umount2, "/", MNT_DETACH) < 0)
 		note_error(t, "mounts of the box", errno);
 	slot_return(s);
@@ -308,13 +314,13 @@ void collect_socket_cycles(void)
 }
 
 /*
- * The next box on this lane uses the same network and must not find a socket of this one there. A socket in a cycle
- * outlives its program until the kernel collects the cycle.
+ * Waits until the network of the lane has no sockets. The next box on this lane uses the same network and must not find a socket of
+ * this one there. A socket in a cycle outlives its program until the kernel collects the cycle.
  */
 static bool no_sockets_left(const struct lane *lane)
 {
 	uint64_t deadline = now_ns() + REAP_TIMEOUT_MS * 1000000ull;
-	static const char none[] = "sockets: used 0\n"; /* a count: 2 us; a list of the sockets takes 14 us */
+	static const char none[] = "sockets: used 0\n"; /* to read this count takes 2 us, a list of the sockets 14 us */
 	char text[sizeof none - 1];
 	for (;;) {
 		ssize_t n = pread(lane->sockets, text, sizeof text, 0);
@@ -337,12 +343,12 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 	memset(t, 0, sizeof *t);
 	box_kill(b);
 	close_fd(&b->lifeline);
-	/* The program first: its namespace cannot end before the program is reaped. */
+	/* The program is reaped first, because its namespace cannot end before that. */
 	t->reaped = reap(b->program_fd, &b->reaped_program);
 	t->reaped = reap(b->init_fd, &b->reaped_init) && t->reaped;
 
 	if (b->mounted_work && !s->work_shared)
-		close_fd(&s->work); /* keeps its memory */
+		close_fd(&s->work); /* an open directory would prevent that its memory is freed */
 	if (t->reaped)
 		unmount_all(s, b, t);
 	close_fd(&b->mount_ns);
@@ -357,10 +363,10 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 			int tasks = leaf_tasks(g, b->leaf, NULL, 0);
 			t->zombies = (uint64_t)tasks < t->pids_left ? (int)(t->pids_left - (uint64_t)tasks) : 0;
 		}
-		int64_t held = t->reaped ? leaf_wait_uncharged(g, b->leaf, s->work_shared) : 0;
-		if (held < 0)
+		int64_t charged = t->reaped ? leaf_wait_uncharged(g, b->leaf, s->work_shared) : 0;
+		if (charged < 0)
 			note_error(t, "memory after the end", errno);
-		else if (held > 0)
+		else if (charged > 0)
 			note_leftover(t, "memory");
 		if (l->signal_map >= 0)
 			signals_take(l->signal_map, b->leaf->id, &unused);

@@ -1,5 +1,6 @@
 /*
- * Which controls hold, read from the kernel's account of the parked program (/proc/<pid>), not from what was requested.
+ * Finds which controls hold. box.c and supervise/supervise.c call it before the exec of a program or the step of a runtime. It reads
+ * what the kernel says about the parked program (/proc/<pid>), never what was requested.
  * The program cannot undo any of them later: it cannot leave its namespaces, change its identity or clear its flags.
  */
 #define _GNU_SOURCE
@@ -39,8 +40,8 @@ bool controls_applied(const struct box *b)
 }
 
 /*
- * A line end and then the file of a process, or nothing if it cannot be read. Valid until the next call. `pid` 0: the slot
- * itself.
+ * Reads a file of a process, or of the slot itself if `pid` is 0. Returns a line end and then its content, which is empty if it cannot
+ * be read. The text is valid until the next call.
  */
 static char *read_proc(const struct slot *s, pid_t pid, const char *file)
 {
@@ -67,7 +68,7 @@ static const struct {
 	{"ipc", CONTROL_ipc_namespace}, {"uts", CONTROL_uts_namespace}, {"cgroup", CONTROL_cgroup_namespace},
 };
 
-/* 0 if it cannot be read: no namespace has inode 0. */
+/* Returns 0, which no namespace has, if the inode cannot be read. */
 static uint64_t namespace_inode(const struct slot *s, const char *process, const char *link)
 {
 	struct stat st;
@@ -87,14 +88,14 @@ static void read_namespaces(const struct slot *s, struct box *b)
 	}
 }
 
-/* The value of a line of /proc/<pid>/status, without leading blanks. */
+/* Finds the value of a line of /proc/<pid>/status, without leading blanks. */
 static const char *status_value(const char *status, const char *name)
 {
 	const char *line = strstr(status, name);
 	return line ? line + strlen(name) + strspn(line + strlen(name), "\t ") : "";
 }
 
-/* Number of seccomp filters of a process; -1 if the kernel does not report it. */
+/* Returns the number of seccomp filters of a process; -1 if the kernel does not report it. */
 static long filter_count(const char *status)
 {
 	const char *line = status_value(status, "\nSeccomp_filters:");
@@ -153,21 +154,21 @@ static void read_membership(const struct slot *s, struct box *b)
 
 /* Pointers into a line of mountinfo; "" where it has no such word. */
 struct mount_line {
-	const char *at, *own, *type, *of_all; /* `own`: options of this mount; `of_all`: of the file system */
+	const char *mount_point, *mount_options, *type, *super_options; /* the latter are options of the file system */
 };
 
 static struct mount_line split_mount(char *line)
 {
 	struct mount_line m = {"", "", "", ""};
-	const char **kept[] = {NULL, NULL, NULL, NULL, &m.at, &m.own}, **after_dash[] = {&m.type, NULL, &m.of_all};
+	const char **before_dash[] = {NULL, NULL, NULL, NULL, &m.mount_point, &m.mount_options}, **after_dash[] = {&m.type, NULL, &m.super_options};
 	char *dash = strstr(line, " - "), *rest = NULL;
 	if (!dash)
 		return m;
 	*dash = 0;
 	char *word = strtok_r(line, " ", &rest);
-	for (size_t i = 0; word && i < sizeof kept / sizeof *kept; i++, word = strtok_r(NULL, " ", &rest))
-		if (kept[i])
-			*kept[i] = word;
+	for (size_t i = 0; word && i < sizeof before_dash / sizeof *before_dash; i++, word = strtok_r(NULL, " ", &rest))
+		if (before_dash[i])
+			*before_dash[i] = word;
 	word = strtok_r(dash + 3, " ", &rest);
 	for (size_t i = 0; word && i < sizeof after_dash / sizeof *after_dash; i++, word = strtok_r(NULL, " ", &rest))
 		if (after_dash[i])
@@ -176,27 +177,27 @@ static struct mount_line split_mount(char *line)
 }
 
 /*
- * The image is read-only and an overlay of the slot, and /proc shows nothing of the machine and no processes of other users.
- * Of several mounts at a place, the last one in the list is on top.
+ * Reads whether the image is read-only and an overlay of the slot, and whether /proc shows nothing of the machine and no processes of
+ * other users. Of several mounts at one mount point, the last one in the list is on top.
  */
 static void read_mounts(const struct slot *s, struct box *b)
 {
-	static const char *const of_root[] = {"ro", "nosuid", "nodev"};
-	static const char *const of_proc[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid"};
+	static const char *const root_options[] = {"ro", "nosuid", "nodev"};
+	static const char *const proc_options[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid"};
 	struct mount_line root = {"", "", "", ""}, proc = root;
 	char *text = read_proc(s, b->program, "mountinfo"), *rest = NULL;
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		struct mount_line m = split_mount(line);
-		if (!strcmp(m.at, "/"))
+		if (!strcmp(m.mount_point, "/"))
 			root = m;
-		else if (!strcmp(m.at, "/proc"))
+		else if (!strcmp(m.mount_point, "/proc"))
 			proc = m;
 	}
 	bool sealed = true, restricted = !strcmp(proc.type, "proc");
-	for (size_t i = 0; i < sizeof of_root / sizeof *of_root; i++)
-		sealed = sealed && list_contains(root.own, of_root[i], ",");
-	for (size_t i = 0; i < sizeof of_proc / sizeof *of_proc; i++)
-		restricted = restricted && (list_contains(proc.own, of_proc[i], ",") || list_contains(proc.of_all, of_proc[i], ","));
+	for (size_t i = 0; i < sizeof root_options / sizeof *root_options; i++)
+		sealed = sealed && list_contains(root.mount_options, root_options[i], ",");
+	for (size_t i = 0; i < sizeof proc_options / sizeof *proc_options; i++)
+		restricted = restricted && (list_contains(proc.mount_options, proc_options[i], ",") || list_contains(proc.super_options, proc_options[i], ","));
 	control_note(b, CONTROL_read_only_root, sealed ? NULL : "the image can be written, or allows set-uid or devices");
 	control_note(b, CONTROL_own_image, strcmp(root.type, "overlay") ? "the image is shared with other boxes" : NULL);
 	control_note(b, CONTROL_restricted_proc, restricted ? NULL : "/proc shows or allows more than it should");

@@ -1,16 +1,16 @@
 /*
  * The two processes of a box, from their birth as copies of the slot (root, its
- * capabilities and filter) to the exec of the program (no privilege).
+ * capabilities and filter) to the exec of the program (no privilege). box.c makes them.
  *
- * run_init     pid 1 of the box's pid namespace. Mounts, drops its capabilities
- *                 and waits. With it, the kernel kills and reaps all that is left
- *                 when the program ends. It runs no payload and reads nothing that
- *                 a payload wrote.
- * run_program  Born in the box's cgroups as a child of the slot, so that the slot
- *                 receives its exit status from the kernel. It is not pid 1: pid 1
- *                 is protected from default signal actions, which would falsify SIG,
- *                 FSE and TLE. The order matters: steps that need privilege come
- *                 before those that drop it.
+ * run_init     This is pid 1 of the box's pid namespace. It mounts, drops its capabilities
+ *              and waits. With it, the kernel kills and reaps all that is left
+ *              when the program ends. It runs no payload and reads nothing that
+ *              a payload wrote.
+ * run_program  This process is born in the box's cgroups as a child of the slot, so that the slot
+ *              receives its exit status from the kernel. It is not pid 1: pid 1
+ *              is protected from default signal actions, which would falsify SIG,
+ *              FSE and TLE. The order matters: steps that need privilege come
+ *              before those that drop it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,8 +26,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "box/init.h"
+#include "clock.h"
 #include "seccomp.h"
 
 static struct exec_args *exec_args;
@@ -59,7 +59,7 @@ static void signal_ready(void)
 
 static void reset_signals(void)
 {
-	/* Those that launcher and slot change: reset_all_signals() has reset the others, which saves 60 calls for each box. */
+	/* Launcher and slot change only these; reset_all_signals() has reset the others, which saves 60 calls for each box. */
 	static const int changed[] = {SIGTERM, SIGINT, SIGPIPE, SIGCHLD};
 	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t none;
@@ -76,13 +76,13 @@ static void drop_capabilities(void)
 	must(keyed(capset, &header, none), "capabilities", "capset");
 }
 
-/* Closes all descriptors from `from` on, except those given in ascending order. */
-static void close_others(unsigned from, const int *keep, int kept)
+/* Closes all descriptors from `from` on, except those in `excluded`, which are in ascending order. */
+static void close_others(unsigned from, const int *excluded, int count)
 {
-	for (int i = 0; i < kept; i++) {
-		if ((unsigned)keep[i] > from)
-			must(syscall(__NR_close_range, from, (unsigned)keep[i] - 1, 0), "descriptors", "close");
-		from = (unsigned)keep[i] + 1;
+	for (int i = 0; i < count; i++) {
+		if ((unsigned)excluded[i] > from)
+			must(syscall(__NR_close_range, from, (unsigned)excluded[i] - 1, 0), "descriptors", "close");
+		from = (unsigned)excluded[i] + 1;
 	}
 	must(syscall(__NR_close_range, from, ~0u, 0), "descriptors", "close");
 }
@@ -102,9 +102,7 @@ static void mount_all(const struct process_args *args)
 		mount_tmpfs("/box", WORK_FLAGS, 0777, shape->work_bytes, shape->work_inodes);
 	for (int i = 0; i < 2; i++)
 		mount_tmpfs(directories[i], WORK_FLAGS | MS_NOEXEC, 01777, shape->tmp_bytes, shape->tmp_inodes);
-	/*
-	 * Shows only processes of the box that belong to the reader, and nothing of the machine; nothing is writable.
-	 */
+	/* This /proc shows only processes of the box that belong to the reader, and nothing of the machine; nothing is writable. */
 	must(keyed(mount, "proc", "/proc", "proc", (unsigned long)(WORK_FLAGS | MS_NOEXEC | MS_RDONLY), "hidepid=invisible,subset=pid"),
 	     "mount", "/proc");
 }
@@ -140,7 +138,7 @@ static void arrange_descriptors(const struct process_args *args)
 	must(dup2(args->stdin_fd, 0), "descriptors", "stdin");
 	must(dup2(args->out_fd, 1), "descriptors", "stdout");
 	must(dup2(args->err_fd, 2), "descriptors", "stderr");
-	/* Copies out of the way, because each of the two may have the number of the other. */
+	/* Both are copied to higher numbers first, because each of the two may have the number of the other. */
 	int go = fcntl(args->go, F_DUPFD_CLOEXEC, READY_FD + 1), ready = fcntl(args->ready, F_DUPFD_CLOEXEC, READY_FD + 1);
 	must(dup3(go, GO_FD, O_CLOEXEC), "descriptors", "go");
 	must(dup3(ready, READY_FD, O_CLOEXEC), "descriptors", "ready");
@@ -170,13 +168,13 @@ static void drop_identity(uid_t uid)
 	must(keyed(setresgid, uid, uid, uid), "identity", "gid");
 	must(keyed(setresuid, uid, uid, uid), "identity", "uid");
 	drop_capabilities();
-	/* After the change of identity, which clears the signal, and may make the process dumpable (fs.suid_dumpable). */
+	/* These come after the change of identity, which clears the signal, and may make the process dumpable (fs.suid_dumpable). */
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "identity", "parent death signal");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "identity", "dumpable");
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs", "set");
 }
 
-/* Runs as an unprivileged process. */
+/* Becomes the program. The process has no privileges any more. */
 static void exec_program(void)
 {
 	for (int r = 0; r < RLIM_NLIMITS; r++)

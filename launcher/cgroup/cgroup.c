@@ -154,6 +154,7 @@ bool list_contains(const char *list, const char *word, const char *separators)
 
 /* ---- finding the trees ---- */
 
+/* Reads the mount points of the trees. What is not mounted stays empty. */
 static void find_cgroup_mounts(struct mounted_trees *m)
 {
 	FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -211,18 +212,18 @@ static int own_group_path(enum tree tree, const struct mounted_trees *m, char *p
 	while (file && found < 0 && fgets(line, sizeof line, file)) {
 		line[strcspn(line, "\n")] = 0;
 		char *names = strchr(line, ':');
-		char *own = names ? strchr(names + 1, ':') : NULL;
-		if (!own)
+		char *group = names ? strchr(names + 1, ':') : NULL;
+		if (!group)
 			continue;
-		*own++ = 0;
+		*group++ = 0;
 		bool unified = line[0] == '0' && names == line + 1 && !names[1];
 		bool fits = tree == TREE_UNIFIED ? unified : list_contains(names + 1, tree_name[tree], ",");
-		if (!fits || *own != '/' || strstr(own, "/.."))
+		if (!fits || *group != '/' || strstr(group, "/.."))
 			continue;
 		size_t root = strlen(m->root[tree]);
-		if (root > 1 && !strncmp(own, m->root[tree], root) && (own[root] == '/' || !own[root]))
-			own += root;
-		found = snprintf(path, size, "%s%s", m->mount_point[tree], own) < (int)size ? 0 : -1;
+		if (root > 1 && !strncmp(group, m->root[tree], root) && (group[root] == '/' || !group[root]))
+			group += root;
+		found = snprintf(path, size, "%s%s", m->mount_point[tree], group) < (int)size ? 0 : -1;
 	}
 	if (file)
 		fclose(file);
@@ -322,36 +323,36 @@ int groups_sweep(const struct groups *g, const char *prefix, int timeout_ms)
 enum { CLEANUP_TIMEOUT_MS = 5000 };
 
 /* Leaves the group that delegate() moved the launcher into, and removes it. */
-static void leave_child_group(int own, const char *child_group)
+static void leave_child_group(int parent, const char *child_group)
 {
 	char pid[16];
 	snprintf(pid, sizeof pid, "%d", getpid());
-	write_file(own, "cgroup.procs", pid);
-	unlinkat(own, child_group, AT_REMOVEDIR);
+	write_file(parent, "cgroup.procs", pid);
+	unlinkat(parent, child_group, AT_REMOVEDIR);
 }
 
 /*
- * A v2 group with members cannot delegate controllers to its children, except the root. If the launcher is alone in its
+ * Delegates controllers to the children of this group. A v2 group with members cannot delegate controllers to its children, except the root. If the launcher is alone in its
  * group (a delegated scope), it first moves into a child.
  */
-static int delegate(int own, const char *instance, const char *controllers, struct failure *f)
+static int delegate(int parent, const char *instance, const char *controllers, struct failure *f)
 {
-	if (write_file(own, "cgroup.subtree_control", controllers) == 0)
+	if (write_file(parent, "cgroup.subtree_control", controllers) == 0)
 		return 0;
 	char child_group[96];
 	snprintf(child_group, sizeof child_group, "assay-%s.launcher", instance);
-	if (mkdirat(own, child_group, 0755) < 0 && errno != EEXIST)
+	if (mkdirat(parent, child_group, 0755) < 0 && errno != EEXIST)
 		return fail(f, "cgroup", "make %s", child_group);
 	char procs[128], pid[16];
 	snprintf(procs, sizeof procs, "%s/cgroup.procs", child_group);
 	snprintf(pid, sizeof pid, "%d", getpid());
-	if (write_file(own, procs, pid) < 0)
+	if (write_file(parent, procs, pid) < 0)
 		fail(f, "cgroup", "enter %s", child_group);
-	else if (write_file(own, "cgroup.subtree_control", controllers) == 0)
+	else if (write_file(parent, "cgroup.subtree_control", controllers) == 0)
 		return 0;
 	else
 		fail(f, "cgroup", "delegate %s (other processes share the launcher's group; start it in a delegated one)", controllers);
-	leave_child_group(own, child_group);
+	leave_child_group(parent, child_group);
 	return -1;
 }
 
@@ -390,11 +391,11 @@ int groups_join(const struct groups *g, unsigned slot, int *programs, struct fai
 	*programs = -1;
 	if (g->dir[TREE_CPU] < 0)
 		return 0;
-	int own = slot_group(g, slot, "slot", f);
-	if (own < 0 || (*programs = slot_group(g, slot, "box", f)) < 0)
+	int slot_tasks = slot_group(g, slot, "slot", f);
+	if (slot_tasks < 0 || (*programs = slot_group(g, slot, "box", f)) < 0)
 		return -1;
-	bool joined = write(own, "0", 1) == 1;
-	close(own);
+	bool joined = write(slot_tasks, "0", 1) == 1;
+	close(slot_tasks);
 	return joined ? 0 : fail(f, "cgroup", "enter s%u-slot in %s", slot, tree_name[TREE_CPU]);
 }
 
@@ -417,17 +418,17 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 			continue;
 		if (own_group_path(t, &m, path, sizeof path) < 0)
 			return fail(f, "cgroup", "own group in %s", tree_name[t]);
-		int own = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (own < 0)
+		int parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (parent < 0)
 			return fail(f, "cgroup", "open %s", path);
-		if (t == TREE_UNIFIED && g->backend->controllers && delegate(own, instance, g->backend->controllers, f) < 0)
+		if (t == TREE_UNIFIED && g->backend->controllers && delegate(parent, instance, g->backend->controllers, f) < 0)
 			return -1;
-		if (mkdirat(own, name, 0755) < 0 && errno != EEXIST)
+		if (mkdirat(parent, name, 0755) < 0 && errno != EEXIST)
 			return fail(f, "cgroup", "make %s/%s", path, name);
-		g->dir[t] = openat(own, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		g->dir[t] = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (t == TREE_UNIFIED && g->backend->controllers)
-			write_file(own, "cgroup.subtree_control", "+cpu"); /* optional: see enable_cpu_sharing() */
-		close(own);
+			write_file(parent, "cgroup.subtree_control", "+cpu"); /* optional: see enable_cpu_sharing() */
+		close(parent);
 		if (g->dir[t] < 0)
 			return fail(f, "cgroup", "open %s/%s", path, name);
 		if (t == TREE_UNIFIED && g->backend->controllers &&
@@ -452,17 +453,17 @@ int groups_close(struct groups *g, const char *instance)
 	for (int t = 0; t < TREE_COUNT; t++) {
 		if (g->dir[t] < 0)
 			continue;
-		int own = openat(g->dir[t], "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int parent = openat(g->dir[t], "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		close(g->dir[t]);
 		g->dir[t] = -1;
-		if (unlinkat(own, name, AT_REMOVEDIR) < 0)
+		if (unlinkat(parent, name, AT_REMOVEDIR) < 0)
 			left++;
-		if (t == TREE_UNIFIED && faccessat(own, child_group, F_OK, 0) == 0) {
-			write_file(own, "cgroup.subtree_control", "-memory -pids");
-			write_file(own, "cgroup.subtree_control", "-cpu");
-			leave_child_group(own, child_group);
+		if (t == TREE_UNIFIED && faccessat(parent, child_group, F_OK, 0) == 0) {
+			write_file(parent, "cgroup.subtree_control", "-memory -pids");
+			write_file(parent, "cgroup.subtree_control", "-cpu");
+			leave_child_group(parent, child_group);
 		}
-		close(own);
+		close(parent);
 	}
 	return left;
 }
@@ -529,7 +530,7 @@ bool host_swaps(void)
 	return sysinfo(&info) < 0 || info.totalswap > 0;
 }
 
-/* v1 reports an OOM by eventfd: the kernel kills one process, and the slot kills the rest of the box. */
+/* Makes the eventfd by which v1 reports an OOM: the kernel kills one process, and the slot kills the rest of the box. */
 static int watch_oom(struct leaf *leaf, struct failure *f)
 {
 	char line[48];

@@ -59,7 +59,7 @@ struct leaf {
 };
 
 /*
- * Finds the trees, creates `assay-<instance>` below our own group in each, and sweeps leftovers of an earlier launcher.
+ * Finds the trees, creates `assay-<instance>` below the group of this process in each, and sweeps leftovers of an earlier launcher.
  */
 int groups_open(struct groups *g, const char *instance, struct failure *f);
 /* Removes the groups that groups_open created. Returns how many could not be removed. */

@@ -1,5 +1,5 @@
 /*
- * The mount list of a slot after a box: each line that an idle slot does not have is a leftover mount.
+ * Tests how a slot reads its mount list after a box: each line that an idle slot does not have is a leftover mount.
  *
  * Input: the mountinfo of an idle slot, a NUL, and the one after the box.
  */
@@ -10,7 +10,7 @@ static int mountinfo;
 static struct launcher launcher;
 static struct slot slot;
 
-/* The fifth word of a line, up to the size. */
+/* Copies the fifth word of a line, up to the size. */
 static void mount_point(const char *line, char *at, size_t size)
 {
 	static const char blanks[] = " \t\v\f\r";
@@ -30,8 +30,8 @@ static bool has_line(const char *text, const char *line, size_t length)
 	return false;
 }
 
-/* A second implementation: counts the new lines, in order. */
-static unsigned count_left(const char *before, const char *after, bool work_mounted, char first[256])
+/* Counts the new lines in order, as a second implementation. */
+static unsigned count_leftovers(const char *before, const char *after, bool work_mounted, char first[256])
 {
 	unsigned left = 0;
 	char line[16384], at[256];
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (strlen(after) < sizeof slot.mounts) {
 		char first[256] = "";
-		unsigned left = count_left(slot.mounts, after, slot.work_shared, first);
+		unsigned left = count_leftovers(slot.mounts, after, slot.work_shared, first);
 		EXPECT(t.mounts == (left < 8 ? left : 8));
 		EXPECT(!left || !strcmp(t.mount[0], first));
 	}

@@ -33,7 +33,7 @@ struct input {
 	size_t size;
 };
 
-static struct input kept[INPUTS_MAX];
+static struct input corpus[INPUTS_MAX];
 static unsigned inputs;
 static uint8_t seen[MAP], hit[MAP];
 static uintptr_t previous;
@@ -93,7 +93,7 @@ static bool try_current(void)
 	return fresh;
 }
 
-static void keep_current(void)
+static void add_current(void)
 {
 	if (inputs == INPUTS_MAX)
 		return;
@@ -101,7 +101,7 @@ static void keep_current(void)
 	if (!copy)
 		abort();
 	memcpy(copy, current, current_size);
-	kept[inputs++] = (struct input){copy, current_size};
+	corpus[inputs++] = (struct input){copy, current_size};
 }
 
 static void insert(size_t at, const uint8_t *data, size_t size)
@@ -157,7 +157,7 @@ static void mutate(void)
 		insert(at, other, 5 + length);
 		break;
 	case 5: /* a part of another input */
-		from = &kept[below(inputs)];
+		from = &corpus[below(inputs)];
 		length = below(from->size);
 		insert(at, from->data + length, below(from->size - length + 1));
 		break;
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < found; i++) {
 		load(argv[2], list[i]->d_name);
 		try_current();
-		keep_current();
+		add_current();
 		free(list[i]);
 	}
 	if (found >= 0)
@@ -222,19 +222,19 @@ int main(int argc, char **argv)
 	time_t end = time(NULL) + atoi(argv[1]);
 	unsigned long executions = (unsigned long)found;
 	for (; (executions & 255) || time(NULL) < end; executions++) {
-		const struct input *from = &kept[below(inputs)];
+		const struct input *from = &corpus[below(inputs)];
 		memcpy(current, from->data, from->size);
 		current_size = from->size;
 		for (size_t n = 1 + below(6); n > 0; n--)
 			mutate();
 		if (try_current())
-			keep_current();
+			add_current();
 	}
 	unsigned reached = 0;
 	for (size_t i = 0; i < MAP; i++)
 		reached += seen[i];
 	printf("{\"executions\":%lu,\"corpus\":%d,\"inputs\":%u,\"edges\":%u}\n", executions, found, inputs, reached);
 	for (unsigned i = 0; i < inputs; i++)
-		free(kept[i].data);
+		free(corpus[i].data);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Data of a running program: its output and the memory that it shared until its exec. Also the strings of a request on
- * their way into that memory, and the samples of a run.
+ * Tests how a slot reads what a running program writes: its output, and the memory that it shares until its exec. Also tests how the
+ * strings of a request get into that memory, and the samples of a run.
  *
  * Input: one byte that chooses, then the data for that choice.
  */
@@ -23,17 +23,17 @@ static struct watch watch = {.slot = &slot, .o = &outcome, .request = &request, 
 
 static void check_output(int stream, const uint8_t *sent, size_t total)
 {
-	size_t kept = 0, limit = request.number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
+	size_t forwarded = 0, limit = request.number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
 	for (size_t at = 0; at < out.size;) {
 		const uint8_t *h = out.area.data + at;
 		size_t length = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
 		EXPECT(h[4] == (stream == 0 ? FRAME_STDOUT : FRAME_STDERR) && length > 0 && length <= READ_AT_ONCE);
-		EXPECT(length <= out.size - at - FRAME_HEADER && kept + length <= total);
-		EXPECT(!memcmp(h + FRAME_HEADER, sent + kept, length));
-		kept += length;
+		EXPECT(length <= out.size - at - FRAME_HEADER && forwarded + length <= total);
+		EXPECT(!memcmp(h + FRAME_HEADER, sent + forwarded, length));
+		forwarded += length;
 		at += FRAME_HEADER + length;
 	}
-	EXPECT(outcome.output_bytes[stream] == total && kept == (total < limit ? total : limit));
+	EXPECT(outcome.output_bytes[stream] == total && forwarded == (total < limit ? total : limit));
 }
 
 static void try_output(const uint8_t *data, size_t size)
@@ -123,12 +123,12 @@ static void try_samples(const uint8_t *data, size_t size)
 		add_sample(s, one);
 		EXPECT(s->count > 0 && s->count <= SAMPLES_MAX && s->interval_ns % start == 0);
 	}
-	uint64_t kept = 0;
+	uint64_t highest = 0;
 	for (unsigned i = 0; i < s->count; i++) {
-		kept = s->list[i].memory > kept ? s->list[i].memory : kept;
+		highest = s->list[i].memory > highest ? s->list[i].memory : highest;
 		EXPECT(i == 0 || (s->list[i].at_usec > s->list[i - 1].at_usec && s->list[i].cpu_usec >= s->list[i - 1].cpu_usec));
 	}
-	EXPECT(kept == peak);
+	EXPECT(highest == peak);
 	queue_frame(&out, FRAME_ENDED);
 	samples_report(s, &out);
 	EXPECT(out.size == FRAME_HEADER + (s->count ? 5 + s->count * SAMPLE_BYTES : 0));

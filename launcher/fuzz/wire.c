@@ -1,5 +1,5 @@
 /*
- * Both directions of the connection: the bytes of a client are a correct STEP or are refused, and the peer reads
+ * Tests both directions of the connection: the bytes of a client are a correct STEP or are refused, and the peer reads
  * exactly what the launcher writes.
  */
 #include <stdio.h>
@@ -164,7 +164,7 @@ static void try_reading(const uint8_t *data, size_t size)
 
 /* ---- writing ---- */
 
-enum { STREAM_MAX = 1 << 20, PIECE_MOST = 1 << 17, OPERATIONS_MOST = 64 };
+enum { STREAM_MAX = 1 << 20, PIECE_MAX = 1 << 17, OPERATIONS_MAX = 64 };
 
 static uint8_t stream[STREAM_MAX]; /* expected bytes at the peer, encoded independently */
 static size_t written, complete, received;
@@ -201,7 +201,7 @@ static void receive(size_t most)
 static void try_writing(const uint8_t *data, size_t size)
 {
 	static const enum frame kind[] = {FRAME_ENDED, FRAME_TEARDOWN, FRAME_STDOUT, FRAME_REFUSED};
-	static uint8_t piece[PIECE_MOST];
+	static uint8_t piece[PIECE_MAX];
 	struct queue q = {0};
 	size_t frame = 0;
 	bool open = false;
@@ -214,7 +214,7 @@ static void try_writing(const uint8_t *data, size_t size)
 			piece[i] = (uint8_t)(i * 31);
 	}
 	written = complete = received = 0;
-	for (size_t i = 0; i + 3 < size && i < 4 * OPERATIONS_MOST; i += 4) {
+	for (size_t i = 0; i + 3 < size && i < 4 * OPERATIONS_MAX; i += 4) {
 		unsigned operation = data[i] % 6;
 		enum key key = data[i + 1];
 		size_t length = ((size_t)data[i + 2] << 8 | data[i + 3]) << (data[i] >> 7); /* up to 128 KiB */
@@ -237,13 +237,13 @@ static void try_writing(const uint8_t *data, size_t size)
 		case 1: {
 			if (!rows[key].known || rows[key].number)
 				break;
-			size_t kept = length > rows[key].largest ? (size_t)rows[key].largest : length;
+			size_t sent = length > rows[key].largest ? (size_t)rows[key].largest : length;
 			queue_bytes(&q, key, piece, length);
-			head[1] = (uint8_t)kept;
-			head[2] = (uint8_t)(kept >> 8);
-			head[3] = (uint8_t)(kept >> 16);
+			head[1] = (uint8_t)sent;
+			head[2] = (uint8_t)(sent >> 8);
+			head[3] = (uint8_t)(sent >> 16);
 			expect(head, 5);
-			expect(piece, kept);
+			expect(piece, sent);
 			break;
 		}
 		case 2:

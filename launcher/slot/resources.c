@@ -55,16 +55,16 @@ static int lane_open(struct slot *s, struct lane *lane, uid_t uid, struct failur
 {
 	lane->uid = uid;
 	leaf_name(&lane->leaf, s->number, (unsigned)(lane - s->lane));
-	int own[LANE_NAMESPACES];
-	if (open_namespaces(s->launcher, own) < 0)
+	int slot_fd[LANE_NAMESPACES];
+	if (open_namespaces(s->launcher, slot_fd) < 0)
 		return fail(f, "namespaces", "open those of the slot");
 	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 || sethostname("assay", 5) < 0 || setdomainname("", 0) < 0 ||
 	    open_namespaces(s->launcher, lane->namespace_fd) < 0 || (lane->sockets = open_proc(s->launcher, "self/net/sockstat")) < 0)
 		return fail(f, "namespaces", "new network, ipc, uts");
 	for (int i = 0; i < LANE_NAMESPACES; i++) {
-		if (setns(own[i], lane_namespaces[i].flag) < 0)
+		if (setns(slot_fd[i], lane_namespaces[i].flag) < 0)
 			return fail(f, "namespaces", "return to %s of the slot", lane_namespaces[i].name);
-		close(own[i]);
+		close(slot_fd[i]);
 	}
 	lane->exec_args = mmap(NULL, EXEC_ARGS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (lane->exec_args == MAP_FAILED)

@@ -1,7 +1,7 @@
 /*
  * Kills a box so that it ends soon. A kill alone does not ensure that, because some system calls of killed processes take long.
  * One read of 128 MiB, the longest that seccomp.def allows, from /proc/PID/pagemap takes 0.05 to 0.1 s in which the kernel does
- * not look at signals, and on a preemptible kernel 60 processes can be in such reads when they are killed. A read of
+ * not handle signals, and on a preemptible kernel 60 processes can be in such reads when they are killed. A read of
  * /proc/PID/smaps_rollup takes 15 us for each full page table: 60 of them, of a process with 13,000 page tables, took 6 to 14 s
  * on one CPU.
  *
@@ -249,13 +249,13 @@ static bool same_space(const struct address_space *a, const struct address_space
 /* Whether another holder has this address space already, because two processes share it (CLONE_VM, as in vfork). */
 static bool is_held_by_another(const struct watch *w, int proc, int index)
 {
-	const struct address_space *own = &w->kill.holder[index].space;
+	const struct address_space *space = &w->kill.holder[index].space;
 	for (int i = 0; i < HOLDERS_MAX; i++) {
 		const struct holder *other = &w->kill.holder[i];
 		struct address_space now;
 		/* The process must run the program of which the holder has opened the memory, before and after the comparison. */
-		if (i != index && other->process && w->kill.opened[i] && other->space.stack == own->stack &&
-		    keyed(kcmp, own->task, other->space.task, KCMP_VM, 0, 0) == 0 &&
+		if (i != index && other->process && w->kill.opened[i] && other->space.stack == space->stack &&
+		    keyed(kcmp, space->task, other->space.task, KCMP_VM, 0, 0) == 0 &&
 		    identify_space(proc, other->space.task, &now) == 0 && same_space(&now, &other->space))
 			return true;
 	}

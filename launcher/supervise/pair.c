@@ -299,7 +299,7 @@ static int start_pair(struct pair *p, struct failure *f)
 		if (start_program(&w[side], f) < 0)
 			return -1;
 		set_deadlines(&w[side]);
-		w[side].wall_deadline = UINT64_MAX; /* check_wall_limits() takes its place */
+		w[side].wall_deadline = UINT64_MAX; /* check_wall_limits() checks the limit instead */
 	}
 	p->attributed_until = now_ns();
 	p->turn_check_at = p->attributed_until + TURN_CHECK_NS;

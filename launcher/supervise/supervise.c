@@ -183,10 +183,10 @@ int prepare_program(struct watch *w, struct failure *f)
 	    (b->stdin_fd >= 0 && write_stdin(b->stdin_fd, w->request->stdin_data, f) < 0))
 		return -1;
 	if (w->request->number[KEY_KEEP_WORK]) {
-		int64_t kept = work_bytes(w->slot, f);
-		if (kept < 0)
+		int64_t bytes = work_bytes(w->slot, f);
+		if (bytes < 0)
 			return -1;
-		w->o->kept_bytes = (uint64_t)kept;
+		w->o->kept_bytes = (uint64_t)bytes;
 	}
 	return 0;
 }

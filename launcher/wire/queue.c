@@ -1,4 +1,4 @@
-/* Outgoing frames and entries, queued and sent without blocking. */
+/* The outgoing frames of a connection: slot/ and supervise/ queue them, and send them without blocking. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "wire/wire.h"
 
-enum { QUEUE_LEAST = 64 * 1024, QUEUE_KEPT = 4 * 1024 * 1024 };
+enum { QUEUE_FIRST_BYTES = 64 * 1024, QUEUE_RETAINED_BYTES = 4 * 1024 * 1024 };
 
 static void store32(uint8_t *p, uint32_t v)
 {
@@ -14,12 +14,12 @@ static void store32(uint8_t *p, uint32_t v)
 		p[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* The output limits bound the queue; if memory runs out, the slot ends. */
+/* Makes space for more bytes and returns it. The output limits bound the queue; if memory runs out, the slot ends. */
 static uint8_t *queue_extend(struct queue *q, size_t more)
 {
 	if (q->sent && q->sent == q->size && q->frame == q->size)
 		q->size = q->sent = q->frame = 0;
-	size_t capacity = q->area.size ? q->area.size : QUEUE_LEAST;
+	size_t capacity = q->area.size ? q->area.size : QUEUE_FIRST_BYTES;
 	while (capacity < q->size + more)
 		capacity *= 2;
 	if (area_grow(&q->area, capacity) < 0)
@@ -86,7 +86,7 @@ int queue_flush(struct queue *q, int fd)
 
 void queue_shrink(struct queue *q)
 {
-	if (queue_empty(q) && q->area.size > QUEUE_KEPT)
+	if (queue_empty(q) && q->area.size > QUEUE_RETAINED_BYTES)
 		queue_free(q);
 }
 

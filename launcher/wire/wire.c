@@ -1,6 +1,6 @@
 /*
- * Parses requests: the only place where root interprets bytes of the unprivileged service. One loop, one table, each
- * length checked against the rest before use, no recursion, no allocation.
+ * Parses requests for slot/slot.c. Only here does root interpret bytes of the unprivileged service. There is one loop and one table,
+ * each length is checked against the rest before its use, and there is no recursion and no allocation.
  */
 #include "wire/wire.h"
 
@@ -61,7 +61,7 @@ static int refuse(struct refusal *why, const char *reason, const char *object)
 bool file_path_valid(struct bytes path)
 {
 	unsigned parts = 1;
-	bool first = true; /* of a component */
+	bool first = true; /* the next character is the first of a component */
 	for (size_t i = 0; i < path.size; i++) {
 		uint8_t c = path.data[i];
 		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -20,12 +20,12 @@ enum {
 	ENV_MAX = 64,
 	FILES_MAX = 64,
 	FILE_PATH_MAX = 200,
-	FILE_SETS_MAX = 4,
+	FILE_SETS_MAX = 4, /* sets of files that a slot stores for later steps (KEEP_FILES) */
 	PATH_PARTS_MAX = 8, /* components of the path of a file */
-	SAMPLES_MAX = 128, /* of a run */
+	SAMPLES_MAX = 128, /* of one run */
 	SAMPLE_BYTES = 24,
-	INPUT_MAX = 64 * 1024, /* body of an INPUT */
-	SIGNAL_MAX = 15, /* SIGTERM */
+	INPUT_MAX = 64 * 1024, /* bytes in the body of an INPUT */
+	SIGNAL_MAX = 15, /* the largest number that a SIGNAL may have: SIGTERM */
 };
 
 enum frame {
@@ -52,28 +52,29 @@ struct bytes {
 
 /* A validated STEP, PARK or PEER. The bytes point into its frame. */
 struct request {
-	uint64_t number[KEY_COUNT]; /* value of each INT key */
+	uint64_t number[KEY_COUNT]; /* the value of each INT key */
 	struct bytes arg[ARGS_MAX], park_arg[ARGS_MAX];
 	struct bytes env[ENV_MAX];
 	struct bytes file_name[FILES_MAX], file_data[FILES_MAX];
-	struct bytes file_modes; /* empty: none */
+	struct bytes file_modes; /* FILE_MODES; empty if the request has none */
 	struct bytes stdin_data;
 	unsigned args, park_args, envs, files;
 };
 
 struct refusal {
-	const char *reason; /* static text */
-	const char *object; /* static text: the key's name, or "" */
+	const char *reason; /* a static text */
+	const char *object; /* a static text: the name of the key, or "" */
 };
 
 /* Parses the body of a STEP, PARK or PEER. Returns 0, or -1 with the refusal. */
 int request_parse(enum frame frame, const uint8_t *body, size_t size, struct request *out, struct refusal *why);
 
-/* Values of FILE_MODES. */
+/* Values of FILE_MODES: the default mode, and the bit of a directory. */
 enum { MODE_DEFAULT = 0xffff, MODE_DIRECTORY = 040000 };
+/* Returns the mode of the file with this index. */
 unsigned file_mode(struct bytes modes, unsigned file);
 
-/* Whether it is a relative path of plain components, which can only name a place below the work directory. */
+/* Whether it is a relative path of plain components, so that it can only name something below the work directory. */
 bool file_path_valid(struct bytes path);
 
 /*
@@ -82,20 +83,23 @@ bool file_path_valid(struct bytes path);
  */
 int wire_lower_limit(const char *name, uint64_t most);
 
-/* Largest length of a value of this key; longer values are truncated when sent. */
+/* Returns the largest length of a value of this key; longer values are truncated when sent. */
 size_t wire_bytes_max(enum key key);
 
-/* A growing buffer of outgoing bytes, of which `sent` have been sent. */
+/* A growing buffer of outgoing frames (queue.c). Of its `size` bytes, `sent` have been sent. */
 struct queue {
 	struct area area;
 	size_t size, sent;
 	size_t frame; /* start of the frame being written */
 };
 
+/* Begins a frame; queue_frame_end() ends it. Only whole frames are sent. */
 void queue_frame(struct queue *q, enum frame type);
+/* These add an entry to the frame. */
 void queue_int(struct queue *q, enum key key, uint64_t value);
 void queue_bytes(struct queue *q, enum key key, const void *data, size_t size);
 void queue_text(struct queue *q, enum key key, const char *text);
+/* Adds bytes to the body of a frame without entries, or whole frames of another queue. */
 void queue_raw(struct queue *q, const void *data, size_t size);
 void queue_frame_end(struct queue *q);
 /* Sends as much as the socket accepts without blocking. -1 if the peer has disconnected. */

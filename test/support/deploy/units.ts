@@ -24,7 +24,7 @@ export function startCapabilities(): string[] {
 /** The capabilities in the launcher's own list, which it keeps. */
 export function launcherCapabilities(): string[] {
   const source = readFileSync(join(ROOT, "launcher/prepare.c"), "utf8");
-  const list = /static const int kept\[\] = \{([\s\S]*?)\};/.exec(source)?.[1] ?? "";
+  const list = /static const int needed\[\] = \{([\s\S]*?)\};/.exec(source)?.[1] ?? "";
   return [...list.matchAll(/\bCAP_[A-Z_]+/g)].map(([name]) => name).sort();
 }
 
