@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The first part that is not empty: callers must expect that a read returns less. */
+/* Returns the first part that is not empty. One is enough, because callers must expect that a read returns less. */
 static const struct iovec *first(const struct iovec *parts, int count)
 {
 	while (count-- > 1 && parts->iov_len == 0)
@@ -34,21 +34,21 @@ ssize_t preadv64(int fd, const struct iovec *parts, int count, off64_t offset)
 	return preadv(fd, parts, count, offset);
 }
 
-/* The files of a box belong to one run. */
+/* Reports success without a lock, because the files of a box belong to one run. */
 int flock(int fd, int operation)
 {
 	(void)fd, (void)operation;
 	return 0;
 }
 
-/* Priorities belong to the host. */
+/* Reports success without a change, because priorities belong to the host. */
 int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param)
 {
 	(void)thread, (void)policy, (void)param;
 	return 0;
 }
 
-/* Threads that ask for a priority or processors of their own have those of their parent. */
+/* With these two, threads that ask for a priority or processors of their own have those of their parent. */
 int pthread_attr_setinheritsched(pthread_attr_t *attributes, int inherit)
 {
 	(void)attributes, (void)inherit;

@@ -1,14 +1,15 @@
 /*
- * Runs a program to a point after its own start, and writes its state for thaw.c:
+ * Runs a program to a point after its own start, and writes a snapshot of it for thaw.c. image/build --freeze runs it as root in the
+ * image, once for each program. README.md explains the whole.
  *
  *   freeze SNAPSHOT STACK_BYTES POINT INTERPRETER OPTIONS PROGRAM [ARGUMENT...]
  *
- * POINT is the file whose first use ends the start, or "waiting": the end of the system call that closes READY_FD, the last of
- * the code that waits for a step (launcher/PROTOCOL.md). OPTIONS, with blanks between them, let the program wait; they follow
- * PROGRAM, which is argv[0]. It gets this environment, and the step's descriptors, directory and stack limit.
+ * POINT is the file whose first use ends the start. Or it is "waiting": then the start ends with the system call that closes READY_FD,
+ * the last one of the code that waits for a step (launcher/PROTOCOL.md). OPTIONS, with blanks between them, let the program wait; they
+ * follow PROGRAM, which is argv[0]. The program gets this environment, and descriptors, a directory and a stack limit like a step's.
  *
- * Its other threads must then wait in system calls, which they repeat; its other descriptors must be of files, pipes within
- * itself, eventfd or epoll.
+ * At the point, its other threads must wait in system calls, which they repeat after the thaw, and its other descriptors must be of
+ * files, pipes within itself, eventfd or epoll.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -29,7 +30,7 @@
 #include "freeze.h"
 
 #define UNUSUAL_PID "32000"
-/* USER has no name, as the users of boxes: a JVM keeps the name. */
+/* USER has no name, like the users of boxes, because a JVM stores the name. */
 enum { ARGUMENTS = 64, USER = 2000000000, COPIED_BYTES = 8 << 20, DESCRIPTORS = 5 };
 
 extern char **environ;
@@ -83,7 +84,7 @@ uint64_t add_bytes(const void *data, size_t size)
 	return at;
 }
 
-void peek(uint64_t from, void *to, size_t size)
+void read_memory(uint64_t from, void *to, size_t size)
 {
 	static int memory = -1;
 	if (memory < 0) {
@@ -95,7 +96,8 @@ void peek(uint64_t from, void *to, size_t size)
 	check(pread(memory, to, size, (off_t)from) == (ssize_t)size, "read the program's memory");
 }
 
-static _Noreturn void become(const char *interpreter, char **argv, struct rlimit stack, const int *ends, int count)
+/* Runs in the child: becomes the program, in the state of a step, when it is traced. */
+static _Noreturn void exec_program(const char *interpreter, char **argv, struct rlimit stack, const int *ends, int count)
 {
 	for (int i = 0; i < count; i++)
 		check(dup2(ends[i], 100 + i) >= 0, "descriptors");
@@ -145,7 +147,7 @@ int main(int argc, char **argv)
 	check(snapshot >= 0, argv[1]);
 	snapshot_end = (sizeof frozen + PAGE - 1) / PAGE * PAGE;
 
-	/* The kinds of the step's descriptors: the interpreter may look at them. */
+	/* These descriptors are of the same kinds as a step's, because the interpreter may examine them. */
 	int output[2], errors[2], ends[DESCRIPTORS] = {memfd_create("stdin", 0), 0, 0, eventfd(1, 0), eventfd(0, 0)};
 	int descriptors = source ? GO_FD : DESCRIPTORS;
 	check(pipe(output) == 0 && pipe(errors) == 0, "pipes");
@@ -156,7 +158,7 @@ int main(int argc, char **argv)
 		check(fstat(ends[fd], &st) == 0, "descriptors");
 		frozen.standard[fd] = st.st_mode & S_IFMT;
 	}
-	/* A process of a box does not have this number, by which OpenSSL notices that its generator needs a new seed. */
+	/* No process of a box has this number, so OpenSSL notices by its pid that its generator needs a new seed. */
 	int number = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
 	check(number >= 0 && write(number, UNUSUAL_PID, strlen(UNUSUAL_PID)) > 0 && close(number) == 0, "process number");
 	for (clockid_t clock = CLOCK_REALTIME; clock <= CLOCK_MONOTONIC; clock++)
@@ -164,8 +166,8 @@ int main(int argc, char **argv)
 	child = fork();
 	check(child >= 0, "fork");
 	if (child == 0)
-		become(interpreter, waiting, stack, ends, descriptors);
-	follow(source);
+		exec_program(interpreter, waiting, stack, ends, descriptors);
+	trace(source);
 	save_files((uint32_t)descriptors);
 	save_memory();
 	save_times();

@@ -1,4 +1,4 @@
-/* Saves what a program has open. */
+/* Saves the descriptors of a program, with what each needs to be opened again. Descriptors of other kinds are refused. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@ static struct frozen_file *find_file(uint32_t fd)
 	return NULL;
 }
 
-/* A line of the descriptor's /proc/PID/fdinfo. */
-static void note_info(struct frozen_file *f, const char *line)
+/* Records a line of the descriptor's /proc/PID/fdinfo. */
+static void record_info(struct frozen_file *f, const char *line)
 {
 	sscanf(line, "flags: %o", &f->flags);
 	if (f->kind == ORDINARY)
@@ -32,7 +32,10 @@ static void note_info(struct frozen_file *f, const char *line)
 	}
 }
 
-/* The first end of a pipe waits here for its other end: value is the pipe's number until then. */
+/*
+ * Joins this end of a pipe with the other end, if that is in the list already. Until then, `value` of the first end is the number of
+ * the pipe.
+ */
 static bool save_pipe(const struct frozen_file *end, const char *path, uint64_t number)
 {
 	for (uint32_t i = 0; i < frozen.files; i++) {
@@ -61,13 +64,13 @@ static void read_info(struct frozen_file *f)
 	FILE *info = fopen(path, "re");
 	check(info, path);
 	while (fgets(line, sizeof line, info))
-		note_info(f, line);
+		record_info(f, line);
 	fclose(info);
 }
 
 /*
- * The step brings these. O_NONBLOCK is not restored: it belongs to the open file, which other programs use as well, and Node, which
- * sets it for process.stdout, would set it only when a program uses that.
+ * Descriptors 0 to 2 come from the step; only FD_CLOEXEC is saved. O_NONBLOCK is not restored: it belongs to the open file, which other
+ * programs use as well, and Node, which sets it for process.stdout, would set it only when a program uses that.
  */
 static void save_standard_files(void)
 {

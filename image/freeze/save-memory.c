@@ -1,4 +1,4 @@
-/* Saves the memory of a program. */
+/* Saves the memory of a program: each mapping with its source, protection and advice, and the pages that no file has. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 enum { ZERO_RUN = 8 };
 
-/* VmFlags of the mapping that is being saved. */
+/* The advice (enum frozen_advice) of the mapping that is being saved. */
 static uint32_t advice;
 
 static struct frozen_map *add_map(enum frozen_kind kind, uint64_t start, uint64_t size, uint32_t prot)
@@ -26,12 +26,12 @@ static struct frozen_map *add_map(enum frozen_kind kind, uint64_t start, uint64_
 }
 
 /*
- * Reads the line of /proc/PID/smaps that has all that the kernel keeps of a mapping besides its place and its source.
+ * Reads the line of /proc/PID/smaps that has everything that the kernel knows of a mapping besides its address and its source.
  * A flag that thaw.c neither restores nor can do without prevents the freeze.
  */
 static void read_flags(char *line)
 {
-	/* They follow from protection and source (rd to me, sh, ms, io, pf, dw), from history (sd), or from limits (gd, ac, nr, mt). */
+	/* These follow from protection and source (rd to me, sh, ms, io, pf, dw), from history (sd), or from limits (gd, ac, nr, mt). */
 	static const char plain[] = " rd wr ex mr mw me sh ms io pf dw sd gd ac nr mt de ";
 	static const struct {
 		char name[3];
@@ -61,7 +61,7 @@ static bool zero(const char *page)
 	return memcmp(page, zeroes, PAGE) == 0;
 }
 
-/* Runs of zeroes are not stored, unless they are so short that a mapping costs more. */
+/* Saves pages that no file has. Runs of zeroes are not stored, unless they are so short that a mapping costs more. */
 static void save_pages(const char *data, uint64_t start, uint64_t size, uint32_t prot)
 {
 	for (uint64_t from = 0, to; from < size; from = to) {
@@ -104,30 +104,30 @@ static void save_mapping(uint64_t start, uint64_t end, const char *modes, uint64
 	if (!strcmp(path, "[vsyscall]"))
 		return;
 	if (!strncmp(path, "[v", 2)) {
-		if (frozen.specials == FROZEN_SPECIALS)
+		if (frozen.kernel_mappings == FROZEN_KERNEL_MAPPINGS)
 			refuse("too many mappings of the kernel");
-		frozen.special[frozen.specials].offset = start; /* until the vDSO is known */
-		frozen.special[frozen.specials++].size = size;
+		frozen.kernel_mapping[frozen.kernel_mappings].offset = start; /* until the vDSO is known */
+		frozen.kernel_mapping[frozen.kernel_mappings++].size = size;
 	}
 	char *data = calloc(1, size);
 	check(data, "memory");
 	if (!strcmp(path, "[vdso]")) {
-		peek(start, data, size);
+		read_memory(start, data, size);
 		frozen.vdso = start;
 		frozen.vdso_size = size;
 		frozen.vdso_offset = add_bytes(data, size);
 	} else if (!strncmp(path, "[v", 2)) {
 		;
 	} else if (!prot || (advice & WIPED_ON_FORK)) {
-		/* A process that continues is as new as a child: what its parent must not share with it is not in the snapshot. */
+		/* A process that continues is as new as a child. What a parent must not share with its child is not in the snapshot. */
 		add_map(ZEROES, start, size, prot);
 	} else {
-		peek(start, data, size);
+		read_memory(start, data, size);
 		if (modes[3] == 's' && (prot & PROT_WRITE))
 			refuse("it shares memory");
 		if (!strcmp(path, "[stack]")) {
 			struct frozen_map *m = add_map(STACK, end - frozen.stack_limit, frozen.stack_limit, prot);
-			uint64_t used = frozen.thread[0].rsp - 128 - start; /* with the red zone */
+			uint64_t used = frozen.thread[0].rsp - 128 - start; /* the 128 bytes of the red zone are in use */
 			m->filled = size - used;
 			m->offset = add_bytes(data + used, m->filled);
 		} else if (path[0] == '/' && same_as_file(path, offset, data, size)) {
@@ -178,10 +178,11 @@ void save_memory(void)
 	check(!in_mapping, name);
 	fclose(maps);
 	frozen.random = find_random();
-	for (uint32_t i = 0; i < frozen.specials; i++)
-		frozen.special[i].offset -= frozen.vdso;
+	for (uint32_t i = 0; i < frozen.kernel_mappings; i++)
+		frozen.kernel_mapping[i].offset -= frozen.vdso;
 }
 
+/* Makes the kernel read a file again, in huge pages where it can. */
 static void read_again(const char *path)
 {
 	struct stat st;

@@ -1,4 +1,4 @@
-/* Saves where a program keeps the time of its start, so that it seems to start when it continues. */
+/* Finds where a program stores the time of its start, so that thaw.c can move it: the program then seems to start when it continues. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static bool since_start(int64_t ns, clockid_t clock)
 	return ns >= started_ns[clock] && ns <= (clock == CLOCK_MONOTONIC ? frozen.monotonic_ns : frozen.real_ns);
 }
 
-/* Words that can be moments since the start of the program, in a mapping of the snapshot. */
+/* Finds words of a mapping that can be times since the start of the program. */
 static void find_times(const struct frozen_map *m)
 {
 	const uint64_t *words = mmap(NULL, m->size, PROT_READ, MAP_SHARED, snapshot, (off_t)m->offset);
@@ -46,8 +46,9 @@ static void find_times(const struct frozen_map *m)
 }
 
 /*
- * Other words can look like a moment, but not like the same one twice: a program that has a start keeps its moment on the
- * monotonic clock as an integer and as a floating-point number, and its moment in the real time for each of its contexts.
+ * Whether a word is a time and not another number that is equal by chance: then another word has the same time in another form. A
+ * program stores the time of its start on the monotonic clock as an integer and as a floating-point number, and its real time
+ * for each of its contexts.
  */
 static bool is_certain(const struct candidate *c)
 {

@@ -1,10 +1,8 @@
 /*
- * Over 300 lines: one program, without a C library.
- *
- * Takes the place of an interpreter: continues it from the state in SNAPSHOT, which freeze.c has written after the
- * interpreter's own start, if command and environment are the same as at that time. Otherwise, and if the processor, the
- * kernel, a limit or an occupied address prevents it, executes INTERPRETER. Static and without a C library, whose own
- * start takes longer than this program.
+ * Takes the place of an interpreter in the image. If command and environment are those of a frozen step, this program continues the
+ * interpreter from SNAPSHOT, which freeze.c has written after the interpreter's own start. Otherwise, and if the processor, the kernel,
+ * a limit or an occupied address prevents it, it executes INTERPRETER. It is static and has no C library, whose own start takes longer
+ * than this program. README.md explains what is restored.
  *
  * Processes share no memory by this but pages of files, which are mapped privately.
  */
@@ -79,7 +77,7 @@ static bool same_machine(void)
 	       CALL(prlimit64, 0, RLIMIT_NOFILE, NULL, &files) == 0 && (frozen.files == 0 || files.rlim_cur > FROZEN_FDS + 1);
 }
 
-/* Interpreters have looked at the directory in which they were frozen, which is that of each step. */
+/* Whether this is the directory of every step, in which interpreters were frozen: they have examined it. */
 static bool same_directory(void)
 {
 	static const char box[] = "/box";
@@ -87,7 +85,10 @@ static bool same_directory(void)
 	return CALL(getcwd, directory, sizeof directory) == sizeof box && same(directory, box, sizeof box);
 }
 
-/* A program of the step may start another one with another directory, descriptors or signals, which an interpreter looks at. */
+/*
+ * Whether descriptors, signals and directory are as at the start of a step. A program of the step may start an interpreter with others,
+ * which that would examine.
+ */
 static bool same_surroundings(void)
 {
 	uint64_t mask;
@@ -120,7 +121,7 @@ static bool advise(uint64_t start, uint64_t size, uint32_t advice)
 	return true;
 }
 
-/* Mappings that adjoin at once: most are parts of one. */
+/* Gives adjoining mappings their advice in one call, because most are parts of one mapping of the program. */
 static bool advise_all(void)
 {
 	for (uint32_t i = 0, next; i < frozen.maps; i = next) {
@@ -140,7 +141,7 @@ static bool map(int snapshot, const struct frozen_map *m, bool waits)
 	switch (m->kind) {
 	case FROM_SNAPSHOT:
 		fd = snapshot;
-		/* To copy all at once takes less than a fault for each page. The copies count as the program's memory. */
+		/* One call that copies all pages takes less time than a fault for each page. The copies count as the program's memory. */
 		flags |= frozen.copied && (m->prot & PROT_WRITE) ? MAP_POPULATE : 0;
 		break;
 	case FROM_FILE:
@@ -174,11 +175,11 @@ static bool same_vdso(int snapshot, uint64_t vdso)
 	       same(copy, (const void *)vdso, frozen.vdso_size);
 }
 
-/* To where the program expects it. */
+/* Moves vDSO and vvar to where the program expects them. */
 static bool move_vdso(uint64_t vdso)
 {
-	for (uint32_t i = 0; i < frozen.specials; i++) {
-		uint64_t offset = frozen.special[i].offset, size = frozen.special[i].size;
+	for (uint32_t i = 0; i < frozen.kernel_mappings; i++) {
+		uint64_t offset = frozen.kernel_mapping[i].offset, size = frozen.kernel_mapping[i].size;
 		/* mremap would replace a mapping at the new address. */
 		if (CALL(mmap, frozen.vdso + offset, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) !=
 			    (long)(frozen.vdso + offset) ||
@@ -208,7 +209,7 @@ static bool move_fd(int fd, uint32_t wanted, uint32_t flags)
 	return fd == (int)wanted || (fd >= 0 && CALL(dup3, fd, wanted, flags & O_CLOEXEC) >= 0 && CALL(close, fd) == 0);
 }
 
-/* The ends of a new pipe may have the numbers that the ends of this one need. */
+/* Makes a pipe. Its ends are moved by way of higher numbers, because one of them may have the number that the other needs. */
 static bool open_pipe(const struct frozen_file *f)
 {
 	int ends[2];
@@ -260,7 +261,7 @@ static int64_t now_ns(int clock)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* The program is as old as it was. */
+/* Moves the times that the program has stored, so that it is as old as it was at the freeze. */
 static void move_times(void)
 {
 	int64_t later_ns = now_ns(CLOCK_MONOTONIC) - frozen.monotonic_ns;
@@ -288,8 +289,8 @@ static _Noreturn void resume(const struct frozen_thread *t)
 	__builtin_unreachable();
 }
 
-/* In the thread itself. */
-__attribute__((used)) static _Noreturn void become(const struct frozen_thread *t)
+/* Runs in each thread: sets what only the thread itself can set, and continues the program. */
+__attribute__((used)) static _Noreturn void continue_thread(const struct frozen_thread *t)
 {
 	CALL(set_robust_list, t->robust_list, t->robust_size);
 	CALL(rseq, t->rseq, t->rseq_size, 0, t->rseq_signature);
@@ -306,8 +307,8 @@ static void take_name_and_mask(const struct frozen_thread *t)
 }
 
 /*
- * The kernel writes the number of the new thread where the C library keeps it. The thread has its name and mask from the start: on a
- * busy machine, it first runs after the program has looked at it, or after a signal that it would block.
+ * Starts a thread. The kernel writes its number where the C library expects it. The thread has its name and mask from the start: on a
+ * busy machine, it may first run after the program has read its name, or after a signal that it would block.
  */
 static bool start_thread(struct frozen_thread *t)
 {
@@ -322,7 +323,7 @@ static bool start_thread(struct frozen_thread *t)
 			 "test %%rax, %%rax\n\t"
 			 "jnz 1f\n\t"
 			 "mov %%rbx, %%rdi\n\t"
-			 "call become\n"
+			 "call continue_thread\n"
 			 "1:"
 			 : "=a"(result)
 			 : "a"(__NR_clone), "D"(flags), "S"(stack), "d"(tid_address), "r"(tid_address), "r"(tls), "b"(t)
@@ -330,7 +331,7 @@ static bool start_thread(struct frozen_thread *t)
 	return result > 0;
 }
 
-/* A value that the kernel passes to a new program, or 0. */
+/* Finds a value that the kernel passes to a new program; 0 if it passes none. */
 static uint64_t auxiliary(char **envp, uint64_t type)
 {
 	while (*envp)
@@ -341,7 +342,7 @@ static uint64_t auxiliary(char **envp, uint64_t type)
 	return aux[0] == AT_NULL ? 0 : aux[1];
 }
 
-/* The C library has used them already, but a program may ask for them as well. */
+/* Gives the program new AT_RANDOM bytes. The C library has used the old ones already, but a program may read them as well. */
 static bool renew_random_bytes(char **envp)
 {
 	const uint64_t *mine = (const uint64_t *)auxiliary(envp, AT_RANDOM);
@@ -354,8 +355,8 @@ static bool renew_random_bytes(char **envp)
 }
 
 /*
- * The kernel places stack and vDSO of each process at random. In one of 150 processes they lie where a JVM has memory. This
- * program is then executed again, once: the open snapshot shows that it was.
+ * Whether this program was executed again. The kernel places stack and vDSO of each process at random, and in one of 150 processes they
+ * lie where a JVM has memory. This program then executes itself once more; the open snapshot shows that it did.
  */
 static bool is_retry(void)
 {
@@ -364,7 +365,7 @@ static bool is_retry(void)
 	return open && CALL(close, RETRY_FD) == 0;
 }
 
-/* Returns only if the program cannot be continued; then all that was done is undone by the exec. */
+/* Continues the program. Returns only if it cannot; the exec of the interpreter then undoes everything that was done. */
 static void thaw(char **argv, char **envp)
 {
 	bool retry = is_retry();
@@ -398,7 +399,7 @@ static void thaw(char **argv, char **envp)
 	take_name_and_mask(first);
 	*(int *)first->tid_address = (int)CALL(set_tid_address, first->tid_address);
 	CALL(arch_prctl, ARCH_SET_FS, first->fs_base);
-	become(first);
+	continue_thread(first);
 }
 
 __attribute__((used)) _Noreturn static void start(char **stack)

@@ -1,5 +1,5 @@
 /*
- * The user of a box by its name, for the C library (/etc/nsswitch.conf). All users of a slot have this name in /etc/passwd
+ * Finds the user of a box by its name, for the C library (/etc/nsswitch.conf). All users of a slot have this name in /etc/passwd
  * (launcher/image-root.c), and each process is to find its own.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@ static char no_text[] = "", hidden[] = "x", home[] = "/box", shell[] = "/bin/sh"
 static enum nss_status copy_name(const char *name, char *buffer, size_t size, int *err)
 {
 	static const char user[] = "user";
-	/* Root is in no box: the image is built as root. */
+	/* Root is in no box, but the image is built as root. */
 	if (strcmp(name, user) || getuid() == 0)
 		return NSS_STATUS_NOTFOUND;
 	if (size < sizeof user) {

@@ -1,4 +1,7 @@
-/* The command `node`: Node with facts.cjs and child.cjs. The steps of a submission start the interpreter itself. */
+/*
+ * The command `node` of programs and scripts: starts Node with facts.cjs and child.cjs. The steps of a submission start the interpreter
+ * itself.
+ */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +26,7 @@ static bool is_one_of(const char *word, size_t size, const char *const *list)
 static bool is_restricted(char **words)
 {
 	static const char *const restricts[] = {"--permission", "--permission-audit", NULL};
-	/* Their value can be the next word. */
+	/* The value of these options can be the next word. */
 	static const char *const has_value[] = {"-e", "--eval", "-p", "--print", "-pe", "-r", "--require", "--import", "-C", "--conditions",
 		"--input-type", "--allow-fs-read", "--allow-fs-write", "--env-file", "--disable-warning", "--title", NULL};
 	const char *options = getenv("NODE_OPTIONS");

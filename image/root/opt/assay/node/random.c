@@ -1,8 +1,8 @@
 /*
  * Gives V8's generator of random numbers a new seed, without which each run of a frozen Node would continue the same sequence.
- * The contexts of the main thread take the seeds of Math.random() from it. V8 has no interface for that: the
- * generator is found before the wait for a step, and its seed is set after it. Part of stack.node: a library of its own would be
- * in the list of a process that has waited only.
+ * The contexts of the main thread take the seeds of Math.random() from it. V8 has no interface for that, so stack.c lets this file
+ * find the generator in memory before the wait for a step, and set its seed after it. Both files are one library, stack.node: another
+ * library would be in the list of loaded libraries only of a process that has waited.
  *
  * Worker threads have generators of their own, with seeds from OpenSSL, which notices a new process.
  */
@@ -17,7 +17,7 @@
 
 enum { ISOLATE_BYTES = 256 << 10, RANGES = 4096, DRAWN = 100000 };
 
-/* v8::base::RandomNumberGenerator: an xorshift128+, whose state follows from the seed. */
+/* This is v8::base::RandomNumberGenerator: an xorshift128+, whose state follows from the seed. */
 struct generator {
 	uint64_t seed, state[2];
 };
@@ -51,8 +51,8 @@ static bool read_ranges(void)
 	return true;
 }
 
-/* How much writable memory begins there. */
-static size_t writable(uintptr_t address)
+/* Returns how many bytes of writable memory begin at the address. */
+static size_t writable_bytes(uintptr_t address)
 {
 	for (size_t i = 0; i < ranges; i++)
 		if (address >= range[i].start && address < range[i].end)
@@ -60,11 +60,11 @@ static size_t writable(uintptr_t address)
 	return 0;
 }
 
-/* Whether this is the state after some draws since the seed, which other memory is not by chance. */
+/* Whether these words are a seed and the state after some draws from it. Other memory is not so by chance. */
 static bool is_generator(const struct generator *words)
 {
 	struct generator copy;
-	/* Pointers, sizes and texts in tables are excluded at once: most of them have zeroes in front. */
+	/* This excludes pointers, sizes and texts in tables at once: most of them have zeroes in front. */
 	if ((words->seed >> 48 == 0) + (words->state[0] >> 48 == 0) + (words->state[1] >> 48 == 0) > 1)
 		return false;
 	set_seed(&copy, (int64_t)words->seed);
@@ -76,15 +76,15 @@ static bool is_generator(const struct generator *words)
 	return false;
 }
 
-/* The isolate has a pointer to it, at a place that depends on the version of V8. */
-static struct generator *find(void)
+/* Searches the isolate for a pointer to the generator, whose offset depends on the version of V8. */
+static struct generator *search_isolate(void)
 {
 	const uintptr_t *isolate = current_isolate();
 	if (!read_ranges())
 		return NULL;
-	size_t size = writable((uintptr_t)isolate);
+	size_t size = writable_bytes((uintptr_t)isolate);
 	for (size_t i = 0; i < (size < ISOLATE_BYTES ? size : ISOLATE_BYTES) / sizeof *isolate; i++)
-		if (isolate[i] % sizeof(uint64_t) == 0 && writable(isolate[i]) >= sizeof(struct generator) &&
+		if (isolate[i] % sizeof(uint64_t) == 0 && writable_bytes(isolate[i]) >= sizeof(struct generator) &&
 		    is_generator((const struct generator *)isolate[i]))
 			return (struct generator *)isolate[i];
 	return NULL;
@@ -94,7 +94,7 @@ static struct generator *generator;
 
 void find_generator(void *env)
 {
-	generator = find();
+	generator = search_isolate();
 	if (!generator)
 		napi_throw_error(env, NULL, "V8's generator of random numbers is not where it is expected");
 }
@@ -102,7 +102,7 @@ void find_generator(void *env)
 void renew_seed(void *env)
 {
 	int64_t seed;
-	/* Not by the C library, which would keep a state in a mapping of its own that a new Node does not have. */
+	/* The function of the C library would store a state in a mapping of its own, which a new Node does not have. */
 	if (syscall(SYS_getrandom, &seed, sizeof seed, 0) == sizeof seed)
 		set_seed(generator, seed);
 	else

@@ -1,8 +1,8 @@
 /*
  * Lets V8 use 60,000 KB of the main thread's stack, as --stack-size=60000 would. A V8 flag makes Node discard its built-in code
- * cache, which costs a fifth of its start. Loaded by start.cjs. Worker threads have stacks and limits of their own.
+ * cache, which costs a fifth of its start. start.cjs loads this library. Worker threads have stacks and limits of their own.
  *
- * Loaded again before and after the wait for a step, it gives the isolate new random numbers (random.c), and lets writes to
+ * start.cjs loads it again before and after the wait for a step. It then gives the isolate new random numbers (random.c), and lets writes to
  * standard output and standard error block in the process that has waited, as before the first use of process.stdout:
  * fs.writeSync(1, …) fails otherwise if the pipe is full. Another process, which continues it, gets new pipes.
  */

@@ -1,6 +1,4 @@
 /*
- * Over 300 lines: one agent, which image/prepare compiles from one file.
- *
  * A JVM agent that lets the JVM wait after its start, before it loads the program's class. The sandbox starts the JVM before a
  * program exists. The agent reports that the JVM waits, and returns when /box has the source (launcher/PROTOCOL.md).
  *
@@ -77,11 +75,11 @@ enum { NS_PER_MS = 1000000, TRIES = 5 };
 static const jlong SHIFT = 1ll << 40;
 
 struct range {
-	const char *library; /* in whose writable data the variable is */
+	const char *library; /* the variable is in its writable data */
 	jlong *from, *to;
 };
 
-/* The methods and fields on which the answers to Java programs depend. */
+/* The methods and fields from which Java programs get their answers. */
 static struct {
 	JNIEnv *env;
 	jclass process;
@@ -102,7 +100,7 @@ static jlong now_ns(clockid_t clock)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* The start of the machine, in real time. */
+/* Returns the real time of the start of the machine. */
 static jlong boot_ns(void) { return now_ns(CLOCK_REALTIME) - now_ns(CLOCK_BOOTTIME); }
 
 static jlong read_counter(void) { return (*java.env)->CallLongMethod(java.env, java.perf, java.counter); }
@@ -113,7 +111,7 @@ static jlong read_started(void)
 						 (*java.env)->CallStaticLongMethod(java.env, java.process, java.pid));
 }
 
-/* An object of a class whose constructor the agent does not need. */
+/* Makes an object without its constructor, for calls of its method. */
 static jobject make(const char *name, const char *method, jmethodID *id)
 {
 	jclass class = (*java.env)->FindClass(java.env, name);
@@ -147,7 +145,7 @@ static struct range data_of(const char *library)
 	return range;
 }
 
-/* The mapping from which this thread gets its memory: that of the thread that has started the JVM. */
+/* Finds the mapping from which this thread gets its memory, because it has started the JVM. */
 static struct range memory_of_thread(void)
 {
 	struct range range = {0};
@@ -165,7 +163,7 @@ static struct range memory_of_thread(void)
 }
 
 /*
- * The variable with a value between LOW and HIGH on which READ depends: a shift of it by SHIFT shifts what READ returns by as
+ * Finds the variable with a value between LOW and HIGH on which READ depends: a shift of it by SHIFT shifts what READ returns by as
  * much, in the direction SIGN, and up to SLACK that passes meanwhile.
  */
 static jlong *find(struct range range, jlong low, jlong high, jlong (*read)(void), int sign, jlong slack)
@@ -230,7 +228,7 @@ static void find_times(JNIEnv *env)
 	}
 }
 
-/* The JVM is as old as before the wait, and its process is this one. */
+/* Corrects the times, so that the JVM is as old as before the wait, and its process, so that it is this one. */
 static void move_times(jlong monotonic_ns, jlong real_ns, jlong boot)
 {
 	*counter_start += now_ns(CLOCK_MONOTONIC) - monotonic_ns;
@@ -262,7 +260,7 @@ static void find_seeds(JNIEnv *env)
 	check(env);
 }
 
-/* After the wait. Other classes take their seeds when a program first uses them. */
+/* Gives new seeds after the wait. Other classes take their seeds when a program first uses them. */
 static void renew_seeds(jthread main)
 {
 	jlong seed;

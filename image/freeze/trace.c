@@ -1,4 +1,7 @@
-/* Follows the system calls of a program to the point at which it is frozen. Over 300 lines: one traced program, with its table of calls. */
+/*
+ * Traces the system calls of a program to the point at which it is frozen (freeze.c), and saves its threads there. Every call is
+ * examined: what it leaves in the kernel is recorded, or the freeze is refused. So a snapshot lacks nothing.
+ */
 #define _GNU_SOURCE
 #include <asm/prctl.h>
 #include <errno.h>
@@ -22,11 +25,11 @@ enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_R
 enum { SYSCALL_LENGTH = 2, QUIET_MS = 1000, PATH_BYTES = 64 };
 
 static pid_t thread_id[FROZEN_THREADS];
-static const char *point; /* the file, or NULL */
+static const char *point; /* the file whose first use is the point; NULL: the point is the close of READY_FD */
 
 /*
- * The error with which a call fails, or 0 if it is made: for calls whose state is not restored, and for what a box refuses
- * (launcher/seccomp.def), so that a program is frozen in the state in which it would start there. Programs do without.
+ * Returns the error with which a call fails, or 0 if it is made. Calls fail whose state is not restored, and those that a box refuses
+ * (launcher/seccomp.def), so that a program is frozen in the state in which it would start there. Programs do without them.
  */
 static int refusal(uint64_t number, const uint64_t *a)
 {
@@ -45,8 +48,8 @@ static bool is_one_of(uint64_t value, const uint64_t *list, size_t count)
 #define IS_ONE_OF(value, ...) is_one_of(value, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 /*
- * Whether all that the call leaves in the kernel is saved: by note_call() and save_thread(), as a mapping (save-memory.c), or as
- * a descriptor (save-files.c, which refuses those of other kinds). Only calls change what the kernel keeps for a process, so a
+ * Whether everything that the call leaves in the kernel is saved: by record_call() and save_thread(), as a mapping (save-memory.c), or
+ * as a descriptor (save-files.c, which refuses those of other kinds). Only calls change what the kernel keeps for a process, so a
  * program without others lacks nothing after the thaw: its user, limits, priority, CPUs, directory, mask, timers, timer slack,
  * personality, and the options of prctl are those of a new program.
  */
@@ -54,7 +57,7 @@ static bool is_restored(uint64_t number, const uint64_t *a)
 {
 	switch (number) {
 	case SYS_prctl:
-		/* A box refuses names of mappings. */
+		/* PR_SET_VMA names mappings, which a box refuses. */
 		return IS_ONE_OF(a[0], PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_GET_PDEATHSIG, PR_GET_SECCOMP, PR_GET_NO_NEW_PRIVS,
 				 PR_CAPBSET_READ, PR_GET_THP_DISABLE, PR_GET_TIMERSLACK, PR_SET_VMA);
 	case SYS_arch_prctl:
@@ -110,10 +113,10 @@ static void refuse_call(pid_t thread, bool begins, uint64_t result)
 	check(ptrace(PTRACE_SETREGS, thread, NULL, &r) == 0, "registers");
 }
 
-static unsigned programs;
+static unsigned programs; /* that it has executed */
 
-/* @param t of the thread that has made the call. @return whether the program is to be frozen. */
-static bool note_call(struct frozen_thread *t, uint64_t number, const uint64_t *a)
+/* Records what a call of this thread leaves in the kernel. Returns whether the program is to be frozen now. */
+static bool record_call(struct frozen_thread *t, uint64_t number, const uint64_t *a)
 {
 	switch (number) {
 	case SYS_set_tid_address:
@@ -130,13 +133,13 @@ static bool note_call(struct frozen_thread *t, uint64_t number, const uint64_t *
 		break;
 	case SYS_rt_sigaction:
 		if (a[1]) {
-			peek(a[1], &frozen.action[a[0] - 1], sizeof *frozen.action);
+			read_memory(a[1], &frozen.action[a[0] - 1], sizeof *frozen.action);
 			frozen.has_action |= 1ull << (a[0] - 1);
 		}
 		break;
 	case SYS_sigaltstack:
 		if (a[0])
-			peek(a[0], t->signal_stack, sizeof t->signal_stack);
+			read_memory(a[0], t->signal_stack, sizeof t->signal_stack);
 		break;
 	case SYS_execve:
 		if (++programs > 1)
@@ -165,7 +168,7 @@ static uint32_t find_thread(pid_t id)
 
 static uint64_t entered[FROZEN_THREADS][7]; /* number and arguments of the call that each thread makes */
 
-static void forget_thread(pid_t id)
+static void remove_thread(pid_t id)
 {
 	uint32_t i = find_thread(id), last = --frozen.threads;
 	frozen.thread[i] = frozen.thread[last];
@@ -174,8 +177,8 @@ static void forget_thread(pid_t id)
 	thread_id[i] = thread_id[last];
 }
 
-/* The C library calls clone3. */
-static void note_new_thread(pid_t parent)
+/* The C library starts threads with clone3. */
+static void record_new_thread(pid_t parent)
 {
 	unsigned long id;
 	uint64_t clone_args[3]; /* flags, pidfd, child_tid */
@@ -183,18 +186,18 @@ static void note_new_thread(pid_t parent)
 	check(ptrace(PTRACE_GETEVENTMSG, parent, NULL, &id) == 0, "new thread");
 	if (call[0] != SYS_clone3)
 		refuse("it has started a process");
-	peek(call[1], clone_args, sizeof clone_args);
+	read_memory(call[1], clone_args, sizeof clone_args);
 	frozen.thread[find_thread((pid_t)id)].tid_address = clone_args[2];
 }
 
-/* Whether the call is the first one with the file. */
+/* Whether the call uses the file that is the point. */
 static bool uses_point(uint64_t number, const uint64_t *a)
 {
 	char path[PATH_BYTES] = "";
 	if (!point || !a[1] || (number != SYS_openat && number != SYS_statx && number != SYS_newfstatat))
 		return false;
 	for (size_t i = 0; i < sizeof path - 1; i++) {
-		peek(a[1] + i, path + i, 1);
+		read_memory(a[1] + i, path + i, 1);
 		if (!path[i])
 			break;
 	}
@@ -202,13 +205,13 @@ static bool uses_point(uint64_t number, const uint64_t *a)
 }
 
 /*
- * Memory from brk is not kept: the kernel accepts no start of it from an unprivileged process. A program that gets none
- * maps its memory. This address is above all others, so later calls fail as well, once; then the C library knows the
- * real one.
+ * The result of brk, which makes the program map its memory instead: memory from brk cannot be restored, because the kernel accepts no
+ * start of it from an unprivileged process. This address is above all others, so the first call after the thaw fails as well; then
+ * the C library knows the real one.
  */
 static const uint64_t NO_BREAK = 0x7ffffffff000;
 
-/* A stop at the beginning or the end of a system call. @return whether the program is to be frozen. */
+/* Handles a stop at the beginning or the end of a system call. Returns whether the program is to be frozen now. */
 static bool handle_call(pid_t thread)
 {
 	struct __ptrace_syscall_info call;
@@ -224,21 +227,21 @@ static bool handle_call(pid_t thread)
 	int error = refusal(entered[i][0], entered[i] + 1);
 	if (entered[i][0] == SYS_brk || error)
 		refuse_call(thread, false, error ? -(uint64_t)error : NO_BREAK);
-	return !call.exit.is_error && note_call(&frozen.thread[i], entered[i][0], entered[i] + 1);
+	return !call.exit.is_error && record_call(&frozen.thread[i], entered[i][0], entered[i] + 1);
 }
 
-/* Handles a stop of a thread and lets it continue. @return whether the program is to be frozen; then it does not continue. */
+/* Handles a stop of a thread and lets it continue, unless the program is to be frozen now. Returns whether it is. */
 static bool handle_stop(pid_t thread, int status)
 {
 	int signal = 0, event = status >> 16;
 	if (!WIFSTOPPED(status)) {
 		if (thread == child)
 			refuse("it did not wait for its step");
-		forget_thread(thread);
+		remove_thread(thread);
 		return false;
 	}
 	if (event == PTRACE_EVENT_CLONE) {
-		note_new_thread(thread);
+		record_new_thread(thread);
 	} else if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
 		if (handle_call(thread))
 			return true;
@@ -249,8 +252,8 @@ static bool handle_stop(pid_t thread, int status)
 	return false;
 }
 
-/* Follows the program's system calls to the one at which it is frozen. @return its thread. */
-static pid_t follow_first(void)
+/* Lets the program run to the system call at which it is frozen. Returns the thread that has made it. */
+static pid_t trace_to_point(void)
 {
 	int status;
 	pid_t thread = child;
@@ -266,7 +269,7 @@ static pid_t follow_first(void)
 	return thread;
 }
 
-/* The others finish what they do, and are then stopped. */
+/* Stops all other threads, after a second in which they finish what they do. */
 static void stop_others(pid_t last)
 {
 	int status;
@@ -319,10 +322,10 @@ static void save_thread(struct frozen_thread *t, pid_t id)
 	fclose(name);
 }
 
-void follow(const char *source)
+void trace(const char *source)
 {
 	point = source;
-	pid_t last = follow_first();
+	pid_t last = trace_to_point();
 	frozen.monotonic_ns = now_ns(CLOCK_MONOTONIC);
 	frozen.real_ns = now_ns(CLOCK_REALTIME);
 	stop_others(last);
