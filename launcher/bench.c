@@ -282,7 +282,7 @@ static int measure(struct launcher *l, unsigned runs)
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned cpus = online > WORKERS_MAX / SLOTS_PER_CPU ? WORKERS_MAX / SLOTS_PER_CPU : (unsigned)online;
 	double bare_rates[SATURATED_SECONDS], box_rates[SATURATED_SECONDS];
-	/* Before this process becomes a slot, which cannot make slots. */
+	/* Saturation is measured before this process becomes a slot, because a slot cannot make slots. */
 	bool measured = saturate(l, false, cpus, bare_rates) == 0 && saturate(l, true, cpus * SLOTS_PER_CPU, box_rates) == 0;
 	start_floor();
 	if (!bare || !warm || !removed || !sampled || !unsampled || slot_prepare(&s, l, 0, &f) < 0)

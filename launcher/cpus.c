@@ -138,7 +138,7 @@ void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count)
 		}
 	c->assigned[slot] = spread;
 	pthread_mutex_unlock(&c->lock);
-	/* Fails for processes that have ended. Their pids are not reused yet: the kernel assigns all others first. */
+	/* The call fails for processes that have ended. Their pids are not reused yet: the kernel assigns all others first. */
 	for (int i = 0; i < count && CPU_COUNT(&spread) > 0; i++)
 		keyed(sched_setaffinity, dying[i], sizeof spread, &spread);
 }

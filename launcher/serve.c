@@ -33,7 +33,7 @@
  */
 enum { SWEEP_TIMEOUT_MS = 20, SWEEP_RETRY_MS = 50, SLOT_END_MS = 10000 };
 
-/* One of the numbers that slots can have, and its process. */
+/* A number that a slot can have, and the process of the slot that has it. */
 struct slot_process {
 	pid_t pid;        /* 0: the number is free; -1: the slot is dead but not yet swept */
 	int connection;   /* polled for the hang-up of the client, never read or written. -1: none, or the client has left */
@@ -48,7 +48,7 @@ static void stop(int sig)
 	stopping = 1;
 }
 
-/* Only interrupts ppoll(). */
+/* SIGCHLD only has to interrupt ppoll(). */
 static void child_ended(int sig) { (void)sig; }
 
 int listen_at(const char *path, uid_t client, int *directory, struct failure *f)

@@ -233,7 +233,7 @@ void box_kill(struct box *b)
 	 */
 	if (b->init_fd >= 0)
 		syscall(__NR_pidfd_send_signal, b->init_fd, SIGKILL, NULL, 0);
-	/* Needed only if the pid namespace is missing. */
+	/* The program is a member of that namespace, so this kill has an effect only if the pid namespace is missing. */
 	if (b->program_fd >= 0)
 		syscall(__NR_pidfd_send_signal, b->program_fd, SIGKILL, NULL, 0);
 }
@@ -246,7 +246,7 @@ static bool reap(int pidfd, bool *reaped)
 		siginfo_t info = {0};
 		if (poll(&ended, 1, REAP_TIMEOUT_MS) < 0 && errno != EINTR)
 			break;
-		/* Always with WNOHANG: after an interrupted poll the child may still run. */
+		/* WNOHANG is needed, because the child may still run after an interrupted poll. */
 		int done = waitid((idtype_t)3 /* P_PIDFD */, (id_t)pidfd, &info, WEXITED | WNOHANG);
 		*reaped = done == 0 ? info.si_pid != 0 : errno == ECHILD;
 	}

@@ -152,7 +152,7 @@ static void read_membership(const struct slot *s, struct box *b)
 	control_note(b, CONTROL_cgroup_membership, found == needed ? NULL : "is not in every group of its box");
 }
 
-/* Pointers into a line of mountinfo; "" where it has no such word. */
+/* Words of a line of mountinfo; "" where the line has no such word. */
 struct mount_line {
 	const char *mount_point, *mount_options, *type, *super_options; /* the latter are options of the file system */
 };

@@ -36,7 +36,7 @@
 #include "descriptors.h"
 #include "unforked-memory.h"
 
-/* Where a backend has a fact. */
+/* The file in which a backend has a fact. */
 struct fact_source {
 	enum tree tree;
 	const char *file; /* NULL: this backend does not have the fact */

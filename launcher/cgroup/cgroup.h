@@ -86,9 +86,9 @@ int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes,
 int leaf_stop_growth(const struct groups *g, const struct leaf *leaf);
 /* Stops or continues all processes of the group; SIGKILL still ends them. -1 with errno. */
 int leaf_freeze(struct leaf *leaf, bool frozen);
-/* v2: lets the kernel end the group as out of memory. -1 on v1, where the kernel has no means for it. */
+/* On v2, lets the kernel end the group as out of memory. -1 on v1, where the kernel has no means for it. */
 int leaf_force_oom(const struct groups *g, const struct leaf *leaf);
-/* v1: opens the file through which a process enters the memory group. */
+/* On v1, opens the file through which a process enters the memory group. */
 int leaf_open_tasks(const struct leaf *leaf);
 /*
  * Lets the peak of memory begin at current use, where the kernel can (v1; v2 since Linux 6.12). Elsewhere the peak includes

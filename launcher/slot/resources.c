@@ -231,7 +231,7 @@ static int create(int dir, const char *name, unsigned mode)
 	return fd;
 }
 
-/* The caller ensures that no payload has used this work directory. */
+/* The caller ensures that no payload has used this work directory, so no path in it can be a link. */
 int work_write_file(struct slot *s, const char *name, const void *data, size_t size, unsigned mode, struct failure *f)
 {
 	const char *last;

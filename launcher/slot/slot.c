@@ -86,7 +86,7 @@ struct session {
 	bool has_leftovers;         /* something could not be removed */
 };
 
-/* SIGTERM sets it, which ends every wait. */
+/* The handler of SIGTERM sets it, which ends every wait. */
 static volatile int slot_stopping;
 
 static void stop(int sig)
@@ -271,7 +271,7 @@ static struct parked *box_for_step(struct session *session, const struct request
 		return NULL;
 	*(keep ? &session->same_work_shape : &session->new_work_shape) = want;
 	bool waits = !p->request || (same_step(p->request, r) && runtime_waits(&session->slot, &p->box));
-	/* Boxes are parked for input that is known at the start. */
+	/* A parked box has no pipe for its input, because it is parked for input that is known at the start. */
 	if (piped || !has_shape(session, p, &want) || !waits) {
 		int done = keep ? park_on_same_work(session, &want, piped, f) : build_on_new_work(session, &want, piped, f);
 		if (done < 0)

@@ -66,7 +66,10 @@ enum {
 
 /* ---- after the kill: helpers for killed processes ---- */
 
-/* A helper that shared the CPU of the box would begin behind the calls that it is to end. */
+/*
+ * Lets this process, and those that it forks, use all CPUs. A helper that had only the CPU of the box would begin after the calls that
+ * it is to end.
+ */
 static void use_all_cpus(void)
 {
 	cpu_set_t all;
@@ -167,21 +170,21 @@ void help_killed_processes(struct watch *w)
 
 /* ---- while the box runs: the search for page tables, and holders ---- */
 
-/* What the address space of a process costs those that walk it, and its own end. */
+/* The page tables of a process, by which a walk of its address space and its end are estimated. */
 struct tables {
 	long kib;        /* page tables */
 	long pages_kib;  /* the part of `kib` that maps pages, if they are full */
 	long shared_kib; /* the part of `pages_kib` for shared memory, which includes files of the box */
 };
 
-/* The number after this name in /proc/PID/status; 0 if it has none. */
+/* Finds the number after this name in /proc/PID/status; 0 if it has none. */
 static long status_number(const char *text, const char *name)
 {
 	const char *line = strstr(text, name);
 	return line ? strtol(line + strlen(name), NULL, 10) : 0;
 }
 
-/* Full page tables for so many KiB of pages. */
+/* Returns how many KiB of page tables so many KiB of pages need if the tables are full. */
 static long full_tables_kib(long kib)
 {
 	enum { PAGE_KIB = 4, ENTRY_BYTES = 8 };

@@ -58,7 +58,7 @@ uint64_t count_oom_events(struct watch *w)
 	return w->oom_events;
 }
 
-/* v1 kills one process of the group; the run ends in any case. */
+/* Ends the run if the OOM killer has killed a process: on v1 it kills only one of the group. */
 static void check_oom(struct watch *w)
 {
 	uint64_t kills = 0;
@@ -177,7 +177,7 @@ void set_deadlines(struct watch *w)
 	plan_lock_checks(w);
 }
 
-/* Wall time counts from the exec, which on a busy machine comes later than the start signal. */
+/* Checks the wall time, which counts from the exec. On a busy machine, that comes later than the start signal. */
 static void check_wall(struct watch *w, uint64_t now)
 {
 	uint64_t from = w->box->lane->exec_args->exec_ns, limit = w->request->number[KEY_WALL_MS] * 1000000;

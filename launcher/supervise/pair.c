@@ -31,7 +31,7 @@ enum { TURN_CHECK_NS = 20000000 };
  */
 enum { CLOSE_DELAY_NS = 100000000 };
 
-/* Bytes on the way from one to the other. */
+/* The bytes that one program has written and the other has not taken. */
 struct relay {
 	size_t from, to;
 	uint64_t closed_ns; /* when the writer closed its output; 0: it is open */
@@ -90,7 +90,7 @@ static bool waits_for_input(const struct watch *w)
 	return waits;
 }
 
-/* The time since the last event belongs to this side. */
+/* Counts the time since the last event as work of this side. */
 static void count_work(struct pair *p, int side)
 {
 	uint64_t now = now_ns();
@@ -171,7 +171,7 @@ static void relay_output(struct pair *p, int side, bool readable)
 		close_fd(to);
 	for (int rounds = READS_PER_ROUND; (readable || p->ended[side]) && rounds > 0 && *from >= 0 && *to >= 0; rounds--) {
 		ssize_t n = read(*from, r->data, sizeof r->data);
-		/* No process is left that could write more, but a socket may still hold the pipe. */
+		/* No process is left that could write more, but a socket in flight may still keep the pipe open. */
 		all_read = n < 0 && errno == EAGAIN && p->ended[side];
 		if (all_read)
 			break;

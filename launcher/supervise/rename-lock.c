@@ -88,7 +88,7 @@ static bool lookups_are_blocked(struct watch *w)
 	return slow > 1 && waited * WAITING_SHARE >= waited + unblocked;
 }
 
-/* The most files in one of the writable file systems of the box. */
+/* Returns the number of files in the writable file system of the box that has most. */
 static uint64_t most_inodes(const struct watch *w)
 {
 	static const char *const directories[] = {"box", "tmp", "dev/shm"};

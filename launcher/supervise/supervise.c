@@ -484,7 +484,7 @@ static void reap_program(struct watch *w)
 		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program did not end after SIGKILL");
 		return;
 	}
-	/* Its pidfd reported its death. If that were wrong, WNOHANG avoids a wait. */
+	/* The pidfd has reported the death of the program. If that were wrong, WNOHANG avoids a wait. */
 	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0) {
 		fail_with(&w->o->failure, info.si_pid == 0 ? EAGAIN : errno, "wait", "program");
 		return;
@@ -515,7 +515,7 @@ int task_flags(int proc, pid_t task, unsigned *flags)
 	if (read_process(proc, task, "stat", text, sizeof text) < 0)
 		return -1;
 	const char *after = strrchr(text, ')');
-	/* State, parent, group, session, terminal, its group, flags. */
+	/* The fields are state, parent, group, session, terminal, group of the terminal, and flags. */
 	if (after && sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %u", flags) == 1)
 		return 0;
 	errno = EBADMSG;
@@ -586,7 +586,7 @@ static void read_counters(struct watch *w)
 		evidence_error(o, "counters before the step", w->box->base_errno);
 	if (w->memory_limit)
 		o->fact[FACT_MEMORY_LIMIT] = w->memory_limit;
-	/* v1 has no file that counts these events, but reports each one. */
+	/* v1 has no file that counts OOM events, but reports each one. */
 	if (w->box->leaf->oom_event >= 0)
 		o->fact[FACT_OOM_EVENTS] = count_oom_events(w);
 	o->fact[FACT_CPU_USEC] -= w->box->base_cpu_usec;

@@ -141,7 +141,7 @@ void check_deadlines(struct watch *w);
 /* The time of the next check. */
 uint64_t next_check(const struct watch *w, bool end_only);
 struct timespec time_until(uint64_t deadline);
-/* v1: number of times that the group was out of memory so far. */
+/* On v1, returns the number of times that the group was out of memory so far. */
 uint64_t count_oom_events(struct watch *w);
 
 /* ---- kill.c: ends a box soon ---- */

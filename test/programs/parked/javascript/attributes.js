@@ -40,7 +40,7 @@ function describe() {
     if (!fs.existsSync(`/proc/self/fd/${fd}`)) continue;
     const info = read(`/proc/self/fdinfo/${fd}`);
     const flags = Number.parseInt(info.match(/^flags:\s*(.*)$/m)[1], 8);
-    // Standard output of a new Node does not block once a program uses process.stdout (image/README.md).
+    // Standard output of a new Node does not block once a program uses process.stdout (image/freeze/README.md).
     console.log(fs.readlinkSync(`/proc/self/fd/${fd}`).replace(/\d+/g, ""), flags & (fd < 3 ? ~fs.constants.O_NONBLOCK : -1));
   }
 }
