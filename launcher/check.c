@@ -160,7 +160,10 @@ static void check_core_handler(const struct launcher *l)
 	print("core_handler", read_it && first != '@', !read_it ? "cannot be read" : first == '@' ? "behind a socket" : "not started");
 }
 
-/* Whether the host has registered an interpreter of a binary format with flag F: it is opened at registration, and a box would run it. */
+/*
+ * Whether the host has registered an interpreter of a binary format with flag F: it is opened at registration, and a box would
+ * run it.
+ */
 static void check_formats(const struct launcher *l)
 {
 	int copy = openat(l->proc, "sys/fs/binfmt_misc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -12,8 +12,8 @@ struct cpus;
 /* Makes the table, with the CPUs in the launcher's own affinity mask. Call it before the first slot. */
 struct cpus *cpus_open(unsigned slots, struct failure *f);
 /*
- * Binds the tasks of a parked program and its slot to as many CPUs as `wanted`, those with the fewest running boxes. Binds neither if
- * the machine has no more CPUs. `given` receives the number of CPUs that can work for the box at the same time.
+ * Binds the tasks of a parked program and its slot to as many CPUs as `wanted`, those with the fewest running boxes. Binds
+ * neither if the machine has no more CPUs. `given` receives the number of CPUs that can work for the box at the same time.
  */
 int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, uint64_t wanted, unsigned *given,
 	      struct failure *f);

@@ -80,8 +80,8 @@ static int write_file(const char *path, const char *text, size_t size, struct fa
 }
 
 /*
- * Writes the users of a slot. All have the same name, so that what a program prints does not depend on the lane. The library libnss_user
- * of the image finds the right user by that name; a program that reads the file itself finds the first.
+ * Writes the users of a slot. All have the same name, so that what a program prints does not depend on the lane. The library
+ * libnss_user of the image finds the right user by that name; a program that reads the file itself finds the first.
  */
 static int write_accounts(const char *directory, const uid_t *users, int count, struct failure *f)
 {
@@ -106,7 +106,10 @@ static int write_accounts(const char *directory, const uid_t *users, int count, 
 
 int image_overlay(const uid_t *users, int count, struct failure *f)
 {
-	/* The slot has a layer in memory for the two files. It is mounted once for a slot, because a mount for each box would cost each run. */
+	/*
+	 * The slot has a layer in memory for the two files. It is mounted once for a slot, because a mount for each box would
+	 * cost each run.
+	 */
 	if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=64k,nr_inodes=32") < 0)
 		return fail(f, "mount", "accounts");
 	if (write_accounts("/dev/shm/etc", users, count, f) < 0)

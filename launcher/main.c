@@ -88,7 +88,10 @@ static struct options read_options(int argc, char **argv)
 	return o;
 }
 
-/* A failure is only reported: everything works, with the differences that image-memory.h names, and docs/security.md has the consequences. */
+/*
+ * A failure is only reported: everything works, with the differences that image-memory.h names, and docs/security.md has the
+ * consequences.
+ */
 static void keep_image_in_memory(const struct options *o)
 {
 	struct failure f = {0};

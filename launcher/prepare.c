@@ -1,6 +1,6 @@
 /*
- * Prepares the launcher (prepare.h): main.c and bench.c call its functions in the order of the header. The order in prepare() is that
- * of the privileges: what needs a capability or a file of the host comes before both are given up.
+ * Prepares the launcher (prepare.h): main.c and bench.c call its functions in the order of the header. The order in prepare()
+ * is that of the privileges: what needs a capability or a file of the host comes before both are given up.
  */
 #define _GNU_SOURCE
 #include "prepare.h"
@@ -126,8 +126,8 @@ static int keep_capabilities(struct failure *f)
 }
 
 /*
- * Requires that only root may execute the launcher's file. Until its exec, /proc/self/exe of a program is the launcher, and a script
- * that names /proc/self/exe as its interpreter would run it.
+ * Requires that only root may execute the launcher's file. Until its exec, /proc/self/exe of a program is the launcher, and a
+ * script that names /proc/self/exe as its interpreter would run it.
  */
 static int require_private_executable(struct failure *f)
 {

@@ -15,11 +15,11 @@ int seccomp_prepare(struct failure *f);
  * Installs the filter in the calling process, which must have CAP_SYS_ADMIN or no_new_privs. Call it once for each
  * seccomp_prepare(). -1 with errno.
  *
- * A slot installs it in itself, once, and programs inherit it, because the kernel takes 160 us to translate a filter and to find the
- * calls that are always allowed. But the slot, and its children until their exec, need some calls that the filter refuses to
- * programs (KEYED in seccomp.def). They therefore pass a random number, drawn for the slot, as one more argument of such a call: the
- * key. A program has none of the memory in which the key was. With the key it could make user namespaces, and choose some verdicts
- * by its limits; the kernel checks everything else as without the filter. PROTOCOL.md has more about it.
+ * A slot installs it in itself, once, and programs inherit it, because the kernel takes 160 us to translate a filter and to
+ * find the calls that are always allowed. But the slot, and its children until their exec, need some calls that the filter
+ * refuses to programs (KEYED in seccomp.def). They therefore pass a random number, drawn for the slot, as one more argument of
+ * such a call: the key. A program has none of the memory in which the key was. With the key it could make user namespaces, and
+ * choose some verdicts by its limits; the kernel checks everything else as without the filter. PROTOCOL.md has more about it.
  */
 int seccomp_enter(void);
 extern uint64_t seccomp_key;

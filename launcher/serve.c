@@ -1,6 +1,6 @@
 /*
- * The launcher process: main.c prepares it and calls serve(), which accepts connections, forks a slot for each, and sweeps after slots
- * that ended. It never reads from a connection.
+ * The launcher process: main.c prepares it and calls serve(), which accepts connections, forks a slot for each, and sweeps
+ * after slots that ended. It never reads from a connection.
  */
 #define _GNU_SOURCE
 #include "serve.h"

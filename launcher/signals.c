@@ -1,6 +1,6 @@
 /*
- * Counts signals by a small BPF program (signals.h). prepare.c loads it, box/box.c starts the count for a box, supervise/supervise.c
- * takes the counts, serve.c drops those of dead slots.
+ * Counts signals by a small BPF program (signals.h). prepare.c loads it, box/box.c starts the count for a box,
+ * supervise/supervise.c takes the counts, serve.c drops those of dead slots.
  */
 #define _GNU_SOURCE
 #include "signals.h"

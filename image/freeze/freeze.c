@@ -1,12 +1,13 @@
 /*
- * Runs a program to a point after its own start, and writes a snapshot of it for thaw.c. image/build --freeze runs it as root in the
- * image, once for each program. README.md explains the whole.
+ * Runs a program to a point after its own start, and writes a snapshot of it for thaw.c. image/build --freeze runs it as root
+ * in the image, once for each program. README.md explains the whole.
  *
  *   freeze SNAPSHOT STACK_BYTES POINT INTERPRETER OPTIONS PROGRAM [ARGUMENT...]
  *
- * POINT is the file whose first use ends the start. Or it is "waiting": then the start ends with the system call that closes READY_FD,
- * the last one of the code that waits for a step (launcher/PROTOCOL.md). OPTIONS, with blanks between them, let the program wait; they
- * follow PROGRAM, which is argv[0]. The program gets this environment, and descriptors, a directory and a stack limit like a step's.
+ * POINT is the file whose first use ends the start. Or it is "waiting": then the start ends with the system call that closes
+ * READY_FD, the last one of the code that waits for a step (launcher/PROTOCOL.md). OPTIONS, with blanks between them, let the
+ * program wait; they follow PROGRAM, which is argv[0]. The program gets this environment, and descriptors, a directory and a
+ * stack limit like a step's.
  *
  * At the point, its other threads must wait in system calls, which they repeat after the thaw, and its other descriptors must be of
  * files, pipes within itself, eventfd or epoll.

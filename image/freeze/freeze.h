@@ -35,7 +35,10 @@ void trace(const char *source);
 void save_files(uint32_t first_fd);
 /* Saves all mappings (save-memory.c). */
 void save_memory(void);
-/* Lets processes map the large files of the program in huge pages (save-memory.c). Call it after the program's end, which unmaps them. */
+/*
+ * Lets processes map the large files of the program in huge pages (save-memory.c). Call it after the program's end, which
+ * unmaps them.
+ */
 void use_huge_pages(void);
 /* Finds the times of its start that the program keeps in its memory (save-times.c). Call it after save_memory(). */
 void save_times(void);

@@ -1,4 +1,7 @@
-/* The snapshot of a program, which freeze.c writes and thaw.c restores: this structure, then pages of memory. README.md explains both. */
+/*
+ * The snapshot of a program, which freeze.c writes and thaw.c restores: this structure, then pages of memory. README.md
+ * explains both.
+ */
 #ifndef ASSAY_FROZEN_H
 #define ASSAY_FROZEN_H
 

@@ -33,8 +33,8 @@ static void record_info(struct frozen_file *f, const char *line)
 }
 
 /*
- * Joins this end of a pipe with the other end, if that is in the list already. Until then, `value` of the first end is the number of
- * the pipe.
+ * Joins this end of a pipe with the other end, if that is in the list already. Until then, `value` of the first end is the
+ * number of the pipe.
  */
 static bool save_pipe(const struct frozen_file *end, const char *path, uint64_t number)
 {
@@ -69,8 +69,8 @@ static void read_info(struct frozen_file *f)
 }
 
 /*
- * Descriptors 0 to 2 come from the step; only FD_CLOEXEC is saved. O_NONBLOCK is not restored: it belongs to the open file, which other
- * programs use as well, and Node, which sets it for process.stdout, would set it only when a program uses that.
+ * Descriptors 0 to 2 come from the step; only FD_CLOEXEC is saved. O_NONBLOCK is not restored: it belongs to the open file,
+ * which other programs use as well, and Node, which sets it for process.stdout, would set it only when a program uses that.
  */
 static void save_standard_files(void)
 {

@@ -1,4 +1,7 @@
-/* Finds where a program stores the time of its start, so that thaw.c can move it: the program then seems to start when it continues. */
+/*
+ * Finds where a program stores the time of its start, so that thaw.c can move it: the program then seems to start when it
+ * continues.
+ */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

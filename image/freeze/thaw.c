@@ -1,8 +1,8 @@
 /*
- * Takes the place of an interpreter in the image. If command and environment are those of a frozen step, this program continues the
- * interpreter from SNAPSHOT, which freeze.c has written after the interpreter's own start. Otherwise, and if the processor, the kernel,
- * a limit or an occupied address prevents it, it executes INTERPRETER. It is static and has no C library, whose own start takes longer
- * than this program. README.md explains what is restored.
+ * Takes the place of an interpreter in the image. If command and environment are those of a frozen step, this program continues
+ * the interpreter from SNAPSHOT, which freeze.c has written after the interpreter's own start. Otherwise, and if the processor,
+ * the kernel, a limit or an occupied address prevents it, it executes INTERPRETER. It is static and has no C library, whose own
+ * start takes longer than this program. README.md explains what is restored.
  *
  * Processes share no memory by this but pages of files, which are mapped privately.
  */
@@ -86,8 +86,8 @@ static bool same_directory(void)
 }
 
 /*
- * Whether descriptors, signals and directory are as at the start of a step. A program of the step may start an interpreter with others,
- * which that would examine.
+ * Whether descriptors, signals and directory are as at the start of a step. A program of the step may start an interpreter with
+ * others, which that would examine.
  */
 static bool same_surroundings(void)
 {
@@ -307,8 +307,8 @@ static void take_name_and_mask(const struct frozen_thread *t)
 }
 
 /*
- * Starts a thread. The kernel writes its number where the C library expects it. The thread has its name and mask from the start: on a
- * busy machine, it may first run after the program has read its name, or after a signal that it would block.
+ * Starts a thread. The kernel writes its number where the C library expects it. The thread has its name and mask from the
+ * start: on a busy machine, it may first run after the program has read its name, or after a signal that it would block.
  */
 static bool start_thread(struct frozen_thread *t)
 {
@@ -355,8 +355,8 @@ static bool renew_random_bytes(char **envp)
 }
 
 /*
- * Whether this program was executed again. The kernel places stack and vDSO of each process at random, and in one of 150 processes they
- * lie where a JVM has memory. This program then executes itself once more; the open snapshot shows that it did.
+ * Whether this program was executed again. The kernel places stack and vDSO of each process at random, and in one of 150
+ * processes they lie where a JVM has memory. This program then executes itself once more; the open snapshot shows that it did.
  */
 static bool is_retry(void)
 {

@@ -28,8 +28,9 @@ static pid_t thread_id[FROZEN_THREADS];
 static const char *point; /* the file whose first use is the point; NULL: the point is the close of READY_FD */
 
 /*
- * Returns the error with which a call fails, or 0 if it is made. Calls fail whose state is not restored, and those that a box refuses
- * (launcher/seccomp.def), so that a program is frozen in the state in which it would start there. Programs do without them.
+ * Returns the error with which a call fails, or 0 if it is made. Calls fail whose state is not restored, and those that a box
+ * refuses (launcher/seccomp.def), so that a program is frozen in the state in which it would start there. Programs do without
+ * them.
  */
 static int refusal(uint64_t number, const uint64_t *a)
 {
@@ -48,10 +49,10 @@ static bool is_one_of(uint64_t value, const uint64_t *list, size_t count)
 #define IS_ONE_OF(value, ...) is_one_of(value, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 /*
- * Whether everything that the call leaves in the kernel is saved: by record_call() and save_thread(), as a mapping (save-memory.c), or
- * as a descriptor (save-files.c, which refuses those of other kinds). Only calls change what the kernel keeps for a process, so a
- * program without others lacks nothing after the thaw: its user, limits, priority, CPUs, directory, mask, timers, timer slack,
- * personality, and the options of prctl are those of a new program.
+ * Whether everything that the call leaves in the kernel is saved: by record_call() and save_thread(), as a mapping
+ * (save-memory.c), or as a descriptor (save-files.c, which refuses those of other kinds). Only calls change what the kernel
+ * keeps for a process, so a program without others lacks nothing after the thaw: its user, limits, priority, CPUs, directory,
+ * mask, timers, timer slack, personality, and the options of prctl are those of a new program.
  */
 static bool is_restored(uint64_t number, const uint64_t *a)
 {
@@ -205,9 +206,9 @@ static bool uses_point(uint64_t number, const uint64_t *a)
 }
 
 /*
- * The result of brk, which makes the program map its memory instead: memory from brk cannot be restored, because the kernel accepts no
- * start of it from an unprivileged process. This address is above all others, so the first call after the thaw fails as well; then
- * the C library knows the real one.
+ * The result of brk, which makes the program map its memory instead: memory from brk cannot be restored, because the kernel
+ * accepts no start of it from an unprivileged process. This address is above all others, so the first call after the thaw fails
+ * as well; then the C library knows the real one.
  */
 static const uint64_t NO_BREAK = 0x7ffffffff000;
 

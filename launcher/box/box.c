@@ -139,8 +139,8 @@ static int spawn_program(struct slot *s, struct box *b, struct process_args *arg
 }
 
 /*
- * Takes a lane that is not the previous step's. A step never has the uid of the previous step, whether its box was built during that
- * step or after it: its permissions must not depend on that order.
+ * Takes a lane that is not the previous step's. A step never has the uid of the previous step, whether its box was built during
+ * that step or after it: its permissions must not depend on that order.
  */
 static struct lane *take_lane(struct slot *s)
 {

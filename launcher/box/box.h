@@ -65,7 +65,10 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t);
 void box_kill(struct box *b);
 /* Waits until a process of the box signals `ready`. */
 int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f);
-/* Reads the counters that cannot be reset: what they count until now are earlier boxes of the leaf, and the building of this one. */
+/*
+ * Reads the counters that cannot be reset: what they count until now are earlier boxes of the leaf, and the building of this
+ * one.
+ */
 void read_baseline(const struct groups *g, struct box *b);
 /*
  * Makes the kernel collect cycles of Unix sockets that are in flight, because only that ends these sockets. The kernel does so

@@ -1,7 +1,7 @@
 /*
- * Finds which controls hold. box.c and supervise/supervise.c call it before the exec of a program or the step of a runtime. It reads
- * what the kernel says about the parked program (/proc/<pid>), never what was requested.
- * The program cannot undo any of them later: it cannot leave its namespaces, change its identity or clear its flags.
+ * Finds which controls hold. box.c and supervise/supervise.c call it before the exec of a program or the step of a runtime. It
+ * reads what the kernel says about the parked program (/proc/<pid>), never what was requested. The program cannot undo any of
+ * them later: it cannot leave its namespaces, change its identity or clear its flags.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,8 +40,8 @@ bool controls_applied(const struct box *b)
 }
 
 /*
- * Reads a file of a process, or of the slot itself if `pid` is 0. Returns a line end and then its content, which is empty if it cannot
- * be read. The text is valid until the next call.
+ * Reads a file of a process, or of the slot itself if `pid` is 0. Returns a line end and then its content, which is empty if it
+ * cannot be read. The text is valid until the next call.
  */
 static char *read_proc(const struct slot *s, pid_t pid, const char *file)
 {
@@ -160,7 +160,8 @@ struct mount_line {
 static struct mount_line split_mount(char *line)
 {
 	struct mount_line m = {"", "", "", ""};
-	const char **before_dash[] = {NULL, NULL, NULL, NULL, &m.mount_point, &m.mount_options}, **after_dash[] = {&m.type, NULL, &m.super_options};
+	const char **before_dash[] = {NULL, NULL, NULL, NULL, &m.mount_point, &m.mount_options};
+	const char **after_dash[] = {&m.type, NULL, &m.super_options};
 	char *dash = strstr(line, " - "), *rest = NULL;
 	if (!dash)
 		return m;
@@ -177,8 +178,8 @@ static struct mount_line split_mount(char *line)
 }
 
 /*
- * Reads whether the image is read-only and an overlay of the slot, and whether /proc shows nothing of the machine and no processes of
- * other users. Of several mounts at one mount point, the last one in the list is on top.
+ * Reads whether the image is read-only and an overlay of the slot, and whether /proc shows nothing of the machine and no
+ * processes of other users. Of several mounts at one mount point, the last one in the list is on top.
  */
 static void read_mounts(const struct slot *s, struct box *b)
 {
@@ -197,7 +198,8 @@ static void read_mounts(const struct slot *s, struct box *b)
 	for (size_t i = 0; i < sizeof root_options / sizeof *root_options; i++)
 		sealed = sealed && list_contains(root.mount_options, root_options[i], ",");
 	for (size_t i = 0; i < sizeof proc_options / sizeof *proc_options; i++)
-		restricted = restricted && (list_contains(proc.mount_options, proc_options[i], ",") || list_contains(proc.super_options, proc_options[i], ","));
+		restricted = restricted && (list_contains(proc.mount_options, proc_options[i], ",") ||
+					    list_contains(proc.super_options, proc_options[i], ","));
 	control_note(b, CONTROL_read_only_root, sealed ? NULL : "the image can be written, or allows set-uid or devices");
 	control_note(b, CONTROL_own_image, strcmp(root.type, "overlay") ? "the image is shared with other boxes" : NULL);
 	control_note(b, CONTROL_restricted_proc, restricted ? NULL : "/proc shows or allows more than it should");

@@ -332,8 +332,8 @@ static void leave_child_group(int parent, const char *child_group)
 }
 
 /*
- * Delegates controllers to the children of this group. A v2 group with members cannot delegate controllers to its children, except the root. If the launcher is alone in its
- * group (a delegated scope), it first moves into a child.
+ * Delegates controllers to the children of this group. A v2 group with members cannot delegate controllers to its children,
+ * except the root. If the launcher is alone in its group (a delegated scope), it first moves into a child.
  */
 static int delegate(int parent, const char *instance, const char *controllers, struct failure *f)
 {

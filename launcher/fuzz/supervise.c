@@ -1,6 +1,6 @@
 /*
- * Tests how a slot reads what a running program writes: its output, and the memory that it shares until its exec. Also tests how the
- * strings of a request get into that memory, and the samples of a run.
+ * Tests how a slot reads what a running program writes: its output, and the memory that it shares until its exec. Also tests
+ * how the strings of a request get into that memory, and the samples of a run.
  *
  * Input: one byte that chooses, then the data for that choice.
  */

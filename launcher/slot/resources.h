@@ -14,7 +14,10 @@
 enum { BUILD_TIMEOUT_MS = 10000 };
 enum { LANES = 2, NAMESPACES = 6 };
 
-/* What two boxes of a slot may not share at one time. It is used again and again: creating its namespaces takes longer than a run. */
+/*
+ * What two boxes of a slot may not share at one time. It is used again and again: creating its namespaces takes longer than a
+ * run.
+ */
 struct lane {
 	uid_t uid;
 	int namespace_fd[LANE_NAMESPACES];

@@ -376,8 +376,8 @@ static bool check_runtimes(struct session *session)
 }
 
 /*
- * Parks the box of the second step while the first one runs, unless a PARK has. `context` is the session. If it fails, box_for_step()
- * builds the box and reports the failure.
+ * Parks the box of the second step while the first one runs, unless a PARK has. `context` is the session. If it fails,
+ * box_for_step() builds the box and reports the failure.
  */
 static void prebuild_next_box(void *context)
 {
@@ -650,8 +650,8 @@ static void serve_step(struct session *session, const struct request *r)
 		p->box.built = false;
 		session->work_used = true;
 		session->slot.previous_lane = box.lane;
-		supervise(&session->slot, &box, r, &session->out, session->connection, r->number[KEY_LIVE_STDIN] ? &session->input : NULL, &slot_stopping,
-			  more ? prebuild_next_box : NULL, session, o);
+		supervise(&session->slot, &box, r, &session->out, session->connection,
+			  r->number[KEY_LIVE_STDIN] ? &session->input : NULL, &slot_stopping, more ? prebuild_next_box : NULL, session, o);
 	}
 	collect_files(session, r, o, &session->out);
 	outcome_report(o, &box, &session->out);
@@ -679,8 +679,8 @@ static void serve_pair(struct session *session, const struct request *step)
 
 	session->work_used = true;
 	if (build_pair(session, r, box, &o[0].failure) == 0)
-		supervise_pair(&session->slot, (struct box *[]){&box[0], &box[1]}, r, (struct queue *[]){&session->out, &peer_out}, session->connection,
-			       &slot_stopping, (struct outcome *[]){&o[0], &o[1]});
+		supervise_pair(&session->slot, (struct box *[]){&box[0], &box[1]}, r, (struct queue *[]){&session->out, &peer_out},
+			       session->connection, &slot_stopping, (struct outcome *[]){&o[0], &o[1]});
 	else
 		o[1].failure = o[0].failure;
 	collect_files(session, session->peer, &o[1], &peer_out);
@@ -724,9 +724,9 @@ static void raise_priority(void)
 }
 
 /*
- * Makes the table of descriptors the same for all programs. A process gets a table of descriptors of the size that the highest descriptor of its parent needs, and can read that size
- * (FDSize in /proc/self/status), which would show how many runtimes and files this slot has for other clients. So one descriptor
- * is always higher than the others.
+ * Makes the table of descriptors the same for all programs. A process gets a table of descriptors of the size that the highest
+ * descriptor of its parent needs, and can read that size (FDSize in /proc/self/status), which would show how many runtimes and
+ * files this slot has for other clients. So one descriptor is always higher than the others.
  */
 static int fix_descriptor_table(const struct launcher *l, struct failure *f)
 {
@@ -758,7 +758,8 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	raise_priority();
 
 	if (fix_descriptor_table(l, &f) < 0 || slot_prepare(&session->slot, l, number, &f) < 0 ||
-	    groups_join(&l->groups, number, &session->slot.cpu_group_tasks, &f) < 0 || park_on_new_work(session, &session->new_work_shape, &f) < 0) {
+	    groups_join(&l->groups, number, &session->slot.cpu_group_tasks, &f) < 0 ||
+	    park_on_new_work(session, &session->new_work_shape, &f) < 0) {
 		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
 		send_failed(session, &f);
 		discard_work(session);
@@ -780,7 +781,8 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 			area_free(&session->body);
 		queue_shrink(&session->out);
 		bool next_has_new_work = !session->slot.work_shared || !session->work_used;
-		if (next_has_new_work && !session->on_new_work.box.built && !session->has_leftovers && park_on_new_work(session, &session->new_work_shape, &f) < 0) {
+		if (next_has_new_work && !session->on_new_work.box.built && !session->has_leftovers &&
+		    park_on_new_work(session, &session->new_work_shape, &f) < 0) {
 			fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
 			break;
 		}

@@ -67,8 +67,8 @@ enum {
 /* ---- after the kill: helpers for killed processes ---- */
 
 /*
- * Lets this process, and those that it forks, use all CPUs. A helper that had only the CPU of the box would begin after the calls that
- * it is to end.
+ * Lets this process, and those that it forks, use all CPUs. A helper that had only the CPU of the box would begin after the
+ * calls that it is to end.
  */
 static void use_all_cpus(void)
 {
@@ -385,8 +385,9 @@ void search_page_tables(struct watch *w)
 /* ---- the kill ---- */
 
 /*
- * The work of the releaser: frees the private memory of killed processes while their threads may still be in calls that walk it: without pages, such a
- * call ends soon. It takes the lock of the address space as a reader, so it comes before those that wait to write.
+ * The work of the releaser: frees the private memory of killed processes while their threads may still be in calls that walk
+ * it: without pages, such a call ends soon. It takes the lock of the address space as a reader, so it comes before those that
+ * wait to write.
  */
 static void release_memories(const struct groups *g, const struct leaf *leaf)
 {
@@ -481,10 +482,10 @@ void stop_growth(struct watch *w)
 /* ---- the end by memory ---- */
 
 /*
- * On v2, a limit below the use ends the group at once. v1 refuses such a limit, so a child of the slot joins the group and takes
- * the rest of the memory, and more. This child may have to wait until a killed process has left a long call, hence nobody waits for
- * it. It uses all of a CPU while the kernel searches for memory to reclaim, so its time is bounded, and that of all such children: a
- * box in which the kernel finds memory to reclaim again and again stays frozen until another limit ends it.
+ * On v2, a limit below the use ends the group at once. v1 refuses such a limit, so a child of the slot joins the group and
+ * takes the rest of the memory, and more. This child may have to wait until a killed process has left a long call, hence nobody
+ * waits for it. It uses all of a CPU while the kernel searches for memory to reclaim, so its time is bounded, and that of all
+ * such children: a box in which the kernel finds memory to reclaim again and again stays frozen until another limit ends it.
  */
 void force_oom(struct watch *w)
 {

@@ -126,8 +126,8 @@ static bool is_frozen_by_limits(const struct watch *w)
 }
 
 /*
- * Moves the slot away from the CPUs of a box with a deep directory. On the CPU of its box, the slot would see nothing, because the box would not run meanwhile; and the box would see that the slot
- * has taken its CPU.
+ * Moves the slot away from the CPUs of a box with a deep directory. On the CPU of its box, the slot would see nothing, because
+ * the box would not run meanwhile; and the box would see that the slot has taken its CPU.
  */
 static void set_deep(struct watch *w, bool deep)
 {

@@ -316,8 +316,8 @@ void read_output_if_due(struct watch *w, int *fd, int stream, bool readable)
 }
 
 /*
- * Reads the rest of both pipes. Every writer is dead, so the pipes end, although later if they are in a cycle of sockets. A deadline
- * guards this assumption.
+ * Reads the rest of both pipes. Every writer is dead, so the pipes end, although later if they are in a cycle of sockets. A
+ * deadline guards this assumption.
  */
 static void drain_pipes(struct watch *w)
 {
@@ -395,8 +395,8 @@ static void input_write(struct watch *w)
 }
 
 /*
- * Sends a signal that waits for the exec, if that has come. Before its exec, the signal would end the parked process: a failure of the
- * platform, after which the step is run again.
+ * Sends a signal that waits for the exec, if that has come. Before its exec, the signal would end the parked process: a failure
+ * of the platform, after which the step is run again.
  */
 static void input_send_signal(struct watch *w)
 {
@@ -523,9 +523,9 @@ int task_flags(int proc, pid_t task, unsigned *flags)
 }
 
 /*
- * Whether the init of the box was killed from outside. The kernel kills a whole pid namespace when its init dies. Nothing inside can end the init: if the init is exiting
- * when the program ends, it was killed from outside and the end is not the program's. Its pidfd does not show this,
- * because an init is not dead before all processes of its namespace are reaped.
+ * Whether the init of the box was killed from outside. The kernel kills a whole pid namespace when its init dies. Nothing
+ * inside can end the init: if the init is exiting when the program ends, it was killed from outside and the end is not the
+ * program's. Its pidfd does not show this, because an init is not dead before all processes of its namespace are reaped.
  */
 static bool init_is_exiting(const struct watch *w)
 {
@@ -545,8 +545,8 @@ static bool killed_as_group(struct watch *w)
 }
 
 /*
- * Kills the processes that outlived the main program, because the run ends with it, and waits for the end of all. After a kill of the whole box, by the slot
- * or the kernel, the others are dying already and do not count as survivors.
+ * Kills the processes that outlived the main program, because the run ends with it, and waits for the end of all. After a kill
+ * of the whole box, by the slot or the kernel, the others are dying already and do not count as survivors.
  */
 static void kill_survivors(struct watch *w)
 {

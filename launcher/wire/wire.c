@@ -1,6 +1,6 @@
 /*
- * Parses requests for slot/slot.c. Only here does root interpret bytes of the unprivileged service. There is one loop and one table,
- * each length is checked against the rest before its use, and there is no recursion and no allocation.
+ * Parses requests for slot/slot.c. Only here does root interpret bytes of the unprivileged service. There is one loop and one
+ * table, each length is checked against the rest before its use, and there is no recursion and no allocation.
  */
 #include "wire/wire.h"
 
