@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,6 +9,7 @@ import { loadLanguages } from "../../../src/languages/load.ts";
 import { chosenPacks } from "../../../src/languages/packs.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
+import { PLAIN_PACKS } from "../../runner/plan.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { BUSY_PACK_SOURCES, BUSY_SOURCES, multiFile } from "./compilers.ts";
@@ -105,12 +105,10 @@ test("no step of any language, pack or profile gets more CPUs than one", () => {
 });
 
 test("the table of neighbours has a source for each compiler of the test command", () => {
-  const [, packs] = /^some_packs='(.*)'$/m.exec(readFileSync(TEST_RUN, "utf8")) ?? [];
-  const known = loadLanguages(LANGUAGES, packs?.split(","));
+  const known = loadLanguages(LANGUAGES, PLAIN_PACKS.split(","));
   const own = new Set(languages.list().map(({ name }) => name));
   const compiled = known.list().filter(({ name, compile }) => compile && name !== "multifile");
   const names = (which: boolean) => compiled.map(({ name }) => name).filter((name) => own.has(name) === which);
   assert.deepEqual(names(true), Object.keys(BUSY_SOURCES));
   assert.deepEqual(names(false), Object.keys(BUSY_PACK_SOURCES));
 });
-const TEST_RUN = new URL("../../../setup/test-run.sh", import.meta.url);
