@@ -92,9 +92,9 @@ test("in the first two phases, files run concurrently alongside others, and a fa
       }
     });`;
   using fake = new FakeTests({
-    "system/bounds/times": meets("times", "here", "there"),
-    "unit/here": meets("here", "times", "there"),
-    "integration/there": meets("there", "times", "here"),
+    "system/bounds/objects": meets("objects", "here", "there"),
+    "unit/here": meets("here", "objects", "there"),
+    "integration/there": meets("there", "objects", "here"),
     apples: meets("apples", "pears"),
     "system/setup/pears": meets("pears", "apples"),
   });
@@ -269,6 +269,20 @@ for (const [mode, ms] of [
     assert.ok(!existsSync(`/proc/${Number(readFileSync(booted, "utf8"))}`));
   });
 }
+
+test("tests that measure durations run in full, or if a word selects them", async () => {
+  using fake = new FakeTests({ "system/bounds/times": 'test("late", () => {});', pears: 'test("sour", () => {});' });
+  for (const [words, isRun] of [
+    ["", false],
+    ["bounds/times", true],
+    ["full", true],
+  ] as const) {
+    const { code, stdout, stderr } = await fake.run(words === "" ? [] : [words]);
+    assert.equal(code, 0, stderr);
+    assert.equal(/✔ late/.test(stdout), isRun, words);
+    if (!isRun) assert.match(stderr, /for 'assay test full': .*test\/system\/bounds\/times/);
+  }
+});
 
 test("set-up prepares only what the chosen tests need", async () => {
   using fake = new FakeTests({ "system/matrix/cells": REPORTS, "system/packs/packs": REPORTS });
