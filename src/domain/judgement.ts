@@ -72,7 +72,7 @@ export function mostRuns({ tests, checker }: Definition): number {
   }, 0);
 }
 
-/** `queued`: its run has not ended. `skipped`: left out, or its run was cancelled because it is not needed. */
+/** `queued`: its run has not ended. `skipped`: left out, or it is not needed, whether its run was cancelled or had ended. */
 export type TestState = "waiting" | "queued" | "skipped" | JudgementVerdict;
 
 /**
@@ -123,15 +123,17 @@ export function verdictOfRun({ status, result }: Outcome, checked: Checked | nul
 export interface Advance {
   /** Tests to start. */
   readonly start: readonly number[];
-  /** Waiting and queued tests that are not needed. */
+  /** Tests that are not needed: waiting, queued, or ended before the failure that makes them superfluous. */
   readonly skip: readonly number[];
   /** Null while it is open. */
   readonly verdict: JudgementVerdict | null;
 }
 
 /**
- * The next steps of a judgement. Pure. The first test, in their order, that did not pass decides the verdict; no test before it
- * may be open then. With `never` and `group`, the score depends on all tests, so an IE of any of them decides as well.
+ * The next steps of a judgement. Pure. States, verdict and points at its end follow from the results of the needed tests, in
+ * whichever order they end: a contestant decides how long a test takes. The first test, in their order, that did not pass decides the
+ * verdict; no test before it may be open then. With `never` and `group`, the score depends on all tests, so the first IE of a needed
+ * test ends the judgement instead; first by their groups, since a group depends on those before it.
  * @param mostQueued of its runs at one time. Until one has ended, only one: it shows whether the program compiles.
  */
 export function advance(
@@ -140,26 +142,51 @@ export function advance(
   { stop, mostQueued }: { readonly stop: Stop; readonly mostQueued: number },
 ): Advance {
   const isOpen = (at: number) => states[at] === "waiting" || states[at] === "queued";
-  const without = (keep: (at: number) => boolean) => states.flatMap((_, at) => (isOpen(at) && !keep(at) ? [at] : []));
-  const decided = (verdict: JudgementVerdict): Advance => ({ start: [], skip: without(() => false), verdict });
-  if (states.includes("CE")) return decided("CE");
-  if (stop !== "first_failure" && states.includes("IE")) return decided("IE");
+  if (states[0] === "CE") {
+    const skip = states.flatMap((state, at) => (at === 0 || state === "skipped" ? [] : [at]));
+    return { start: [], skip, verdict: "CE" };
+  }
+  const isFirstFailure = stop === "first_failure";
   const failed = states.findIndex(isFailure);
   const progress = groupsProgress(states, tests);
-  const byName = new Map(groups.map((group) => [group.name, group]));
+  const byName = new Map(groups.map((group, order) => [group.name, { ...group, order }]));
   const groupOf = (at: number) => byName.get(tests[at]?.group ?? "") ?? NO_GROUP;
+  // Which groups the first failure of all leaves out is known when it is known.
+  const isDecided = isFirstFailure && failed >= 0 && !states.some((_, at) => at < failed && isOpen(at));
+  const incomplete = new Set(isDecided ? tests.slice(failed).map(({ group }) => group) : []);
+  for (const [name, { failed }] of progress) if (failed !== undefined) incomplete.add(name);
+  // A group depends only on groups before it.
+  const without = new Set<string>();
+  for (const { name, depends } of groups)
+    if (depends.some((other) => without.has(other) || incomplete.has(other))) without.add(name);
+  const inGroup = (at: number) => {
+    const { name, breaks } = groupOf(at);
+    return !without.has(name) && ((stop === "never" && !breaks) || at <= (progress.get(name)?.failed ?? states.length));
+  };
+  /** No test that can still end makes this one superfluous, except for an IE before it. */
+  const isSettled = (at: number) => {
+    const { name, breaks } = groupOf(at);
+    const mayBreak = stop === "group" || breaks;
+    return (
+      inGroup(at) && !(mayBreak && tests.some(({ group }, other) => other < at && group === name && isOpen(other)))
+    );
+  };
+  const compare = (a: number, b: number) => groupOf(a).order - groupOf(b).order || a - b;
+  const errors = isFirstFailure ? [] : [...states.keys()].filter((at) => states[at] === "IE" && isSettled(at));
+  const error = errors.sort(compare)[0];
   const needed = (at: number) => {
-    if (stop === "first_failure") return failed < 0 || at < failed;
-    const { name, depends, breaks } = groupOf(at);
-    if (depends.some((other) => progress.get(other)?.failed !== undefined)) return false;
-    return (stop === "never" && !breaks) || at < (progress.get(name)?.failed ?? states.length);
+    if (!isFirstFailure) return inGroup(at) && (error === undefined || compare(at, error) <= 0);
+    if (failed < 0 || at === failed) return true;
+    return at < failed && !(isDecided && without.has(groupOf(at).name));
   };
   const mayStart = (at: number) =>
-    stop === "first_failure" || groupOf(at).depends.every((other) => progress.get(other)?.isOpen !== true);
-  const skip = without(needed);
+    isFirstFailure || groupOf(at).depends.every((other) => progress.get(other)?.isOpen !== true);
+  const skip = states.flatMap((state, at) => (state !== "skipped" && !needed(at) ? [at] : []));
   const open = states.flatMap((_, at) => (isOpen(at) && needed(at) ? [at] : []));
-  if (open.length === 0)
-    return { start: [], skip, verdict: failed < 0 ? "AC" : verdictIn(states[failed] as TestState) };
+  if (open.length === 0) {
+    const decides = states.find((state, at) => isFailure(state) && needed(at));
+    return { start: [], skip, verdict: error === undefined ? verdictIn(decides ?? "AC") : "IE" };
+  }
   const queued = open.filter((at) => states[at] === "queued").length;
   const most = states.some((state) => verdictIn(state) !== null) ? mostQueued : 1;
   const waiting = open.filter((at) => states[at] === "waiting" && mayStart(at));
@@ -190,7 +217,7 @@ function groupsProgress(states: readonly TestState[], tests: readonly TestMeta[]
   return groups;
 }
 
-const NO_GROUP: Group = { name: "", rule: "sum", depends: [] };
+const NO_GROUP: Group & { readonly order: number } = { name: "", rule: "sum", depends: [], order: -1 };
 
 /**
  * The points that a checker can give for a test: with `min`, those of its group, of which the smallest earned ones count.
@@ -234,7 +261,7 @@ export function groupScores(
     const maxScore = own.reduce((sum, at) => sum + points(at), 0);
     const smallest = Math.min(...own.map((at) => shares[at] ?? 0));
     const { failed, isOpen } = progress.get(name) ?? { failed: undefined, isOpen: false };
-    // A test after the failure can have ended before it.
+    // In judgements of older versions, a test after the failure that had ended before it is not skipped.
     const counted = own.filter((at) => !breaks || at < (failed ?? states.length));
     const sum = counted.reduce((total, at) => total + points(at) * (shares[at] ?? 0), 0);
     const passed = failed !== undefined ? false : isOpen ? null : true;

@@ -81,10 +81,11 @@ export class LocalJudge {
       const next = advance(states, definition, { stop, mostQueued: 1 });
       for (const test of next.skip) states[test] = "skipped";
       if (next.verdict) {
-        const shares = states.map((_, test) => runs.find((one) => one.test === test)?.share ?? 0);
+        const needed = runs.filter(({ test }) => states[test] !== "skipped");
+        const shares = states.map((_, test) => needed.find((one) => one.test === test)?.share ?? 0);
         const groups = groupScores(definition, states, shares);
         const score = rounded(groups.reduce((sum, group) => sum + group.score, 0));
-        return { verdict: next.verdict, score, states, runs: runs.sort((a, b) => a.test - b.test) };
+        return { verdict: next.verdict, score, states, runs: needed.sort((a, b) => a.test - b.test) };
       }
       for (const test of next.start) {
         const [stdin = Buffer.alloc(0), ...answers] = contents(test);

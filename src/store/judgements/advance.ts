@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { sql, type Transaction } from "kysely";
 import {
-  type Advance,
   advance,
   type Definition,
   decodeStates,
@@ -103,31 +102,22 @@ export async function takeSteps(
 ): Promise<StoreEvent[]> {
   const definition = await readDefinition(trx, judgement.version_seq);
   const rules = { stop: judgement.stop as Stop, mostQueued: await mostQueued(trx, judgement.key_id) };
-  let next: Advance;
-  const start: number[] = [];
-  const skip: number[] = [];
-  // A test that is left out can lead to others.
-  do {
-    next = advance(states, definition, rules);
-    for (const test of next.skip) states[test] = "skipped";
-    for (const test of next.start) states[test] = "queued";
-    skip.push(...next.skip);
-    start.push(...next.start);
-  } while (next.verdict === null && next.skip.length + next.start.length > 0);
+  const { start, skip, verdict } = advance(states, definition, rules);
+  for (const test of skip) states[test] = "skipped";
+  for (const test of start) states[test] = "queued";
   const stopped = await dropRuns(trx, judgement.seq, skip, nowMs);
-  const started = start.filter((test) => states[test] === "queued");
-  await insertRuns(trx, judgement, started, nowMs);
+  await insertRuns(trx, judgement, start, nowMs);
   const { seq } = judgement;
-  if (next.verdict !== null) {
+  if (verdict !== null) {
     const score = await scoreOf(trx, seq, definition, states);
-    return [...stopped, ...(await endJudgement(trx, judgement, { states, verdict: next.verdict, score }, nowMs))];
+    return [...stopped, ...(await endJudgement(trx, judgement, { states, verdict, score }, nowMs))];
   }
   await trx
     .updateTable("judgements")
     .set({ status: "running", states: encodeStates(states) })
     .where("seq", "=", seq)
     .execute();
-  const work: StoreEvent[] = started.length > 0 ? [{ kind: "work" }] : [];
+  const work: StoreEvent[] = start.length > 0 ? [{ kind: "work" }] : [];
   return [...stopped, ...work, { kind: "live", id: judgement.id }];
 }
 
@@ -162,7 +152,7 @@ export async function insertRuns(
 
 /**
  * Removes the runs of these tests that have not started, and stops the others. They are not part of the history: their verdict
- * would be the platform's.
+ * would be the platform's. A run that has ended remains in the history, but is no result of the judgement.
  */
 async function dropRuns(
   trx: Transaction<Schema>,
@@ -171,6 +161,7 @@ async function dropRuns(
   nowMs: number,
 ): Promise<StoreEvent[]> {
   if (tests.length === 0) return [];
+  await trx.deleteFrom("runs").where("judgement_seq", "=", judgementSeq).where("test", "in", tests).execute();
   const removed = await trx
     .deleteFrom("submissions")
     .where("judgement_seq", "=", judgementSeq)

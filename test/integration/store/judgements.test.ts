@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import type { Group, JudgementVerdict, Stop } from "../../../src/domain/judgement.ts";
+import { toJudgementRecord } from "../../../src/domain/judgement-record.ts";
 import type { DeliveryClaim, Message } from "../../../src/store/deliveries/types.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { bodyOf } from "../../../src/webhooks/body.ts";
@@ -47,11 +48,55 @@ onEachEngine((temporaryStore) => {
         [1, "AC", 1, "ac"],
         [2, "AC", 1, "ac"],
         [3, "TLE", 0, TLE.result.errorMessage],
-        [4, "WA", 0, "wa"],
       ],
     );
-    assert.deepEqual(judgement?.states.slice(5), Array(75).fill("skipped"));
+    assert.deepEqual(judgement?.states.slice(4), Array(76).fill("skipped"));
     assert.deepEqual(await claim(90), []);
+  });
+
+  test("tests that passed before the failure of an earlier one earn nothing", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { concurrency: 20 });
+    const groups: Group[] = [
+      { name: "a", rule: "sum", depends: [] },
+      { name: "b", rule: "sum", depends: ["a"] },
+    ];
+    const verdicts: readonly JudgementVerdict[] = ["AC", "WA", "AC", "AC", "AC"];
+    const judged = async (stop: Stop, which: { readonly groups?: readonly Group[] }, isSlow: boolean) => {
+      const of = which.groups ? ["a", "a", "a", "b", "b"] : [];
+      const { id } = await addJudgement(store, key, { answers: Array(5).fill("x"), stop, of, ...which });
+      for (;;) {
+        const claims = await store.submissions.claim("w", LEASE_MS, 9);
+        if (claims.length === 0) break;
+        // The failing test ends at last, or at first.
+        const wrong = ({ program }: Claim) => (program.stdin.toString() === "1" ? 1 : 0);
+        const ordered = claims.sort((one, other) => (isSlow ? 1 : -1) * (wrong(one) - wrong(other)));
+        for (const claim of ordered) await finish(store, claim, verdicts[testOf(claim)] as JudgementVerdict);
+      }
+      const judgement = await store.judgements.get(id, key.accountId);
+      assert.ok(judgement);
+      const record = toJudgementRecord(judgement);
+      const runs = record.runs.map(({ status, verdict, points, submission_id: of }) =>
+        [status === "completed" ? verdict : status, points, of !== null].join(" "),
+      );
+      const ended = record.groups.map(({ score, passed }) => [score, passed]);
+      return { verdict: record.verdict, score: record.score, tests: record.tests, groups: ended, runs };
+    };
+    const [passed, failed, skipped] = ["AC 1 true", "WA 0 true", "skipped 0 false"];
+    const tests = { total: 5, passed: 1, ended: 2 };
+    const first = { verdict: "WA", score: 1, tests, runs: [passed, failed, skipped, skipped, skipped] };
+    for (const isSlow of [false, true]) {
+      assert.deepEqual(await judged("first_failure", {}, isSlow), { ...first, groups: [[1, false]] });
+      assert.deepEqual(await judged("group", {}, isSlow), { ...first, groups: [[1, false]] });
+      for (const stop of ["first_failure", "group"] as const)
+        assert.deepEqual(await judged(stop, { groups }, isSlow), {
+          ...first,
+          groups: [
+            [1, false],
+            [0, false],
+          ],
+        });
+    }
   });
 
   test("while a key has many pending submissions, one run of each judgement is queued", async (t) => {
