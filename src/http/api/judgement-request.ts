@@ -13,6 +13,7 @@ import {
   type Definition,
   GROUP_RULES,
   type Group,
+  MAX_ANSWERS_BYTES,
   MAX_CONTENT_BYTES,
   MAX_GROUPS,
   MAX_POINTS,
@@ -243,12 +244,18 @@ function toContents({ stdin = "", expected }: TestFields, at: number, spec: Chec
     throw invalid(`tests.${at}.expected`, "has more than the one answer that a checker that is a program gets");
   const tooLong = () => invalid(`tests.${at}`, `more than ${MAX_CONTENT_BYTES} bytes`);
   if ([stdin, ...answers].some((one) => leastBytes(one) > MAX_CONTENT_BYTES)) throw tooLong();
+  const checkTogether = (sizes: readonly number[]) => {
+    if (sizes.reduce((sum, size) => sum + size, 0) > MAX_ANSWERS_BYTES)
+      throw invalid(`tests.${at}.expected`, `more than ${MAX_ANSWERS_BYTES} bytes in all answers together`);
+  };
+  checkTogether(answers.map(leastBytes));
   const decoded = answers.map((answer) => decodeContent(`tests.${at}.expected`, answer));
   // Whether it is an expression is not checked here: to parse it can take long.
   if (spec.type === "regex" && decoded.some(({ length }) => length > MAX_EXPRESSION_BYTES))
     throw invalid(`tests.${at}.expected`, `an expression has at most ${MAX_EXPRESSION_BYTES} bytes`);
   const all = [decodeContent(`tests.${at}.stdin`, stdin), ...decoded];
   if (all.some(({ length }) => length > MAX_CONTENT_BYTES)) throw tooLong();
+  checkTogether(decoded.map(({ length }) => length));
   const [input, answer] = all;
   if (spec.type === "program" && (input?.length ?? 0) + (answer?.length ?? 0) > MAX_CHECKED_BYTES)
     throw invalid(

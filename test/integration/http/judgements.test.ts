@@ -307,6 +307,27 @@ test("a request of 60 MiB is accepted", { timeout: 60_000 }, async (t) => {
   assert.match(inCode.json.error, /^code must be at most 65536 bytes/);
 });
 
+test("the answers of a test have 8 MiB together", { timeout: 60_000 }, async (t) => {
+  const { judge } = await judging(t, temporaryStore, { idle: true });
+  const withAnswers = (expected: readonly unknown[]) => judge({ ...PROGRAM, tests: [{ expected }] }, "");
+  const answer = "x".repeat(4_194_304);
+  const eight = Array.from({ length: 8 }, () => "x".repeat(1_048_576));
+  assert.equal((await withAnswers([answer, answer])).status, 202);
+  assert.equal((await withAnswers(eight)).status, 202);
+  const reason = /^tests\.0\.expected: more than 8388608 bytes in all answers together/;
+  const twoBytes = "\u00e9".repeat(524_289);
+  for (const expected of [
+    [answer, answer, "x"],
+    // Known before they are decoded, and only then.
+    [answer, answer, { base64: "!".repeat(5_000) }],
+    [...eight.slice(1), twoBytes],
+  ]) {
+    const refused = await withAnswers(expected);
+    assert.equal(refused.status, 400);
+    assert.match(refused.json.error, reason);
+  }
+});
+
 test("fifty tests count like one request", LIMIT, async (t) => {
   const { judge, key } = await judging(t, temporaryStore, { idle: true });
   const few = await key({ requestsPerMinute: 3 });

@@ -69,6 +69,20 @@ test("a long output that is one of the answers passes every checker for texts, w
   await untilThereAre(0);
 });
 
+test(
+  "a long output that is not exactly an answer is wrong without a process, with the same message",
+  LIMIT,
+  async () => {
+    await untilThereAre(0);
+    const long = text("1 2 3\n".repeat(150_000));
+    const answers = [text(`${long}4\n`), text("no"), Buffer.concat([long.subarray(1), text("x")])];
+    const compared = await new Comparer().compare({ type: "exact" }, long, answers, OPTIONS);
+    assert.deepEqual(compared, { passed: false, message: "byte 900001, in line 150001, differs" });
+    assert.deepEqual(children(), []);
+    assert.deepEqual(compared, check({ type: "exact" }, long, answers));
+  },
+);
+
 /** CPU time of the children of this process that have ended. */
 function endedCpuMs(): number {
   const stat = readFileSync("/proc/self/stat", "latin1");
