@@ -18,10 +18,11 @@
 #include <unistd.h>
 
 /*
- * The message of a checker is cut to MESSAGE_BYTES: its length can depend on what a contestant has written, which must not
+ * Files of a compiled program have up to COLLECT_BYTES: a million initialized numbers in a source take 4 MiB. The feedback of a checker is
+ * stored between two passes, so it has less. The message of a checker is cut to MESSAGE_BYTES: its length can depend on what a contestant has written, which must not
  * decide whether the result of the checker can be read.
  */
-enum { COLLECT_BYTES = 4 * 1024 * 1024, MESSAGE_BYTES = 64 * 1024 };
+enum { COLLECT_BYTES = 16 * 1024 * 1024, FEEDBACK_BYTES = 4 * 1024 * 1024, MESSAGE_BYTES = 64 * 1024 };
 static const char message_name[] = "feedback/judgemessage.txt";
 
 struct collected {
@@ -41,7 +42,7 @@ static int read_file(int fd, bool is_message, struct collected *c)
 		return -1;
 	if (is_message && st.st_size > MESSAGE_BYTES)
 		st.st_size = MESSAGE_BYTES;
-	if ((uint64_t)st.st_size > sizeof c->data - c->used)
+	if ((uint64_t)st.st_size > (c->is_feedback ? FEEDBACK_BYTES : COLLECT_BYTES) - c->used)
 		return -1;
 	size_t size = (size_t)st.st_size;
 	for (size_t done = 0; done < size;) {

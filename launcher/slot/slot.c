@@ -140,6 +140,8 @@ static const char *use_file_set(struct session *session, struct request *r)
 	if (!number)
 		return NULL;
 	struct file_set *set = &session->file_set[number - 1];
+	if (r->files && file_bytes(r) > FILE_SET_BYTES)
+		return "too large to keep";
 	if (r->files)
 		return store_file_set(set, r) < 0 ? "out of memory" : NULL;
 	if (!set->files)

@@ -15,7 +15,9 @@
 enum {
 	PROTOCOL_VERSION = 1,
 	FRAME_HEADER = 5,
-	FRAME_MAX = 9 * 1024 * 1024,
+	/* 16 MiB of compiled files, with input and answer of a test (6 MiB) and the output (1 MiB) for a checker */
+	FRAME_MAX = 24 * 1024 * 1024,
+	FILE_SET_BYTES = 9 * 1024 * 1024, /* the files that a slot stores in one of its sets */
 	ARGS_MAX = 128,
 	ENV_MAX = 64,
 	FILES_MAX = 64,

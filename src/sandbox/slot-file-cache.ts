@@ -1,5 +1,5 @@
 import type { WorkFile } from "../domain/report.ts";
-import { type CachedFiles, encodeStep, type Step } from "./step.ts";
+import { bytesOf, type CachedFiles, encodeStep, MAX_FILE_SET_BYTES, type Step } from "./step.ts";
 
 /** KEPT_PLACES of the launcher. */
 const MAX_LISTS = 4;
@@ -13,6 +13,7 @@ interface CachedList {
 /**
  * The lists of files that a slot of the launcher keeps for later steps, the least recently used one first. A new list takes the
  * number of one of the account that would have the most lists: an account with one list loses it only to as many other accounts.
+ * Larger lists are sent with each step, so that they do not fill the memory of the launcher.
  */
 export class SlotFileCache {
   #lists: readonly CachedList[] = [];
@@ -20,7 +21,7 @@ export class SlotFileCache {
   /** The STEP frame of a step for this slot, which must be sent. */
   encode(step: Step): Buffer[] {
     const { files, repeatsOf: owner } = step;
-    if (files.length === 0 || owner === undefined) return encodeStep(step);
+    if (files.length === 0 || owner === undefined || bytesOf(files) > MAX_FILE_SET_BYTES) return encodeStep(step);
     const found = this.#find(files, owner);
     const frame = encodeStep(step, found);
     this.#lists = [...this.#lists.filter((one) => one.number !== found.number), { number: found.number, owner, files }];

@@ -75,7 +75,9 @@ export function walkableBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): num
 
 /** Bounds of the launcher for one step: files, and bytes of files and input with space for the rest of the frame. */
 export const MAX_STEP_FILES = 64;
-export const MAX_STEP_BYTES = 9 * 1_048_576 - 131_072;
+export const MAX_STEP_BYTES = 24 * 1_048_576 - 131_072;
+/** The bound for the files that a slot stores for later steps, with the same space for the rest of the frame. */
+export const MAX_FILE_SET_BYTES = 9 * 1_048_576 - 131_072;
 
 /** The largest body of an INPUT frame. */
 const INPUT_BYTES = 65_536;
@@ -96,8 +98,12 @@ export function encodeSignal(signal: number): Buffer {
 
 /** Whether the launcher accepts these files with this input. */
 export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">, reservedBytes = 0): boolean {
-  const bytes = files.reduce((sum, { name, data }) => sum + name.length + data.length, stdin.length);
-  return files.length <= MAX_STEP_FILES && bytes + reservedBytes <= MAX_STEP_BYTES;
+  return files.length <= MAX_STEP_FILES && bytesOf(files) + stdin.length + reservedBytes <= MAX_STEP_BYTES;
+}
+
+/** The bytes of files with their names. */
+export function bytesOf(files: readonly WorkFile[]): number {
+  return files.reduce((sum, { name, data }) => sum + name.length + data.length, 0);
 }
 
 /** The first interval between samples, which the launcher doubles in long runs. */

@@ -2,7 +2,8 @@ import { OperatorError } from "../domain/operator-error.ts";
 import { FRAMES, type FrameName, KEYS, type KeyName } from "./protocol.ts";
 
 const HEADER_BYTES = 5;
-const LARGEST_FRAME = 16 * 1024 * 1024;
+/** A FILE with the most data, its name and its mode; all others are smaller. */
+const LARGEST_FRAME = 16 * 1024 * 1024 + 1024;
 
 /** The peer violated the launcher's protocol. */
 export class ProtocolError extends OperatorError {

@@ -262,7 +262,8 @@ export class Runner {
     steps: Plan,
     { cache, interact }: Pick<Required<RunOptions>, "cache" | "interact">,
   ): Promise<StepReports> {
-    if (!claim.live) return await run(slot, steps, { cache, interact });
+    const wasCompiled = claim.test?.wasCompiled;
+    if (!claim.live) return await run(slot, steps, { cache, interact, wasCompiled });
     const { store, log } = this.#options;
     const live = new LiveOutput(store, claim, log, claim.takesInput ? TALK_MS : undefined);
     const talk: Execute = (step, onOutput) => runWithInput({ slot, store, claim, log }, step, onOutput);

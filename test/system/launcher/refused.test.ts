@@ -31,7 +31,7 @@ const CASES: readonly [promise: string, bytes: Buffer, reason: string, object: s
   ["a frame that only the launcher sends", frame(FRAMES.HELLO, Buffer.alloc(0)), "unknown frame", ""],
   ["a frame with an unused number", frame(0, whole), "unknown frame", ""],
   ["a frame with the highest number", frame(255, whole), "unknown frame", ""],
-  ["a frame longer than the maximum", frame(FRAMES.STEP, Buffer.alloc(0), 9 * MiB + 1), "frame too large", "STEP"],
+  ["a frame longer than the maximum", frame(FRAMES.STEP, Buffer.alloc(0), 24 * MiB + 1), "frame too large", "STEP"],
   ["a frame of 4 GiB", frame(FRAMES.STEP, Buffer.alloc(0), 0xffff_ffff), "frame too large", "STEP"],
   ["an entry torn in its header", body(whole, Buffer.from([1, 0, 0, 0])), "torn entry", ""],
   ["a single stray byte", body(Buffer.from([1])), "torn entry", ""],
@@ -134,6 +134,12 @@ const CASES: readonly [promise: string, bytes: Buffer, reason: string, object: s
   ["kept files for a peer", peerFrame({ KEEP_FILES: 1 }), "only in STEP", "KEEP_FILES"],
   ["a fifth place for files", stepFrame(step(["/bin/true"], { KEEP_FILES: 5 })), "out of range", "KEEP_FILES"],
   ["files of an empty place", stepFrame(step(["/bin/true"], { KEEP_FILES: 4 })), "nothing is kept there", "KEEP_FILES"],
+  [
+    "more than 9 MiB of files to keep",
+    stepFrame([...step(["/bin/true"], { KEEP_FILES: 1 }), ["FILE_NAME", "a"], ["FILE_DATA", Buffer.alloc(9 * MiB)]]),
+    "too large to keep",
+    "KEEP_FILES",
+  ],
   ["a PARK without limits", frame(FRAMES.PARK, entry("ARG", "a")), "missing key", "STDIN"],
   [
     "a memory limit below the smallest",

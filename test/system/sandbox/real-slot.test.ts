@@ -7,6 +7,7 @@ import { childrenOf, eventually, programsOf } from "../../support/launcher/machi
 import { freeSlot } from "../../support/sandbox/free-slot.ts";
 import { LIMITS, shell } from "../../support/sandbox/steps.ts";
 
+const MIB = 1_048_576;
 const LIMIT = { timeout: 20_000 };
 const GONE = { name: "SandboxError" };
 
@@ -99,6 +100,24 @@ test("a step that asks for it returns the files and directories that it leaves, 
   slot.close();
 });
 
+test("files of 16 MiB are returned, and written for a later step", LIMIT, async () => {
+  const slot = await open();
+  const limits = { ...LIMITS, fileBytes: 20 * MIB, workBytes: 20 * MIB };
+  const script = "head -c 16777216 /dev/urandom > a; sha256sum a";
+  const left = await slot.run(shell(script, { collect: "work", limits }));
+  assert.deepEqual(
+    left.files?.map(({ name, data }) => [name, data.length]),
+    [["a", 16 * MIB]],
+  );
+  const step = shell("sha256sum a; cat > b; wc -c < b", { files: left.files ?? [], repeatsOf: "a", limits });
+  // Twice: they are too large for the slot to keep.
+  for (let at = 0; at < 2; at++) {
+    const again = await slot.run({ ...step, stdin: Buffer.alloc(2 * MIB) });
+    assert.equal(String(again.stdout), `${left.stdout}${2 * MIB}\n`);
+  }
+  slot.close();
+});
+
 for (const [what, script] of [
   ["exits with another code than 0", "echo x > a; exit 1"],
   ["leaves a process behind", "echo x > a; sleep 60 &"],
@@ -110,7 +129,7 @@ for (const [what, script] of [
   ["leaves a file with an unusual name", "echo x > 'a b'"],
   ["leaves a file with a long name", `mkdir ${"a".repeat(100)}; echo x > ${"a".repeat(100)}/${"b".repeat(100)}`],
   ["leaves 65 files", "for i in $(seq 65); do : > $i; done"],
-  ["leaves more than 4 MiB", "for i in a b c; do truncate -s 1500000 $i; done"],
+  ["leaves more than 16 MiB", "for i in a b c d e f; do truncate -s 3000000 $i; done"],
 ] as const) {
   test(`a step that ${what} returns no files`, LIMIT, async () => {
     const slot = await open();

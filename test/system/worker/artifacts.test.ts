@@ -69,6 +69,27 @@ function lasting(reports: StepReports) {
   return { ...outcome, ...others, fixed };
 }
 
+test(
+  "a program with megabytes of initialized data is compiled once, with the default memory for programs",
+  LIMIT,
+  async () => {
+    const artifacts = new Artifacts(134_217_728);
+    for (const [number, data] of [
+      [1_000_000, "int memo[1000000] = {0, 1};"],
+      [3_800_000, "int memo[3800000] = {0, 1};"],
+    ] as const) {
+      const code = `#include <cstdio>\n${data}\nint main() { int n; scanf("%d", &n); printf("%d\\n", memo[n] + ${number}); }\n`;
+      const amounts: number[] = [];
+      for (const n of [0, 1, 2]) {
+        const { execute } = await judged(artifacts, "cpp", code, `${n}\n`);
+        assert.equal(String(execute?.stdout), `${number + (n === 1 ? 1 : 0)}\n`);
+        amounts.push(steps.length);
+      }
+      assert.deepEqual(amounts, [2, 1, 1]);
+    }
+  },
+);
+
 for (const { name, smokeTest } of compiled) {
   test(
     `${name}: a source that was submitted before is not compiled again, and its outcome is the same`,
@@ -166,8 +187,8 @@ for (const [script, kept] of LEFT) {
   });
 }
 
-test("classes with inner classes are kept; a program that is too large is compiled each time", LIMIT, async () => {
-  const artifacts = new Artifacts(64 * 1_048_576);
+test("classes with inner classes are kept; a program of more than 16 MiB is compiled each time", LIMIT, async () => {
+  const artifacts = new Artifacts(128 * 1_048_576);
   const java = `public class Main {
     record Pair(int a, int b) {}
     public static void main(String[] args) { System.out.println(new Pair(1, 2)); }
@@ -175,7 +196,7 @@ test("classes with inner classes are kept; a program that is too large is compil
   await judged(artifacts, "java", java);
   const { execute } = await judged(artifacts, "java", java);
   assert.deepEqual([String(execute?.stdout), steps.length], ["Pair[a=1, b=2]\n", 1]);
-  const large = '#include <stdio.h>\nchar data[5000000] = {1};\nint main(void) { printf("%d\\n", data[0]); }';
+  const large = '#include <stdio.h>\nchar data[17000000] = {1};\nint main(void) { printf("%d\\n", data[0]); }';
   for (let time = 0; time < 2; time++) {
     const { execute } = await judged(artifacts, "c", large);
     assert.deepEqual([String(execute?.stdout), steps.length], ["1\n", 2]);

@@ -81,6 +81,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/launcher/refused.test.ts",
     "test/system/launcher/kept.test.ts",
   ],
+  "answers of a test": ["test/integration/http/judgements.test.ts"],
   "compiled programs that a worker keeps": ["test/unit/worker/artifacts.test.ts"],
   "runtimes that wait for submissions": ["test/unit/worker/runtimes.test.ts"],
   "pending work of a suspended account or dropped queue": [

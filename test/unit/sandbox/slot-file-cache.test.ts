@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { WorkFile } from "../../../src/domain/report.ts";
 import { SlotFileCache } from "../../../src/sandbox/slot-file-cache.ts";
+import { MAX_FILE_SET_BYTES } from "../../../src/sandbox/step.ts";
 import { Entries, FrameReader } from "../../../src/sandbox/wire.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 
@@ -25,6 +27,26 @@ test("each list of files is isCached once, and a fifth one replaces the least re
   ]);
   const more = [0, 2, 4, 1, 0].map((at) => send(at));
   assert.deepEqual(more, [[1], [3], [2, "file4"], [4, "file1"], [1]]);
+});
+
+test("files that are too large for the slot to store are sent with each step", () => {
+  const cache = new SlotFileCache();
+  const send = (files: readonly WorkFile[]) => {
+    const [step] = new FrameReader().push(Buffer.concat(cache.encode(shell("", { files, repeatsOf: "one" }))));
+    assert.ok(step);
+    const entries = new Entries(step);
+    return [entries.int("KEEP_FILES"), ...entries.texts("FILE_NAME")];
+  };
+  const most = [{ name: "a", data: Buffer.alloc(MAX_FILE_SET_BYTES - 1) }];
+  const larger = [{ name: "b", data: Buffer.alloc(MAX_FILE_SET_BYTES) }];
+  assert.deepEqual([send(most), send(most)], [[1, "a"], [1]]);
+  assert.deepEqual(
+    [send(larger), send(larger)],
+    [
+      [0, "b"],
+      [0, "b"],
+    ],
+  );
 });
 
 test("an account with many lists replaces its own, not the one of another account", () => {

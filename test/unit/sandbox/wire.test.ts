@@ -99,12 +99,12 @@ test("rejects an unknown frame by its header", () => {
   }
 });
 
-test("accepts a frame of 16 MiB and rejects one more byte by the header", () => {
+test("accepts a frame of 16 MiB and 1 KiB and rejects one more byte by the header", () => {
   const header = Buffer.from([0, 0, 0, 0, FRAMES.STDOUT]);
-  header.writeUInt32LE(1 << 24);
+  header.writeUInt32LE((1 << 24) + 1024);
   assert.deepEqual(read([header]), []);
-  header.writeUInt32LE((1 << 24) + 1);
-  assert.throws(() => read([header]), refused("a STDOUT frame of 16777217 bytes"));
+  header.writeUInt32LE((1 << 24) + 1025);
+  assert.throws(() => read([header]), refused("a STDOUT frame of 16778241 bytes"));
 });
 
 const withBody = (name: FrameName, ...parts: Buffer[]) => ({ name, body: Buffer.concat(parts) });
