@@ -147,6 +147,7 @@ class TestRun {
     if (this.#works === 0) return this.#fail("no test was run");
     if (this.#works > 1) process.stdout.write(summary(this.#all, performance.now() - this.#startedMs));
     this.#printSlowest();
+    for (const line of [...this.#leftOut(), ...missing]) say(line);
     this.#printFailed(wasRepeated);
     const left = await leftovers.find();
     if (left.length > 0) {
@@ -154,7 +155,6 @@ class TestRun {
       leftovers.end(left);
       this.#failed = true;
     }
-    for (const line of [...missing, ...this.#leftOut()]) say(line);
     return this.#isInterrupted ? 143 : Number(this.#failed);
   }
 

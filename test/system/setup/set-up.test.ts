@@ -87,6 +87,7 @@ test("the app is a copy without the files of git and npm", async () => {
   assert.deepEqual(fake.list(`app/${app}`).toSorted(), [
     ...[
       "assay",
+      "bench",
       "client",
       "dashboard",
       "image",
