@@ -23,14 +23,9 @@ export interface RunOptions {
   /** Receives the output of the program; compiler output is only in the report. */
   readonly onOutput?: OnOutput | undefined;
   readonly cache?: CompileCache;
-  /** Whether the compile step was AC before, so that a failure is repeated: a source near a limit of its compiler exceeds it at times. */
-  readonly wasCompiled?: boolean | undefined;
   /** Runs the step together with an interactor, in place of a run on the slot alone. */
   readonly interact?: Execute | undefined;
 }
-
-/** Compile steps after a failed one of a source that was compiled before. */
-const MORE_COMPILATIONS = 2;
 
 /**
  * Runs the steps in sequence on one slot. The program runs only if its compile step was AC by
@@ -40,12 +35,7 @@ const MORE_COMPILATIONS = 2;
 export async function run(
   slot: Pick<Slot, "run">,
   { compile, execute }: Plan,
-  {
-    onOutput,
-    cache = NO_CACHE,
-    wasCompiled = false,
-    interact = (step, output) => slot.run(step, output),
-  }: RunOptions = {},
+  { onOutput, cache = NO_CACHE, interact = (step, output) => slot.run(step, output) }: RunOptions = {},
 ): Promise<StepReports> {
   if (!compile) return { execute: await interact(execute, onOutput) };
   const artifact = cache.get(compile);
@@ -53,9 +43,7 @@ export async function run(
     const executed = await interact(executeArtifact(execute, compile, artifact.files, cache.owner), onOutput);
     return { compile: artifact.report, execute: { ...executed, keptBytes: artifact.keptBytes }, compileKept: true };
   }
-  let { files, ...compiled } = await slot.run(compile);
-  for (let left = wasCompiled ? MORE_COMPILATIONS : 0; left > 0 && judgeStep(compiled).verdict !== "AC"; left--)
-    ({ files, ...compiled } = await slot.run(compile));
+  const { files, ...compiled } = await slot.run(compile);
   if (judgeStep(compiled).verdict !== "AC") return { compile: compiled };
   const executed = await interact(execute, onOutput);
   if (files) cache.put(compile, { report: compiled, files, keptBytes: executed.keptBytes });

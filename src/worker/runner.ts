@@ -262,8 +262,7 @@ export class Runner {
     steps: Plan,
     { cache, interact }: Pick<Required<RunOptions>, "cache" | "interact">,
   ): Promise<StepReports> {
-    const wasCompiled = claim.test?.wasCompiled;
-    if (!claim.live) return await run(slot, steps, { cache, interact, wasCompiled });
+    if (!claim.live) return await run(slot, steps, { cache, interact });
     const { store, log } = this.#options;
     const live = new LiveOutput(store, claim, log, claim.takesInput ? TALK_MS : undefined);
     const talk: Execute = (step, onOutput) => runWithInput({ slot, store, claim, log }, step, onOutput);

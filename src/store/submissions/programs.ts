@@ -78,7 +78,6 @@ async function loadRuns(
         checker: meta?.checker ?? definition.checker,
         checkerProgram: checker && decodeProgram(checker),
         answers,
-        ...(number > 0 && { wasCompiled: true as const }),
       },
     });
   }

@@ -33,8 +33,6 @@ export interface ClaimedTest {
   readonly checkerProgram: Program | null;
   /** Any of them is right. */
   readonly answers: readonly Buffer[];
-  /** The program has been compiled for the first test of the judgement. */
-  readonly wasCompiled?: true;
 }
 
 /**
