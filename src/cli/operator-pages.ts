@@ -1,7 +1,7 @@
 import type { Config } from "../config.ts";
 import type { WorkerPool } from "../domain/readiness.ts";
 import type { Recent, Shares, SlotCounts, Status } from "../domain/status.ts";
-import type { OperatorDependencies } from "../http/listener/operator.ts";
+import type { OperatorDependencies } from "../http/operator.ts";
 import { setGauges } from "../metrics/gauges.ts";
 import type { Prometheus } from "../metrics/prometheus.ts";
 import { StatusSampler } from "../metrics/status-sampler.ts";

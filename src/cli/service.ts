@@ -5,7 +5,7 @@ import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import { StatsAggregator } from "../history/stats-aggregator.ts";
 import type { DashboardDependencies } from "../http/dashboard/dependencies.ts";
 import { checkFree } from "../http/listener/free-address.ts";
-import { OperatorServer } from "../http/listener/operator.ts";
+import { OperatorServer } from "../http/operator.ts";
 import { HttpServer } from "../http/server.ts";
 import { Prometheus } from "../metrics/prometheus.ts";
 import { Purger } from "../retention/purger.ts";

@@ -10,8 +10,8 @@ import type { LiveMark, LivePiece } from "../../store/live/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { Admit } from "../../store/submissions/types.ts";
 import { ownerOf } from "../access/caller.ts";
-import { DRAIN, endSlowReader } from "../listener/drain.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
+import { DRAIN, endSlowReader } from "../responses/drain.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 
 /** Shorter than the idle timeout of common proxies. */

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { ClientError } from "../../domain/error.ts";
-import { inPieces, type Piece } from "../json-pieces.ts";
 import { parseJson } from "./json-body.ts";
+import { inPieces, type Piece } from "./json-pieces.ts";
 import { checkShape } from "./json-shape.ts";
 
 /** Input of the thread. */

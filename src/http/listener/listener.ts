@@ -5,9 +5,9 @@ import { createSecureContext } from "node:tls";
 import type { Meter } from "../../domain/meter.ts";
 import type { Transport } from "../../domain/transport.ts";
 import { answerConnect, answerExpectation, answerUnknownMethod } from "../responses/errors.ts";
+import { lingerAfter } from "../responses/linger.ts";
 import { admitPipelined, BurstGuard, limitChunks } from "./burst-guard.ts";
 import type { Clients } from "./connections.ts";
-import { lingerAfter } from "./linger.ts";
 import { isWebSocketRequest } from "./upgrade.ts";
 
 /** Limits on connections; all times in milliseconds. */

@@ -6,7 +6,7 @@ import { clientError } from "../../domain/error.ts";
 import { withoutLastSlash } from "../compatibility.ts";
 import { PISTON_CONNECT } from "../piston/form.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
-import { linger } from "./linger.ts";
+import { linger } from "../responses/linger.ts";
 
 /** The largest message of a client, of which a connection keeps one: files and source of a program in base64. */
 const MAX_MESSAGE_BYTES = 2 * 1_048_576;

@@ -8,9 +8,9 @@ import { ClientError, clientError, type ErrorCode } from "../../domain/error.ts"
 import type { Meter } from "../../domain/meter.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
 import { otherApi } from "../compatibility.ts";
-import { awaitsContinue } from "../listener/expect-continue.ts";
-import { linger } from "../listener/linger.ts";
+import { awaitsContinue } from "./expect-continue.ts";
 import { ALWAYS } from "./headers.ts";
+import { linger } from "./linger.ts";
 
 /** A restarted database is available again within seconds. */
 export const DATABASE_RETRY = { "retry-after": "2" };

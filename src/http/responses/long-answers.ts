@@ -6,8 +6,8 @@ import type { Meter } from "../../domain/meter.ts";
 import { Budget } from "../../fairness/budget.ts";
 import type { EventLoopTurns } from "../../fairness/turn.ts";
 import type { Admit } from "../../store/submissions/types.ts";
-import { DRAIN, type DrainLimits, endSlowReader } from "../listener/drain.ts";
 import { disconnected } from "./client-disconnect.ts";
+import { DRAIN, type DrainLimits, endSlowReader } from "./drain.ts";
 
 /** Limit on output held by responses, for all accounts together, in bytes as written by programs. */
 const ANSWERS_BYTES = 40 * 1_048_576;

@@ -4,8 +4,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { jsonPieces } from "../../domain/json-pieces.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
 import { ownerOf } from "../access/caller.ts";
-import { endSlowReader } from "../listener/drain.ts";
 import { disconnected } from "./client-disconnect.ts";
+import { endSlowReader } from "./drain.ts";
 import type { LongAnswers } from "./long-answers.ts";
 
 /** Shortest time between two states: a change in between is part of the next one. */

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { faultyCheck, notReady } from "../../../src/domain/readiness.ts";
-import { OperatorServer } from "../../../src/http/listener/operator.ts";
+import { OperatorServer } from "../../../src/http/operator.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { READY, type Running, startHttp } from "../../support/http/running.ts";

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { jsonPieces, LongText } from "../../../src/domain/json-pieces.ts";
 import { toRecord } from "../../../src/domain/record.ts";
 import { checkShape, MAX_DEPTH, MAX_VALUES } from "../../../src/http/body/json-shape.ts";
-import { endSlowReader } from "../../../src/http/listener/drain.ts";
+import { endSlowReader } from "../../../src/http/responses/drain.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";

@@ -1,4 +1,4 @@
-import { clientError } from "../domain/error.ts";
+import { clientError } from "../../domain/error.ts";
 
 /** Characters of texts in one piece: a message of 60 MB holds the event loop for some 50 ms of CPU time, and one of a piece for 1 ms. */
 export const PIECE = 1_048_576;

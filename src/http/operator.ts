@@ -1,9 +1,9 @@
 import { createServer, type Server } from "node:http";
-import { ClientError } from "../../domain/error.ts";
-import type { Address } from "../../domain/transport.ts";
-import { readinessBody } from "../api/health.ts";
-import type { Dependencies } from "../dependencies.ts";
-import { removeStaleSocket } from "./stale-socket.ts";
+import { ClientError } from "../domain/error.ts";
+import type { Address } from "../domain/transport.ts";
+import { readinessBody } from "./api/health.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { removeStaleSocket } from "./listener/stale-socket.ts";
 
 export interface OperatorDependencies extends Pick<Dependencies, "store" | "workers"> {
   /** Metrics for Prometheus. Neither `metrics` nor `status` fails when the database is unavailable. */
