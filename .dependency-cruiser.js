@@ -117,7 +117,7 @@ export default {
       comment: "npm test needs no root, no database and no other process.",
       from: { path: "^test/unit/" },
       to: {
-        path: "^(test/(integration|system)/(?!matrix/cells)|test/support/(store|launcher|engine/engine)|child_process$)",
+        path: "^(test/(integration|system)/(?!matrix/cells)|test/support/(store|launcher|programs/product)|child_process$)",
       },
     },
     {

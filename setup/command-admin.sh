@@ -1,5 +1,5 @@
 # assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore, problems import, list and delete: need only the store, but the import of a
-# package without a time limit also the engine. They work while a service runs.
+# package without a time limit also the launcher and the image. They work while a service runs.
 
 # The program cannot check this itself, because it gets no descriptor of a terminal (see relay.sh).
 case $command in
@@ -18,7 +18,7 @@ if [ "$command ${1-}" = "problems import" ]; then
   3) measures=yes ;; # a package without a time limit (src/cli/problems-stored.ts)
   *) exit "$probed" ;;
   esac
-  [ $measures = no ] || software_is_prebuilt || build_engine
+  [ $measures = no ] || software_is_prebuilt || build_sandbox
 fi
 prepared "$command"
 [ $measures = no ] || start_launcher 0 1

@@ -33,7 +33,7 @@ else
   ASSAY_LANGUAGES=$(echo "$before" | tr , '\n' | grep -vxF -e "$(echo "$named" | tr , '\n')" | paste -sd ,)
   : "${ASSAY_LANGUAGES:=none}"
 fi
-build_engine
+build_sandbox
 [ "$action" = add ] || remove_layers "$named"
 prepared languages
 close_instance

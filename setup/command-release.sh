@@ -9,7 +9,7 @@ case $#-${1-} in 0- | 1---output=* | 2---output) ;; *) misuse "release accepts o
 ! is_release || fail "this is a release already"
 
 exec 3</dev/null
-prepare_engine
+prepare_sandbox
 build_dashboard
 prepared release
 trap 'close_instance' EXIT

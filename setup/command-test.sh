@@ -4,7 +4,7 @@
 test_mode=plain # for the packages of set-up
 [ "${1-}" != full ] || test_mode=full
 
-prepare_engine
+prepare_sandbox
 build_dashboard
 build_launcher --sanitize
 build_launcher --faults

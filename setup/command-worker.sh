@@ -10,7 +10,7 @@ common_options "$@"
 welcome() { say "working: ready in $(since "$prepare_start")"; }
 
 exec 3</dev/null
-prepare_engine
+prepare_sandbox
 prepared worker
 trap 'stop 0 "stopping: running programs may finish"' INT TERM HUP
 asked=/ready

@@ -32,7 +32,7 @@ choose_role() {
 
 # set_up_role: prepares everything except the start.
 set_up_role() {
-  if [ "$role" = worker ]; then prepare_engine; else prepare_service; fi
+  if [ "$role" = worker ]; then prepare_sandbox; else prepare_service; fi
   case $role in
   serve) make_certificate ;;
   software) : >"$data/software-alone" ;; # see prebuilt.sh

@@ -23,16 +23,16 @@ prepare_software() {
 
 # Only a service has the dashboard, not a worker or another command.
 prepare_service() {
-  if [ "$own_worker" = yes ]; then prepare_engine; else prepare_software && keep_languages; fi
+  if [ "$own_worker" = yes ]; then prepare_sandbox; else prepare_software && keep_languages; fi
   software_is_prebuilt || build_dashboard
 }
 
-prepare_engine() {
+prepare_sandbox() {
   prepare_software
-  software_is_prebuilt || build_engine
+  software_is_prebuilt || build_sandbox
 }
 
-build_engine() {
+build_sandbox() {
   build_launcher
   build_image
   # Releases and tests have the eight alone; the tests of packs name theirs (command-test.sh).

@@ -74,7 +74,7 @@ function endingWithUs(command: string, args: readonly string[]): [string, string
 /** Prints the launcher's checks as they run. @returns whether all required controls work. */
 async function checkControls(flags: DoctorFlags, note: (finding: Finding) => void): Promise<boolean> {
   const child = spawn(
-    ...endingWithUs(flags.launcher, ["--check", "--lock-image", flags.imageBytes, ...engineArguments(flags)]),
+    ...endingWithUs(flags.launcher, ["--check", "--lock-image", flags.imageBytes, ...launcherArguments(flags)]),
     {
       stdio: ["ignore", "pipe", "pipe"],
     },
@@ -101,7 +101,7 @@ async function checkLanguages(flags: WorkerFlags, note: (finding: Finding) => vo
   const directory = mkdtempSync(join(tmpdir(), "d-"));
   const socket = join(directory, "socket");
   const serving = ["--socket", socket, "--client-uid", "0", "--slots", "1"];
-  const child = spawn(...endingWithUs(flags.launcher, [...engineArguments(flags), ...serving]), {
+  const child = spawn(...endingWithUs(flags.launcher, [...launcherArguments(flags), ...serving]), {
     stdio: ["ignore", "ignore", "inherit"],
   });
   const ended = endOf(child);
@@ -163,7 +163,7 @@ function endOf(child: ChildProcess): Promise<End> {
   });
 }
 
-function engineArguments({ image, instance, uidBase }: WorkerFlags): string[] {
+function launcherArguments({ image, instance, uidBase }: WorkerFlags): string[] {
   return ["--image", join(image, "rootfs"), "--instance", instance, "--uid-base", uidBase];
 }
 

@@ -156,8 +156,8 @@ export const LONG_FILES: readonly string[] = [
   "system/falsify/teardown",
   "system/launcher/arm64",
   "system/packs/",
-  "system/engine/languages",
-  "system/engine/output",
+  "system/programs/languages",
+  "system/programs/output",
   "system/launcher/life",
   "integration/cli/",
   "integration/webhooks/",
@@ -174,7 +174,7 @@ export const PACK_TESTS = "system/packs/";
 /** Needs that image in a full run only. */
 export const LONG_PACK_TESTS = "system/bounds/neighbours.test.ts";
 
-const ENGINE_SUITES: readonly string[] = ["system/matrix/", "system/forgery/", "system/attacks/", "system/falsify/"];
+const SANDBOX_SUITES: readonly string[] = ["system/matrix/", "system/forgery/", "system/attacks/", "system/falsify/"];
 
 export type VariantName = "uml" | "qemu" | "sanitized" | "cold" | "postgres";
 
@@ -204,7 +204,7 @@ const WITHOUT = "busy busy-threads busy-children sleeps eats-managed-heap eats-f
 export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
   uml: {
     about: "only cgroup v2, in user-mode Linux",
-    suites: ENGINE_SUITES,
+    suites: SANDBOX_SUITES,
     kernel: { boot: "test/system/kernel/uml", tools: "ASSAY_TEST_KERNEL_UML" },
     usesOneCpu: true,
     // Each page of memory costs it a signal, and it charges the time of other processes to its own programs.
@@ -229,7 +229,7 @@ export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
   },
   qemu: {
     about: "only cgroup v2 with BPF and PSI, in an emulated machine",
-    suites: ENGINE_SUITES,
+    suites: SANDBOX_SUITES,
     kernel: { boot: "test/system/kernel/qemu", tools: "ASSAY_TEST_KERNEL_QEMU" },
     usesOneCpu: true,
     patience: 12,
@@ -238,12 +238,12 @@ export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
   },
   sanitized: {
     about: "the launcher with sanitizers",
-    suites: ENGINE_SUITES,
+    suites: SANDBOX_SUITES,
     environment: (run) => ({ ASSAY_TEST_LAUNCHER: run.ASSAY_TEST_LAUNCHER_ASAN }),
   },
   cold: {
     about: "without runtimes that wait for submissions",
-    suites: ENGINE_SUITES,
+    suites: SANDBOX_SUITES,
     environment: () => ({ ASSAY_TEST_COLD: "yes" }),
   },
   postgres: {

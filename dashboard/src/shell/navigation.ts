@@ -29,7 +29,7 @@ export const NAVIGATION: readonly { readonly label: string; readonly items: read
     ],
   },
   {
-    label: "Engine",
+    label: "Workers",
     items: [
       { icon: "languages", label: "Languages", to: "/languages" },
       { icon: "nodes", label: "Nodes", to: "/nodes" },

@@ -3,10 +3,10 @@ import { test } from "node:test";
 import { createAccount, eraseRecords, listAccounts, updateAccount } from "../../../src/admin/accounts.ts";
 import { AdminError } from "../../../src/admin/error.ts";
 import { listTiers, setTier } from "../../../src/admin/tiers.ts";
-import { onEachEngine, START_MS } from "../../support/store/temporary.ts";
+import { onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 import { addProject, endOne, submit } from "../../support/webhooks/project.ts";
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("creates an account once, in the tier beta by default", async (t) => {
     const { store } = await temporaryStore(t);
     const made = await createAccount(store, { name: "acme" }, "alice");

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { listAudit } from "../../../src/admin/audit.ts";
 import { AdminError } from "../../../src/admin/error.ts";
 import { createKey } from "../../../src/admin/keys.ts";
-import { onEachEngine, START_MS } from "../../support/store/temporary.ts";
+import { onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("the audit trail has time, actor, action, account, and old and new values", async (t) => {
     const { store } = await temporaryStore(t);
     const { id, prefix } = await createKey(store, { name: "one", profiles: ["judge"] }, "alice");

@@ -13,7 +13,7 @@ import { AdminError } from "../../../src/admin/error.ts";
 import { archiveProject, createProject } from "../../../src/admin/projects.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { keySealer } from "../../../src/webhooks/seal.ts";
-import { onEachEngine, START_MS } from "../../support/store/temporary.ts";
+import { onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 
 /** The sealer that the service uses; a guard that refuses one address and remembers what it was asked. */
 async function room(store: Store) {
@@ -27,7 +27,7 @@ async function room(store: Store) {
   return { store, sealer: keySealer(randomBytes(32)), checkUrl, asked, projectId };
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("a new endpoint shows its secret once and stores it sealed for this endpoint only", async (t) => {
     const { store } = await temporaryStore(t);
     const { projectId, ...desk } = await room(store);

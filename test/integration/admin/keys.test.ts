@@ -7,13 +7,13 @@ import { archiveProject, createProject } from "../../../src/admin/projects.ts";
 import { setTier } from "../../../src/admin/tiers.ts";
 import { hashKey } from "../../../src/domain/key.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 
 const create = (store: Store, request: Partial<NewKey> = {}) =>
   createKey(store, { name: "n", profiles: ["judge"], ...request }, "alice");
 const callerOf = async (store: Store, key: string) => (await store.keys.findCaller(hashKey(key)))?.caller;
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("a new key works, and only its hash is stored", async (t) => {
     const { store } = await temporaryStore(t);
     const { key } = await create(store);

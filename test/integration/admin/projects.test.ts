@@ -10,9 +10,9 @@ import {
   renameProject,
   restoreProject,
 } from "../../../src/admin/projects.ts";
-import { onEachEngine, START_MS } from "../../support/store/temporary.ts";
+import { onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("a project gets the given account, or one with its own name", async (t) => {
     const { store } = await temporaryStore(t);
     const own = await createProject(store, { name: "shop" }, "alice");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assay } from "../../support/cli/processes.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { makeCertificates, type Receiver, startReceiver } from "../../support/webhooks/receiver.ts";
 
 /** Part of all input of clients and operators that must not appear in a log. */
@@ -14,7 +14,7 @@ const SECRET = "planted-7f3a9c";
 let receiver: Receiver;
 let closing = async () => {};
 after(() => delete process.env.ASSAY_LOG_LEVEL);
-const engine = useEngine({
+const product = useProduct({
   project: "shop",
   prepare: async (data) => {
     process.env.ASSAY_LOG_LEVEL = "trace";
@@ -36,31 +36,31 @@ interface Sent {
   readonly body?: string;
 }
 
-function send({ method = "POST", path, key = engine().key, headers = {}, body = "" }: Sent): Promise<void> {
+function send({ method = "POST", path, key = product().key, headers = {}, body = "" }: Sent): Promise<void> {
   const all = { "x-api-key": key, "content-type": "application/json", ...headers };
   return new Promise((resolve, reject) => {
-    const options = { host: "127.0.0.1", port: engine().service.port, method, path, agent: false, headers: all };
+    const options = { host: "127.0.0.1", port: product().service.port, method, path, agent: false, headers: all };
     const sent = request({ ...options, rejectUnauthorized: false }, (answer) => answer.resume().on("end", resolve));
     sent.on("error", reject).end(body);
   });
 }
 
-const lines = () => engine().service.output().split("\n").filter(Boolean);
+const lines = () => product().service.output().split("\n").filter(Boolean);
 
 test("the complete log of a busy, hostile session contains no secret at the most verbose level", {
   timeout: 60_000,
 }, async () => {
-  const { data, key } = engine();
+  const { data, key } = product();
   const url = `https://127.0.0.1:${receiver.port}/${SECRET}?token=${SECRET}`;
   const made = await assay("webhooks", "create", "--project", "shop", "--url", url, "--json", "--data", data);
   const { secret } = JSON.parse(made.stdout) as { secret: string };
   const program = { language: "python", code: `# ${SECRET}\nprint(input(), "${SECRET}")`, stdin: SECRET };
-  const run = (await engine().run("python", program.code, { stdin: SECRET })) as {
+  const run = (await product().run("python", program.code, { stdin: SECRET })) as {
     id: string;
     output: { stdout: string };
   };
   assert.ok(run.output.stdout.includes(SECRET), "the program did have it");
-  await engine().run("python", `raise Exception("${SECRET}")`);
+  await product().run("python", `raise Exception("${SECRET}")`);
   const submit = "/api/submit";
   const body = JSON.stringify(program);
   const headers = {
@@ -95,7 +95,7 @@ test("the complete log of a busy, hostile session contains no secret at the most
   );
   await receiver.until(3);
   await sleep(500);
-  const log = engine().service.output();
+  const log = product().service.output();
   for (const planted of [SECRET, key, key.slice("assay_live_".length, -4), secret, secret.replace(/^whsec_/, "")])
     assert.equal(
       log.includes(planted),

@@ -5,7 +5,7 @@ import pino from "pino";
 import { StatsAggregator } from "../../../src/history/stats-aggregator.ts";
 import { StoreUnavailable } from "../../../src/store/database/errors.ts";
 import type { HistoryStore } from "../../../src/store/history/history.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 import { addProject, endOne } from "../../support/webhooks/project.ts";
 
 const log = pino({ level: "silent" });
@@ -18,7 +18,7 @@ async function until(what: string, condition: () => boolean | Promise<boolean>):
     assert.ok(performance.now() < deadline, what);
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("counts each end once with two services, including ends before the start", async (t) => {
     const { store, clock, another } = await temporaryStore(t);
     clock.nowMs = Date.now();

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { runFetchClient, runShellClient } from "../../support/http/documented-clients.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 
-/** test/system/engine/docs.test.ts covers real runs; this file covers 408, 429 and rejection. */
+/** test/system/programs/docs.test.ts covers real runs; this file covers 408, 429 and rejection. */
 const CLIENTS = { "docs/client.sh": runShellClient, "docs/client.mjs": runFetchClient };
 
 for (const [name, client] of Object.entries(CLIENTS)) {

@@ -7,7 +7,7 @@ import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { type Options, runPending, startHttp } from "../../support/http/running.ts";
-import { type OpenTemporary, onEachEngine, temporaryStore } from "../../support/store/temporary.ts";
+import { type OpenTemporary, onEachDatabase, temporaryStore } from "../../support/store/temporary.ts";
 import { report, signalled } from "../../support/verdict/reports.ts";
 
 const LIMIT = { timeout: 30_000 };
@@ -38,7 +38,7 @@ async function judging(t: TestContext, open: OpenTemporary, options: Options & {
   return { ...running, judge, claimed };
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("each test has its verdict, its points and the record of its run", LIMIT, async (t) => {
     const { judge, ask, claimed } = await judging(t, open);
     const { status, json } = await judge({

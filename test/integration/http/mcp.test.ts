@@ -3,7 +3,7 @@ import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { type Ask, type Options, runPending, startHttp } from "../../support/http/running.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
 
 /** test/system/mcp/ has real runs, and clients of the SDK; this file has what a client of the SDK never sends. */
@@ -30,7 +30,7 @@ async function serving(t: TestContext, options?: Options) {
   return { ...running, post, call, queued };
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test(
     "each message counts against the rate limit, and a call beyond it returns the time of a retry to the model",
     LIMIT,

@@ -3,12 +3,12 @@ import { test } from "node:test";
 import { SCHEMAS } from "../../../src/http/openapi/schemas.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 import { SAMPLES } from "../../support/store/samples.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 import { DONE } from "../../support/webhooks/project.ts";
 
 const LIMIT = { timeout: 20_000 };
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("the bytes of each stream can be read, whole or in ranges", LIMIT, async (t) => {
     const { submit, ask, store, key } = await startHttp(t, { open });
     const { id } = (await submit()).json;

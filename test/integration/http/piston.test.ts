@@ -5,7 +5,7 @@ import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { type Options, runPending, startHttp } from "../../support/http/running.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
 import { C, CODE, ENDS, HOSTILE, OK, PROGRAMS } from "./piston-tables.ts";
 
@@ -29,7 +29,7 @@ async function piston(t: TestContext, options: Options = {}, outcomeOf?: (claim:
   return { ...running, claims, execute };
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("the worker gets the program as it was sent", LIMIT, async (t) => {
     const { execute, claims } = await piston(t, { open });
     for (const [name, body, program] of PROGRAMS) {

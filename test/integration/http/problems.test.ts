@@ -9,7 +9,7 @@ import { Raw } from "../../support/http/raw.ts";
 import { type Ask, runPending, startHttp } from "../../support/http/running.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
 import { type Member, zipOf } from "../../support/problems/zip.ts";
-import { type OpenTemporary, onEachEngine, temporaryStore } from "../../support/store/temporary.ts";
+import { type OpenTemporary, onEachDatabase, temporaryStore } from "../../support/store/temporary.ts";
 
 const LIMIT = { timeout: 60_000 };
 const ZIP = { "content-type": "application/zip" };
@@ -31,7 +31,7 @@ async function importing(t: TestContext, open: OpenTemporary) {
   return { ...running, ask, store, put, judge, get, other };
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("an imported package becomes a problem whose tests judge programs", LIMIT, async (t) => {
     const { put, judge, get, ask, store } = await importing(t, open);
     const first = await put(FACTORS);

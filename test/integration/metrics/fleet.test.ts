@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { assay, dataDirectory, NOBODY, serve, worker } from "../../support/cli/processes.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
 import { scrape, total } from "../../support/metrics/scrape.ts";
-import { send } from "../../support/programs/engine.ts";
+import { send } from "../../support/programs/product.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
 test("service and worker each expose their own metrics, and both the same about the database", {

@@ -10,7 +10,7 @@ import { METHODS, METRICS, STATUS_CLASSES } from "../../../src/domain/metrics.ts
 import { assay, get } from "../../support/cli/processes.ts";
 import { NAMES } from "../../support/languages/directory.ts";
 import { promtool, scrape, total, valuesOf } from "../../support/metrics/scrape.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
 const LIMIT = { timeout: 60_000 };
@@ -28,7 +28,7 @@ const PROGRAMS: readonly [language: string, code: string, verdict: string][] = [
 for (const database of ["SQLite", "PostgreSQL"] as const) {
   describe(`a service on ${database}`, () => {
     after(() => delete process.env.ASSAY_DATABASE);
-    const engine = useEngine({
+    const product = useProduct({
       prepare: async (data) => {
         if (database === "PostgreSQL") {
           const server = await postgresServer();
@@ -37,7 +37,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         return ["--operator-listen", `unix:${join(data, "db", "operator.sock")}`];
       },
     });
-    const socket = () => join(engine().data, "db", "operator.sock");
+    const socket = () => join(product().data, "db", "operator.sock");
     const samples = () => scrape(socket());
     /** The growth of a sum since `before`. */
     const grown = async (before: Map<string, number>, name: string, labels: Record<string, string> = {}) =>
@@ -46,7 +46,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
     test("counts known programs exactly", LIMIT, async () => {
       const before = await samples();
       for (const [language, code, verdict] of PROGRAMS) {
-        const record = (await engine().run(language, code)) as { result: { verdict: string } };
+        const record = (await product().run(language, code)) as { result: { verdict: string } };
         assert.equal(record.result.verdict, verdict, code);
       }
       // The client has its answer before the last counts of its run are made. Duplicate counts are detected below.
@@ -112,7 +112,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
     test("reports running and pending submissions", LIMIT, async () => {
       const slow = "import time; time.sleep(2.5)";
       const ids = await Promise.all(
-        [1, 2, 3].map(() => engine().ask("POST", "/api/submit", { language: "python", code: slow })),
+        [1, 2, 3].map(() => product().ask("POST", "/api/submit", { language: "python", code: slow })),
       );
       assert.deepEqual(
         ids.map(({ status }) => status),
@@ -147,7 +147,7 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
     });
 
     test("labels have only allowed values, regardless of requests", LIMIT, async () => {
-      const { port } = engine().service;
+      const { port } = product().service;
       const before = await samples();
       const hostile = [
         ...Array.from({ length: 40 }, (_, n) => ["GET", `/${n}/${"x".repeat(n)}?wait=true`]),
@@ -160,9 +160,9 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
         ["POST", "/api/submit?wait=true&wait=false"],
         ["GET", '/api/languages?x="}%20evil{'],
       ] as const;
-      for (const [method = "", path = ""] of hostile) await knock(port, method, path, engine().key);
+      for (const [method = "", path = ""] of hostile) await knock(port, method, path, product().key);
       await knock(port, "GET", "/api/languages", "an invalid key");
-      await engine().ask("POST", "/api/submit", { language: 'c"} 1\nevil{a="', code: "x" });
+      await product().ask("POST", "/api/submit", { language: 'c"} 1\nevil{a="', code: "x" });
       const now = await samples();
       const routes = valuesOf(now, "route");
       const known = ["/api/submit", "/api/submit?wait=true", "/api/result/:id", "/api/languages", "/api/health"];
@@ -193,8 +193,8 @@ for (const database of ["SQLite", "PostgreSQL"] as const) {
 
     test("clients cannot read metrics", LIMIT, async () => {
       for (const path of ["/metrics", "/status", "/live", "/ready", "/api/metrics", "//metrics", "/metrics/"])
-        for (const key of [engine().key, ""]) {
-          const { status, body } = await get(engine().service.port, path, key);
+        for (const key of [product().key, ""]) {
+          const { status, body } = await get(product().service.port, path, key);
           assert.equal(status, key === "" ? 401 : 404, path);
           assert.doesNotMatch(body, /assay_|process_|backlog/);
         }

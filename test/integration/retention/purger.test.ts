@@ -5,7 +5,7 @@ import pino from "pino";
 import { nextStep, Purger } from "../../../src/retention/purger.ts";
 import { StoreUnavailable } from "../../../src/store/database/errors.ts";
 import { noting } from "../../support/metrics/noting.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 import { addProject, endOne } from "../../support/webhooks/project.ts";
 
 const log = pino({ level: "silent" });
@@ -18,7 +18,7 @@ async function until(what: string, condition: () => boolean | Promise<boolean>):
   }
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("two services remove old records in steps and keep new ones", async (t) => {
     const { store, clock, another } = await temporaryStore(t);
     const project = await addProject(store);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addKey, onEachEngine, START_MS } from "../../support/store/temporary.ts";
+import { addKey, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("concurrent requests create an account once, with one audit entry", async (t) => {
     const { store } = await temporaryStore(t);
     const all = await Promise.all(Array.from({ length: 5 }, (_, i) => store.accounts.ensure("same", "beta", `a${i}`)));

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addPerson } from "../../support/store/members.ts";
-import { addKey, onEachEngine } from "../../support/store/temporary.ts";
+import { addKey, onEachDatabase } from "../../support/store/temporary.ts";
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("entries are listed newest first, up to the maximum, of one account or of all", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const a = await addKey(store, "a");

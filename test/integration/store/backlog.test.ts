@@ -10,14 +10,14 @@ import {
   addKey,
   enqueue,
   type OpenTemporary,
-  onEachEngine,
+  onEachDatabase,
   START_MS,
   temporaryPostgres,
   temporaryStore,
 } from "../../support/store/temporary.ts";
 import { addEndpoint, addProject, DONE, deliveryBudget, submit } from "../../support/webhooks/project.ts";
 
-onEachEngine((temporary) => {
+onEachDatabase((temporary) => {
   test("the backlog counts pending submissions by key and running ones by language", async (t) => {
     const { store, clock } = await temporary(t);
     const none = {

@@ -14,7 +14,7 @@ import type { Store } from "../../../src/store/store.ts";
 import type { Lease } from "../../../src/store/submissions/types.ts";
 import { addJudgement, newVersion } from "../../support/store/judgements.ts";
 import { SAMPLES } from "../../support/store/samples.ts";
-import { addKey, emptyDatabase, onEachEngine } from "../../support/store/temporary.ts";
+import { addKey, emptyDatabase, onEachDatabase } from "../../support/store/temporary.ts";
 import {
   ACTOR,
   addEndpoint,
@@ -116,7 +116,7 @@ const PROGRESS: Progress = {
 /** All lines except the first, which has the time. */
 const body = (lines: readonly string[]) => lines.slice(1);
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   for (const kind of ["sqlite", "postgres"] as const) {
     test(`a backup restores completely into ${kind}, and the restored store works`, async (t) => {
       const { store, clock } = await temporaryStore(t);

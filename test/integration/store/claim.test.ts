@@ -8,7 +8,7 @@ import type { Store } from "../../../src/store/store.ts";
 import { HEADS } from "../../../src/store/submissions/claim.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { addJudgement, finish } from "../../support/store/judgements.ts";
-import { addKey, enqueue, onEachEngine, START_MS, temporaryPostgres } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, START_MS, temporaryPostgres } from "../../support/store/temporary.ts";
 
 const OUTCOME = internalError("x");
 /** A notification that never comes would be awaited forever. */
@@ -58,7 +58,7 @@ async function serve(store: Store, count: number): Promise<string[]> {
   return served;
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("nothing of a barred account is claimed, and the end of another submission announces it", LIMIT, async (t) => {
     const { store } = await temporaryStore(t);
     const [barred, other] = [await addKey(store, "barred"), await addKey(store, "other")];

@@ -6,7 +6,7 @@ import type { Attempt } from "../../../src/domain/delivery.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import type { DeliveryClaim } from "../../../src/store/deliveries/types.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { onEachEngine, START_MS, sweepLater } from "../../support/store/temporary.ts";
+import { onEachDatabase, START_MS, sweepLater } from "../../support/store/temporary.ts";
 import {
   ACTOR,
   addEndpoint,
@@ -41,7 +41,7 @@ async function claimOne(store: Store): Promise<DeliveryClaim> {
 
 const all = (store: Store) => store.deliveries.list({ max: 100 });
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   async function room(t: TestContext) {
     const { store, clock, another } = await temporaryStore(t);
     const project = await addProject(store);

@@ -4,7 +4,7 @@ import { dropPending, dropPendingOf, resumeAccount, suspendAccount } from "../..
 import { dropPendingOfKey, revokeKey } from "../../../src/admin/keys.ts";
 import { toRecord } from "../../../src/domain/record.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { addKey, enqueue, onEachEngine } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase } from "../../support/store/temporary.ts";
 import { addEndpoint, addProject, DONE, deliveryBudget, submit } from "../../support/webhooks/project.ts";
 
 async function fill(store: Store, key: { keyId: string; accountId: string }, amount: number): Promise<string[]> {
@@ -17,7 +17,7 @@ const actions = async (store: Store) =>
     .map(({ action, actor, detail }) => `${action} ${actor} ${JSON.stringify(detail)}`)
     .filter((entry) => /suspend|resume|drop/.test(entry));
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("a suspended account's pending work is held until it is resumed; running work ends", async (t) => {
     const { store } = await temporaryStore(t);
     const one = await addKey(store, "one");

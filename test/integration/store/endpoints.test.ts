@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Store } from "../../../src/store/store.ts";
-import { onEachEngine, START_MS } from "../../support/store/temporary.ts";
+import { onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 
 const SEALED = Buffer.from([0, 1, 2, 255]);
 
@@ -15,7 +15,7 @@ function add(store: Store, projectId: string, id = "e", most = 10) {
   return store.endpoints.add({ id, projectId, url, seal: () => SEALED, signing: "standard" }, most, "x");
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("a new endpoint is active, and its sealed secret is returned unchanged", async (t) => {
     const { store } = await temporaryStore(t);
     const projectId = await projectOf(store);

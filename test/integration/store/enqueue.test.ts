@@ -5,7 +5,7 @@ import { dropPendingOf, suspendAccount } from "../../../src/admin/accounts.ts";
 import { revokeKey } from "../../../src/admin/keys.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { addKey, enqueue, onEachEngine } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase } from "../../support/store/temporary.ts";
 
 const UUID = "0f8fad5b-d9cb-469f-a165-70867728950e";
 
@@ -15,7 +15,7 @@ async function caller(store: Store, name: string): Promise<{ keyId: string; acco
   return found.caller;
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("an accepted submission can be read, and the returned depth includes it", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");

@@ -4,7 +4,7 @@ import { internalError } from "../../../src/domain/outcome.ts";
 import type { Counts, Range } from "../../../src/store/history/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { countAll, end } from "../../support/store/history.ts";
-import { addKey, enqueue, onEachEngine, START_MS } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
 import { addEndpoint, addProject, DONE, deliveryBudget } from "../../support/webhooks/project.ts";
 
@@ -18,7 +18,7 @@ const NOT_COMPILED = buildOutcome({ compile: report({ exitCode: 1 }) });
 
 const sorted = (ended: Counts["ended"]) => ended.toSorted((a, b) => a.at - b.at || a.verdict.localeCompare(b.verdict));
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("ends by language, key and project, the largest first, a compile error as CE", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const project = await addProject(store, "shop");

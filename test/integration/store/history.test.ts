@@ -7,7 +7,7 @@ import { internalError } from "../../../src/domain/outcome.ts";
 import { openDatabase, openStore } from "../../../src/store/open.ts";
 import { migrateTo, NEWEST } from "../../../src/store/schema/migrate.ts";
 import { countAll, end } from "../../support/store/history.ts";
-import { addKey, emptyDatabase, enqueue, onEachEngine, START_MS, sweepLater } from "../../support/store/temporary.ts";
+import { addKey, emptyDatabase, enqueue, onEachDatabase, START_MS, sweepLater } from "../../support/store/temporary.ts";
 import { addProject } from "../../support/webhooks/project.ts";
 
 /** The last schema version without a history. */
@@ -19,7 +19,7 @@ const HOUR_MS = 3_600_000;
 const MINUTE = START_MS - (START_MS % MINUTE_MS);
 const ALL = { fromMs: 0, untilMs: Number.MAX_SAFE_INTEGER, bucketMs: MINUTE_MS, accountIds: null };
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("each end is counted once, in its minute, by account and verdict, with its wait and run times", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const [one, other] = [await addKey(store, "one"), await addKey(store, "other")];

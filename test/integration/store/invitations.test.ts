@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { NewInvitation } from "../../../src/store/people/types.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { addPerson, addSession } from "../../support/store/members.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 
 const HOUR_MS = 3_600_000;
 const chosen = { email: "chosen@example.com", name: "Chosen", password: "hash" };
@@ -16,7 +16,7 @@ function forEmail(email: string, accountId: string | null = null): NewInvitation
   return { kind: "invite", email, accountId, administrator: accountId === null };
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("the first link creates one administrator with a chosen e-mail, only while there are no people", async (t) => {
     const { store, clock } = await temporaryStore(t);
     assert.equal(await add(store, "lost", { kind: "first" }), clock.nowMs + HOUR_MS);

@@ -4,9 +4,9 @@ import type { JudgementVerdict, Stop } from "../../../src/domain/judgement.ts";
 import { isTerminal } from "../../../src/domain/submission.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { addJudgement, finish, LEASE_MS } from "../../support/store/judgements.ts";
-import { addKey, onEachEngine, sweepLater } from "../../support/store/temporary.ts";
+import { addKey, onEachDatabase, sweepLater } from "../../support/store/temporary.ts";
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("after any events of its runs, each judgement ends with the verdict of its tests", {
     timeout: 120_000,
   }, async (t) => {

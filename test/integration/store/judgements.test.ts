@@ -7,12 +7,12 @@ import type { DeliveryClaim, Message } from "../../../src/store/deliveries/types
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { bodyOf } from "../../../src/webhooks/body.ts";
 import { AC, addJudgement, finish, LEASE_MS, TLE } from "../../support/store/judgements.ts";
-import { addKey, enqueue, onEachEngine } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase } from "../../support/store/temporary.ts";
 import { addEndpoint, addProject, deliveryBudget } from "../../support/webhooks/project.ts";
 
 const testOf = ({ program }: Claim) => Number(program.stdin);
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("the first run is alone, then up to 64 are queued, and the first failure ends it", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a", { concurrency: 90 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KeyBounds } from "../../../src/store/access/types.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { addKey, enqueue, onEachEngine, START_MS } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 
 const SETTINGS = {
   requestsPerMinute: null,
@@ -17,7 +17,7 @@ const actions = async (store: Store) => (await store.audit.list({ max: 100 })).m
 
 const boundsOf = (live: number | null): KeyBounds | null => (live === null ? null : { live, aDay: 100 });
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("a key's caller has the tier's limits unless the key overrides them", async (t) => {
     const { store } = await temporaryStore(t);
     const plain = await addKey(store, "plain");

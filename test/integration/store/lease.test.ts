@@ -4,7 +4,7 @@ import { internalError } from "../../../src/domain/outcome.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
-import { addKey, enqueue, onEachEngine, START_MS, sweepLater } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, START_MS, sweepLater } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
 
 const LEASE_MS = 1000;
@@ -16,7 +16,7 @@ async function claimOne(store: Store, workerId = "w"): Promise<Claim> {
   return claim;
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   async function running(t: TestContext, profile: "judge" | "agent" = "judge") {
     const { store, clock } = await temporaryStore(t);
     const key = await addKey(store, "a", { profiles: ["judge", "agent"] });

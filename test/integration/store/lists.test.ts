@@ -6,7 +6,7 @@ import { within } from "../../../bench/load/database.ts";
 import { openDatabase } from "../../../src/store/open.ts";
 import { migrateTo, NEWEST } from "../../../src/store/schema/migrate.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
-import { addKey, emptyDatabase, enqueue, onEachEngine, type Temporary } from "../../support/store/temporary.ts";
+import { addKey, emptyDatabase, enqueue, onEachDatabase, type Temporary } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
 
 /** The last schema version without causes. */
@@ -25,7 +25,7 @@ async function fill({ database }: Temporary, key: { accountId: string; keyId: st
   });
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("submissions are found by the beginning of their id, of the account only, in both orders", async (t) => {
     const { store } = await temporaryStore(t);
     const [one, other] = [await addKey(store, "one"), await addKey(store, "other")];

@@ -5,7 +5,7 @@ import { within } from "../../../bench/load/database.ts";
 import { type LiveInput, MAX_LIVE_INPUT } from "../../../src/store/live/input.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
-import { addKey, enqueue, onEachEngine, type Temporary } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, type Temporary } from "../../support/store/temporary.ts";
 import { DONE } from "../../support/webhooks/project.ts";
 
 const bytes = (text: string): LiveInput => ({ kind: "bytes", bytes: Buffer.from(text) });
@@ -24,7 +24,7 @@ async function rows({ database }: Temporary): Promise<number> {
   return await within(database, async ({ db }) => (await db.selectFrom("live_input").select("n").execute()).length);
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("input is read in order, from the start by a repeated run, and deleted at the end", async (t) => {
     const temporary = await temporaryStore(t);
     const { store } = temporary;

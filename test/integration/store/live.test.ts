@@ -4,7 +4,7 @@ import { within } from "../../../bench/load/database.ts";
 import type { LivePiece } from "../../../src/store/live/types.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
-import { addKey, enqueue, onEachEngine, sweepLater, type Temporary } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, sweepLater, type Temporary } from "../../support/store/temporary.ts";
 import { DONE } from "../../support/webhooks/project.ts";
 
 const piece = (text: string, at = 0, stream: LivePiece["stream"] = "stdout") => ({
@@ -29,7 +29,7 @@ async function rows({ database }: Temporary): Promise<number> {
   return await within(database, async ({ db }) => (await db.selectFrom("live_output").select("n").execute()).length);
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("a run's output is readable as it is written, each piece once, and deleted at the end", async (t) => {
     const temporary = await temporaryStore(t);
     const { store } = temporary;

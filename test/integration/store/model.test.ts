@@ -10,7 +10,7 @@ import { openStore } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Lease } from "../../../src/store/submissions/types.ts";
 import { TOO_LONG } from "../../support/programs/long.ts";
-import { addKey, type Clock, enqueue, type OpenTemporary, onEachEngine } from "../../support/store/temporary.ts";
+import { addKey, type Clock, enqueue, type OpenTemporary, onEachDatabase } from "../../support/store/temporary.ts";
 
 const LEASE_MS = 1000;
 const MAX_PENDING = 6;
@@ -387,7 +387,7 @@ class Model {
 
 const RUNS = TOO_LONG ? 15 : 100;
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("the queue follows its rules for random operations, orders and processes", async (t) => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 10, maxLength: 60 }), (history) =>

@@ -3,13 +3,13 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { internalError } from "../../../src/domain/outcome.ts";
 import { Notifier } from "../../../src/store/database/notifier.ts";
-import { addKey, enqueue, onEachEngine, sweepLater } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, sweepLater } from "../../support/store/temporary.ts";
 
 /** A waiter that is not woken would wait forever. */
 const LIMIT = { timeout: 10_000 };
 const NEVER = new AbortController().signal;
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("a waiter is woken only by the end of its submission", LIMIT, async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a");

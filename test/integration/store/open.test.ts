@@ -3,9 +3,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
 import { openStore } from "../../../src/store/open.ts";
-import { addKey, enqueue, onEachEngine, temporaryStore } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, temporaryStore } from "../../support/store/temporary.ts";
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("an accepted submission survives its process", async (t) => {
     const { store, another } = await temporaryStore(t);
     const key = await addKey(store, "a");

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addPerson } from "../../support/store/members.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("people are listed newest first, with the names of their accounts", async (t) => {
     const { store, clock } = await temporaryStore(t);
     assert.equal(await store.people.any(), false);

@@ -14,7 +14,7 @@ import { SqliteLinks, sqliteDialect } from "../../../src/store/database/sqlite-d
 import { SqliteLink } from "../../../src/store/database/sqlite-link.ts";
 import type { Request } from "../../../src/store/database/sqlite-thread.ts";
 import type { Schema } from "../../../src/store/schema/schema.ts";
-import { enqueue, onEachEngine, type Temporary } from "../../support/store/temporary.ts";
+import { enqueue, onEachDatabase, type Temporary } from "../../support/store/temporary.ts";
 import { addEndpoint, addProject, DONE, deliveryBudget } from "../../support/webhooks/project.ts";
 
 /** Frequent statements of a service find their rows by an index, and keep their plan with ten times the records. */
@@ -28,7 +28,7 @@ interface Asked {
   readonly values: readonly unknown[];
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("no frequent statement scans a big table, and ten times the records change no plan", async (t) => {
     const temporary = await temporaryStore(t);
     const { database } = temporary;
@@ -57,7 +57,7 @@ onEachEngine((temporaryStore) => {
 /** Tables in which one account can have many rows, which reads by other accounts must not scan. */
 const LISTED = ["api_keys", "projects", "endpoints", "audit", "sign_in_attempts"];
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("lists of keys, projects, endpoints and audit entries, and sign-in attempts, are found by an index", async (t) => {
     const { store, database, clock } = await temporaryStore(t);
     const project = await addProject(store);
@@ -136,7 +136,7 @@ onEachEngine((temporaryStore) => {
 /** Tables with rows of all accounts for each minute. */
 const HISTORY = ["history", "history_times", "history_keys", "history_deliveries", "history_load"];
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("the history is read by time and account, regardless of the rows of other accounts", async (t) => {
     const { store, database } = await temporaryStore(t);
     const project = await addProject(store);

@@ -5,11 +5,11 @@ import { openStore, restoreStore } from "../../../src/store/open.ts";
 import { MAX_PROBLEM_VERSIONS } from "../../../src/store/problems/problems.ts";
 import type { NewProblem } from "../../../src/store/problems/types.ts";
 import { enqueueJudgement, finish, LEASE_MS, newVersion } from "../../support/store/judgements.ts";
-import { addKey, emptyDatabase, onEachEngine } from "../../support/store/temporary.ts";
+import { addKey, emptyDatabase, onEachDatabase } from "../../support/store/temporary.ts";
 
 const NO_PAUSE = async () => {};
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   async function room(t: TestContext) {
     const { store, clock, database } = await temporaryStore(t);
     const [key, other] = [await addKey(store, "a"), await addKey(store, "b")];

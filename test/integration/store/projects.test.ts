@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Store } from "../../../src/store/store.ts";
-import { addKey, onEachEngine, START_MS } from "../../support/store/temporary.ts";
+import { addKey, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 
 const trail = async (store: Store) =>
   (await store.audit.list({ max: 100 }))
     .filter(({ action }) => action.startsWith("project."))
     .map(({ action, detail }) => [action, detail]);
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("project names are unique within an account, not across accounts", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const one = await store.accounts.ensure("one", "beta", "x");

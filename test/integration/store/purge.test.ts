@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Store } from "../../../src/store/store.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 import {
   ACTOR,
   addEndpoint,
@@ -15,7 +15,7 @@ import {
 
 const DAY_MS = 86_400_000;
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   async function room(t: TestContext) {
     const { store, clock } = await temporaryStore(t);
     return { store, clock, project: await addProject(store) };

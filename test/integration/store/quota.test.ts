@@ -3,14 +3,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
 import fc from "fast-check";
-import { addKey, onEachEngine, START_MS, type Temporary } from "../../support/store/temporary.ts";
+import { addKey, onEachDatabase, START_MS, type Temporary } from "../../support/store/temporary.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 /** Backward steps of the clock, from a day to a second. */
 const STEPS = [-24 * 60 * MINUTE, -60 * MINUTE, -MINUTE, -10 * SECOND, -SECOND];
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("Retry-After is exact: a request passes after it, and is rejected a second earlier", async (t) => {
     const { store, clock } = await temporaryStore(t);
     await addKey(store, "a");

@@ -6,7 +6,7 @@ import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import type { Search } from "../../../src/store/search/types.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { addKey, enqueue, onEachEngine, START_MS } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 import { addProject, DONE } from "../../support/webhooks/project.ts";
 
 const HOUR_MS = 3_600_000;
@@ -36,7 +36,7 @@ async function fill(database: DatabaseLocation, account: string, key: string, am
   );
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("submissions are found newest first, by each property, in pages, within the given accounts", async (t) => {
     const { store, database } = await temporaryStore(t);
     const project = await addProject(store, "shop");

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { within } from "../../../bench/load/database.ts";
 import { SAMPLES } from "../../support/store/samples.ts";
-import { onEachEngine, type Temporary } from "../../support/store/temporary.ts";
+import { onEachDatabase, type Temporary } from "../../support/store/temporary.ts";
 import { ACTOR, addProject, DONE, endOne, submit as submitted } from "../../support/webhooks/project.ts";
 
 async function rows({ database }: Temporary): Promise<number> {
   return await within(database, async ({ db }) => (await db.selectFrom("samples").select("body").execute()).length);
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("samples are stored with the outcome, apart from it, and read with the submission's details", async (t) => {
     const { store } = await temporaryStore(t);
     const project = await addProject(store);

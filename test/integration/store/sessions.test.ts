@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { SESSION_IDLE_MS, SESSION_LONGEST_MS } from "../../../src/domain/session.ts";
 import { openDatabase } from "../../../src/store/open.ts";
 import { addPerson, addSession } from "../../support/store/members.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("a session has its person and their current accounts", async (t) => {
     const { store } = await temporaryStore(t);
     const { id: accountId } = await store.accounts.ensure("club", "beta", "test");

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Store } from "../../../src/store/store.ts";
 import { addPerson } from "../../support/store/members.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 
 const DAY_MS = 86_400_000;
 
 const signInEntries = async (store: Store) =>
   (await store.audit.list({ max: 1_000 })).filter(({ action }) => /^person\.(sign|refuse)/.test(action));
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("signing in and out adds audit entries with the address", async (t) => {
     const { store } = await temporaryStore(t);
     const ada = await addPerson(store, "ada@example.com");

@@ -3,12 +3,12 @@ import { test } from "node:test";
 import pg from "pg";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { addJudgement, enqueueJudgement, finish, LEASE_MS, newVersion } from "../../support/store/judgements.ts";
-import { addKey, enqueue, onEachEngine, temporaryPostgres } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, temporaryPostgres } from "../../support/store/temporary.ts";
 
 /** More contents than one transaction deletes. */
 const ANSWERS = Array.from({ length: 130 }, (_, at) => `answer ${at}`);
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   async function room(t: Parameters<typeof temporaryStore>[0]) {
     const temporary = await temporaryStore(t);
     const { store, clock } = temporary;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { notReady } from "../../../src/domain/readiness.ts";
 import type { AnnouncedWorker } from "../../../src/store/workers.ts";
-import { addKey, enqueue, onEachEngine, START_MS } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 
 const LEASE_MS = 1_000;
 
@@ -16,7 +16,7 @@ const worker = (id: string, more: Partial<AnnouncedWorker> = {}): AnnouncedWorke
   ...more,
 });
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("the newest announcement of each worker is returned unchanged", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const { workers } = store;

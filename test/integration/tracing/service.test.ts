@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { traceOf } from "../../../src/tracing/identity.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { type Collector, collector } from "./collector.ts";
 
 let there: Collector | undefined;
 after(() => {
   delete process.env.ASSAY_OTLP_ENDPOINT;
-  there?.close(); // undefined if the engine did not start: that error is the one to report
+  there?.close(); // undefined if the product did not start: that error is the one to report
 });
-const engine = useEngine({
+const product = useProduct({
   prepare: async () => {
     there = await collector();
     process.env.ASSAY_OTLP_ENDPOINT = there.endpoint;
@@ -24,7 +24,7 @@ test("a service sends a submission's spans to a collector, without data of its c
   const code = 'print("client data")';
   const [trace, span] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"];
   const headers = { traceparent: `00-${trace}-${span}-01` };
-  const { status, json } = await engine().ask("POST", "/api/submit?wait=true", { language: "python", code }, headers);
+  const { status, json } = await product().ask("POST", "/api/submit?wait=true", { language: "python", code }, headers);
   assert.equal(status, 200);
   const { id, timestamps } = json as { id: string; timestamps: { created_at: string } };
   const { traceId, spanId } = traceOf(id);

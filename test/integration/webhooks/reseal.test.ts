@@ -18,7 +18,7 @@ import { Deliverer } from "../../../src/webhooks/deliverer.ts";
 import { addKey } from "../../../src/webhooks/key-file.ts";
 import { fileSealer, keySealer } from "../../../src/webhooks/seal.ts";
 import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
-import { type OpenTemporary, onEachEngine, type Temporary } from "../../support/store/temporary.ts";
+import { type OpenTemporary, onEachDatabase, type Temporary } from "../../support/store/temporary.ts";
 import { ACTOR, addProject, endOne } from "../../support/webhooks/project.ts";
 import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
 
@@ -87,7 +87,7 @@ async function heldUp({ database }: Temporary, change: () => Promise<unknown>): 
   }
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a new key seals current and former secrets, and the unused old key is removed", async (t) => {
     const { temporary, store, path, sealer, config, add } = await room(t, open);
     const made = await add();

@@ -121,7 +121,7 @@ async function temporary(
 }
 
 /** Declares the same tests for each engine of the store. */
-export function onEachEngine(suite: (temporaryStore: OpenTemporary) => void): void {
+export function onEachDatabase(suite: (temporaryStore: OpenTemporary) => void): void {
   describe("on SQLite", () => suite(temporaryStore));
   describe("on PostgreSQL", () => suite(temporaryPostgres));
 }

@@ -1,6 +1,6 @@
 /**
- * All attacks in one process. On another kernel, an engine takes longer to start than most attacks take, so attacks
- * that need the same engine share it (useEngine).
+ * All attacks in one process. On another kernel, an product takes longer to start than most attacks take, so attacks
+ * that need the same product share it (useProduct).
  */
 import "./compilers.ts";
 import "./hand-over.ts";

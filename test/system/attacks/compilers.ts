@@ -4,11 +4,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { environment } from "../../support/launcher/launcher.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
 /** A compiler reads files for a submission. It may see only the image, which is public, and the source. */
-const engine = useEngine({ workers: 2, parked: true });
+const product = useProduct({ workers: 2, parked: true });
 const SECRET = "SECRETOFTHEHOST";
 const data = environment("ASSAY_TEST_DATA");
 const secret = join(data, "secret.ts");
@@ -386,7 +386,7 @@ describe("a compiler reads no file of the host, runs no code of a submission, an
 }, () => {
   for (const { title, language, code, verdict, cause, prints, stdin = "" } of cases)
     test(`${language}: ${title}`, async () => {
-      const { result, output } = checked(await engine().run(language, code, { stdin }));
+      const { result, output } = checked(await product().run(language, code, { stdin }));
       const shown = `${output.stdout}${output.stderr}`;
       const seen = JSON.stringify(result) + shown.slice(0, 2_000);
       if (typeof verdict === "string") assert.equal(result.verdict, verdict, seen);

@@ -5,18 +5,18 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { languagesOf } from "../../support/languages/directory.ts";
 import { environment } from "../../support/launcher/launcher.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 import { all, attack, linesOf } from "./probes.ts";
 
-const engine = useEngine({ workers: 2, parked: true });
+const product = useProduct({ workers: 2, parked: true });
 
 /** A file of the host that all users can read; a box must not even see that it exists. */
 const secret = join(environment("ASSAY_TEST_DATA"), "readable-by-all");
 before(() => writeFileSync(secret, "a secret of the host\n", { mode: 0o644 }));
 
 attack(
-  engine,
+  product,
   { language: "c", program: "host-files", stdin: () => `${secret}\n` },
   {
     "no path leads to a file of the host": [
@@ -65,7 +65,7 @@ describe("in every language", () => {
     let running: Promise<Map<string, string>> | undefined;
     const results = () => {
       const { port } = listener.address() as { port: number };
-      running ??= linesOf(engine(), language, "looks-outside", `${secret}\n${port}\n`);
+      running ??= linesOf(product(), language, "looks-outside", `${secret}\n${port}\n`);
       return running;
     };
     test(`${language}: a file of the host cannot be opened`, async () => {
@@ -89,7 +89,7 @@ describe("in every language", () => {
 });
 
 describe("boxes that run at the same time", () => {
-  const python = (code: string) => engine().run("python", code).then(checked);
+  const python = (code: string) => product().run("python", code).then(checked);
 
   test("no file can be locked: the image, devices and event files have inodes that others use", async () => {
     const { output } = await python(`

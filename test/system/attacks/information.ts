@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { hostname } from "node:os";
 import { describe, test } from "node:test";
 import { environment, startLauncher } from "../../support/launcher/launcher.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 import { connected, run, step } from "../launcher/raw.ts";
 import { all, attack, linesOf, type Way } from "./probes.ts";
 
 /** One worker, so that every run uses the slot of the run before it. */
-const engine = useEngine({ workers: 1, parked: true });
+const product = useProduct({ workers: 1, parked: true });
 
 attack(
-  engine,
+  product,
   { language: "python", program: "information" },
   {
     "nothing of the service is visible": [
@@ -63,7 +63,7 @@ attack(
 );
 
 test("readable files contain neither the host's name nor its paths", async () => {
-  const everything = [...(await linesOf(engine(), "python", "information", "")).values()].join("\n");
+  const everything = [...(await linesOf(product(), "python", "information", "")).values()].join("\n");
   for (const word of [hostname(), environment("ASSAY_TEST_IMAGE"), environment("ASSAY_TEST_DATA")])
     assert.ok(!everything.includes(word), word);
 });
@@ -105,7 +105,7 @@ print(json.dumps({
   /** Several runs after it, because boxes and users alternate. */
   const finds = async () => {
     if (found) return found;
-    const run = async (code: string) => checked(await engine().run("python", code)).output.stdout;
+    const run = async (code: string) => checked(await product().run("python", code)).output.stdout;
     assert.equal(await run(LEAVES), "left\n");
     found = [];
     for (let i = 0; i < 4; i++) found.push(JSON.parse(await run(FINDS)));

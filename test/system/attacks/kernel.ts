@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { all, attack } from "./probes.ts";
 
-const engine = useEngine({ workers: 1, parked: true });
+const product = useProduct({ workers: 1, parked: true });
 /** In user-mode Linux, every entry is the native one, so the filter sees a different call. */
 const userMode = readFileSync("/proc/cpuinfo", "utf8").includes("User Mode Linux");
 const x64 = process.arch === "x64";
 
 attack(
-  engine,
+  product,
   { language: "c", program: "kernel" },
   {
     "terminals are out of reach": [

@@ -1,12 +1,12 @@
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { all, attack } from "./probes.ts";
 
-const engine = useEngine({ workers: 1, parked: true });
+const product = useProduct({ workers: 1, parked: true });
 const NONE = /^0+$/;
 const UID = /^(\d{10})\t\1\t\1\t\1$/;
 
 attack(
-  engine,
+  product,
   { language: "c", program: "privileges" },
   {
     "a program is unprivileged": [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type Engine, source } from "../../support/programs/engine.ts";
+import { type Product, source } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
 /** An attempt, by the name that the attacking program prints, and its expected result. */
@@ -23,7 +23,7 @@ export interface Attack {
  * Runs the attacking program once. It prints a line `attempt: result` for each attempt, and each is a test. A line
  * without an expected result fails.
  */
-export function attack(engine: () => Engine, { language, program, stdin }: Attack, promises: Promises): void {
+export function attack(engine: () => Product, { language, program, stdin }: Attack, promises: Promises): void {
   let running: Promise<Map<string, string>> | undefined;
   const results = () => {
     running ??= linesOf(engine(), language, program, stdin?.() ?? "");
@@ -47,7 +47,7 @@ export function attack(engine: () => Engine, { language, program, stdin }: Attac
 
 /** Results by attempt. Checks the record: no missing control, verified clean-up. */
 export async function linesOf(
-  engine: Engine,
+  engine: Product,
   language: string,
   program: string,
   stdin: string,

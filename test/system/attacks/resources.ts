@@ -5,13 +5,13 @@ import { before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Launcher } from "../../support/launcher/launcher.ts";
 import { chargedBytesOf, hostMounts, kernelBytes, programsOf, tracesOf } from "../../support/launcher/machine.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { type CompletedRecord, checked } from "../../support/programs/record.ts";
 import { PATIENCE } from "../../support/programs/timeouts.ts";
-import { PROCESS_BYTES, TOO_FEW_PAGES } from "../engine/process-bytes.ts";
+import { PROCESS_BYTES, TOO_FEW_PAGES } from "../programs/process-bytes.ts";
 
 /** Programs that use as many resources as they can. Each is bounded, and leaves the host unchanged, so no runtime waits. */
-const engine = useEngine({ workers: 1 });
+const product = useProduct({ workers: 1 });
 const MIB = 1_048_576;
 const PATIENCE_MS = 15_000 * PATIENCE;
 
@@ -333,20 +333,20 @@ const cases: readonly Case[] = [
 describe("a program that uses as many resources as it can is bounded and leaves the host unchanged", () => {
   let idle: Host;
   before(async () => {
-    await engine().run("python", "print(1)");
-    await engine().run("c", "int main(void) { return 0; }");
+    await product().run("python", "print(1)");
+    await product().run("c", "int main(void) { return 0; }");
     await sleep(300);
-    idle = lookAtHost(engine().launcher);
+    idle = lookAtHost(product().launcher);
   });
   for (const { title, language = "python", profile = "judge", code, verdict, prints, counted, bytes = 0 } of cases)
     test(title, { skip: bytes > PROCESS_BYTES && TOO_FEW_PAGES }, async () => {
-      const record = checked(await engine().run(language, code, { profile }));
+      const record = checked(await product().run(language, code, { profile }));
       const { result, output, evidence } = record;
       const seen = JSON.stringify({ result, stdout: output.stdout.slice(0, 500), stderr: output.stderr.slice(0, 500) });
       if (typeof verdict === "string") assert.equal(result.verdict, verdict, seen);
       else assert.match(result.verdict, verdict, seen);
       if (prints) assert.match(output.stdout, prints, seen);
       if (counted) assert.ok(counted(record), JSON.stringify(evidence.limits.cgroup));
-      await assertAsBefore(engine().launcher, idle);
+      await assertAsBefore(product().launcher, idle);
     });
 });

@@ -1,10 +1,10 @@
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { all, attack } from "./probes.ts";
 
-const engine = useEngine({ workers: 2, parked: true });
+const product = useProduct({ workers: 2, parked: true });
 
 attack(
-  engine,
+  product,
   { language: "cpp", program: "runtime" },
   {
     "the C++ library gives no access": [
@@ -25,7 +25,7 @@ attack(
 );
 
 attack(
-  engine,
+  product,
   { language: "python", program: "runtime" },
   {
     "ctypes, machine code and os give no access": [
@@ -39,7 +39,7 @@ attack(
 );
 
 attack(
-  engine,
+  product,
   { language: "javascript", program: "runtime" },
   {
     "bindings, workers, children and the inspector give no access": [
@@ -58,7 +58,7 @@ attack(
 );
 
 attack(
-  engine,
+  product,
   { language: "typescript", program: "runtime" },
   {
     "modules, links and source maps give no access": [
@@ -76,7 +76,7 @@ attack(
 );
 
 attack(
-  engine,
+  product,
   { language: "go", program: "runtime" },
   {
     "raw calls, unsafe and children with other credentials give no access": [
@@ -91,7 +91,7 @@ attack(
 );
 
 attack(
-  engine,
+  product,
   { language: "rust", program: "runtime" },
   {
     "inline assembly and foreign functions give no access": [
@@ -105,7 +105,7 @@ attack(
 );
 
 attack(
-  engine,
+  product,
   { language: "java", program: "runtime" },
   {
     "Unsafe, foreign functions and processes give no access": [

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { after, before, describe, test } from "node:test";
 import type { Entries } from "../../../src/sandbox/wire.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { connected, run, step } from "../launcher/raw.ts";
@@ -69,7 +69,7 @@ print(json.dumps({
 `;
 
 describe("submissions of two accounts, side by side", () => {
-  const engine = useEngine({ parked: true });
+  const product = useProduct({ parked: true });
   interface Seen {
     readonly name: string;
     readonly began: number;
@@ -78,7 +78,7 @@ describe("submissions of two accounts, side by side", () => {
   }
   let both: [Seen, Seen];
   before(async () => {
-    const accounts = await Promise.all(["one", "other"].map((account) => engine().runAs(account)));
+    const accounts = await Promise.all(["one", "other"].map((account) => product().runAs(account)));
     const records = await Promise.all(accounts.map((submit) => submit("python", NEIGHBOUR, { profile: "agent" })));
     const seen = records.map((record) => {
       const { result, output } = checked(record);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 
 const SLOTS = 2;
-const engine = useEngine({ workers: SLOTS });
+const product = useProduct({ workers: SLOTS });
 
 /** Numbers beyond the range of doubles, which take seconds of CPU time to compare. */
 const TOKENS = 160_000;
@@ -29,7 +29,7 @@ interface Judgement {
 }
 
 test("a comparison that takes seconds holds no slot, and few of them wait", { timeout: 180_000 }, async (t) => {
-  const { ask, runAs } = engine();
+  const { ask, runAs } = product();
   const honest = await runAs("a newcomer to comparisons");
   const tests = Array.from({ length: TESTS }, (_, n) => ({ stdin: String(n + 1), expected: [`${ANSWER}1`, ANSWER] }));
   const { status, json } = await ask("POST", "/api/judgements", { ...SLOW, tests });

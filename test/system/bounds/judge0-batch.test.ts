@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 
-const engine = useEngine();
+const product = useProduct();
 
 /** Judge0's largest batch. */
 const MANY = 20;
 const CODE = "print(sum(range(100000)))";
 
 test("a batch of Judge0 takes about as long as the same submissions of our own", { timeout: 200_000 }, async (t) => {
-  const { ask } = engine();
+  const { ask } = product();
   const times = { own: [] as number[], judge0: [] as number[] };
   const post = async (path: string, body: unknown, status: number) => {
     const answer = await ask("POST", path, body);

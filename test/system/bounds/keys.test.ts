@@ -7,7 +7,7 @@ import { MEMBERS_KEYS } from "../../../src/admin/member-keys.ts";
 import { MEMBERS_PROJECTS } from "../../../src/admin/projects.ts";
 import { startTwoTenants, type TwoTenants } from "../../support/http/dashboard/two-tenants.ts";
 import { TOO_LONG } from "../../support/programs/long.ts";
-import { type OpenTemporary, onEachEngine, temporaryStore } from "../../support/store/temporary.ts";
+import { type OpenTemporary, onEachDatabase, temporaryStore } from "../../support/store/temporary.ts";
 
 /** Keys of the other account: one page of a list, and the number after years of use. */
 const FEW = 100;
@@ -16,7 +16,7 @@ const ROUNDS = TOO_LONG ? 25 : 40;
 /** Allowed factor by which times of the honest account may rise. */
 const AT_MOST = 2;
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a member who creates and revokes keys continuously gets at most 100 a day", async (t) => {
     const { ada, root, projectId } = await startTwoTenants(t, { open });
     let made = 0;

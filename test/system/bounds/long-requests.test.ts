@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PistonClient } from "../../support/http/piston-client.ts";
 import { zipOf } from "../../support/problems/zip.ts";
-import { type Engine, useEngine } from "../../support/programs/engine.ts";
+import { type Product, useProduct } from "../../support/programs/product.ts";
 
 /**
  * An account that has nothing running waits for the next slot that becomes free, whatever others run: at most for one run and
@@ -28,7 +28,7 @@ sys.exit(42)
 `;
 
 interface Asked {
-  readonly engine: Engine;
+  readonly product: Product;
   readonly n: number;
 }
 
@@ -45,14 +45,14 @@ const IMPORT = "an import";
 /** Requests of the busy account that may end before the newcomer: its batches and its imports are served one after the other. */
 const mostEnded = (what: string) => (what === IMPORT || what === BATCH ? REQUESTS - 1 : 0);
 
-async function posted({ ask }: Engine, path: string, body: unknown, headers = {}): Promise<{ id: string }> {
+async function posted({ ask }: Product, path: string, body: unknown, headers = {}): Promise<{ id: string }> {
   const { status, json } = await ask("POST", path, body, headers);
   assert.ok(status < 300, JSON.stringify(json));
   return json as { id: string };
 }
 
 /** Waits for a submission. @returns when it ended, by the clock of the service. */
-async function ended({ ask }: Engine, id: string): Promise<number> {
+async function ended({ ask }: Product, id: string): Promise<number> {
   for (;;) {
     const { status, timestamps } = (await ask("GET", `/api/result/${id}`)).json as RunRecord & { status: string };
     if (["completed", "error"].includes(status)) return Date.parse(timestamps.completed_at);
@@ -60,8 +60,8 @@ async function ended({ ask }: Engine, id: string): Promise<number> {
   }
 }
 
-async function judged({ ask }: Engine, body: object): Promise<number> {
-  const { id } = await posted({ ask } as Engine, "/api/judgements", body);
+async function judged({ ask }: Product, body: object): Promise<number> {
+  const { id } = await posted({ ask } as Product, "/api/judgements", body);
   for (;;) {
     const { json } = await ask("GET", `/api/judgements/${id}`);
     const { status, verdict, timestamps } = json as RunRecord & { status: string; verdict: string };
@@ -83,38 +83,38 @@ function largeProblem(n: number): Buffer {
 }
 
 const REQUESTS_OF: Readonly<Record<string, Request>> = {
-  "repeated runs": async ({ engine, n }) => {
+  "repeated runs": async ({ product, n }) => {
     const body = { language_id: 71, source_code: `${sleeping} # ${n}`, number_of_runs: RUNS };
-    const { token } = (await posted(engine, "/judge0/submissions", body)) as unknown as { token: string };
-    return await ended(engine, token);
+    const { token } = (await posted(product, "/judge0/submissions", body)) as unknown as { token: string };
+    return await ended(product, token);
   },
-  "passes of a test": async ({ engine, n }) => {
+  "passes of a test": async ({ product, n }) => {
     const checker = { type: "program", interface: "kattis", language: "python", passes: RUNS, code: ALWAYS_ANOTHER };
     const tests = [{ stdin: "0", expected: "" }];
     const code = `${sleeping} # ${n}`;
-    return await judged(engine, { language: "python", code, tests, checker });
+    return await judged(product, { language: "python", code, tests, checker });
   },
-  "a judgement of many tests": async ({ engine, n }) => {
+  "a judgement of many tests": async ({ product, n }) => {
     const tests = Array.from({ length: RUNS }, (_, at) => ({ stdin: String(at), expected: "" }));
-    return await judged(engine, { language: "python", code: `${sleeping} # ${n}`, tests });
+    return await judged(product, { language: "python", code: `${sleeping} # ${n}`, tests });
   },
-  [BATCH]: async ({ engine, n }) => {
+  [BATCH]: async ({ product, n }) => {
     const batch = Array.from({ length: RUNS }, (_, at) => ({ language: "python", code: `${sleeping} # ${n} ${at}` }));
-    const made = (await posted(engine, "/api/submissions/batch", batch)) as unknown as { id: string }[];
-    return Math.max(...(await Promise.all(made.map(({ id }) => ended(engine, id)))));
+    const made = (await posted(product, "/api/submissions/batch", batch)) as unknown as { id: string }[];
+    return Math.max(...(await Promise.all(made.map(({ id }) => ended(product, id)))));
   },
-  "live sessions": async ({ engine }) => {
-    const caPath = join(engine.data, "tls", "server.pem");
+  "live sessions": async ({ product }) => {
+    const caPath = join(product.data, "tls", "server.pem");
     for (let at = 0; at < RUNS / 3; at++) {
-      const client = new PistonClient({ port: engine.service.port, caPath, key: engine.key });
+      const client = new PistonClient({ port: product.service.port, caPath, key: product.key });
       await client.init("python", `import time; time.sleep(${3 * RUN_SECS})`);
       await client.closed;
     }
     return Date.now();
   },
-  [IMPORT]: async ({ engine, n }) => {
+  [IMPORT]: async ({ product, n }) => {
     const headers = { "content-type": "application/zip" };
-    await posted(engine, `/api/problems?name=large-${n}&time_limit=1`, largeProblem(n), headers);
+    await posted(product, `/api/problems?name=large-${n}&time_limit=1`, largeProblem(n), headers);
     return Date.now();
   },
 };
@@ -124,14 +124,14 @@ const IN_TURN = ["repeated runs", "passes of a test"];
 
 for (const database of ["sqlite", "postgres"] as const)
   describe(`on ${database}, a newcomer`, () => {
-    const engine = useEngine({ workers: SLOTS, database });
+    const product = useProduct({ workers: SLOTS, database });
     // Where work gives up a slot in the database, both databases decide; elsewhere one of them is enough.
     const some = Object.entries(REQUESTS_OF).filter(([what]) => database === "sqlite" || IN_TURN.includes(what));
     for (const [what, request] of some)
       test(`is served before any other request ends, next to ${what}`, { timeout: 180_000 }, async (t) => {
-        const all = engine();
+        const all = product();
         const honest = await all.runAs(`newcomer to ${what}`);
-        const busy = Promise.all(Array.from({ length: REQUESTS }, (_, n) => request({ engine: all, n })));
+        const busy = Promise.all(Array.from({ length: REQUESTS }, (_, n) => request({ product: all, n })));
         busy.catch(() => {});
         if (what !== IMPORT) await sleep(3 * RUN_SECS * 1000); // the busy account has all slots
         const served: { createdAt: number; startedAt: number; completedAt: number }[] = [];

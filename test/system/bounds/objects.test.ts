@@ -3,15 +3,15 @@ import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Launcher } from "../../support/launcher/launcher.ts";
 import { exists, groupsOf, programsOf, read } from "../../support/launcher/machine.ts";
-import { source, useEngine } from "../../support/programs/engine.ts";
 import { TOO_LONG } from "../../support/programs/long.ts";
+import { source, useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
 /**
  * Kinds of kernel objects. A program creates as many as it can, and the loss of free memory is compared with the charge
  * of the box's group.
  */
-const engine = useEngine({ workers: 1 });
+const product = useProduct({ workers: 1 });
 const MIB = 1_048_576;
 const PAGE = 4096;
 const APART_MOST = 32 * MIB;
@@ -141,7 +141,7 @@ async function heldOnce(
   kind: string,
   profile: string,
 ): Promise<{ readonly furthest: Held; readonly highest: Held } | "bounded" | null> {
-  const { launcher } = engine();
+  const { launcher } = product();
   const sample = () => ({
     charged: chargedBytes(launcher),
     taken: takenBytes(),
@@ -155,7 +155,7 @@ async function heldOnce(
   const middle = (samples: typeof before, of: "charged" | "taken") => median(samples.map((each) => each[of]));
   const samples: typeof before = [];
   const timer = setInterval(() => samples.push(sample()), 40);
-  const record = checked(await engine().run("c", source("c", "bounds/objects"), { profile, stdin: kind }));
+  const record = checked(await product().run("c", source("c", "bounds/objects"), { profile, stdin: kind }));
   clearInterval(timer);
   const { result, output, metrics } = record;
   if (result.verdict === "MLE" && /in the kernel/.test(result.error_message ?? "")) return "bounded";
@@ -214,7 +214,7 @@ for (const profile of PROFILES)
     for (const [kind, what] of Object.entries(REFUSED))
       test(`${what}: refused`, async () => {
         const { result, output } = checked(
-          await engine().run("c", source("c", "bounds/objects"), { profile, stdin: kind }),
+          await product().run("c", source("c", "bounds/objects"), { profile, stdin: kind }),
         );
         assert.deepEqual([result.verdict, output.stdout], ["AC", "0\n"], JSON.stringify(result));
       });

@@ -3,10 +3,10 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { percentile, TIMES_ALONE } from "../../support/bounds/measured.ts";
 import { assay } from "../../support/cli/processes.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { PATIENCE } from "../../support/programs/timeouts.ts";
 
-const engine = useEngine({ workers: 2 });
+const product = useProduct({ workers: 2 });
 const LONG_SECONDS = 2;
 const KEYS = 4;
 const WAITING = 200;
@@ -15,7 +15,7 @@ const RUNS = 7;
 test("with real boxes, another account waits for one run of the busy account, and not at all after its queue is dropped", {
   timeout: 240_000 * PATIENCE,
 }, async (t) => {
-  const { data, ask, runAs } = engine();
+  const { data, ask, runAs } = product();
   const honest = await runAs("honest");
   const measure = async () => {
     const took: number[] = [];

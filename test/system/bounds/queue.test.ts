@@ -7,7 +7,7 @@ import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { percentile, TIMES_ALONE } from "../../support/bounds/measured.ts";
 import { type Reply, type Running, startHttp } from "../../support/http/running.ts";
 import { TOO_LONG } from "../../support/programs/long.ts";
-import { onEachEngine, temporaryStore } from "../../support/store/temporary.ts";
+import { onEachDatabase, temporaryStore } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
 
 const SLOTS = 4;
@@ -82,7 +82,7 @@ async function burst({ submit }: Running, key: string): Promise<number> {
   return Math.max(...(await timed(Array.from({ length: BURST }, () => submit(program(SHORT_MS), { ...WAIT, key })))));
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("alongside an account that fills the queue with 20 keys, an honest one takes at most twice its time plus one run", {
     timeout: 120_000,
     skip: open === temporaryStore && TOO_LONG,

@@ -7,8 +7,8 @@ import { Slot } from "../../../src/sandbox/slot.ts";
 import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf } from "../../support/launcher/machine.ts";
-import { source } from "../../support/programs/engine.ts";
 import { TOO_LONG } from "../../support/programs/long.ts";
+import { source } from "../../support/programs/product.ts";
 import { type Judged, judgedOn, useBoxes } from "../forgery/boxes.ts";
 import { connected, run, step } from "../launcher/raw.ts";
 

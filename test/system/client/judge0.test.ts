@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { installJudge0, useJudge0 } from "../../support/client/judge0.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
-const engine = useEngine();
+const product = useProduct();
 
 interface Told {
   readonly status: string;
@@ -27,7 +27,7 @@ test("Judge0's own Python package works unmodified, with each of its features", 
     console.error(reason);
     return t.skip(reason);
   }
-  const { key, service, data } = engine();
+  const { key, service, data } = product();
   const url = `https://127.0.0.1:${service.port}/judge0`;
   const got = await useJudge0(packages, { url, key, caPath: join(data, "tls", "server.pem") });
   const feature = <T>(name: string): T => got[name] as T;
@@ -97,7 +97,7 @@ test("Judge0's own Python package works unmodified, with each of its features", 
 });
 
 test("a plain text is its output, and an executable runs as it is", { timeout: 60_000 }, async () => {
-  const { ask, run } = engine();
+  const { ask, run } = product();
   const base64 = (content: string | Buffer) => Buffer.from(content).toString("base64");
   const judge = async (language_id: number, source: string | Buffer, more: Record<string, unknown> = {}) => {
     const body = { language_id, source_code: base64(source), ...more };

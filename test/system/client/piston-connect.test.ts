@@ -3,20 +3,20 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PistonClient } from "../../support/http/piston-client.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 
 const LIMIT = { timeout: 60_000 };
-const engine = useEngine();
+const product = useProduct();
 
 class Client extends PistonClient {
-  constructor({ key = engine().key, ...more }: { readonly key?: string; readonly path?: string } = {}) {
-    const { service, data } = engine();
+  constructor({ key = product().key, ...more }: { readonly key?: string; readonly path?: string } = {}) {
+    const { service, data } = product();
     super({ port: service.port, caPath: join(data, "tls", "server.pem"), key, ...more });
   }
 }
 
 async function recordOf(client: Client) {
-  const { json } = await engine().ask("GET", `/api/result/${client.received[0]?.assay_id}`);
+  const { json } = await product().ask("GET", `/api/result/${client.received[0]?.assay_id}`);
   return json as { status: string; result: { verdict: string; cause: string; error_message: string | null } };
 }
 
@@ -157,7 +157,7 @@ test("a wrong key, a plain request and another path get an answer of HTTP", LIMI
   await assert.rejects(new Client({ key: "assay_live_wrong" }).opened, /401/);
   await assert.rejects(new Client({ path: "/piston/api/v2/nothing" }).opened, /404/);
   await assert.rejects(new Client({ path: "/api/languages" }).opened, /200|401/);
-  const { status } = await engine().ask("GET", "/piston/api/v2/connect");
+  const { status } = await product().ask("GET", "/piston/api/v2/connect");
   assert.equal(status, 426);
 });
 

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { NodePistonClient } from "piston-api-client";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { ROOT } from "../../support/repo/documents.ts";
 
 const LIMIT = { timeout: 60_000 };
-const engine = useEngine();
+const product = useProduct();
 
 /** The client has no option for a key or an authority: it gets them as its users give them, in the URL and the environment. */
 const CALL = `import { ${NodePistonClient.name} } from "piston-api-client";
@@ -19,8 +19,8 @@ const client = new NodePistonClient({ server, cacheTime: 0 });
 console.log(JSON.stringify(await client[method](JSON.parse(body))));`;
 
 // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape
-async function call(method: "runtimes" | "execute", body: object = {}, key = engine().key): Promise<any> {
-  const { service, data } = engine();
+async function call(method: "runtimes" | "execute", body: object = {}, key = product().key): Promise<any> {
+  const { service, data } = product();
   const server = `https://key:${key}@127.0.0.1:${service.port}/piston`;
   const args = ["--input-type=module", "--eval", CALL, server, method, JSON.stringify(body)];
   const env = { NODE_EXTRA_CA_CERTS: join(data, "tls", "server.pem") };
@@ -60,7 +60,7 @@ test("runs a program with input, arguments and the limits that clients set", LIM
     ["five ['1', 'two words'] 7\n", run.stdout, "", 0, null, null, null],
   );
   assert.ok(run.wall_time > 0 && run.cpu_time > 0 && run.memory > 1_000_000);
-  const { json } = await engine().ask("GET", `/api/result/${assay_id}`);
+  const { json } = await product().ask("GET", `/api/result/${assay_id}`);
   const { result, evidence } = json as { result: { verdict: string }; evidence: { teardown: object } };
   assert.equal(result.verdict, "AC");
   assert.ok("cleanup_verified" in evidence.teardown);
@@ -156,7 +156,7 @@ test("the client from PyPI works", { timeout: 240_000 }, async (t) => {
     t.skip(`${PYTHON_CLIENT} cannot be installed, so this client is NOT tested: ${stderr.trim().split("\n").at(-1)}`);
     return;
   }
-  const { service, data, key } = engine();
+  const { service, data, key } = product();
   const programs = [
     ["python3", "print(int(input()) * 6)"],
     ["c", "#include <stdio.h>\nint main(int n, char **a) { puts(a[1]); return 3; }"],

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { assay } from "../../support/cli/processes.ts";
 import { startProxy } from "../../support/client/cutting-proxy.ts";
 import { type Asked, CLIENTS } from "../../support/client/drive.ts";
-import { source, useEngine } from "../../support/programs/engine.ts";
+import { source, useProduct } from "../../support/programs/product.ts";
 import { makeCertificates, type Receiver, startReceiver } from "../../support/webhooks/receiver.ts";
 
 const LIMIT = { timeout: 60_000 };
@@ -14,7 +14,7 @@ const LIMIT = { timeout: 60_000 };
 let receiver: Receiver;
 let closing = async () => {};
 
-const engine = useEngine({
+const product = useProduct({
   project: "shop",
   prepare: async (data) => {
     const certificates = makeCertificates();
@@ -48,13 +48,13 @@ function endpoint() {
 }
 
 async function addEndpoint(): Promise<{ secret: string }> {
-  const args = ["create", "--project", "shop", "--url", receiver.url, "--json", "--data", engine().data];
+  const args = ["create", "--project", "shop", "--url", receiver.url, "--json", "--data", product().data];
   return JSON.parse((await assay("webhooks", ...args)).stdout);
 }
 
 for (const [name, { call: callWith, verify }] of Object.entries(CLIENTS)) {
   const call = async (method: string, args: readonly unknown[] = [], more: Partial<Asked> = {}) => {
-    const { key, service, data } = engine();
+    const { key, service, data } = product();
     const caPath = join(data, "tls", "server.pem");
     const { value, error } = await callWith({ port: service.port, key, caPath, method, args, ...more });
     assert.equal(error, undefined, error?.message);
@@ -116,7 +116,7 @@ for (const [name, { call: callWith, verify }] of Object.entries(CLIENTS)) {
 
   for (const isAsync of name === "Python" ? [false, true] : [true])
     test(`${name}: follows the output over a lost connection${isAsync ? ", asynchronously" : ""}`, LIMIT, async (t) => {
-      const proxy = await startProxy(t, engine().service.port);
+      const proxy = await startProxy(t, product().service.port);
       const { id } = await call("submit", [{ language: "python", code: SLOW, stream: true }]);
       const following = call("events", [id], { port: proxy.port, isAsync });
       while (proxy.connections() === 0) await sleep(10);
@@ -138,7 +138,7 @@ for (const [name, { call: callWith, verify }] of Object.entries(CLIENTS)) {
     });
 
   test(`${name}: closes the connection when the caller ends the iteration`, LIMIT, async (t) => {
-    const proxy = await startProxy(t, engine().service.port);
+    const proxy = await startProxy(t, product().service.port);
     const { id } = await call("submit", [{ language: "python", code: "import time\ntime.sleep(30)", stream: true }]);
     const startedAt = performance.now();
     const events = await call("events", [id], { port: proxy.port, isAsync: true, withinMs: 700 });

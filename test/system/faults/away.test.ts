@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../../support/launcher/machine.ts";
-import { sendText, type TextAnswer } from "../../support/programs/engine.ts";
+import { sendText, type TextAnswer } from "../../support/programs/product.ts";
 import { PostgresServer } from "../../support/store/postgres-server.ts";
 import { postgresLedger, sqliteLedger } from "./ledger.ts";
 import { type Installation, installation, type RealServe } from "./real-serve.ts";

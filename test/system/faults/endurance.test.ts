@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { type Footprint, footprint, openFiles } from "./footprint.ts";
 import { HOSTILE_STEPS } from "./hostile-steps.ts";
@@ -32,7 +32,7 @@ const MAY_GROW: Readonly<Record<string, number>> = {
 };
 const OF_MACHINE = /OfMachine$/;
 
-const engine = useEngine({ workers: 1, moreSlots: DIRECT });
+const product = useProduct({ workers: 1, moreSlots: DIRECT });
 
 /** A client with a direct slot, which is reopened after each disconnection. */
 class Direct {
@@ -40,7 +40,7 @@ class Direct {
   #slot: Slot | undefined;
 
   async run(number: number): Promise<void> {
-    const { launcher } = engine();
+    const { launcher } = product();
     while (!this.#slot?.alive) this.#slot = await Slot.open(launcher.socket).catch(() => void sleep(5));
     if (number % HANGS_UP === 0) return await this.#hangUp(this.#slot);
     const { name, verdict, step } = HOSTILE_STEPS[number % HOSTILE_STEPS.length] as (typeof HOSTILE_STEPS)[number];
@@ -67,7 +67,7 @@ class Direct {
 }
 
 async function serve(number: number): Promise<void> {
-  const { run } = engine();
+  const { run } = product();
   const programs = [
     "print(1)",
     "raise SystemExit(3)",
@@ -81,7 +81,7 @@ async function serve(number: number): Promise<void> {
 
 /** Until the service has its reading connection: it is opened when a read first waits for a transaction, and kept. */
 async function openReader(): Promise<void> {
-  const reading = () => openFiles(engine().service.process.pid ?? 0, "assay.sqlite") > 1;
+  const reading = () => openFiles(product().service.process.pid ?? 0, "assay.sqlite") > 1;
   for (let tries = 0; !reading(); tries++) {
     assert.ok(tries < 20, "the service opened no reading connection");
     await Promise.all(Array.from({ length: 20 }, () => serve(0)));
@@ -111,7 +111,7 @@ test(`launcher, slots and service do not grow over ${RUNS} mixed, mostly hostile
     // Reopens the slots of clients that disconnected last, and lets every slot park its box.
     for (const client of clients) await client.run(1);
     await sleep(200);
-    samples.push(footprint(engine().launcher, engine().service.process.pid ?? 0));
+    samples.push(footprint(product().launcher, product().service.process.pid ?? 0));
   }
   const seconds = (performance.now() - begun) / 1000;
   for (const client of clients) client.close();

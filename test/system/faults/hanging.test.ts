@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf, programsOf, tracesLeft } from "../../support/launcher/machine.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { connected, run, step, stepFrame } from "../launcher/raw.ts";
@@ -77,7 +77,7 @@ test("if the launcher is killed during a frame, the slot is lost and no partial 
   next.close();
 });
 
-const engine = useEngine({ workers: 1 });
+const product = useProduct({ workers: 1 });
 
 /** Uses a process of the same user: root without capabilities may not change another user's limits. */
 function limitDescriptors(pid: number, most: number): void {
@@ -93,7 +93,7 @@ for (const part of ["service", "launcher"] as const) {
     `a ${part} without free descriptors rejects connections, does not spin, and recovers when there are some`,
     LIMIT,
     async () => {
-      const { launcher, service, run: submit } = engine();
+      const { launcher, service, run: submit } = product();
       const pid = part === "service" ? (service.process.pid ?? 0) : launcher.pid;
       limitDescriptors(pid, descriptors(pid) + (part === "service" ? 10 : 0));
       const idle: Socket[] = Array.from({ length: 40 }, () =>
@@ -109,7 +109,7 @@ for (const part of ["service", "launcher"] as const) {
       limitDescriptors(pid, 1024);
       const { result } = checked(await submit("python", "print(1)"));
       assert.equal(result.verdict, "AC");
-      while ((await engine().ask("GET", "/api/health/ready")).status !== 200) await sleep(100);
+      while ((await product().ask("GET", "/api/health/ready")).status !== 200) await sleep(100);
     },
   );
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Agent } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { sendText, type TextAnswer } from "../../support/programs/engine.ts";
+import { sendText, type TextAnswer } from "../../support/programs/product.ts";
 
 /** A killed part answers again within this time. */
 const PATIENCE_MS = 240_000;

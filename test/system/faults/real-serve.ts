@@ -21,7 +21,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { MAIN } from "../../support/cli/processes.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 import { childrenOf, read } from "../../support/launcher/machine.ts";
-import { type Answer, send } from "../../support/programs/engine.ts";
+import { type Answer, send } from "../../support/programs/product.ts";
 
 const CHECKOUT = resolve(import.meta.dirname, "../../..");
 /** Few languages, because a restarted service runs all smoke tests before it continues. */

@@ -8,7 +8,7 @@ import { Pool } from "pg";
 import { random } from "../../../bench/capacity/chance.ts";
 import { MAX_ATTEMPTS } from "../../../src/domain/submission.ts";
 import { groupsOf, hostMounts } from "../../support/launcher/machine.ts";
-import { source } from "../../support/programs/engine.ts";
+import { source } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 import { family, namespacesOf } from "./footprint.ts";

@@ -9,7 +9,7 @@ import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { plan } from "../../../src/worker/plan.ts";
 import { run } from "../../../src/worker/run.ts";
 import { type Launcher, type LauncherOptions, startLauncher } from "../../support/launcher/launcher.ts";
-import { source } from "../../support/programs/engine.ts";
+import { source } from "../../support/programs/product.ts";
 import { park } from "../../support/sandbox/parked.ts";
 
 export interface Judged {

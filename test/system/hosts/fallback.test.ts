@@ -8,7 +8,7 @@ import { type TestContext, test } from "node:test";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { exists } from "../../support/launcher/machine.ts";
-import { source } from "../../support/programs/engine.ts";
+import { source } from "../../support/programs/product.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { type Host, Machine, readiness, refusing, v1Mount, v2Mount } from "./host.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { importProblem, judge } from "./judged.ts";
 
 const LIMIT = { timeout: 120_000 };
-const engine = useEngine({ workers: 2 });
+const product = useProduct({ workers: 2 });
 
 /** Checkers that crash on output that is no number, as their authors did not expect it, by language. */
 const CRASHES: Readonly<Record<string, readonly [language: string, code: string]>> = {
@@ -74,7 +74,7 @@ for (const called of ["testlib", "kattis"])
       test(name, LIMIT, async () => {
         const tests = [{ stdin: "1", points: 10 }];
         const program = { language: "python", code: "print('x')" };
-        const judged = await judge(engine(), { ...program, tests, checker: crashing(called, end) });
+        const judged = await judge(product(), { ...program, tests, checker: crashing(called, end) });
         assert.deepEqual([judged.verdict, judged.score], ["IE", 0], JSON.stringify(judged));
         assert.match(judged.runs[0]?.message ?? "", /^the checker ended as (AC|RE|SIG) with (exit code|signal) \d+/);
       });
@@ -86,7 +86,7 @@ describe("a crash of an interactor is no result", { concurrency: 2 }, () => {
       test(`of ${called}: ${name}`, LIMIT, async () => {
         const checker = crashing(called, CRASHES[name] ?? ["", ""], { interactive: true });
         const program = { language: "python", code: "print('x')" };
-        const judged = await judge(engine(), { ...program, tests: [{ stdin: "1", points: 10 }], checker });
+        const judged = await judge(product(), { ...program, tests: [{ stdin: "1", points: 10 }], checker });
         assert.deepEqual([judged.verdict, judged.score], ["IE", 0], JSON.stringify(judged));
         assert.match(judged.runs[0]?.message ?? "", /^the interactor ended as (AC|RE|SIG) with (exit code|signal) \d+/);
       });
@@ -113,20 +113,20 @@ describe("points of a checker with the texts of testlib", { concurrency: 2 }, ()
     ["7 points_info=1\n", "IE", 0],
   ] as const)
     test(`${JSON.stringify(stdin)}: ${verdict}, ${score} of 10`, LIMIT, async () => {
-      const judged = await judge(engine(), { ...program, tests: [{ stdin, points: 10 }], checker });
+      const judged = await judge(product(), { ...program, tests: [{ stdin, points: 10 }], checker });
       assert.deepEqual([judged.verdict, judged.score], [verdict, score], JSON.stringify(judged));
     });
 
   for (const stdin of ["100 partially correct (100)\n", "200 partially correct (200)\n", "7 points 1\n"])
     test(`${JSON.stringify(stdin)} is a failure of the checker where tests have no points`, LIMIT, async () => {
-      const judged = await judge(engine(), { ...program, tests: [{ stdin }], checker });
+      const judged = await judge(product(), { ...program, tests: [{ stdin }], checker });
       assert.deepEqual([judged.verdict, judged.score], ["IE", 0], JSON.stringify(judged));
       assert.equal(judged.runs[0]?.message, "the checker gives points, but the test can only be accepted or rejected");
     });
 
   test("a test in a group has points", LIMIT, async () => {
     const tests = [{ stdin: "100 partially correct (100)\n", group: "a" }];
-    const judged = await judge(engine(), { ...program, tests, checker });
+    const judged = await judge(product(), { ...program, tests, checker });
     assert.deepEqual([judged.verdict, judged.score], ["AC", 0.5], JSON.stringify(judged));
   });
 });
@@ -145,7 +145,7 @@ describe("messages of checkers", { concurrency: 2 }, () => {
             ? `import sys\nopen(sys.argv[3] + 'judgemessage.txt', 'w', encoding='utf8').write(${bytes})\nsys.exit(43)`
             : `import sys\nsys.stderr.write(${bytes.replace(/^' ' \* 1986/, "'\\n' * 1986")})\nsys.exit(1)`;
         const checker = crashing(called, ["python", code]);
-        const judged = await judge(engine(), { ...program, tests: [{ stdin: "1" }], checker });
+        const judged = await judge(product(), { ...program, tests: [{ stdin: "1" }], checker });
         assert.equal(judged.verdict, "WA", JSON.stringify(judged));
         assert.match(judged.runs[0]?.message ?? "", wanted);
       });
@@ -166,7 +166,7 @@ describe("a limit of the compile step of a checker", { concurrency: 2 }, () => {
       test(`the compiler of the ${who} ${name}`, LIMIT, async () => {
         const checker = crashing("kattis", ["c", `${code}\nint main(void) { return 42; }`], more);
         const body = { language: "python", code: "print('x')", tests: [{ stdin: "1" }], checker };
-        const judged = await judge(engine(), body);
+        const judged = await judge(product(), body);
         assert.equal(judged.verdict, "IE", JSON.stringify(judged));
         const message = judged.runs[0]?.message ?? "";
         assert.ok(message.startsWith(`the ${who}'s compile step: `) && limit.test(message), message);
@@ -178,7 +178,7 @@ test(
   LIMIT,
   async () => {
     const problem = await importProblem(
-      engine(),
+      product(),
       {
         "init.yml":
           "checker: {name: bridged, args: {files: check.py, lang: PY3}}\ntest_cases: [{in: a, out: b, points: 10}]\n",
@@ -202,7 +202,7 @@ sys.exit(0 if int(word) == 7 else 1)
       ["exit101", "IE", 0, /exit code 101/],
       ["exit150", "IE", 0, /exit code 150/],
     ] as const) {
-      const judged = await judge(engine(), { language: "python", code: `print("${output}")`, problem });
+      const judged = await judge(product(), { language: "python", code: `print("${output}")`, problem });
       assert.deepEqual([judged.verdict, judged.score], [verdict, score], JSON.stringify(judged));
       assert.match(judged.runs[0]?.message ?? "", message);
     }

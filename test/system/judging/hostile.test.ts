@@ -1,11 +1,11 @@
 // Over 300 lines: one list of hostile programs and checkers.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { judge, verdicts } from "./judged.ts";
 
 const LIMIT = { timeout: 60_000 };
-const engine = useEngine({ workers: 2 });
+const product = useProduct({ workers: 2 });
 
 /** A checker that compares the first words, as problem packages have it. */
 const KATTIS = {
@@ -59,7 +59,7 @@ describe("a program cannot forge a verdict", { concurrency: 2 }, () => {
   for (const [name, [code, verdict]] of Object.entries(FORGERIES))
     for (const checker of ["tokens", KATTIS])
       test(`${name}, against ${typeof checker === "string" ? checker : "a program"}`, LIMIT, async () => {
-        const judged = await judge(engine(), { ...python(code), tests: [{ stdin: "x", expected: "7" }], checker });
+        const judged = await judge(product(), { ...python(code), tests: [{ stdin: "x", expected: "7" }], checker });
         assert.equal(judged.verdict, verdict, JSON.stringify(judged));
       });
 });
@@ -112,7 +112,7 @@ describe("a run leaves nothing for the next one", { concurrency: 2 }, () => {
   for (const [name, program] of Object.entries(LEFTOVERS))
     test(name, LIMIT, async () => {
       const tests = Array(6).fill({ expected: "clean" });
-      const judged = await judge(engine(), { ...program, tests, stop: "never" });
+      const judged = await judge(product(), { ...program, tests, stop: "never" });
       assert.deepEqual(verdicts(judged), Array(6).fill("AC"), JSON.stringify(judged));
     });
 });
@@ -369,7 +369,7 @@ describe("a checker that fails is not to blame on the program", { concurrency: 2
   for (const [name, [checker, verdict, points, message]] of Object.entries(CHECKERS))
     test(name, LIMIT, async () => {
       const tests = [{ stdin: "in", expected: "answer", points: 4 }];
-      const judged = await judge(engine(), {
+      const judged = await judge(product(), {
         ...python("print('out')"),
         tests: [...tests, ...tests],
         checker,

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { assayWithin, NOBODY } from "../../support/cli/processes.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { importProblem, judge, verdicts, zip } from "./judged.ts";
 
 const LIMIT = { timeout: 120_000 };
-const engine = useEngine({ workers: 2, moreSlots: 1 });
+const product = useProduct({ workers: 2, moreSlots: 1 });
 
-const imported = (texts: PackageTexts, query: string) => importProblem(engine(), texts, query);
+const imported = (texts: PackageTexts, query: string) => importProblem(product(), texts, query);
 
 /** As `./assay judge` runs it, with the launcher of the test. */
 async function judgedLocally(t: TestContext, texts: PackageTexts, file: string) {
@@ -22,7 +22,7 @@ async function judgedLocally(t: TestContext, texts: PackageTexts, file: string) 
   writeFileSync(archive, zip(texts));
   writeFileSync(program, texts[file] ?? "");
   const within = ["setpriv", "--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups", "--"];
-  const socket = engine().launcher.socket;
+  const socket = product().launcher.socket;
   const args = ["judge", program, "--problem", archive, "--json", "--launcher-socket", socket];
   const { stdout, stderr, code } = await assayWithin(within, "", ...args);
   assert.notEqual(stdout, "", stderr);
@@ -33,7 +33,7 @@ test("submissions on an imported problem have the verdicts and points of its pac
   const { factors } = PACKAGES;
   const problem = await imported(factors, "name=factors");
   const on = (language: string, file: string) =>
-    judge(engine(), { language, code: factors[file], problem, stop: "never" });
+    judge(product(), { language, code: factors[file], problem, stop: "never" });
   const right = await on("cpp", "submissions/accepted/search.cpp");
   assert.deepEqual([right.verdict, right.score], ["AC", 100]);
   const half = await on("python", "submissions/half/one.py");
@@ -53,7 +53,7 @@ test("a part of the points in a group that can only pass or fail is an error of 
   };
   const problem = await imported(texts, "name=parts");
   const code = texts["submissions/half/one.py"];
-  const judged = await judge(engine(), { language: "python", code, problem, stop: "never" });
+  const judged = await judge(product(), { language: "python", code, problem, stop: "never" });
   assert.deepEqual(verdicts(judged).slice(0, 2), ["AC", "IE"]);
   assert.match(judged.runs[1]?.message ?? "", /can only be accepted or rejected$/);
 });
@@ -63,9 +63,9 @@ test("the time limit of the import holds", LIMIT, async () => {
   const problem = await imported(sum, "name=sum&time_limit=0.5");
   const code = sum["submissions/time_limit_exceeded/waits.py"];
   const began = performance.now();
-  const slow = await judge(engine(), { language: "python", code, problem });
+  const slow = await judge(product(), { language: "python", code, problem });
   assert.deepEqual([slow.verdict, verdicts(slow)[0]], ["TLE", "TLE"]);
-  const { json } = await engine().ask("GET", `/api/result/${slow.runs[0]?.submission_id}`);
+  const { json } = await product().ask("GET", `/api/result/${slow.runs[0]?.submission_id}`);
   const { cpu_time_secs: used } = (json as { metrics: { cpu_time_secs: number } }).metrics;
   // That of the profile is 4 s.
   assert.ok(used >= 0.5 && used < 2, `${used} s`);

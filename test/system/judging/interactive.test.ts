@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { judge, verdicts } from "./judged.ts";
 
 const LIMIT = { timeout: 60_000 };
-const engine = useEngine({ workers: 2 });
+const product = useProduct({ workers: 2 });
 
 /** Thinks of the number in the input; a program has ten attempts to find it. */
 const GUESSING = `import sys
@@ -92,7 +92,7 @@ const TESTS = [{ stdin: "0\n" }, { stdin: "777\n" }];
 describe("an interactive problem, in every language", { concurrency: 2 }, () => {
   for (const [language, code] of Object.entries(SEARCHES))
     test(language, LIMIT, async () => {
-      const judged = await judge(engine(), { language, code, tests: TESTS, checker: interactor(GUESSING) });
+      const judged = await judge(product(), { language, code, tests: TESTS, checker: interactor(GUESSING) });
       assert.deepEqual([judged.verdict, verdicts(judged)], ["AC", ["AC", "AC"]], JSON.stringify(judged));
     });
 
@@ -104,9 +104,9 @@ int main(int count, char **args) { int secret, guess; FILE *in = fopen(args[1], 
     puts(guess == secret ? "right" : guess < secret ? "more" : "less"); fflush(stdout); if (guess == secret) { fputs("ok", stderr); return 0; } }
   fputs("wrong answer no number", stderr); return 1; }`;
     const checker = interactor(code, { language: "cpp", interface: "testlib" });
-    const right = await judge(engine(), { language: "python", code: SEARCHES.python, tests: TESTS, checker });
+    const right = await judge(product(), { language: "python", code: SEARCHES.python, tests: TESTS, checker });
     assert.equal(right.verdict, "AC", JSON.stringify(right));
-    const wrong = await judge(engine(), { language: "python", code: "print('x')", tests: TESTS, checker });
+    const wrong = await judge(product(), { language: "python", code: "print('x')", tests: TESTS, checker });
     assert.deepEqual([wrong.verdict, wrong.runs[0]?.message], ["WA", "wrong answer no number"]);
   });
 });
@@ -159,7 +159,7 @@ describe("contestants", { concurrency: 2 }, () => {
   for (const [name, [code, verdict, message]] of Object.entries(CONTESTANTS))
     test(`a program that ${name}: ${verdict}`, LIMIT, async () => {
       const tests = [{ stdin: "777\n", limits: FAST }];
-      const judged = await judge(engine(), { language: "python", code, tests, checker: interactor(GUESSING) });
+      const judged = await judge(product(), { language: "python", code, tests, checker: interactor(GUESSING) });
       assert.match(judged.verdict, new RegExp(`^(${verdict})$`), JSON.stringify(judged));
       if (message) assert.match(judged.runs[0]?.message ?? "", message);
       assert.equal(judged.score, 0);
@@ -173,7 +173,7 @@ test(
     const code = "#include <cstdio>\nint main() { int c; while ((c = getchar()) != EOF) {} return 43; }";
     const tests = Array.from({ length: 30 }, () => ({ stdin: "777\n" }));
     const body = { language: "python", code: "raise SystemExit(3)", tests, stop: "never" };
-    const judged = await judge(engine(), { ...body, checker: interactor(code, { language: "cpp" }) });
+    const judged = await judge(product(), { ...body, checker: interactor(code, { language: "cpp" }) });
     assert.deepEqual(new Set(verdicts(judged)), new Set(["RE"]));
   },
 );
@@ -209,7 +209,7 @@ describe("an interactor that fails is not to blame on the program", { concurrenc
     test(name, { timeout: 120_000 }, async () => {
       const body = { language: "python", code: "import sys\nfor line in sys.stdin: pass" };
       const tests = [{ stdin: "1\n", points: 1 }];
-      const judged = await judge(engine(), { ...body, tests, checker: interactor(code) });
+      const judged = await judge(product(), { ...body, tests, checker: interactor(code) });
       assert.equal(judged.verdict, "IE", JSON.stringify(judged));
       assert.match(judged.runs[0]?.message ?? "", message);
     });
@@ -217,7 +217,7 @@ describe("an interactor that fails is not to blame on the program", { concurrenc
   test("does not compile, in C++", LIMIT, async () => {
     const checker = interactor("int main() { return", { language: "cpp" });
     const body = { language: "python", code: "print(1)", tests: [{ stdin: "1\n" }] };
-    const judged = await judge(engine(), { ...body, checker });
+    const judged = await judge(product(), { ...body, checker });
     assert.deepEqual([judged.verdict, /does not compile/.test(judged.runs[0]?.message ?? "")], ["IE", true]);
   });
 });

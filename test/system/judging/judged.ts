@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PackageTexts } from "../../support/problems/packages.ts";
 import { zipOf } from "../../support/problems/zip.ts";
-import type { Engine } from "../../support/programs/engine.ts";
+import type { Product } from "../../support/programs/product.ts";
 
 /** A judgement as the API returns it. */
 export interface Judged {
@@ -21,7 +21,7 @@ export interface Judged {
 }
 
 /** Judges a program and waits for the end. */
-export async function judge({ ask }: Pick<Engine, "ask">, body: object): Promise<Judged> {
+export async function judge({ ask }: Pick<Product, "ask">, body: object): Promise<Judged> {
   let { status, json } = await ask("POST", "/api/judgements?wait=true", body);
   const { id } = json as Judged;
   while (status === 408) {
@@ -35,7 +35,11 @@ export async function judge({ ask }: Pick<Engine, "ask">, body: object): Promise
 export const zip = (texts: PackageTexts) => zipOf(Object.entries(texts).map(([name, data]) => ({ name, data })));
 
 /** Imports a package by a request. @returns the id of the problem. */
-export async function importProblem({ ask }: Pick<Engine, "ask">, texts: PackageTexts, query: string): Promise<string> {
+export async function importProblem(
+  { ask }: Pick<Product, "ask">,
+  texts: PackageTexts,
+  query: string,
+): Promise<string> {
   const zipped = { "content-type": "application/zip" };
   const { status, json } = await ask("POST", `/api/problems?${query}`, zip(texts), zipped);
   assert.ok(status === 201 || status === 200, JSON.stringify(json)); // 200: it has this content

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { judge } from "./judged.ts";
 
 const LIMIT = { timeout: 120_000 };
-const engine = useEngine({ workers: 2 });
+const product = useProduct({ workers: 2 });
 
 /** Bytes of standard output in the profile `judge`. */
 const MOST = 1_048_576;
@@ -61,7 +61,7 @@ describe("output of an interactor", { concurrency: 2 }, () => {
   for (const [sender, sends] of Object.entries(SENDERS))
     for (const [reader, reads] of Object.entries(READERS)) {
       const run = (size: number) =>
-        judge(engine(), {
+        judge(product(), {
           ...python(reads),
           tests: [{ stdin: `${size}`, expected: reader }],
           checker: interactor(sends),
@@ -86,7 +86,7 @@ describe("output of an interactor", { concurrency: 2 }, () => {
   ] as const)
     test(`a program that ${name}: ${verdict}`, LIMIT, async () => {
       const sends = `send(b'1' * 1000)\nimport time; time.sleep(0.4)\ntry:\n    for _ in range(200): send(b'x' * 65536)\nexcept OSError: pass\nsys.exit(42)`;
-      const judged = await judge(engine(), { ...python(code), tests: [{}], checker: interactor(sends) });
+      const judged = await judge(product(), { ...python(code), tests: [{}], checker: interactor(sends) });
       assert.equal(judged.verdict, verdict, JSON.stringify(judged));
     });
 });
@@ -116,7 +116,7 @@ while seen < size:
 if seen < size: ${end}
 sys.exit(42)`;
     const run = (size: number, more = "") =>
-      judge(engine(), { ...python(FLOOD + more), tests: [{ stdin: `${size}` }], checker: interactor(receives) });
+      judge(product(), { ...python(FLOOD + more), tests: [{ stdin: `${size}` }], checker: interactor(receives) });
     if (name === "rejects")
       for (const size of WITHIN)
         test(`of ${size} bytes is within its limit`, LIMIT, async () => {
@@ -147,7 +147,7 @@ describe("standard error of a program", { concurrency: 2 }, () => {
           ["wrong", "WA"],
         ] as const) {
           const code = `import sys\nsys.stderr.write("x" * ${size})\nsys.stderr.flush()\nprint("${word}")`;
-          const judged = await judge(engine(), { ...python(code), tests: [{ expected: "right\n" }], checker });
+          const judged = await judge(product(), { ...python(code), tests: [{ expected: "right\n" }], checker });
           assert.equal(judged.verdict, verdict, JSON.stringify(judged));
         }
       });

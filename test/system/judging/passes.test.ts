@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { judge } from "./judged.ts";
 
 const LIMIT = { timeout: 60_000 };
-const engine = useEngine({ workers: 2 });
+const product = useProduct({ workers: 2 });
 
 /** Sends a text to the program and back through it: pass 2 must decode what pass 1 has encoded. */
 const TWO_PASSES = `import os, sys
@@ -32,7 +32,7 @@ print(text[::-1] if verb in ("encode", "decode") else "?")`;
 
 describe("a multi-pass problem", { concurrency: 2 }, () => {
   const tests = [{ stdin: "encode abc\n", expected: "abc\n" }];
-  const run = (code: string, checker: object) => judge(engine(), { language: "python", code, tests, checker });
+  const run = (code: string, checker: object) => judge(product(), { language: "python", code, tests, checker });
 
   test("passes when the last pass is right, and keeps the files of the checker", LIMIT, async () => {
     const judged = await run(ENCODES, multi(TWO_PASSES));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { importProblem, judge } from "./judged.ts";
 
 const LIMIT = { timeout: 120_000 };
@@ -18,12 +18,12 @@ const SUBMISSIONS: readonly [keyof typeof PACKAGES, file: string, verdict: strin
 
 for (const database of ["sqlite", "postgres"] as const)
   describe(`scores of validators in the groups of a problem, on ${database}`, () => {
-    const engine = useEngine({ workers: 2, database });
+    const product = useProduct({ workers: 2, database });
     for (const [name, file, verdict, score, groups] of SUBMISSIONS)
       test(`${name}: ${file}`, LIMIT, async () => {
         const texts: PackageTexts = PACKAGES[name];
-        const problem = await importProblem(engine(), texts, `name=${name}&time_limit=1`);
-        const judged = await judge(engine(), { language: "python", code: texts[file], problem, stop: "never" });
+        const problem = await importProblem(product(), texts, `name=${name}&time_limit=1`);
+        const judged = await judge(product(), { language: "python", code: texts[file], problem, stop: "never" });
         assert.deepEqual([judged.verdict, judged.score], [verdict, score], JSON.stringify(judged));
         assert.deepEqual(
           judged.groups.map((group) => group.score),

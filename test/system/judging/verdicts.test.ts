@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { JUDGEMENT_VERDICTS, type JudgementVerdict } from "../../../src/domain/judgement.ts";
-import { source, useEngine } from "../../support/programs/engine.ts";
+import { source, useProduct } from "../../support/programs/product.ts";
 import { INPUT, LANGUAGES, type LanguageName, MATRIX } from "../matrix/cells.ts";
 import { judge } from "./judged.ts";
 
@@ -36,7 +36,7 @@ function requestFor(verdict: JudgementVerdict, language: LanguageName): object |
 
 for (const database of ["sqlite", "postgres"] as const)
   describe(`every verdict of a judgement, in every language, on ${database}`, { concurrency: 2 }, () => {
-    const engine = useEngine({ workers: 2, parked: true, database });
+    const product = useProduct({ workers: 2, parked: true, database });
     for (const language of LANGUAGES)
       for (const verdict of JUDGEMENT_VERDICTS) {
         const request = requestFor(verdict, language);
@@ -46,11 +46,11 @@ for (const database of ["sqlite", "postgres"] as const)
           continue;
         }
         test(`${language}: ${verdict}`, { timeout: 60_000 }, async () => {
-          const judged = await judge(engine(), request);
+          const judged = await judge(product(), request);
           const [run] = judged.runs;
           assert.deepEqual([judged.verdict, run?.verdict], [verdict, verdict], JSON.stringify(judged));
           assert.equal(judged.status, verdict === "IE" ? "error" : "completed");
-          const { json } = await engine().ask("GET", `/api/result/${run?.submission_id}`);
+          const { json } = await product().ask("GET", `/api/result/${run?.submission_id}`);
           const { evidence, result } = json as RunRecord;
           assert.equal(evidence.isolation.mode, "strict");
           if (!["WA", "IE", "CE"].includes(verdict)) assert.equal(result.verdict, verdict);

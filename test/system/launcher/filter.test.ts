@@ -7,7 +7,7 @@ import { environment } from "../../support/launcher/launcher.ts";
 import { answer, answerOfRules, callsInHeaders, DONE, type Filter, filterOf, type Toolchain } from "./filter.ts";
 
 /**
- * The filters of both architectures, run by an interpreter. test/system/engine/seccomp.test.ts tests the native filter in the
+ * The filters of both architectures, run by an interpreter. test/system/programs/seccomp.test.ts tests the native filter in the
  * kernel as well.
  */
 const { EPERM, EINVAL, ENOMEM, ENOSYS, ENOTTY, EAFNOSUPPORT, EOPNOTSUPP } = constants.errno;

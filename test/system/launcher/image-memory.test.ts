@@ -6,7 +6,7 @@ import { join, relative } from "node:path";
 import { test } from "node:test";
 import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
 import { environment } from "../../support/launcher/launcher.ts";
-import { source } from "../../support/programs/engine.ts";
+import { source } from "../../support/programs/product.ts";
 import { useBoxes } from "../forgery/boxes.ts";
 
 const MIB = 1_048_576;

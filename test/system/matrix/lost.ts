@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "n
 import { setTimeout as sleep } from "node:timers/promises";
 import { MAX_ATTEMPTS } from "../../../src/domain/submission.ts";
 import { UIDS_EACH } from "../../support/launcher/launcher.ts";
-import type { Engine } from "../../support/programs/engine.ts";
+import type { Product } from "../../support/programs/product.ts";
 import { PATIENCE } from "../../support/programs/timeouts.ts";
 
 const PATIENCE_MS = 60_000 * PATIENCE;
@@ -13,7 +13,7 @@ const PATIENCE_MS = 60_000 * PATIENCE;
  * A real fault of the platform: kills the slot process during the run, in each of its attempts.
  * @returns the record of the submission.
  */
-export async function runAndLoseTheSlot(engine: Engine, language: string, code: string): Promise<unknown> {
+export async function runAndLoseTheSlot(engine: Product, language: string, code: string): Promise<unknown> {
   const mark = randomUUID();
   const record = engine.run(language, code, { stdin: mark });
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
@@ -43,7 +43,7 @@ export function assertLost(record: unknown): void {
 }
 
 /** Finds the program among the processes of the launcher's boxes by its standard input. */
-async function theProgramWithInput(mark: string, { launcher }: Engine): Promise<number> {
+async function theProgramWithInput(mark: string, { launcher }: Product): Promise<number> {
   let found: number | undefined;
   await until(() => {
     found = readdirSync("/proc")

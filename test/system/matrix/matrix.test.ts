@@ -5,9 +5,9 @@ import { after, describe, test } from "node:test";
 import type { Limits, ProfileName } from "../../../src/domain/limits.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { environment } from "../../support/launcher/launcher.ts";
-import { type Engine, source, useEngine } from "../../support/programs/engine.ts";
 import { TOO_LONG } from "../../support/programs/long.ts";
-import { PROCESS_BYTES, TOO_FEW_PAGES } from "../engine/process-bytes.ts";
+import { type Product, source, useProduct } from "../../support/programs/product.ts";
+import { PROCESS_BYTES, TOO_FEW_PAGES } from "../programs/process-bytes.ts";
 import { CELLS, type Cell, INPUT, withoutTheTracepoint } from "./cells.ts";
 import { assertJudged, ended } from "./judged.ts";
 import { assertLost, runAndLoseTheSlot } from "./lost.ts";
@@ -38,7 +38,7 @@ const WAITING = 4;
 const NEIGHBOURS = 1.5;
 
 const checkout = withShortCpuTime(environment("ASSAY_TEST_DATA"));
-const engine = useEngine({ workers: COMPUTING + WAITING, parked: true, checkout: () => checkout });
+const product = useProduct({ workers: COMPUTING + WAITING, parked: true, checkout: () => checkout });
 after(() => rmSync(checkout, { recursive: true }));
 const languages = loadLanguages(join(checkout, "languages"));
 let tracepoint: Promise<boolean> | undefined;
@@ -66,7 +66,7 @@ function earn(cell: Cell): void {
   test(end === "neither" ? title : `${title}, ${end}`, async (t) => {
     const code = source(language, row.program);
     if (row.injected) {
-      assertLost(await runAndLoseTheSlot(engine(), language, code));
+      assertLost(await runAndLoseTheSlot(product(), language, code));
       note(cell, end);
       return;
     }
@@ -74,13 +74,13 @@ function earn(cell: Cell): void {
       note(cell, "not tried");
       return t.skip(TOO_FEW_PAGES);
     }
-    tracepoint ??= hasTracepoint(engine());
+    tracepoint ??= hasTracepoint(product());
     const expected = (await tracepoint) ? cell : withoutTheTracepoint(cell);
     if (expected !== cell) t.diagnostic("without the tracepoint, the documented fallback applies: RE nonzero_exit");
     const profile = profileOf(cell);
     const record = assertJudged(
       expected,
-      await engine().run(language, code, { stdin: INPUT, profile }),
+      await product().run(language, code, { stdin: INPUT, profile }),
       limitsOf(cell),
     );
     const { cause } = record.result;
@@ -89,7 +89,7 @@ function earn(cell: Cell): void {
 }
 
 /** Whether the launcher reports the tracepoint. */
-async function hasTracepoint({ ask }: Engine): Promise<boolean> {
+async function hasTracepoint({ ask }: Product): Promise<boolean> {
   const { json } = await ask("GET", "/api/health/ready");
   const { checks } = json as { checks: readonly { name: string; detail: string }[] };
   const evidence = checks.find(({ name }) => name === "file_size_evidence");

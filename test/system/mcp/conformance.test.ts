@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { startKeyedProxy } from "../../support/mcp/keyed-proxy.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { ROOT } from "../../support/repo/documents.ts";
 
 /** The scenarios of the official suite that do not apply, by the reason. */
@@ -16,10 +16,10 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = JSON.parse(
 const APPLY = ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"];
 const SUITE = join(ROOT, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
 const run = promisify(execFile);
-const engine = useEngine();
+const product = useProduct();
 
 test("the scenarios of the official suite that apply pass, and no other one", { timeout: 60_000 }, async (t) => {
-  const { service, key, data } = engine();
+  const { service, key, data } = product();
   const where = { url: `https://127.0.0.1:${service.port}`, key, caPath: join(data, "tls", "server.pem") };
   // The suite sends no key.
   const port = await startKeyedProxy(t, where);

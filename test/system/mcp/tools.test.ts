@@ -5,22 +5,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SHOWN_BYTES } from "../../../src/http/mcp/results.ts";
 import { assay } from "../../support/cli/processes.ts";
 import { WAYS, type Where } from "../../support/mcp/clients.ts";
-import { source, useEngine } from "../../support/programs/engine.ts";
+import { source, useProduct } from "../../support/programs/product.ts";
 
 const LIMIT = { timeout: 60_000 };
-/** Connections that tests share are closed before the engine. */
+/** Connections that tests share are closed before the product. */
 const closings: (() => unknown)[] = [];
 const context = { after: (close: () => unknown) => closings.unshift(close) } as unknown as TestContext;
 after(async () => {
   for (const close of closings) await close();
 });
-const engine = useEngine();
+const product = useProduct();
 
 /** A run of another account. */
 let foreign: Promise<unknown> | undefined;
 
 function where(): Where {
-  const { service, key, data } = engine();
+  const { service, key, data } = product();
   return { url: `https://127.0.0.1:${service.port}`, key, caPath: join(data, "tls", "server.pem") };
 }
 
@@ -110,7 +110,7 @@ for (const [way, connect] of Object.entries(WAYS)) {
   test(`${way}: lists the languages`, LIMIT, async () => {
     const { call, client } = await shared();
     const { structuredContent, text } = await call("list_languages");
-    const names = (await engine().ask("GET", "/api/languages")).json;
+    const names = (await product().ask("GET", "/api/languages")).json;
     assert.deepEqual(
       structuredContent.languages.map(({ name }: { name: string }) => name),
       names,
@@ -149,7 +149,7 @@ for (const [way, connect] of Object.entries(WAYS)) {
 
   test(`${way}: does not return runs of another account`, LIMIT, async () => {
     const { call } = await shared();
-    foreign ??= engine()
+    foreign ??= product()
       .runAs("other")
       .then((run) => run("python", "print('secret')"));
     const { id } = (await foreign) as { id: string };
@@ -176,7 +176,7 @@ for (const [way, connect] of Object.entries(WAYS)) {
 
   test(`${way}: a call beyond the rate limit is a result that names the time of a retry`, LIMIT, async (t) => {
     const create = ["keys", "create", "--name", `few, ${way}`, "--rpm", "9", "--concurrency", "1"];
-    const { stdout } = await assay(...create, "--profiles", "judge", "--data", engine().data);
+    const { stdout } = await assay(...create, "--profiles", "judge", "--data", product().data);
     const { call } = await connect(t, { ...where(), key: stdout.trim() });
     let last = await call("list_languages");
     for (let calls = 1; !last.isError && calls < 10; calls++) last = await call("list_languages");
@@ -198,5 +198,5 @@ test("200 calls at once: each has its result, and the queue is empty afterwards"
     [verdicts.filter((one) => one === "AC").length, verdicts.filter((one) => one === "RE").length],
     [100, 100],
   );
-  while (((await engine().ask("GET", "/api/health")).json as { queue_depth: number }).queue_depth > 0) await sleep(50);
+  while (((await product().ask("GET", "/api/health")).json as { queue_depth: number }).queue_depth > 0) await sleep(50);
 });

@@ -6,7 +6,7 @@ import { loadLanguages } from "../../../src/languages/load.ts";
 import { chosenPacks, loadPack } from "../../../src/languages/packs.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { environment } from "../../support/launcher/launcher.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { type CompletedRecord, checked } from "../../support/programs/record.ts";
 import { withShortCpuTime } from "../matrix/short.ts";
 import { HOSTILE } from "./hostile.ts";
@@ -14,7 +14,7 @@ import { HOSTILE } from "./hostile.ts";
 /** The packs with which `assay test` built ASSAY_TEST_PACKS_IMAGE. */
 const packs = environment("ASSAY_TEST_PACKS");
 const checkout = withShortCpuTime(environment("ASSAY_TEST_DATA"));
-const engine = useEngine({ packs, checkout: () => checkout });
+const product = useProduct({ packs, checkout: () => checkout });
 after(() => rmSync(checkout, { recursive: true }));
 
 const chosen = chosenPacks(LANGUAGES, packs).map((name) => loadPack(LANGUAGES, name));
@@ -28,12 +28,12 @@ before(() => writeFileSync(secret, `${SECRET}\n`, { mode: 0o644 }));
 const HOST_PATH = /\/(var|home|root|work)\//;
 
 test("offers every pack and the eight languages, with their versions", async () => {
-  const { json } = await engine().ask("GET", "/api/languages/details");
+  const { json } = await product().ask("GET", "/api/languages/details");
   const told = (json as { name: string; label: string }[]).map(({ name, label }) => [name, label]);
   for (const { name, label } of chosen) {
     assert.ok(
       told.some(([known, text]) => known === name && text === label),
-      `${name} is not offered: ${engine()
+      `${name} is not offered: ${product()
         .service.output()
         .match(new RegExp(`[^\n]*"${name}"[^\n]*`, "g"))
         ?.join("\n")}`,
@@ -51,7 +51,7 @@ test("offers every pack and the eight languages, with their versions", async () 
 describe("each pack", { concurrency: 2 }, () => {
   for (const { name, tests, compile, execute, smokeTest, source } of chosen) {
     describe(name, () => {
-      const run = async (code: string, more = {}) => checked(await engine().run(name, code, more));
+      const run = async (code: string, more = {}) => checked(await product().run(name, code, more));
       const ends = ({ result, output }: CompletedRecord, ...expected: readonly unknown[]) =>
         assert.deepEqual(
           [result.verdict, result.cause, result.exit_code, result.signal],

@@ -6,7 +6,7 @@ import type { LiveInput } from "../../../src/store/live/input.ts";
 import { runWithInput } from "../../../src/worker/live-input.ts";
 import { useSlot } from "../../support/sandbox/one-slot.ts";
 import { shell } from "../../support/sandbox/steps.ts";
-import { addKey, enqueue, onEachEngine } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase } from "../../support/store/temporary.ts";
 
 let slot: Slot;
 useSlot((opened) => {
@@ -15,7 +15,7 @@ useSlot((opened) => {
 
 const bytes = (text: string): LiveInput => ({ kind: "bytes", bytes: Buffer.from(text) });
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("what a client gives before and during a run reaches its program", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "key");

@@ -5,7 +5,7 @@ import pino from "pino";
 import { notReady, type Readiness } from "../../../src/domain/readiness.ts";
 import { WorkerHeartbeat } from "../../../src/worker/worker-heartbeat.ts";
 import { WorkerRegistry } from "../../../src/worker/worker-registry.ts";
-import { onEachEngine } from "../../support/store/temporary.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 
 const LIMIT = { timeout: 20_000 };
 const PATIENT = { timeout: 60_000 };
@@ -30,7 +30,7 @@ class Said {
   };
 }
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   /** A service that sees workers only through the store, and workers that a test starts. */
   async function fleetOf(t: TestContext, proofHoldsMs?: number, wrongMs = 0) {
     const users: { stop(): Promise<void> }[] = [];

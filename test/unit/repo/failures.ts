@@ -9,7 +9,7 @@ export const SHOWN_BY: Readonly<Record<string, readonly (readonly [file: string,
   ],
   worker: [
     [
-      "test/system/engine/processes.test.ts",
+      "test/system/programs/processes.test.ts",
       "when services and workers are killed, no submission is lost or duplicated, and limits hold",
     ],
     ["test/system/faults/nothing-lost.test.ts", "each has ended exactly once and is delivered"],

@@ -4,7 +4,7 @@ import { ClientError } from "../../../../src/domain/error.ts";
 import { Attempts } from "../../../../src/http/dashboard/attempts.ts";
 import type { Store } from "../../../../src/store/store.ts";
 import { addPerson } from "../../../support/store/members.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 
 /** @returns how many of `times` attempts were accepted. */
 async function tried(
@@ -31,7 +31,7 @@ const ada = () => ADA;
 /** Separate processes that share a database; each has its own local counts. */
 const processes = (stores: readonly Store[]) => stores.map(({ signIns }) => new Attempts(signIns));
 
-onEachEngine((temporaryStore) => {
+onEachDatabase((temporaryStore) => {
   test("allows one address five attempts per e-mail and minute, over all processes", async (t) => {
     const { store, another, clock } = await temporaryStore(t);
     const stores = [store, await another(), await another()];

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Asker } from "../../../support/http/dashboard/two-tenants.ts";
 import { NOT_THERE, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 import type { Reply } from "../../../support/http/running.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 
 interface Entry {
   readonly action: string;
@@ -23,7 +23,7 @@ async function throughAll(ask: Asker, limit: number, which = ""): Promise<Entry[
   return entries;
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("pages of the audit trail have every entry once, newest first; members see only their own accounts", async (t) => {
     const { running, root, ada, accountId, projectId, other } = await startTwoTenants(t, { open });
     for (const name of ["a", "b", "c"]) await ada("PATCH", `/projects/${projectId}`, { name });
@@ -47,7 +47,7 @@ onEachEngine((open) => {
   });
 });
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("every entry from a request has the address of the client", { timeout: 60_000 }, async (t) => {
     const club = await startTwoTenants(t, { open });
     const { running, root, ada, accountId, projectId } = club;
@@ -99,7 +99,7 @@ onEachEngine((open) => {
   });
 });
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("filters by actor, action, subject and time; ids have names of the own account only", async (t) => {
     const { running, root, ada, eve, projectId, other } = await startTwoTenants(t, { open });
     await ada("PATCH", `/projects/${projectId}`, { name: "web shop" });

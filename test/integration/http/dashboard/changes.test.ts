@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { TOPICS, type Topic } from "../../../../src/http/dashboard/api/changes.ts";
 import { type Asker, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 import { type Running, runPending } from "../../../support/http/running.ts";
-import { addKey, enqueue, onEachEngine } from "../../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase } from "../../../support/store/temporary.ts";
 import { type Watching, watch } from "./watching.ts";
 
 const EMPTY = { topics: [] };
@@ -29,7 +29,7 @@ async function hears(stream: Watching, topic: Topic, what: string): Promise<void
   stream.received.length = 0;
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("pages get the topics of changes, also by another process, and none of other accounts", async (t) => {
     const { running, root, ada, eve, projectId, accountId } = await startTwoTenants(t, { open });
     const { store } = running;

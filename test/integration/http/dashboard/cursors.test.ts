@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { type Asker, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 import type { Reply } from "../../../support/http/running.ts";
 import { addPerson } from "../../../support/store/members.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 
 const LIMIT = { timeout: 60_000 };
 
@@ -17,7 +17,7 @@ const LISTS = [
   ["members/invitations", "invited"],
 ] as const;
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a cursor of another account gets the same response as an unknown cursor", LIMIT, async (t) => {
     const { running, root, ada, eve, accountId, projectId, other } = await startTwoTenants(t, { open });
     const fill = async (ask: Asker, project: string, account: string) => {

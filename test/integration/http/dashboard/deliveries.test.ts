@@ -8,7 +8,7 @@ import {
   type TwoTenants,
 } from "../../../support/http/dashboard/two-tenants.ts";
 import type { Reply } from "../../../support/http/running.ts";
-import { type OpenTemporary, onEachEngine } from "../../../support/store/temporary.ts";
+import { type OpenTemporary, onEachDatabase } from "../../../support/store/temporary.ts";
 import { addEndpoint, endOne, type Project } from "../../../support/webhooks/project.ts";
 
 /** The accounts of club.ts, with a key and an endpoint in the project. */
@@ -38,7 +38,7 @@ async function throughAll(ask: Asker, which: string, from = "") {
   return { ids, parts };
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("pages of the log have every delivery once, newest first, despite concurrent changes", async (t) => {
     const { running, ada, project, endpointId } = await sending(t, open);
     const { store } = running;

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { Webhook } from "standardwebhooks";
 import { entriesOf, NOT_THERE, startTwoTenants, type TwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
-import { type OpenTemporary, onEachEngine } from "../../../support/store/temporary.ts";
+import { type OpenTemporary, onEachDatabase } from "../../../support/store/temporary.ts";
 import { endOne, sealer } from "../../../support/webhooks/project.ts";
 import { type Answer, makeCertificates, startReceiver } from "../../../support/webhooks/receiver.ts";
 
 const certificates = makeCertificates();
 const LIMIT = { timeout: 60_000 };
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("the secret of a new endpoint and its replacement are displayed once and stored sealed", LIMIT, async (t) => {
     const club = await startTwoTenants(t, { open });
     const { running, ada, accountId, projectId } = club;
@@ -105,7 +105,7 @@ onEachEngine((open) => {
   });
 });
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test(
     "an endpoint fails from its first failed delivery to the next success, visible to its account",
     LIMIT,

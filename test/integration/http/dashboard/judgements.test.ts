@@ -7,7 +7,7 @@ import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
 import { NOT_THERE, startTwoTenants, type TwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 import { runPending } from "../../../support/http/running.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 import { report, signalled } from "../../../support/verdict/reports.ts";
 import { watch } from "./watching.ts";
 
@@ -40,7 +40,7 @@ async function judged({ running }: TwoTenants, body: object = TESTS): Promise<st
   return json.id;
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a member finds only judgements of their accounts; an administrator finds all", async (t) => {
     const club = await startTwoTenants(t, { open });
     const { running, root, ada, eve, accountId, projectId, other } = club;

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createKey } from "../../../../src/admin/keys.ts";
 import { playgroundKeyId } from "../../../../src/domain/key.ts";
 import { entriesOf, NOT_THERE, startTwoTenants, type TwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
-import { enqueue, onEachEngine } from "../../../support/store/temporary.ts";
+import { enqueue, onEachDatabase } from "../../../support/store/temporary.ts";
 
 const made = async ({ ada, projectId }: TwoTenants, body: object = {}) => {
   const { status, json } = await ada("POST", "/keys", { name: "k", projectId, ...body });
@@ -22,7 +22,7 @@ async function counted({ ada }: TwoTenants, requests: number): Promise<void> {
     await sleep(20);
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a key needs a project or an account of the person, and is found by its name", async (t) => {
     const club = await startTwoTenants(t, { open });
     const { ada, accountId, projectId, other } = club;

@@ -7,13 +7,13 @@ import { createProject } from "../../../../src/admin/projects.ts";
 import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import { startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 import { certificate, runPending } from "../../../support/http/running.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 import { report } from "../../../support/verdict/reports.ts";
 import { watch } from "./watching.ts";
 
 const SUBMISSIONS = "/submissions";
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a list is found by cause, beginning of an id and time range, counted, and sorted both ways", async (t) => {
     const { running, ada, eve, projectId } = await startTwoTenants(t, { open });
     const { submit, store } = running;

@@ -5,7 +5,7 @@ import type { LivePiece } from "../../../../src/store/live/types.ts";
 import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
 import { Raw } from "../../../support/http/raw.ts";
 import { type Options, startHttp } from "../../../support/http/running.ts";
-import { type OpenTemporary, onEachEngine, temporaryStore } from "../../../support/store/temporary.ts";
+import { type OpenTemporary, onEachDatabase, temporaryStore } from "../../../support/store/temporary.ts";
 import { DONE } from "../../../support/webhooks/project.ts";
 import { watch } from "./watching.ts";
 
@@ -36,7 +36,7 @@ async function playing(t: TestContext, open: OpenTemporary, options: Options = {
   return { ...running, accountId, bob, submit, claim };
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a viewer receives each state and output as it occurs", async (t) => {
     const setup = await playing(t, open);
     const { store, bob, submit, claim } = setup;
@@ -90,7 +90,7 @@ onEachEngine((open) => {
   });
 });
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("an idle view sends heartbeats, and ends with its session or membership", async (t) => {
     const setup = await playing(t, open, { heartbeatMs: 30 });
     const { bob, submit, store } = setup;
@@ -109,7 +109,7 @@ onEachEngine((open) => {
   });
 });
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a busy view ends within two seconds after its session or membership", async (t) => {
     const setup = await playing(t, open);
     const { bob, submit, store, claim } = setup;

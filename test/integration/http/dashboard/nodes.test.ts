@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { meaningOf } from "../../../../src/domain/remedies.ts";
 import { BROKEN, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
-import { enqueue, onEachEngine, START_MS } from "../../../support/store/temporary.ts";
+import { enqueue, onEachDatabase, START_MS } from "../../../support/store/temporary.ts";
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("each node has its capabilities and newest self-test; members see the runs of their own accounts", async (t) => {
     const { running, root, ada, eve, projectId, accountId } = await startTwoTenants(t, { open });
     const { key } = (await ada("POST", "/keys", { name: "k", projectId })).json;

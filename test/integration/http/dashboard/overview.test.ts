@@ -8,12 +8,12 @@ import { type SeededRun, seedHistory } from "../../../support/http/dashboard/see
 import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
 import { type Asker, NOT_THERE, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 import { addEndpoint } from "../../../support/webhooks/project.ts";
 
 const OVERVIEW = "/dashboard/api/overview";
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("the overview counts pending, running and ended submissions of the visible accounts", async (t) => {
     const running = await startHttp(t, { open });
     const { store, clock, key, submit, engine } = running;
@@ -62,7 +62,7 @@ onEachEngine((open) => {
 const MINUTE_MS = 60_000;
 const FAST = { waitMs: 4, runMs: 25 };
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("the numbers of the charts are those of the store, and each member sees those of their accounts", async (t) => {
     const club = await startTwoTenants(t, { open });
     const { running, root, ada, eve, accountId, projectId, other } = club;

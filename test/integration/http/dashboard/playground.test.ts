@@ -4,7 +4,7 @@ import { archiveProject, createProject } from "../../../../src/admin/projects.ts
 import { playgroundKeyId } from "../../../../src/domain/key.ts";
 import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
 import { type Options, runPending, startHttp } from "../../../support/http/running.ts";
-import { type OpenTemporary, onEachEngine } from "../../../support/store/temporary.ts";
+import { type OpenTemporary, onEachDatabase } from "../../../support/store/temporary.ts";
 
 const SUBMISSIONS = "/dashboard/api/submissions";
 
@@ -19,7 +19,7 @@ async function playing(t: TestContext, open?: OpenTemporary, options: Options = 
   return { ...running, accountId, bob, run };
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a program of the playground is queued like any other, with a key of its account that no client has", async (t) => {
     const { store, run, accountId, bob, engine } = await playing(t, open);
     // The first runs of an account can arrive at the same time.

@@ -10,7 +10,7 @@ import { API, type Asker, entriesOf, NOT_THERE, startTwoTenants } from "../../..
 import { runPending } from "../../../support/http/running.ts";
 import { PACKAGES, type PackageTexts } from "../../../support/problems/packages.ts";
 import { zipOf } from "../../../support/problems/zip.ts";
-import { onEachEngine, temporaryStore } from "../../../support/store/temporary.ts";
+import { onEachDatabase, temporaryStore } from "../../../support/store/temporary.ts";
 import { report } from "../../../support/verdict/reports.ts";
 
 const LIMIT = { timeout: 60_000 };
@@ -24,7 +24,7 @@ const FACTORS = archive(PACKAGES.factors);
 const upload = ({ person }: Asker, account: string, { query = "", body = FACTORS, headers = ZIP } = {}) =>
   person.ask({ method: "POST", path: `${API}/problems?account=${account}${query}`, body, headers });
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("an import creates a problem with groups and versions, and an audit entry", LIMIT, async (t) => {
     const club = await startTwoTenants(t, { open });
     const { ada, accountId } = club;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { entriesOf, NOT_THERE, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a member creates, renames, archives and restores projects of the own account, and each change is recorded", async (t) => {
     const club = await startTwoTenants(t, { open });
     const { ada, accountId, projectId } = club;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { entriesOf, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("an administrator sees the settings of the service, and creates and changes tiers and accounts", async (t) => {
     const club = await startTwoTenants(t, { open, maxPending: 77 });
     const { running, root, accountId } = club;

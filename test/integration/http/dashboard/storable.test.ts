@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { FROM_OWN_PAGE } from "../../../support/http/dashboard/signed-in.ts";
 import { type Asker, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 
 /** Each route with its text parameters; `?` stands for a hostile text, percent-encoded in a path or query. */
 const ROUTES: readonly (readonly [string, string, unknown?])[] = [
@@ -87,7 +87,7 @@ const ROUTES: readonly (readonly [string, string, unknown?])[] = [
   ["PATCH", "/accounts/?", { name: "?" }],
 ];
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("rejects text that a database cannot store on every route, never with an internal error", async (t) => {
     const club = await startTwoTenants(t, { open });
     const { running, root, ada } = club;

@@ -6,7 +6,7 @@ import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
 import { startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
 import { SAMPLES } from "../../../support/store/samples.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 import { report, signalled } from "../../../support/verdict/reports.ts";
 import { deliveryBudget } from "../../../support/webhooks/project.ts";
 import { watch } from "./watching.ts";
@@ -14,7 +14,7 @@ import { watch } from "./watching.ts";
 const SUBMISSIONS = "/dashboard/api/submissions";
 const NOT_THERE = { error: "not found, or you have no access to it" };
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("the files of a program are listed, and each is sent to members of its account alone", async (t) => {
     const { running, ada, eve } = await startTwoTenants(t, { open });
     const key = await running.key({ project: "shop" });
@@ -38,7 +38,7 @@ onEachEngine((open) => {
   });
 });
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("the audit trail of an account records access to a program by administrators, not by members", async (t) => {
     const { running, root, ada, accountId } = await startTwoTenants(t, { open });
     const body = { accountId, language: "python", code: "print(1)", stdin: "", profile: "judge" };

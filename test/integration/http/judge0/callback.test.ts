@@ -6,13 +6,13 @@ import { Webhook } from "standardwebhooks";
 import { Deliverer } from "../../../../src/webhooks/deliverer.ts";
 import { trustedAuthorities } from "../../../../src/webhooks/trust.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 import { addEndpoint, addProject, sealer } from "../../../support/webhooks/project.ts";
 import { makeCertificates, startReceiver } from "../../../support/webhooks/receiver.ts";
 
 const certificates = makeCertificates();
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a callback is a signed PUT of Judge0's answer, again after an error, in addition to the webhook", {
     timeout: 30_000,
   }, async (t) => {

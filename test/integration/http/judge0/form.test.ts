@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { zipOf } from "../../../support/client/judge0.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 
 const LIMIT = { timeout: 60_000 };
 const headers = { "content-type": "application/x-www-form-urlencoded" };
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a submission can be a URL-encoded form", LIMIT, async (t) => {
     const { ask, store } = await startHttp(t, { open });
     const post = (body: string | Buffer, query = "") =>

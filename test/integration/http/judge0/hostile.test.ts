@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { zipOf } from "../../../support/client/judge0.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 import { addEndpoint, addProject } from "../../../support/webhooks/project.ts";
 
 const LIMIT = { timeout: 60_000 };
@@ -150,7 +150,7 @@ const REFUSED: readonly (readonly [title: string, body: unknown, field: string, 
   ["a callback that is a list", { ...PYTHON, callback_url: ["https://example.com"] }, "callback_url", /URL/],
 ];
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("an invalid value is an error that names its field, and leaves nothing", LIMIT, async (t) => {
     const { ask, store, engine } = await startHttp(t, { open });
     engine.languages = ["python", "c", "multifile"];

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 import { report } from "../../../support/verdict/reports.ts";
 
 const LIMIT = { timeout: 120_000 };
@@ -11,7 +11,7 @@ const BATCH = 20;
 const EXPECTED = "x".repeat(150_000);
 const large = (fill: string | number) => Buffer.alloc(MEBIBYTE, fill);
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("a batch and a list have the contents of all submissions, also the largest ones", LIMIT, async (t) => {
     const { ask, store } = await startHttp(t, { open });
     const create = async (more: object = {}) => {

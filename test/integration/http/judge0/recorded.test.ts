@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runPending, startHttp } from "../../../support/http/running.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 import { RECORDED } from "./recorded.ts";
 
 const LIMIT = { timeout: 60_000 };
@@ -20,7 +20,7 @@ function check(value: unknown, expected: unknown, isPart: boolean, title: string
   } else assert.deepEqual(value, expected, title);
 }
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("every recorded request has its answer", LIMIT, async (t) => {
     const { ask, store } = await startHttp(t, { open });
     const tokens: string[] = [];

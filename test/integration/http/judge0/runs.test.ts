@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { MAX_COMPILE_OUTPUT_BYTES } from "../../../../src/domain/judge0/submission.ts";
 import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
-import { onEachEngine } from "../../../support/store/temporary.ts";
+import { onEachDatabase } from "../../../support/store/temporary.ts";
 import { report } from "../../../support/verdict/reports.ts";
 
 const LIMIT = { timeout: 60_000 };
@@ -12,7 +12,7 @@ const ENDED = buildOutcome({
   execute: report({ stdout: Buffer.from("1\n"), cpuUsec: 90_000, memoryPeakBytes: 4_096 }),
 });
 
-onEachEngine((open) => {
+onEachDatabase((open) => {
   test("the worker gets the number of runs and the expected output, and the answer has the means", LIMIT, async (t) => {
     const { ask, store } = await startHttp(t, { open });
     const post = (path: string, body: unknown) => ask({ method: "POST", path: `/judge0/${path}`, body });

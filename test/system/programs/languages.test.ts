@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { LISTED } from "../../support/languages/directory.ts";
-import { source, useEngine } from "../../support/programs/engine.ts";
+import { source, useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
 const STDIN_BYTES = 262_144;
@@ -22,10 +22,10 @@ const LANGUAGES: Readonly<Record<string, { trace: RegExp | null; fault: number }
 
 const HOST_PATH = /\/(var|home|root|usr|opt|tmp|work)\//;
 
-const engine = useEngine();
+const product = useProduct();
 
 test("offers all languages after they pass their smoke tests", async () => {
-  const { json } = await engine().ask("GET", "/api/languages");
+  const { json } = await product().ask("GET", "/api/languages");
   assert.deepEqual((json as string[]).toSorted(), LISTED);
 });
 
@@ -35,7 +35,7 @@ for (const first of ["bits/stdc++.h", "iostream", "vector", "string", "algorithm
     const others =
       "string iostream vector map algorithm functional queue stack random sstream regex unordered_map memory thread cmath";
     const includes = [first, ...others.split(" "), "bits/stdc++.h", first].map((header) => `#include <${header}>\n`);
-    const { result, output } = checked(await engine().run("cpp", `${includes.join("")}int main() {}`));
+    const { result, output } = checked(await product().run("cpp", `${includes.join("")}int main() {}`));
     assert.equal(result.verdict, "AC", output?.stderr);
   });
 }
@@ -46,17 +46,17 @@ test("a Java source that exceeds the compiler's memory limit is MLE, as in every
   const folded = Array.from({ length: 6 }, (_, n) => `String S${n + 1} = ${Array(10).fill(`S${n}`).join("+")};`);
   const members = [`String S0 = "${"x".repeat(1_000)}";`, ...folded].map((member) => `static final ${member}`);
   const code = `public class Main { ${members.join(" ")} public static void main(String[] a) {} }`;
-  const { result } = checked(await engine().run("java", code));
+  const { result } = checked(await product().run("java", code));
   assert.deepEqual([result.verdict, result.cause, result.actor], ["MLE", "compile_oom_kill", "kernel"]);
 });
 
 for (const { name: language, smokeTest: hello, source: file, compile } of installedLanguages().list()) {
   const run = async (program: string, stdin = "") =>
-    checked(await engine().run(language, source(language, program), { stdin }));
+    checked(await product().run(language, source(language, program), { stdin }));
 
   describe(language, () => {
     test("accepts hello", async () => {
-      const { result, output } = checked(await engine().run(language, hello.code));
+      const { result, output } = checked(await product().run(language, hello.code));
       assert.deepEqual(
         { ...result, ...output },
         {

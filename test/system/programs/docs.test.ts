@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 
 /** The API reference page in Debian's Chromium, served by the whole product. */
-const engine = useEngine();
+const product = useProduct();
 const SWITCHES = [
   "--no-sandbox",
   "--disable-gpu",
@@ -47,13 +47,13 @@ async function open(): Promise<Page> {
     if (message.type() === "error" || message.type() === "warning") messages.push(message.text());
   });
   page.on("pageerror", (error) => messages.push(String(error)));
-  await page.goto(`https://127.0.0.1:${engine().service.port}/docs`);
+  await page.goto(`https://127.0.0.1:${product().service.port}/docs`);
   return page;
 }
 
 test("sending the example with a key shows the record of a real run", async () => {
   const page = await open();
-  await page.getByLabel("API key", { exact: true }).fill(engine().key);
+  await page.getByLabel("API key", { exact: true }).fill(product().key);
   const form = page.getByRole("form", { name: "Try it" }).first();
   await form.getByLabel("wait").selectOption("true");
   await form.getByRole("button", { name: "New" }).click();
@@ -66,7 +66,7 @@ test("sending the example with a key shows the record of a real run", async () =
   assert.equal(record.output.stdout, "Hello, world\n");
   const sent = await form.locator(".sent").textContent();
   assert.match(sent ?? "", /^curl 'https:\/\/127\.0\.0\.1:\d+\/api\/submit\?wait=true'/);
-  assert.equal(sent?.includes(engine().key), false, "the displayed command does not contain the key");
+  assert.equal(sent?.includes(product().key), false, "the displayed command does not contain the key");
 
   const read = page.locator("#result form");
   await read.getByLabel("id").fill(record.id);
@@ -124,7 +124,7 @@ test("text has enough contrast in light and dark mode", async () => {
 });
 
 test("makes no request to another origin and does not violate its content security policy", () => {
-  const origin = `https://127.0.0.1:${engine().service.port}/`;
+  const origin = `https://127.0.0.1:${product().service.port}/`;
   assert.ok(requested.length > 10);
   assert.deepEqual(
     requested.filter((url) => !url.startsWith(origin)),

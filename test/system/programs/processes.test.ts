@@ -13,8 +13,8 @@ import {
   worker,
 } from "../../support/cli/processes.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { send } from "../../support/programs/engine.ts";
 import { TOO_LONG } from "../../support/programs/long.ts";
+import { send } from "../../support/programs/product.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
 /** Two services and three workers on one PostgreSQL database: real processes and boxes, some of which are killed. */

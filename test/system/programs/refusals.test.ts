@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
-const engine = useEngine({ workers: 1 });
+const product = useProduct({ workers: 1 });
 
 /**
  * What programs get from calls that the filter refuses (docs/security.md). Runtimes must fall back; a program that makes the call
@@ -166,7 +166,7 @@ console.log(networkInterfaces()["lo"]?.[0]?.address);
 
 for (const [what, [language, code, stdout]] of Object.entries(CASES))
   test(what, async () => {
-    const { result, output } = checked(await engine().run(language, code, { profile: "agent" }));
+    const { result, output } = checked(await product().run(language, code, { profile: "agent" }));
     assert.equal(result.verdict, "AC", output.stderr);
     assert.equal(output.stdout, stdout);
   });
@@ -228,7 +228,7 @@ int main(void)
 for (const profile of ["judge", "agent"])
   for (const [what, [language, code]] of Object.entries(FLOODS))
     test(`O_NONBLOCK on standard output has its effect (${what}, ${profile})`, async () => {
-      const { result, output } = checked(await engine().run(language, code, { profile }));
+      const { result, output } = checked(await product().run(language, code, { profile }));
       assert.equal(result.verdict, "AC", output.stderr);
       assert.equal(output.stderr.trim(), "full");
     });

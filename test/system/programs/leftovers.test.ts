@@ -5,11 +5,11 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { isKeptGroup } from "../../support/launcher/machine.ts";
-import { source, useEngine } from "../../support/programs/engine.ts";
 import { TOO_LONG } from "../../support/programs/long.ts";
+import { source, useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
-const engine = useEngine();
+const product = useProduct();
 
 /** Numbers of things that a run could leave on the machine. */
 interface Remains {
@@ -115,7 +115,7 @@ function* mixed(total: number): Generator<[string, string]> {
 const RUNS = TOO_LONG ? 150 : 600;
 
 test(`${RUNS} mixed runs leave no additional process, mount, control group or namespace`, async () => {
-  const { launcher, run } = engine();
+  const { launcher, run } = product();
   const programs = mixed(RUNS);
   await Promise.all([run("python", "print(1)"), run("python", "print(2)"), run("c", source("c", "exit-seven"))]);
   await sleep(500);

@@ -1,7 +1,7 @@
 # assay run, judge, problems, doctor, bench: Node with its own engine for the duration of the command.
 
 exec 3<&0
-prepare_engine
+prepare_sandbox
 prepared "$command"
 take_uid_range
 # Doctor tests the start of the launcher itself; the others need a running one. Bench starts services with the last uid of

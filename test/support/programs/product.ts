@@ -13,7 +13,7 @@ import { COLD } from "../sandbox/parked.ts";
 import { migratedTemplate, postgresServer } from "../store/temporary.ts";
 
 /** The whole product: a real launcher and the real service as an unprivileged user, over HTTPS. */
-export interface Engine {
+export interface Product {
   readonly launcher: Launcher;
   readonly service: Serving;
   readonly data: string;
@@ -42,7 +42,7 @@ export interface Answer {
   readonly json: unknown;
 }
 
-export interface EngineOptions {
+export interface ProductOptions {
   readonly workers?: number;
   /** Additional slots of the launcher, for direct use by the test. */
   readonly moreSlots?: number;
@@ -70,18 +70,18 @@ interface Shared {
 const shared = new Map<string | symbol, Shared>();
 
 /**
- * One engine for all tests of a file: starts before them, stops after them, and fails if it did not stop cleanly. Files
- * that are loaded together share an engine if their options are equal.
+ * One product for all tests of a file: starts before them, stops after them, and fails if it did not stop cleanly. Files
+ * that are loaded together share an product if their options are equal.
  */
-export function useEngine({ workers = 2, ...more }: EngineOptions = {}): () => Engine {
+export function useProduct({ workers = 2, ...more }: ProductOptions = {}): () => Product {
   const options = { workers, ...more };
   const name = options.prepare || options.checkout ? Symbol() : JSON.stringify(options);
-  let engine: Engine;
+  let product: Product;
   before(async () => {
     const found = shared.get(name) ?? { users: 0, started: start(options) };
     shared.set(name, found);
     found.users++;
-    [engine] = await found.started;
+    [product] = await found.started;
   });
   after(async () => {
     const entry = shared.get(name);
@@ -90,7 +90,7 @@ export function useEngine({ workers = 2, ...more }: EngineOptions = {}): () => E
     const [, stop] = await entry.started;
     await stop();
   });
-  return () => engine;
+  return () => product;
 }
 
 async function start({
@@ -103,7 +103,7 @@ async function start({
   database = "sqlite",
   checkout,
   packs,
-}: EngineOptions & { readonly workers: number }): Promise<[Engine, () => Promise<void>]> {
+}: ProductOptions & { readonly workers: number }): Promise<[Product, () => Promise<void>]> {
   const cleanUp: (() => unknown)[] = [];
   const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
   const data = dataDirectory(context);
@@ -130,11 +130,11 @@ async function start({
   const ca = readFileSync(join(data, "tls", "server.pem"));
   const agent = new Agent({ keepAlive: true, ca, servername: "localhost" });
   const askAs =
-    (ownKey: string): Engine["ask"] =>
+    (ownKey: string): Product["ask"] =>
     (...request) =>
       send(agent, service.port, ownKey, ...request);
   const runWith =
-    (asks: Engine["ask"]): Run =>
+    (asks: Product["ask"]): Run =>
     (language, code, more) =>
       run(asks, { language, code, ...more });
   const runAs = async (account: string) => {
@@ -156,7 +156,7 @@ async function start({
   return [{ launcher, service, data, key, ask, run: runWith(ask), runAs }, stop];
 }
 
-/** The URL of a database of its own, which is removed with the engine. */
+/** The URL of a database of its own, which is removed with the product. */
 async function postgresUrl(t: TestContext): Promise<string> {
   const server = await postgresServer();
   const name = await server.createDatabase(await migratedTemplate());
@@ -177,7 +177,7 @@ export function residentBytes(pid: number): number {
   return Number(pages) * Number(execFileSync("getconf", ["PAGESIZE"], { encoding: "utf8" }));
 }
 
-async function run(ask: Engine["ask"], body: Record<string, unknown>): Promise<unknown> {
+async function run(ask: Product["ask"], body: Record<string, unknown>): Promise<unknown> {
   let { status, json } = await ask("POST", "/api/submit?wait=true", body);
   const { id } = json as { id?: string };
   while (status === 408 || (status === 200 && !isTerminal(json))) {

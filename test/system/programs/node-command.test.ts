@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
-const engine = useEngine({ workers: 1 });
+const product = useProduct({ workers: 1 });
 
 /** Prints a line for each way to start Node in which the command `node` differs from the interpreter itself. */
 const PROGRAM = `const { spawnSync } = require("node:child_process");
@@ -65,7 +65,7 @@ for (const [args, options] of all) {
 `;
 
 test("the command node does the same as the interpreter, also if it restricts the program", async () => {
-  const { result, output } = checked(await engine().run("javascript", PROGRAM, { profile: "agent" }));
+  const { result, output } = checked(await product().run("javascript", PROGRAM, { profile: "agent" }));
   assert.equal(result.verdict, "AC", output.stderr);
   const all = output.stdout
     .trimEnd()

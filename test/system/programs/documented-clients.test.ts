@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runFetchClient, runShellClient } from "../../support/http/documented-clients.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
-const engine = useEngine();
+const product = useProduct();
 
 function connection() {
-  const { service, key, data } = engine();
+  const { service, key, data } = product();
   return { url: `https://127.0.0.1:${service.port}`, key, caPath: join(data, "tls", "server.pem") };
 }
 

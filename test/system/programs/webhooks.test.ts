@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { assay } from "../../support/cli/processes.ts";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 import { makeCertificates, type Receiver, startReceiver } from "../../support/webhooks/receiver.ts";
 
@@ -16,7 +16,7 @@ let closing = async () => {};
 /** The status that the receiver answers; tests change it. */
 let status = 200;
 
-const engine = useEngine({
+const product = useProduct({
   project: "shop",
   prepare: async (data) => {
     const certificates = makeCertificates();
@@ -30,7 +30,7 @@ const engine = useEngine({
 after(() => closing());
 
 const webhooks = async (...args: string[]) => {
-  const { code, stdout, stderr } = await assay("webhooks", ...args, "--json", "--data", engine().data);
+  const { code, stdout, stderr } = await assay("webhooks", ...args, "--json", "--data", product().data);
   assert.equal(code, 0, stderr);
   return JSON.parse(stdout);
 };
@@ -50,12 +50,12 @@ async function delivered(count: number) {
 
 test("a project's submission is delivered as the record that the API returns", LIMIT, async () => {
   await endpoint();
-  const run = await engine().run("python", "print(6 * 7)");
+  const run = await product().run("python", "print(6 * 7)");
   const { record, headers } = await delivered(1);
   assert.deepEqual(record, run);
   const { id, output } = checked(run) as ReturnType<typeof checked> & { id: string };
   assert.deepEqual([headers["webhook-id"], output.stdout], [id, "42\n"]);
-  const { json } = await engine().ask("GET", `/api/result/${id}`);
+  const { json } = await product().ask("GET", `/api/result/${id}`);
   assert.deepEqual(json, record);
 });
 
@@ -63,7 +63,7 @@ test("a failed delivery does not affect the submitter and is repeated", LIMIT, a
   await endpoint();
   const before = receiver.received.length;
   status = 503;
-  const run = (await engine().run("python", "raise SystemExit(7)")) as { id: string; status: string };
+  const run = (await product().run("python", "raise SystemExit(7)")) as { id: string; status: string };
   assert.equal(run.status, "completed");
   await receiver.until(before + 1);
   status = 200;

@@ -3,11 +3,11 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { source, useEngine } from "../../support/programs/engine.ts";
+import { source, useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 import { answerOfRules, filterOf } from "../launcher/filter.ts";
 
-const engine = useEngine({ workers: 1 });
+const product = useProduct({ workers: 1 });
 /**
  * uretprobe and uprobe on x86-64: newer kernels bypass filters and end a process that calls them outside of a probe.
  */
@@ -24,7 +24,7 @@ test("in a box, every call number gets the listed answer through each entry", as
   const refused = new Map(filter.refused.map(([, number, errno]) => [number, errno]));
   const args = [-1, 0, 0, 0, 0, 0];
 
-  const { result, output } = checked(await engine().run("c", source("c", "every-call"), { profile: "agent" }));
+  const { result, output } = checked(await product().run("c", source("c", "every-call"), { profile: "agent" }));
   assert.equal(result.verdict, "AC", output.stderr);
   const lines = output.stdout
     .trim()
@@ -79,7 +79,7 @@ int main(void)
 \treturn 0;
 }
 `;
-  const { result, output } = checked(await engine().run("c", code));
+  const { result, output } = checked(await product().run("c", code));
   assert.equal(result.verdict, "AC", output.stderr);
   const lines = output.stdout.trim().split("\n");
   assert.equal(lines.filter((line) => line === "family EAFNOSUPPORT").length, 8);

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { residentBytes, source, useEngine } from "../../support/programs/engine.ts";
+import { residentBytes, source, useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
 const MIB = 1_048_576;
 
-const engine = useEngine();
+const product = useProduct();
 
 test("cuts 50 MB of output at the limit, reports it, and keeps the verdict and the service's memory size", async () => {
   const flood = async () => {
-    const { result, output } = checked(await engine().run("python", source("python", "floods-stdout")));
+    const { result, output } = checked(await product().run("python", source("python", "floods-stdout")));
     assert.equal(result.verdict, "AC");
     assert.equal(output.integrity, "truncated_by_judge_limit");
     assert.equal(output.stdout.length, MIB);
   };
-  const pid = engine().service.process.pid as number;
+  const pid = product().service.process.pid as number;
   for (let i = 0; i < 15; i++) await flood(); // warms up buffers and heap
   const before = residentBytes(pid);
   for (let i = 0; i < 10; i++) await flood();
@@ -25,13 +25,13 @@ test("cuts 50 MB of output at the limit, reports it, and keeps the verdict and t
 
 test("decodes output that is not UTF-8 with replacement characters", async () => {
   const code = "import sys\nsys.stdout.buffer.write(b'a\\xffb\\xe2\\x82')\n";
-  const { output } = checked(await engine().run("python", code));
+  const { output } = checked(await product().run("python", code));
   assert.equal(output.stdout, "a\ufffdb\ufffd");
   assert.equal(output.integrity, "complete");
 });
 
 test("the record of a program that is killed while it writes reports incomplete output", async () => {
-  const { result, output } = checked(await engine().run("python", "while True:\n    print('x')\n"));
+  const { result, output } = checked(await product().run("python", "while True:\n    print('x')\n"));
   assert.equal(result.verdict, "TLE");
   assert.ok(["crash_mid_write", "truncated_by_judge_limit"].includes(output.integrity), output.integrity);
 });

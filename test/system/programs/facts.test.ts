@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { cpus, hostname, userInfo } from "node:os";
 import { test } from "node:test";
-import { useEngine } from "../../support/programs/engine.ts";
+import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
 /** One worker, so that runs use the two lanes of its slot in turn, and start from frozen runtimes. */
-const engine = useEngine({ workers: 1, parked: true });
+const product = useProduct({ workers: 1, parked: true });
 
 /**
  * What programs ask about the machine. Each prints lines of a question and an answer; the answers are those of an ordinary machine
@@ -231,7 +231,7 @@ console.log("cpus", workers.length > 0, os.userInfo().username, Object.keys(os.n
 for (const [language, { code, answers }] of Object.entries(FACTS))
   test(`${language}: a program sees a CPU, a user and a host name, on both lanes`, async () => {
     for (let lane = 0; lane < 2; lane++) {
-      const { result, output } = checked(await engine().run(language, code, { profile: "agent" }));
+      const { result, output } = checked(await product().run(language, code, { profile: "agent" }));
       assert.equal(result.verdict, "AC", output.stderr);
       assert.deepEqual(output.stdout.trimEnd().split("\n"), answers);
     }
@@ -242,7 +242,7 @@ test("the files with these answers name nothing of the host", async () => {
 for name in ("passwd", "group", "hosts", "nsswitch.conf"): print(open("/etc/" + name).read())
 print(os.listdir("/etc"))
 `;
-  const { output } = checked(await engine().run("python", code));
+  const { output } = checked(await product().run("python", code));
   const words = output.stdout.split(/[^\w.-]+/);
   for (const word of [hostname(), userInfo().username, cpus()[0]?.model])
     assert.ok(word === "root" || word === undefined || !words.includes(word), word);
