@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { type Coloured, readColours, styleAt, styleNames } from "../../../dashboard/src/components/editor/ansi.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 
 /** The text in pieces with their words. */
 function piecesOf({ text, starts, styles }: Coloured): readonly string[] {
@@ -69,9 +70,9 @@ for (const [name, text] of Object.entries({
   "one long sequence": `\x1b[${"1;".repeat(500_000)}m`,
 })) {
   test(`hostile output is read in bounded time and size: ${name}`, () => {
-    const before = performance.now();
+    const before = cpuMs();
     const { starts } = readColours(text);
-    assert.ok(performance.now() - before < 1_500);
+    assert.ok(cpuMs() - before < 1_500);
     assert.ok(starts.length <= text.length / 5);
   });
 }

@@ -8,6 +8,7 @@ import {
   shownLine,
   shownPosition,
 } from "../../../dashboard/src/components/editor/long-lines.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 
 test("short lines stay as they are", () => {
   assert.deepEqual(continueLines("a\nbc\n", 2), { text: "a\nbc\n", added: [], continuing: [] });
@@ -52,11 +53,11 @@ test("any text: positions, lines and copies are those of the text as it was", ()
 
 for (const text of ["x".repeat(1_048_576), "\n".repeat(1_048_576), `${"x".repeat(1_001)}\n`.repeat(1_000)])
   test(`a text of ${text.length} characters is continued in bounded time: ${JSON.stringify(text.slice(0, 3))}`, () => {
-    const before = performance.now();
+    const before = cpuMs();
     assert.ok(
       continueLines(text)
         .text.split("\n")
         .every(({ length }) => length <= 1_000),
     );
-    assert.ok(performance.now() - before < 1_500);
+    assert.ok(cpuMs() - before < 1_500);
   });

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { styleNames } from "../../../dashboard/src/components/editor/ansi.ts";
 import { nameOf } from "../../../dashboard/src/components/editor/control-characters.ts";
 import { readInput, readOutput } from "../../../dashboard/src/components/editor/printable-text.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 
 test("control characters are shown by name, and colours keep their text", () => {
   const { text, starts, styles, names, codes } = readOutput("\x07a\x1b[31mb\u202ec\x1b[0m\x1b[2Jd\ne");
@@ -26,8 +27,8 @@ test("a source keeps its sequences as text", () => {
 
 test("hostile output is named in bounded time", () => {
   for (const text of ["\u202e\x07".repeat(262_144), "\x1b[1;".repeat(262_144), "\x1b[31mx\x07".repeat(150_000)]) {
-    const before = performance.now();
+    const before = cpuMs();
     readOutput(text);
-    assert.ok(performance.now() - before < 2_000);
+    assert.ok(cpuMs() - before < 2_000);
   }
 });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decidingMessage, findMessages, lastLine } from "../../../dashboard/src/run/source-messages.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 import { COMPILER_OUTPUTS } from "./compiler-outputs.ts";
 
 for (const [name, { source, code = "", text, line, says }] of Object.entries(COMPILER_OUTPUTS)) {
@@ -60,9 +61,9 @@ for (const [name, text] of Object.entries({
   "digits only": "main.py:".repeat(MIB / 8) + "1".repeat(1_000),
 })) {
   test(`hostile output is read in bounded time: ${name}`, () => {
-    const before = performance.now();
+    const before = cpuMs();
     const messages = findMessages(text, "main.py", "a\n".repeat(32_768));
-    assert.ok(performance.now() - before < 1_500);
+    assert.ok(cpuMs() - before < 1_500);
     assert.ok(messages.length <= 100 && messages.every(({ text: said }) => said.length <= 300));
   });
 }

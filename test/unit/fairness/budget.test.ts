@@ -26,11 +26,10 @@ test("an owner leaves as much free as it holds, and a waiting owner proceeds as 
 });
 
 test("an owner that has gone does not wait", LIMIT, async () => {
-  const budget = new Budget({ total: 100, perOwner: "shared", waitMs: 5_000 });
+  // Longer than the limit of the test.
+  const budget = new Budget({ total: 100, perOwner: "shared", waitMs: 3_600_000 });
   const give = (await budget.takeInTime("a", 50, never)) ?? assert.fail();
-  const began = performance.now();
   assert.equal(await budget.takeInTime("a", 50, AbortSignal.abort()), undefined);
-  assert.ok(performance.now() - began < 1_000);
   give();
   assert.equal(budget.held, 0);
 });

@@ -5,6 +5,7 @@ import { otherApi } from "../../../src/http/compatibility.ts";
 import { PISTON_NAMES } from "../../../src/http/piston/names.ts";
 import { findRuntime, MAX_SELECTOR, runtimeOf } from "../../../src/http/piston/runtimes.ts";
 import { listed, loadLanguages } from "../../../src/languages/load.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 
 const languages = loadLanguages(LANGUAGES);
@@ -57,7 +58,7 @@ const ABSURD = [
 ];
 
 test("other selectors are refused, quickly", () => {
-  const startedAt = performance.now();
+  const started = cpuMs();
   for (const selector of REFUSED) assert.throws(() => find("python", selector), ClientError, selector);
   for (const selector of ABSURD)
     try {
@@ -65,7 +66,7 @@ test("other selectors are refused, quickly", () => {
     } catch (error) {
       assert.ok(error instanceof ClientError, selector);
     }
-  assert.ok(performance.now() - startedAt < 500);
+  assert.ok(cpuMs() - started < 500);
   assert.throws(() => find("python", "3".repeat(MAX_SELECTOR + 1)), /at most 100 characters/);
 });
 

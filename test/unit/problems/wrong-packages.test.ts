@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { PackageError } from "../../../src/problems/files.ts";
 import { readProblem } from "../../../src/problems/package.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
 
@@ -198,9 +199,9 @@ test("a package of 20,000 small files is read in a few seconds", () => {
     many((at) => `input_validators/d${at}/a.py`),
     many((at) => `data/invalid_input/${at}.in`),
   ]) {
-    const started = performance.now();
+    const started = cpuMs();
     readProblem(toFiles({ ...PACKAGES.sum, ...files }), languages);
-    assert.ok(performance.now() - started < 4_000, `${performance.now() - started} ms`);
+    assert.ok(cpuMs() - started < 4_000, `${cpuMs() - started} ms`);
   }
 });
 
