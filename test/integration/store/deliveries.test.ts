@@ -481,7 +481,7 @@ onEachDatabase((temporaryStore) => {
     for (const claim of await claimAll(store)) {
       await store.deliveries.recordAttempt(claim, attempt(500), { state: "failed" });
     }
-    const inSteps = { endpointId: other, sinceMs: 0, max: 2, lookAt: 1 };
+    const inSteps = { endpointId: other, sinceMs: 0, max: 2, maxRows: 1 };
     assert.equal(await store.deliveries.replayFailed(inSteps, "steps"), 2);
     const steps = (await store.audit.list({ max: 10 })).filter(({ actor }) => actor === "steps");
     assert.deepEqual(
