@@ -22,7 +22,7 @@ export const CAUSES = [
 
 export type Cause = (typeof CAUSES)[number];
 
-/** What ended the run: the program itself (`runtime`), the kernel, or the supervisor (`judge`). */
+/** What ended the run: the program itself (`runtime`), the kernel, or the launcher (`judge`). */
 export type Actor = "runtime" | "kernel" | "judge";
 
 export type Integrity = "complete" | "truncated_by_judge_limit" | "crash_mid_write" | "write_error";
@@ -89,7 +89,7 @@ export interface Evidence {
     readonly cleanupVerified: boolean;
     readonly residualMounts: readonly string[];
     readonly collectionErrors: readonly string[];
-    /** Empty when the supervisor did not intervene. */
+    /** Empty when the launcher did not intervene. */
     readonly judgeActions: readonly JudgeAction[];
   };
 }

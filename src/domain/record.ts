@@ -7,7 +7,7 @@ import type { Status, Submission } from "./submission.ts";
  * The record of a submission as clients and webhooks receive it. No other file of the service
  * builds its JSON field names. Groups and fields are always present; unknown values are null.
  * As the contract allows, single rlimits can be absent, and `judge_actions` is absent if the
- * supervisor did not intervene.
+ * launcher did not intervene.
  */
 export const SCHEMA_VERSION = "2.0";
 

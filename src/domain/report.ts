@@ -13,7 +13,7 @@ export interface StepReport {
   readonly signal: number | null;
   /** With live input, the last signal that the client sent to the program. */
   readonly sentSignal?: number | null;
-  /** Recorded by the supervisor before it sends SIGKILL; the first cause wins. */
+  /** Recorded by the launcher before it sends SIGKILL; the first cause wins. */
   readonly killReason: KillReason;
 
   /** Monotonic nanoseconds from exec to exit; in an interaction without the time in which only the other was at work. */
@@ -75,9 +75,9 @@ export interface StepReport {
   /** Reading the program's output failed. */
   readonly writeError: boolean;
 
-  /** Processes still alive when the main one ended; the supervisor killed them. */
+  /** Processes still alive when the main one ended; the launcher killed them. */
   readonly survivors: number;
-  /** From the supervisor's kill, or without one the end of the main process, to the end of the last process; microseconds. */
+  /** From the launcher's kill, or without one the end of the main process, to the end of the last process; microseconds. */
   readonly endUsec: number;
 
   /** Controls that were read back from the kernel. */

@@ -32,7 +32,7 @@ const PROCESS_RLIMIT_ABOVE = 64;
 /**
  * RLIMIT_CPU is charged by ticks: on a busy machine a process can be charged for time that other processes used (50 % more
  * has been measured), and SIGKILL at the hard limit leaves no trace. The rlimit is therefore a value that no process can
- * reach within its wall time, however it is charged: a backstop for a supervisor that does not act. The exact count of the
+ * reach within its wall time, however it is charged: a backstop for a launcher that does not act. The exact count of the
  * cgroup enforces the budget. Twice the wall time also fits a program whose wall time stands still while its interactor works.
  * @returns seconds.
  */

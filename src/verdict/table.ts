@@ -23,11 +23,9 @@ export interface Row {
 const exitedZero = (report: StepReport): boolean => report.exitCode === 0;
 
 /**
- * The result of one step: the first matching row decides. These are rows 2 to 8 of the
- * decision table; row 1, a failure of the platform, is in validate-report.ts and precedes them.
- * The upper rows use only counters of the kernel and the supervisor. Above `SIG`, values that
- * a program controls (exit code, signals to itself, output) can prevent a verdict, but never
- * cause one.
+ * The result of one step: the first matching row decides. A failure of the platform precedes them (validate-report.ts).
+ * The upper rows use only counters of the kernel and of the launcher. Above `SIG`, values that a program controls (exit code,
+ * signals to itself, output) can prevent a verdict, but never cause one, except for FSE on a host without BPF.
  */
 export const TABLE: readonly Row[] = [
   {
@@ -72,7 +70,7 @@ export const TABLE: readonly Row[] = [
     verdict: "TLE",
     cause: "wall_timeout",
     actor: "judge",
-    why: "The supervisor's wall timer fired and was recorded before the signal was sent. How the program ended at that moment does not matter.",
+    why: "The launcher's wall timer fired and was recorded before the signal was sent. How the program ended at that moment does not matter.",
     when: (report) => report.killReason === "wall",
     message: (report) => `wall time limit exceeded: killed after ${seconds(report.wallNs / 1e9)}`,
   },
@@ -80,7 +78,7 @@ export const TABLE: readonly Row[] = [
     verdict: "TLE",
     cause: "cpu_timeout",
     actor: "judge",
-    why: "The supervisor's CPU budget for the whole cgroup was reached and recorded before the signal was sent.",
+    why: "The launcher's CPU budget for the whole cgroup was reached and recorded before the signal was sent.",
     when: (report) => report.killReason === "cpu",
     message: (report) => `CPU time limit exceeded: killed after ${seconds(report.cpuUsec / 1e6)} of CPU time`,
   },
@@ -96,7 +94,7 @@ export const TABLE: readonly Row[] = [
     verdict: "TLE",
     cause: "cpu_timeout",
     actor: "kernel",
-    why: "The kernel itself sent SIGXCPU, and the cgroup proves that the time was used. Unlike a refused fork, a program cannot handle used CPU time, so exit code 0 does not matter.",
+    why: "The kernel itself sent SIGXCPU, and the cgroup proves that the time was used. A backstop: the launcher ends the box earlier. Unlike a refused fork, a program cannot handle used CPU time, so exit code 0 does not matter.",
     when: (report) => report.cpuRlimitSignals > 0 && spentCpuBudget(report),
     message: (report) => `CPU time limit exceeded after ${seconds(report.cpuUsec / 1e6)} of CPU time`,
   },

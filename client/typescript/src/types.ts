@@ -976,7 +976,7 @@ export interface Teardown {
   residual_mounts: string[];
   collection_errors: string[];
   /**
-   * Present only if the supervisor intervened
+   * Present only if the launcher intervened
    */
   judge_actions?: TeardownJudgeActions[];
 }

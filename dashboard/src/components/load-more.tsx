@@ -14,7 +14,7 @@ export function LoadMore({ query: { hasNextPage, isFetchingNextPage, fetchNextPa
   return (
     <div className={css.loadMore}>
       <Button variant="default" loading={isFetchingNextPage} onClick={() => fetchNextPage()}>
-        Show older
+        Show more
       </Button>
     </div>
   );

@@ -68,7 +68,7 @@ export function LiveList<Row extends ListRow>({
     if (hasNextPage || isFiltered) {
       return (
         <EmptyState title={hasNextPage ? "No match yet" : "No match"}>
-          {hasNextPage ? `Only the newest ${what}s were searched. ` : "Change the filters. "}
+          {hasNextPage ? `Not all ${what}s were searched yet. ` : "Change the filters. "}
           <Link to={what === "judgement" ? "/judgements" : "/submissions"} search={{}}>
             Show all
           </Link>

@@ -65,7 +65,7 @@ const EXPLAINED: Readonly<
       },
       {
         verdict: "TLE",
-        text: "The supervisor records a timeout before it kills the program. It did not record one.",
+        text: "The launcher records a timeout before it kills the program. It did not record one.",
       },
     ],
   }),
@@ -102,7 +102,7 @@ const EXPLAINED: Readonly<
       { verdict: "RE", text: "The program did not exit before it was killed." },
       {
         verdict: "SIG",
-        text: "The supervisor sent the signal that killed it, and had recorded the timeout before that.",
+        text: "The launcher sent the signal that killed it, and had recorded the timeout before that.",
       },
       { verdict: "MLE", text: `The program was not killed for memory: ${memoryUsed(facts)}.` },
     ],
@@ -140,11 +140,11 @@ const EXPLAINED: Readonly<
     whyNot: [
       {
         verdict: "RE",
-        text: "Many runtimes ignore the signal and report a write error to the program, which then fails. The kernel's own count of the signal proves the cause.",
+        text: "Many runtimes ignore the signal and report a write error to the program, which then fails. On a host with BPF, the kernel's own count of the signal proves the cause.",
       },
       {
         verdict: "SIG",
-        text: "A program that sends this signal to itself is SIG. Signals from the kernel are counted separately.",
+        text: "On a host with BPF, a program that sends this signal to itself is SIG: signals from the kernel are counted separately.",
       },
       {
         verdict: "MLE",

@@ -33,13 +33,12 @@ const MEANINGS: Meanings = {
     proc_policy: "`hardened`: in `/proc` the program saw its own processes and nothing else of the machine.",
     sys_policy: "The system call filter. `builtin-deny`: the kernel refuses calls that no submission needs.",
     pidfd_mode:
-      "`native`: the supervisor referred to processes by pidfds, which the kernel never reuses for another process, so it never killed or waited for a wrong one.",
+      "`native`: the launcher referred to processes by pidfds, which the kernel never reuses for another process, so it never killed or waited for a wrong one.",
     reason: "A summary of the isolation, with the cgroup version that the kernel uses for accounting.",
   },
   limits: {
     rlimits: {
-      cpu_secs:
-        "A backstop above the CPU time limit: the kernel ends a program that the supervisor's timer did not end.",
+      cpu_secs: "A backstop above the CPU time limit: the kernel ends a program that the launcher's timer did not end.",
       as_bytes:
         "The address space that a process could reserve. The memory limit below counts memory in use, not reservations.",
       nofile: "The number of files and connections that a process could have open at the same time.",
@@ -73,7 +72,7 @@ const MEANINGS: Meanings = {
     collection_errors:
       "Evidence that could not be read. An unreadable counter does not count as zero, so a single error here makes the verdict IE.",
     judge_actions:
-      "Actions of the supervisor on the program with their reasons, recorded before each action. Absent: the supervisor did not intervene.",
+      "Actions of the launcher on the program with their reasons, recorded before each action. Absent: the launcher did not intervene.",
   },
 };
 

@@ -87,7 +87,7 @@ const teardown = z.strictObject({
   judge_actions: z
     .array(z.strictObject({ action_type: z.enum(["forced_kill", "descendant_kill"]), details: z.string() }))
     .exactOptional()
-    .describe("Present only if the supervisor intervened"),
+    .describe("Present only if the launcher intervened"),
 });
 
 const evidence = z.strictObject({ isolation, limits, teardown });

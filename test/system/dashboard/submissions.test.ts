@@ -74,7 +74,7 @@ test("submissions: search and detail pages", async (t) => {
     assert.match(await begins(3), new RegExp(`^MLE memory limit ${exceeded.slice(0, 8)} `));
     assert.match(await begins(4), /^AC accepted /);
     await showsAll();
-    assert.equal(await button("Show older").count(), 0);
+    assert.equal(await button("Show more").count(), 0);
     await page.getByText("52 submissions, newest first", { exact: true }).waitFor();
   });
 

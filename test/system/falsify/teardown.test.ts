@@ -248,7 +248,7 @@ describe("leftovers are listed, the clean-up is not verified, and the slot is di
   });
 });
 
-describe("actions of the supervisor are reported if and only if they happened", () => {
+describe("actions of the launcher are reported if and only if they happened", () => {
   test("a forced kill with its reason", async () => {
     const { evidence, launcher } = await concluded(shell("sleep 600", { limits: { ...LIMITS, wallMs: 300 } }));
     await stopWell(launcher);

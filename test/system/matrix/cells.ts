@@ -13,12 +13,12 @@ export type LanguageName = (typeof LANGUAGES)[number];
  */
 type End = string;
 
-/** The exact action of the supervisor. */
+/** The exact action of the launcher. */
 export type Intervention =
   | "none"
   | "wall kill"
   | "cpu kill"
-  /** On cgroup v1, the supervisor kills what the OOM killer left; on v2, the kernel leaves nothing. */
+  /** On cgroup v1, the launcher kills what the OOM killer left; on v2, the kernel leaves nothing. */
   | "oom kill"
   | "descendants"
   /** A child may or may not exist when the program ends: the kernel decides which of the two runs first. */
@@ -101,7 +101,7 @@ export const MATRIX: readonly Row[] = [
     gap: "no managed heap",
   },
   { program: "eats-files-and-memory", ...MLE, stdout: "the memory fits\n", ends: everywhere("signal 9") },
-  // The parent exits with 0 when its child is killed, unless the supervisor kills it first.
+  // The parent exits with 0 when its child is killed, unless the launcher kills it first.
   { program: "child-eats-memory", ...MLE, ends: everywhere("signal 9 or exit 0") },
   {
     program: "starts-processes-without-end",

@@ -69,7 +69,7 @@ const ACTIONS: Readonly<Record<Exclude<Intervention, "none">, readonly [type: st
 
 function assertActions({ evidence }: CompletedRecord, intervention: Intervention): void {
   const actions = evidence.teardown.judge_actions;
-  // On v2 the kernel kills the whole group. On v1 the program may end before the supervisor notices the kill.
+  // On v2 the kernel kills the whole group. On v1 the program may end before the launcher notices the kill.
   const byTheKernel = intervention === "oom kill" && evidence.limits.cgroup_backend === "cgroup_v2";
   const mustBeNone = intervention === "none" || byTheKernel;
   const mayBeNone = intervention === "oom kill" || intervention === "descendants, perhaps";

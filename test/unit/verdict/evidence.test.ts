@@ -72,7 +72,7 @@ test("a group that was not removed is listed by name, without the path of the ho
   ]);
 });
 
-test("judge actions name the supervisor's actions and the step", () => {
+test("judge actions name the actions of the launcher and the step", () => {
   assert.deepEqual(evidence({ execute: report() })?.teardown.judgeActions, []);
   const killed = evidence({ execute: signalled(9, { killReason: "wall", survivors: 2 }) })?.teardown.judgeActions;
   assert.deepEqual(

@@ -669,7 +669,7 @@ class Teardown(TypedDict):
     cleanup_verified: bool
     residual_mounts: list[str]
     collection_errors: list[str]
-    # Present only if the supervisor intervened
+    # Present only if the launcher intervened
     judge_actions: NotRequired[list[TeardownJudgeActions]]
 
 
