@@ -18,6 +18,8 @@ export interface Check {
   readonly fault?: string;
   /** It timed out, which proves nothing about the checked object on a busy machine. */
   readonly late?: true;
+  /** The platform failed, for example because its launcher was restarted. */
+  readonly isPlatformFailure?: true;
 }
 
 /** A check that ended without a verdict. Clients do not receive the internal error. */

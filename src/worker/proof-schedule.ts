@@ -6,8 +6,8 @@ import type { SelfTest } from "./self-test.ts";
 /** A launcher restart during the smoke tests must not remove languages; a smoke test that kills its slot must not block the others. */
 const ROUNDS_OF_PROOF = 3;
 const PAUSE_MS = 1_000;
-/** Pause before the languages that such a launcher left untested are tested again. */
-const PROVE_REST_MS = 10_000;
+/** Pause before the languages that such a launcher left untested are tested again; twice as long each time, up to the other. */
+const [PROVE_REST_MS, MOST_PROVE_REST_MS] = [10_000, 160_000];
 /** With eight languages in turn, each is tested about every 15 minutes, for half a percent of a core. */
 const PROVE_NEXT_MS = 120_000;
 
@@ -57,12 +57,12 @@ export class ProofSchedule {
   }
 
   /** Repeats the smoke tests of missing languages until none was interrupted. */
-  #proveRestLater(): void {
+  #proveRestLater(pauseMs = PROVE_REST_MS): void {
     if (this.#stopping || !this.#prover.interrupted) return;
     this.#rest = setTimeout(async () => {
       this.#logFailures(await this.#prover.proveRest());
-      this.#proveRestLater();
-    }, PROVE_REST_MS);
+      this.#proveRestLater(Math.min(2 * pauseMs, MOST_PROVE_REST_MS));
+    }, pauseMs);
   }
 
   /** A proof from the start does not cover later damage, so each language is tested again in turn. */

@@ -23,6 +23,7 @@ export async function proveLanguage(slot: Pick<Slot, "run">, languages: Language
       evidence.teardown.cleanupVerified;
     if (ok) return { name, ok, detail: language.label };
     const detail = failed(result.verdict, result.errorMessage);
+    if (result.verdict === "IE") return { name, ok, detail, isPlatformFailure: true };
     return result.verdict === "TLE" ? { name, ok, detail, late: true } : { name, ok, detail };
   } catch (error) {
     return faultyCheck(name, error);

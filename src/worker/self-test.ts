@@ -111,7 +111,7 @@ export class SelfTest {
     return this.#closed ? undefined : slot;
   }
 
-  /** Whether a slot was lost in the last round of smoke tests: failed languages may work. */
+  /** Whether a slot was lost or the platform failed in the last round of smoke tests: failed languages may work. */
   get interrupted(): boolean {
     return this.#interrupted;
   }
@@ -186,7 +186,7 @@ export class SelfTest {
 
   async #proveIn(slot: Slot, language: Language): Promise<Check> {
     const check = await proveLanguage(slot, this.#languages, language);
-    if (!slot.alive) this.#interrupted = true;
+    if (!slot.alive || check.isPlatformFailure) this.#interrupted = true;
     return check;
   }
 

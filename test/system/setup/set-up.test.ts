@@ -16,7 +16,7 @@ test("stdin, stdout and the exit code of a command pass through, and set-up writ
   assert.equal(rest.join("\n"), input);
   assert.match(ended.stderr, /^assay: /);
   const { environment, cwd } = JSON.parse(first ?? "");
-  assert.deepEqual(environment.toSorted(), ["ASSAY_DATA", "LANG", "PATH", "TMPDIR"]);
+  assert.deepEqual(environment.toSorted(), ["ASSAY_DATA", "LANG", "MALLOC_MMAP_THRESHOLD_", "PATH", "TMPDIR"]);
   assert.equal(cwd, process.cwd());
 });
 

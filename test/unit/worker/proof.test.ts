@@ -32,6 +32,11 @@ test("a smoke test that timed out is no proof, and is marked as late", async () 
   assert.deepEqual([ok, late], [false, true]);
 });
 
+test("a smoke test that the platform failed is no proof, and is marked as such", async () => {
+  const { ok, isPlatformFailure } = await prove(report({ stdout, controlsMissing: ["seccomp: EINVAL"] }));
+  assert.deepEqual([ok, isPlatformFailure], [false, true]);
+});
+
 for (const [name, answer, detail] of [
   [
     "prints something else",
