@@ -34,7 +34,7 @@ const CAUSE_NAMES: Readonly<Record<string, string>> = {
 
 type Ended = Pick<SubmissionRow, "verdict"> & { readonly cause?: string | null | undefined };
 
-/** How a run ended, in short words; the cause of an old record is unknown. */
+/** How a run ended, in short words. The cause is null in records that were made before causes were stored. */
 export function verdictText({ verdict, cause }: Ended): string {
   return CAUSE_NAMES[cause ?? ""] ?? JUDGEMENT_NAMES[verdict ?? ""] ?? "";
 }

@@ -12,7 +12,7 @@ interface Props {
   readonly onSelect: (test: number) => void;
 }
 
-const RULES = { sum: "sum of points", min: "smallest share of its tests" } as const;
+const RULES = { sum: "sum of points", min: "points × smallest share of its tests" } as const;
 
 /** All tests as cells, by group. One of them takes the focus; arrows, Home and End move it. */
 export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {
@@ -56,7 +56,7 @@ export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {
   );
 }
 
-/** The number of a test, and its name if it differs. */
+/** The number of a test, and its name unless that is the number. */
 export function titleOf(name: string, at: number): string {
   return name === String(at + 1) ? `Test ${at + 1}` : `Test ${at + 1}, ${name}`;
 }
@@ -72,7 +72,11 @@ function GroupHead({ of: { name, rule, depends, score, maxScore, passed } }: { o
         {count(score)} of {counted(maxScore, "point")}
       </span>
       <span>{RULES[rule]}</span>
-      {depends.length > 0 && <span>only if {depends.join(", ")} passes</span>}
+      {depends.length > 0 && (
+        <span>
+          only if {depends.join(" and ")} {depends.length > 1 ? "pass" : "passes"}
+        </span>
+      )}
     </div>
   );
 }

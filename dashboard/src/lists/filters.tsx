@@ -26,11 +26,11 @@ interface Props extends FilterProps {
   readonly csv?: string;
 }
 
-/** The first characters of an id, as many as are known. */
+/** The first characters of an id, at least four. */
 const BEGINNING =
   "\\s*[0-9a-fA-F]{4,8}\\s*|\\s*[0-9a-fA-F]{8}-[0-9a-fA-F]{0,4}\\s*|\\s*[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){1,2}-[0-9a-fA-F]{0,4}\\s*|\\s*[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{0,12}\\s*";
 
-/** The filters. Each is stored in the URL, so that results can be shared, and Back undoes the last one. */
+/** The filters. Each is stored in the URL, so that results can be shared, and Back undoes the last change. */
 export function Filters({ csv, ...filtered }: Props) {
   const { what, search, onChange } = filtered;
   const [isOpen, setOpen] = useState(false);
@@ -137,7 +137,7 @@ export function Filters({ csv, ...filtered }: Props) {
   );
 }
 
-/** Filters that are shown by their field. */
+/** Filters without a chip, because their field shows them. */
 const OWN_FIELD = ["id", "range"];
 
 const LABELS: Readonly<Record<string, string>> = {

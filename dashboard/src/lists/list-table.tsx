@@ -20,7 +20,7 @@ const ROW_PX = 40;
 const SPARE = 15;
 
 export interface SortableColumn<Row> extends Column<Row> {
-  /** The direction in which the list is sorted by it, and the change to the other. */
+  /** The direction, if the list is sorted by this column; `sort` reverses it. */
   readonly sorted?: "ascending" | "descending" | undefined;
   readonly sort?: (() => void) | undefined;
   readonly sortTitle?: string;
@@ -60,7 +60,7 @@ export function ListTable<Row extends { readonly id: string }>({
   const container = useRef<HTMLDivElement>(null);
   const [margin, setMargin] = useState(0);
   const [current, setCurrent] = useState<string>();
-  /** The row that gets the focus in the next frame: more keys can be pressed before. */
+  /** The row that gets the focus once it is drawn: more keys can be pressed before. */
   const focusTarget = useRef<string>(undefined);
   useLayoutEffect(() => {
     const top = (container.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
@@ -171,7 +171,7 @@ export function ListTable<Row extends { readonly id: string }>({
   );
 }
 
-/** The place of rows that do not exist. */
+/** Stands for the rows that are not drawn. */
 function Space({ height, columns }: { height: number; columns: number }) {
   if (height <= 0) return null;
   return (

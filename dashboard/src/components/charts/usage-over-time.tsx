@@ -7,7 +7,7 @@ import { QueryBoundary } from "../query-boundary.tsx";
 
 const UsageChart = lazy(() => import("./usage-chart.tsx").then((module) => ({ default: module.UsageChart })));
 
-/** A key, a project, or an endpoint with its project. */
+/** Whose usage the chart shows: that of a key, a project, or an endpoint with its project. */
 export type User =
   | { readonly key: string }
   | { readonly project: string }

@@ -15,7 +15,7 @@ type Sentence = (entry: AuditEntry, name: (id: unknown, kind?: string) => ReactN
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const amount = (value: unknown): number => (typeof value === "number" ? value : 0);
 
-/** A new name and an old one, or several such differences. */
+/** "from OLD to NEW", for a change of a name. */
 const renamed = ({ name }: AuditEntry["detail"]) => {
   const { from, to } = (name ?? {}) as { from?: unknown; to?: unknown };
   return (
