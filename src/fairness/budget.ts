@@ -54,13 +54,18 @@ export class Budget {
     return this.#held;
   }
 
+  /** What the owner holds. */
+  heldBy(owner: string): number {
+    return this.#byOwner.get(owner) ?? 0;
+  }
+
   /**
    * Whether the owner may take the amount now.
    * @param returned what another owner gives back for it.
    */
   fits(owner: string, amount: number, returned = 0): boolean {
     const free = this.#total - this.#held + returned;
-    const held = this.#byOwner.get(owner) ?? 0;
+    const held = this.heldBy(owner);
     if (this.#perOwner === "shared") return leavesAsMuch(held, amount, free);
     return amount <= free && held + amount <= this.#perOwner;
   }

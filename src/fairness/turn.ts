@@ -110,6 +110,12 @@ export class Turns<Item> {
     entry.cost += cost;
     this.#owners.set(owner, entry);
   }
+
+  /** Forgets what it cost to serve an owner that waits for nothing. */
+  forget(owner: string): void {
+    if (this.waiting(owner) === 0) this.#owners.delete(owner);
+  }
+
   /** The owner with items whose turn it is. */
   #next(mayServe: (owner: string) => boolean = () => true): string | undefined {
     let [next, least] = [undefined as string | undefined, Number.POSITIVE_INFINITY];
@@ -140,29 +146,40 @@ export interface WorkLimits {
 }
 
 /**
- * Limits work that needs a core, much memory or the database. Work beyond the budget waits in a queue of its owner, and owners
- * take turns: a full queue delays another owner by at most one piece of work per round.
+ * Limits work that needs a core, much memory or the database. Work beyond the budget waits in a queue of its owner. Next is an owner
+ * with nothing in progress, and of several, the one whose work has taken least time since it began to wait or to work: an owner
+ * with a full queue delays another one by at most the work that is in progress.
  */
 export class WorkTurns {
   readonly #inProgress: Budget;
   readonly #turns = new Turns<() => void>();
   readonly #queue: WorkLimits["queue"];
+  readonly #now: () => number;
 
-  constructor({ atOnce = {}, queue }: WorkLimits) {
+  /** @param now milliseconds on a monotonic clock. */
+  constructor({ atOnce = {}, queue }: WorkLimits, now: () => number = () => performance.now()) {
     this.#inProgress = new Budget(atOnce);
     this.#queue = queue;
+    this.#now = now;
   }
 
   /** Runs `work` when it is the owner's turn, in order of arrival. @throws ClientError when the owner's queue is full. */
   async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
     const release = this.#inProgress.take(owner, 1) ?? (await this.#turn(owner));
+    const began = this.#now();
     try {
       return await work();
     } finally {
       release();
-      const begin = this.#turns.take((one) => this.#inProgress.fits(one, 1));
-      begin?.();
+      this.#turns.charge(owner, this.#now() - began);
+      if (this.#inProgress.heldBy(owner) === 0) this.#turns.forget(owner);
+      this.#next()?.();
     }
+  }
+
+  #next(): (() => void) | undefined {
+    const fits = (owner: string) => this.#inProgress.fits(owner, 1);
+    return this.#turns.take((owner) => this.#inProgress.heldBy(owner) === 0 && fits(owner)) ?? this.#turns.take(fits);
   }
 
   #turn(owner: string): Promise<Release> {

@@ -34,8 +34,14 @@ test("runs two at once, queues three in order and rejects more; a failure counts
   assert.equal(await bounded.run("one", async () => "free again"), "free again");
 });
 
+/** A clock by which each piece of work that runs alone takes a millisecond. */
+const ticks = () => {
+  let ms = 0;
+  return () => ms++;
+};
+
 test("owners take turns, and a full queue rejects only the work of its owner", async () => {
-  const bounded = new WorkTurns({ atOnce: { total: 1 }, queue: { perOwner: 3, full: "tooManySignIns" } });
+  const bounded = new WorkTurns({ atOnce: { total: 1 }, queue: { perOwner: 3, full: "tooManySignIns" } }, ticks());
   const begun: string[] = [];
   const ends: (() => void)[] = [];
   const run = (owner: string, name: string) =>
@@ -51,7 +57,7 @@ test("owners take turns, and a full queue rejects only the work of its owner", a
     await new Promise(setImmediate);
   }
   ends.at(-1)?.();
-  assert.deepEqual(begun, ["s0", "s1", "a0", "b0", "s2", "a1", "s3"]);
+  assert.deepEqual(begun, ["s0", "a0", "b0", "s1", "a1", "s2", "s3"]);
   const refused = (await all).map(({ status }) => status === "rejected");
   assert.deepEqual(refused, [...Array(4).fill(false), ...Array(6).fill(true), false, false, false]);
 });
@@ -104,4 +110,38 @@ test("runs the work of one owner in order, also after a failure; other owners do
   const others = events.filter((one) => !one.startsWith("other"));
   assert.deepEqual(others, ["first begins", "first ends", "second begins", "second ends"]);
   assert.ok(events.indexOf("other ends") < events.indexOf("first ends"));
+});
+
+test("who holds nothing is next, before owners whose queues waited longer but whose work is in progress", async () => {
+  const bounded = new WorkTurns({ atOnce: { total: 2 } }, ticks());
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const run = (owner: string, name: string) =>
+    bounded.run(owner, async () => {
+      begun.push(name);
+      await new Promise<void>((resolve) => ends.set(name, resolve));
+    });
+  const all = [run("a", "a0"), run("b", "b0"), run("a", "a1"), run("b", "b1"), run("newcomer", "n0")];
+  for (const name of ["a0", "n0", "b0", "a1", "b1"]) {
+    await new Promise(setImmediate);
+    ends.get(name)?.();
+  }
+  await Promise.all(all);
+  assert.deepEqual(begun.slice(0, 3), ["a0", "b0", "n0"]);
+});
+
+test("an owner of long work waits for others with short work", async () => {
+  let ms = 0;
+  const bounded = new WorkTurns({ atOnce: { total: 1 } }, () => ms);
+  const begun: string[] = [];
+  const run = (owner: string, name: string, takesMs: number) =>
+    bounded.run(owner, async () => {
+      begun.push(name);
+      await new Promise(setImmediate);
+      ms += takesMs;
+    });
+  const long = ["l0", "l1", "l2"].map((name) => run("long", name, 100));
+  const short = ["s0", "s1", "s2", "s3"].map((name) => run("short", name, 10));
+  await Promise.all([...long, ...short]);
+  assert.deepEqual(begun, ["l0", "s0", "s1", "s2", "s3", "l1", "l2"]);
 });
