@@ -14,6 +14,7 @@ import { wrongMedia } from "../body/body.ts";
 import type { Verification } from "../dashboard/api/problems.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
+import { keepOpenMeanwhile } from "../responses/keep-open.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { verifySubmissions } from "./verify-problem.ts";
 
@@ -74,6 +75,8 @@ export class ProblemImports {
   ): Promise<Imported> {
     request.holdsBody = true;
     const gone = disconnected(reply);
+    // Others that import can be before it, and one of the largest packages takes 20 s alone.
+    const answered = keepOpenMeanwhile(request);
     try {
       const { name, time_limit: limit, verify } = options();
       const archive = request.body;
@@ -110,6 +113,7 @@ export class ProblemImports {
       if (error instanceof PackageError) throw clientError("invalidPackage", [error.message.slice(0, MAX_FAULT)]);
       throw error;
     } finally {
+      answered();
       request.forgetBody?.();
     }
   }

@@ -7,6 +7,7 @@ import { accept } from "../api/accept.ts";
 import { toSubmitRequest } from "../api/submit-request.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
+import { keepOpen } from "../responses/keep-open.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { pistonAnswer } from "./answer.ts";
 import { MOST_WAITS, PISTON } from "./form.ts";
@@ -61,9 +62,4 @@ async function whenEnded(
   const fields = { id, status: now?.status ?? status };
   if (stopping.aborted) throw clientError("notFinishedAtStop", [], { fields });
   throw clientError("notFinished", [(MOST_WAITS * holdMs) / 1000], { fields });
-}
-
-/** The listener ends a connection on which nothing is sent for longer than one wait. */
-function keepOpen({ raw: { socket } }: FastifyRequest): void {
-  if (socket.timeout !== undefined) socket.setTimeout(socket.timeout);
 }

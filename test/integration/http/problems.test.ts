@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { deflateRawSync } from "node:zlib";
 import { PROBLEM_BOUNDS } from "../../../src/http/api/import-problem.ts";
 import { Raw } from "../../support/http/raw.ts";
-import { type Ask, runPending, startHttp } from "../../support/http/running.ts";
+import { type Ask, type Options, runPending, startHttp } from "../../support/http/running.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
 import { type Member, zipOf } from "../../support/problems/zip.ts";
 import { type OpenTemporary, onEachDatabase, temporaryStore } from "../../support/store/temporary.ts";
@@ -19,8 +19,8 @@ const membersOf = (texts: PackageTexts, directory = "") =>
 const FACTORS = zipOf(membersOf(PACKAGES.factors, "factors/"));
 const SUM = zipOf(membersOf(PACKAGES.sum));
 
-async function importing(t: TestContext, open: OpenTemporary) {
-  const running = await startHttp(t, { open });
+async function importing(t: TestContext, open: OpenTemporary, options: Options = {}) {
+  const running = await startHttp(t, { ...options, open });
   const { ask, store } = running;
   const put = (body: Buffer, query = "", more: Partial<Ask> = {}) =>
     ask({ method: "POST", path: `/api/problems${query}`, body, headers: ZIP, ...more });
@@ -186,6 +186,16 @@ test("an invalid package is rejected with file and line, and stores nothing", LI
     assert.deepEqual([status, json.error.startsWith(`${name}: `)], [400, true], JSON.stringify(json));
   }
   assert.deepEqual((await get("")).json, { problems: [], next: null });
+});
+
+test("a connection stays open while its import waits for others, although nothing is sent", LIMIT, async (t) => {
+  const { put } = await importing(t, temporaryStore, { holdMs: 500, limits: { stillTimeout: 2_500 } });
+  // One after the other, because they have one account: together they take longer than the timeout.
+  const replies = await Promise.all(Array.from({ length: 10 }, (_, at) => put(FACTORS, `?name=p${at}`)));
+  assert.deepEqual(
+    replies.map(({ status }) => status),
+    Array(10).fill(201),
+  );
 });
 
 test("hostile archives are rejected without delaying other requests", LIMIT, async (t) => {
