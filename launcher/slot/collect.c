@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 /*
- * Files of a compiled program have up to COLLECT_BYTES: a million initialized numbers in a source take 4 MiB. The feedback of a checker is
- * stored between two passes, so it has less. The message of a checker is cut to MESSAGE_BYTES: its length can depend on what a contestant has written, which must not
- * decide whether the result of the checker can be read.
+ * Files of a compiled program have up to COLLECT_BYTES: a million initialized numbers in a source take 4 MiB. The feedback of a
+ * checker is stored between two passes, so it has less. The message of a checker is cut to MESSAGE_BYTES: its length can depend on
+ * what a contestant has written, which must not decide whether the result of the checker can be read.
  */
 enum { COLLECT_BYTES = 16 * 1024 * 1024, FEEDBACK_BYTES = 4 * 1024 * 1024, MESSAGE_BYTES = 64 * 1024 };
 static const char message_name[] = "feedback/judgemessage.txt";

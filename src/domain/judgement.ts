@@ -36,7 +36,7 @@ export const MAX_GROUPS = 100;
 export const MAX_POINTS = 1_000_000;
 /** The most bytes of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
 export const MAX_CONTENT_BYTES = 4_194_304;
-/** Of all answers of a test together: each run of it reads them and sends them to the process that compares. */
+/** The bound of all answers of a test together: each run of the test reads them and sends them to the process that compares. */
 export const MAX_ANSWERS_BYTES = 8_388_608;
 
 /** A test without its input and its answers. */

@@ -1,7 +1,7 @@
 import type { WorkFile } from "../domain/report.ts";
 import { bytesOf, type CachedFiles, encodeStep, MAX_FILE_SET_BYTES, type Step } from "./step.ts";
 
-/** KEPT_PLACES of the launcher. */
+/** FILE_SETS_MAX of the launcher. */
 const MAX_LISTS = 4;
 
 interface CachedList {

@@ -42,7 +42,7 @@ export function assay(...args: string[]): Promise<Ended> {
   return assayReading("", ...args);
 }
 
-/** The same, with something to read on its standard input. */
+/** Runs the command with something to read on its standard input. */
 export function assayReading(input: string, ...args: string[]): Promise<Ended> {
   return assayWithin([], input, ...args);
 }
@@ -83,7 +83,7 @@ export function serve(t: TestContext, data: string, ...args: string[]): Promise<
   return serveWith(NOT_PARKED, t, data, args);
 }
 
-/** The same, with these variables of the environment, and with the program of `main`. */
+/** Runs the command with these variables of the environment, and with the program of `main`. */
 export async function serveWith(
   env: NodeJS.ProcessEnv,
   t: TestContext,
@@ -101,7 +101,7 @@ export function worker(t: TestContext, data: string, ...args: string[]): Promise
   return workerWithin([], t, data, ...args);
 }
 
-/** The same, started by a command that becomes it. */
+/** Runs the command, started by another one that becomes it. */
 export async function workerWithin(
   within: readonly string[],
   t: TestContext,

@@ -6,7 +6,7 @@ import { childrenOf, groupsInUse, groupsOf, hostMounts, read } from "../../suppo
 /** The resources of a launcher, its slots and a service at one moment. */
 export interface Footprint {
   readonly launcherBytes: number;
-  /** Of the largest slot. */
+  /** The figure of the largest slot. */
   readonly slotBytes: number;
   readonly serviceBytes: number;
   readonly launcherDescriptors: number;
@@ -21,7 +21,7 @@ export interface Footprint {
   /** Lines in the mount lists of the slots and of the host. */
   readonly slotMounts: number;
   readonly hostMounts: number;
-  /** Of the whole machine, which others use as well: reported only. */
+  /** The figure of the whole machine, which others use as well: it is only reported. */
   readonly memoryGroupsOfMachine: number;
   readonly slabBytesOfMachine: number;
 }
