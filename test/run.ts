@@ -382,8 +382,10 @@ class TestRun {
     const { ASSAY_TEST_PACKS: packs = "" } = process.env;
     if (packs !== "")
       variants.unshift(`for 'assay test full packs': test/system/packs/ had only the language packs ${packs}`);
-    if (this.#options.word === "" && FULL_ONLY.length > 0)
-      variants.unshift(`for 'assay test full': ${FULL_ONLY.map((path) => `test/${path}`).join(" ")}`);
+    if (this.#options.word === "")
+      variants.unshift(
+        `for 'assay test full': ${FULL_ONLY.flatMap(({ paths }) => paths.map((path) => `test/${path}`)).join(" ")}`,
+      );
     return variants;
   }
 }

@@ -20,8 +20,10 @@ function testFiles(): string[] {
 export function choose(word: string, isFull: boolean): Chosen {
   const all = testFiles();
   const named = all.filter((path) => path.includes(word));
-  if (word === "" && !isFull)
-    return { files: all.filter((path) => !startsWithOne(below(path), FULL_ONLY)), name: null };
+  if (word === "" && !isFull) {
+    const left = FULL_ONLY.flatMap(({ paths }) => paths);
+    return { files: all.filter((path) => !startsWithOne(below(path), left)), name: null };
+  }
   if (named.length > 0) return { files: named, name: null };
   // Only files with the word are loaded, unless there are none: titles can be composed.
   const mentioning = all.filter((path) => readFileSync(path, "utf8").includes(word));
