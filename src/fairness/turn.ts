@@ -45,35 +45,38 @@ function compareTurns(a: OwnedQueue, b: OwnedQueue): number {
 }
 
 interface Entry<Item> {
-  readonly items: Item[];
+  readonly items: { readonly item: Item; readonly expected: number }[];
   /** What it cost to serve the owner. */
   cost: number;
 }
 
 /**
- * Queues of owners within a process, which take turns: the owner whose service has cost least is next, and of several, the one
- * served least recently. Without costs, this is one item of each owner in a circle.
+ * Queues of owners within a process, which take turns: next is the owner whose service has cost least, including what its next item
+ * is expected to cost, and of several, the one served least recently. Without costs, this is one item of each owner in a circle.
+ *
+ * An owner that comes anew begins with an equal share of what the service has cost so far, as if it had been served like the
+ * others. One whose service has cost more than that share does not become a new owner by waiting for nothing.
  */
 export class Turns<Item> {
   /** In the order of service, the least recently served first. Without those that would begin anew anyway. */
   readonly #owners = new Map<string, Entry<Item>>();
-  #lastServed = "";
+  /** What the service would have cost of each owner that wants to be served, had all been served alike since nobody waited. */
+  #share = 0;
 
-  /** An owner that was idle starts at the least cost of the others, so that it does not come first until it has caught up. */
-  add(owner: string, item: Item): void {
+  /** @param expected what serving the item costs at least, in the unit of `charge`. */
+  add(owner: string, item: Item, expected = 0): void {
     const entry = this.#owners.get(owner) ?? { items: [], cost: 0 };
     if (entry.items.length === 0) {
-      const least = this.#owners.get(this.#next() ?? this.#lastServed)?.cost ?? 0;
-      entry.cost = Math.max(entry.cost, least);
+      entry.cost = Math.max(entry.cost, this.#share);
       this.#moveToEnd(owner, entry);
     }
-    entry.items.push(item);
+    entry.items.push({ item, expected });
   }
 
   /** Removes an item that is no longer needed. */
   remove(owner: string, item: Item): void {
     const entry = this.#owners.get(owner);
-    const at = entry?.items.indexOf(item) ?? -1;
+    const at = entry?.items.findIndex((one) => one.item === item) ?? -1;
     if (!entry || at < 0) return;
     entry.items.splice(at, 1);
     this.#forgetIfNew(owner, entry);
@@ -89,42 +92,37 @@ export class Turns<Item> {
    * @param mayServe whether an owner may be served now; the others keep their turns.
    * @returns undefined if there is none.
    */
-  take(mayServe?: (owner: string) => boolean): Item | undefined {
-    const owner = this.#next(mayServe);
-    const entry = owner === undefined ? undefined : this.#owners.get(owner);
-    if (owner === undefined || !entry) {
-      // Nobody waits, so that all begin anew.
-      if (this.#next() === undefined) this.#owners.clear();
-      return undefined;
+  take(mayServe: (owner: string) => boolean = () => true): Item | undefined {
+    let [next, least, isAnyWaiting] = [undefined as string | undefined, Number.POSITIVE_INFINITY, false];
+    for (const [owner, entry] of this.#owners) {
+      const [first] = entry.items;
+      if (!first) this.#forgetIfNew(owner, entry);
+      else {
+        isAnyWaiting = true;
+        const cost = entry.cost + first.expected;
+        if (cost < least && mayServe(owner)) [next, least] = [owner, cost];
+        if (least === 0) break; // none has less
+      }
     }
-    const item = entry.items.shift();
-    this.#lastServed = owner;
-    this.#moveToEnd(owner, entry);
-    this.#forgetIfNew(owner, entry);
-    return item;
+    if (!isAnyWaiting) {
+      this.#owners.clear();
+      this.#share = 0;
+    }
+    const entry = next === undefined ? undefined : this.#owners.get(next);
+    if (next === undefined || !entry) return undefined;
+    const served = entry.items.shift();
+    this.#moveToEnd(next, entry);
+    this.#forgetIfNew(next, entry);
+    return served?.item;
   }
 
   /** Adds what it cost to serve an owner, in any unit. */
   charge(owner: string, cost: number): void {
-    const entry = this.#owners.get(owner) ?? { items: [], cost: 0 };
+    const entry = this.#owners.get(owner) ?? { items: [], cost: this.#share };
+    const waiting = [...this.#owners.values()].filter((one) => one.items.length > 0 && one !== entry).length;
+    this.#share += cost / (waiting + 1);
     entry.cost += cost;
     this.#owners.set(owner, entry);
-  }
-
-  /** Forgets what it cost to serve an owner that waits for nothing. */
-  forget(owner: string): void {
-    if (this.waiting(owner) === 0) this.#owners.delete(owner);
-  }
-
-  /** The owner with items whose turn it is. */
-  #next(mayServe: (owner: string) => boolean = () => true): string | undefined {
-    let [next, least] = [undefined as string | undefined, Number.POSITIVE_INFINITY];
-    for (const [owner, { items, cost }] of this.#owners) {
-      if (items.length === 0 || cost >= least || !mayServe(owner)) continue;
-      [next, least] = [owner, cost];
-      if (cost === 0) break; // none has less
-    }
-    return next;
   }
 
   #moveToEnd(owner: string, entry: Entry<Item>): void {
@@ -132,9 +130,9 @@ export class Turns<Item> {
     this.#owners.set(owner, entry);
   }
 
-  /** Bounds the memory: an owner without items and costs is the same as a new one. */
+  /** Bounds the memory: an owner that waits for nothing, and whose service has cost no more than its share, is like a new one. */
   #forgetIfNew(owner: string, { items, cost }: Entry<Item>): void {
-    if (items.length === 0 && cost === 0) this.#owners.delete(owner);
+    if (items.length === 0 && cost <= this.#share) this.#owners.delete(owner);
   }
 }
 
@@ -147,8 +145,9 @@ export interface WorkLimits {
 
 /**
  * Limits work that needs a core, much memory or the database. Work beyond the budget waits in a queue of its owner. Next is an owner
- * with nothing in progress, and of several, the one whose work has taken least time since it began to wait or to work: an owner
- * with a full queue delays another one by at most the work that is in progress.
+ * with nothing in progress, and of several, the one whose work has taken least time. So an owner with a full queue delays another one
+ * by at most the work that is in progress, and so do several owners that send work again and again. Owners that have begun to wait
+ * earlier, and have not been served since, come first, unless their work is expected to take longer.
  */
 export class WorkTurns {
   readonly #inProgress: Budget;
@@ -163,16 +162,19 @@ export class WorkTurns {
     this.#now = now;
   }
 
-  /** Runs `work` when it is the owner's turn, in order of arrival. @throws ClientError when the owner's queue is full. */
-  async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    const release = this.#inProgress.take(owner, 1) ?? (await this.#turn(owner));
+  /**
+   * Runs `work` when it is the owner's turn, in order of arrival.
+   * @param expectedMs what the work takes at least, as far as it is known.
+   * @throws ClientError when the owner's queue is full.
+   */
+  async run<T>(owner: string, work: () => Promise<T>, expectedMs = 0): Promise<T> {
+    const release = this.#inProgress.take(owner, 1) ?? (await this.#turn(owner, expectedMs));
     const began = this.#now();
     try {
       return await work();
     } finally {
       release();
       this.#turns.charge(owner, this.#now() - began);
-      if (this.#inProgress.heldBy(owner) === 0) this.#turns.forget(owner);
       this.#next()?.();
     }
   }
@@ -182,16 +184,17 @@ export class WorkTurns {
     return this.#turns.take((owner) => this.#inProgress.heldBy(owner) === 0 && fits(owner)) ?? this.#turns.take(fits);
   }
 
-  #turn(owner: string): Promise<Release> {
+  #turn(owner: string, expectedMs: number): Promise<Release> {
     if (this.#queue && this.#turns.waiting(owner) >= this.#queue.perOwner) {
       throw clientError(this.#queue.full, [], { headers: { "retry-after": "2" } });
     }
     return new Promise((resolve, reject) => {
-      this.#turns.add(owner, () => {
+      const begin = () => {
         const release = this.#inProgress.take(owner, 1);
         if (release) resolve(release);
         else reject(new Error("it was the turn of an owner that may have no more"));
-      });
+      };
+      this.#turns.add(owner, begin, expectedMs);
     });
   }
 }

@@ -29,6 +29,8 @@ const AT_ONCE = 2;
 const PER_ACCOUNT = 1;
 /** Further imports of an account that wait; more are an error. */
 const WAITING = 16;
+/** Bytes of a package that are imported in a millisecond. The archive has at most as many as the package. */
+const BYTES_PER_MS = 12_000;
 /** A purge can delete the version before the problem has it. */
 const MAX_TRIES = 3;
 const MAX_FAULT = 500;
@@ -81,6 +83,7 @@ export class ProblemImports {
       const { name, time_limit: limit, verify } = options();
       const archive = request.body;
       if (!Buffer.isBuffer(archive)) throw wrongMedia(request);
+      const expectedMs = archive.byteLength / BYTES_PER_MS;
       request.body = null;
       const caller = await find();
       const owner = ownerOf({ caller, person: null, ip: request.ip });
@@ -99,15 +102,15 @@ export class ProblemImports {
       };
       const judging = { caller, owner, revoked: "playgroundClosed" } as const;
       const within = { dependencies: this.#dependencies, answers: this.#answers, pause };
-      return await this.#imports.run(owner, () =>
+      const importIt = () =>
         importInThread(archive, MAX_IMPORT_BYTES, importing, async (opened) => {
           const stored = await store(opened, this.#dependencies, { caller, actor, pause, count });
           const { submissions } = opened.importable;
           // Here, so that the programs of few packages are in memory at the same time.
           const verification = submissions && (await verifySubmissions(submissions, stored, judging, within));
           return { ...stored, verification };
-        }),
-      );
+        });
+      return await this.#imports.run(owner, importIt, expectedMs);
     } catch (error) {
       if (gone.aborted) throw clientError("requestTimeout", []); // for the metric: the client has gone
       if (error instanceof PackageError) throw clientError("invalidPackage", [error.message.slice(0, MAX_FAULT)]);

@@ -145,3 +145,59 @@ test("an owner of long work waits for others with short work", async () => {
   await Promise.all([...long, ...short]);
   assert.deepEqual(begun, ["l0", "s0", "s1", "s2", "s3", "l1", "l2"]);
 });
+
+/** Work of many owners, two at once, on a clock that only work advances. */
+function twoAtOnce(takesMs: (owner: string) => number) {
+  let ms = 0;
+  const bounded = new WorkTurns({ atOnce: { total: 2, perOwner: 1 } }, () => ms);
+  const begun: string[] = [];
+  const run = (owner: string, expectedMs = 0) =>
+    bounded.run(
+      owner,
+      async () => {
+        begun.push(owner);
+        await new Promise(setImmediate);
+        ms += takesMs(owner);
+      },
+      expectedMs,
+    );
+  return { run, begun };
+}
+
+test("owners of long work that send more as soon as it has ended do not delay a newcomer", async () => {
+  const owners = ["a", "b", "c", "d", "e", "f", "g", "h"];
+  const { run, begun } = twoAtOnce(() => 100);
+  let isOver = false;
+  const again = async (owner: string) => {
+    while (!isOver) await run(owner);
+  };
+  const flood = owners.map(again);
+  while (begun.length < 30) await new Promise(setImmediate);
+  const before = begun.length;
+  await run("newcomer");
+  isOver = true;
+  await Promise.all(flood);
+  const passed = begun.slice(before).indexOf("newcomer");
+  assert.ok(passed <= 1, `${passed} were served before it`);
+  for (const owner of owners) assert.ok(begun.filter((one) => one === owner).length >= 3, begun.join(""));
+});
+
+test("work that is expected to be short comes before that of owners who wait with longer work", async () => {
+  const { run, begun } = twoAtOnce((owner) => (owner === "short" ? 1 : 100));
+  const long = ["a", "b", "c", "d", "e"].map((owner) => run(owner, 50));
+  await Promise.all([...long, run("short", 1)]);
+  assert.deepEqual(begun, ["a", "b", "short", "c", "d", "e"]);
+});
+
+test("owners of short work that come one after the other do not keep an owner of long work from being served", async () => {
+  const { run, begun } = twoAtOnce((owner) => (owner === "long" ? 100 : 10));
+  // More wait at any time than can be served.
+  const first = [run("x"), run("y"), run("long", 100), run("z"), run("u"), run("v")];
+  const others: Promise<void>[] = [];
+  for (let n = 0; n < 200 && !begun.includes("long"); n++) {
+    others.push(run(`short${n}`), run(`other${n}`));
+    await new Promise(setImmediate);
+  }
+  assert.ok(begun.includes("long"), "it was never served");
+  await Promise.all([...first, ...others]);
+});
