@@ -12,6 +12,17 @@ export function escaped(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, (mark) => `\\u{${mark.codePointAt(0)?.toString(16)}}`);
 }
 
+/** What a program printed, in a report for people: it cannot move the cursor, erase lines or write to the clipboard of a terminal. */
+export function escapedOutput(text: string): string {
+  return text.replaceAll(/[^\n\t]+/g, escaped);
+}
+
+/** A value as JSON in which also C1 control characters are escaped, which JSON permits and terminals interpret. */
+export function toJson(value: unknown, indent?: number): string {
+  const code = (mark: string) => mark.charCodeAt(0).toString(16).padStart(4, "0");
+  return JSON.stringify(value, null, indent).replaceAll(/[\u007f-\u009f]/g, (mark) => `\\u${code(mark)}`);
+}
+
 /** Names a step of a long command while it runs. */
 export function sayStep(step: string): void {
   process.stderr.write(`assay: ${escaped(step)}\n`);
@@ -19,7 +30,7 @@ export function sayStep(step: string): void {
 
 /** Prints the result of a command: one line of JSON, or text. */
 export function answer(json: boolean | undefined, value: unknown, text: () => string): void {
-  process.stdout.write(`${json ? JSON.stringify(value) : text()}\n`);
+  process.stdout.write(`${json ? toJson(value) : text()}\n`);
 }
 
 /** Aligned columns below a header. Control characters in cells are escaped. */

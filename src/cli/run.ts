@@ -10,6 +10,7 @@ import { Slot } from "../sandbox/slot.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { plan } from "../worker/plan.ts";
 import { run } from "../worker/run.ts";
+import { toJson } from "./answer.ts";
 import { installedLanguages } from "./installed-languages.ts";
 import { type ProgramFlags, readProgram, withProgram } from "./read-program.ts";
 import { describe } from "./verdict-text.ts";
@@ -52,7 +53,7 @@ async function runFile(path: string, flags: RunFlags): Promise<void> {
   const { language, program: read } = await readProgram(path, flags, languages);
   const program = { ...read, stdin: await readInput(flags.stdin) };
   const record = await runProgram(program, language, flags.profile, languages, flags.launcherSocket);
-  process.stdout.write(flags.json ? `${JSON.stringify(record, null, 2)}\n` : describe(record));
+  process.stdout.write(flags.json ? `${toJson(record, 2)}\n` : describe(record));
   process.exitCode = record.result.verdict === "AC" ? 0 : 1;
 }
 

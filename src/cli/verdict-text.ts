@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import type { SubmissionRecord } from "../domain/record.ts";
+import { escaped, escapedOutput } from "./answer.ts";
 
 const NAMES: Readonly<Record<string, string>> = {
   AC: "accepted",
@@ -35,7 +36,7 @@ function verdict({ result, language, profile }: SubmissionRecord): string[] {
 
 function output({ output: { stdout, stderr, integrity } }: SubmissionRecord): string[] {
   const stream = (name: string, text: string | null) =>
-    text ? [styleText("bold", `--- ${name}`), text.replace(/\n$/, "")] : [];
+    text ? [styleText("bold", `--- ${name}`), escapedOutput(text.replace(/\n$/, ""))] : [];
   const cut = integrity && integrity !== "complete" ? [row("output", integrity)] : [];
   return [...stream("stdout", stdout), ...stream("stderr", stderr), ...cut, styleText("bold", "---")];
 }
@@ -68,7 +69,7 @@ function proof({ evidence }: SubmissionRecord): string[] {
 }
 
 function row(name: string, text: string): string {
-  return `${styleText("dim", name.padEnd(17))}${text}`;
+  return `${styleText("dim", name.padEnd(17))}${escaped(text)}`;
 }
 
 function mebibytes(bytes: number): string {

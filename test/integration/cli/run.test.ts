@@ -46,6 +46,16 @@ test("exits with 0 for AC only, and prints the service's record as JSON", LIMIT,
   assert.match(wrong.output.stderr, /^main\.c:1/);
 });
 
+test("shows the control characters of a program instead of writing them to the terminal", LIMIT, async () => {
+  const path = file("clears.py", 'print("\\x1b[2J\\x1b[HAC  accepted\\tpython\\r\\u009b2K")\nraise SystemExit(7)\n');
+  const text = await run(path);
+  assert.match(text.stdout, /^RE {2}runtime error/);
+  assert.ok(text.stdout.includes("\\u{1b}[2J\\u{1b}[HAC  accepted\tpython\\u{d}\\u{9b}2K\n"), text.stdout);
+  const json = await run(path, "--json");
+  assert.doesNotMatch(json.stdout.replaceAll("\n", ""), /\p{Cc}/u);
+  assert.equal(JSON.parse(json.stdout).output.stdout, "\x1b[2J\x1b[HAC  accepted\tpython\r\u009b2K\n");
+});
+
 test("prints the verdict first, then the output, then the evidence", LIMIT, async () => {
   const { code, stdout, stderr } = await run(file("said.js", "console.log('to out'); console.error('to err');"));
   assert.deepEqual([code, stderr], [0, ""]);
