@@ -79,7 +79,6 @@ interface Work {
   readonly name: string;
   readonly files: readonly string[];
   readonly atOnce: number;
-  readonly priority?: readonly string[];
   readonly variant?: Variant;
   /** Printed when it ends, because others print at the same time. */
   readonly isAlongside?: boolean;
@@ -183,26 +182,24 @@ class TestRun {
   #alongside: { readonly name: VariantName; readonly ended: Promise<Ended> } | null = null;
 
   async #runPhases(): Promise<void> {
-    for (const { group, alongside, variantAlongside } of PHASES) {
+    for (const { group, variantAlongside } of PHASES) {
       if (this.#isInterrupted) return;
       if (variantAlongside && this.#variants.includes(variantAlongside)) {
         say(`alongside the tests: ${VARIANTS[variantAlongside].about}`);
         this.#ran.add(variantAlongside);
         this.#alongside = { name: variantAlongside, ended: this.#start(this.#workOfVariant(variantAlongside, true)) };
       }
-      const other = alongside && this.#startGroup(alongside, true);
-      const main = this.#startGroup(group, false);
-      for (const ended of await Promise.all([main, other])) if (ended) this.#judge(ended);
+      const ended = await this.#startGroup(group);
+      if (ended) this.#judge(ended);
     }
   }
 
-  #startGroup(group: Group, isAlongside: boolean): Promise<Ended> | null {
+  #startGroup(group: Group): Promise<Ended> | null {
     const files = filesOf(group, this.#chosen.files);
     if (files.length === 0) return null;
     const { word } = this.#options;
     const about = word === "" ? ` from the group ${group.name}` : `: no file or test name contains ${word}`;
-    const { atOnce, priority } = group;
-    return this.#start({ name: group.name, files, atOnce, ...(priority && { priority }), isAlongside, about });
+    return this.#start({ name: group.name, files, atOnce: group.atOnce, about });
   }
 
   async #endAlongside(): Promise<void> {
@@ -291,7 +288,7 @@ class TestRun {
     const env = this.#environment(work);
     const command = this.#command(work, results);
     const { kernel, patience = 1, seconds = 0 } = work.variant ?? {};
-    let program = [...(work.priority ?? []), ...command];
+    let program = command;
     if (kernel) {
       // With longer limits for the programs of its slow machine. Its console is always a terminal.
       const slow = [process.execPath, "test/system/kernel/patient-languages.ts", "languages", `${directory}/languages`];

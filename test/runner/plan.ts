@@ -15,8 +15,6 @@ export interface Group {
   readonly paths: readonly string[];
   /** How many files run at once. */
   readonly atOnce: number;
-  /** A program that runs another one with a lower priority. */
-  readonly priority?: readonly string[];
 }
 
 const CPUS = availableParallelism();
@@ -67,31 +65,13 @@ const GROUPS = {
     ],
     atOnce: 2 * CPUS,
   },
-  /**
-   * Tests without boxes. They use the time that those that measure leave (SCHED_IDLE). A box would not run with this priority,
-   * because it is scheduled with its control group.
-   */
-  withoutBoxes: {
-    name: "without boxes",
-    paths: ["unit/", "integration/"],
-    atOnce: 2 * CPUS,
-    priority: ["chrt", "--idle", "0"],
-  },
-  /** Tests that wait for a browser, for a compiler or for set-up most of their time. */
-  waiting: {
-    name: "waiting",
-    paths: ["system/dashboard/", "system/kernel/", "system/launcher/analysis", "system/launcher/fuzz", "system/setup/"],
-    atOnce: 2 * CPUS,
-    priority: ["nice", "-n", "10"],
-  },
-  /** All others: they have deadlines, or check the machine. */
-  others: { name: "others", paths: [], atOnce: 3 },
+  /** All others. They run at once, so that some use the CPUs while others wait for a browser, a compiler or a box. */
+  others: { name: "others", paths: [], atOnce: 2 * CPUS },
 } as const satisfies Record<string, Group>;
 
-/** A phase ends with all its groups. A variant alongside them may go on until the end of the run. */
 export interface Phase {
   readonly group: Group;
-  readonly alongside?: Group;
+  /** It may go on until the end of the run. */
   readonly variantAlongside?: VariantName;
 }
 
@@ -101,8 +81,8 @@ export interface Phase {
  */
 export const PHASES: readonly Phase[] = [
   { group: GROUPS.exclusive },
-  { group: GROUPS.measuring, alongside: GROUPS.withoutBoxes },
-  { group: GROUPS.others, alongside: GROUPS.waiting },
+  { group: GROUPS.measuring },
+  { group: GROUPS.others },
   { group: GROUPS.services, variantAlongside: "uml" },
 ];
 
@@ -115,7 +95,8 @@ export function groupOf(path: string): Group {
 /** Files that only a full run has, unless a word selects them, and why. What each group proves, the plain run proves with fewer cases. */
 export const FULL_ONLY: readonly { readonly reason: string; readonly paths: readonly string[] }[] = [
   {
-    reason: "They measure durations next to hostile load, so that another program on the machine can fail them.",
+    reason:
+      "They measure durations or the memory of the machine next to hostile load, so that another program can fail them.",
     paths: [
       "system/bounds/answers",
       "system/bounds/compile-steps",
@@ -125,6 +106,7 @@ export const FULL_ONLY: readonly { readonly reason: string; readonly paths: read
       "system/bounds/keys",
       "system/bounds/long-requests",
       "system/bounds/neighbours",
+      "system/bounds/objects",
       "system/bounds/passwords",
       "system/bounds/queue",
       "system/bounds/refused",

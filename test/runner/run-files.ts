@@ -11,7 +11,7 @@ import type { Counts, Failure, Results } from "./results.ts";
  *   node test/runner/run-files.ts --concurrency N --timeout MS --results FILE [--setup FILE] [--name REGEXP] FILE...
  *
  * Prints the tests as they end, and writes {@link Results} to the file. The exit code is 0 if no test failed, and 143 after a signal.
- * It is a process of its own, because a group of files has a priority, and because it also runs on other kernels.
+ * It is a process of its own, because it also runs on other kernels.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,

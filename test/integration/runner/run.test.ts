@@ -78,7 +78,7 @@ test("a file with open resources after its tests fails, and the run ends", async
   assert.match(stdout, /holds\.test\.ts does not end: held by .*TCPServerWrap/);
 });
 
-test("in the first two phases, files run concurrently alongside others, and a failure fails the run", {
+test("files that need no machine for themselves run at once, and a failure fails the run", {
   skip: availableParallelism() === 1 && "this machine has one core",
 }, async () => {
   const meets = (mine: string, ...others: string[]) => `
@@ -92,15 +92,14 @@ test("in the first two phases, files run concurrently alongside others, and a fa
       }
     });`;
   using fake = new FakeTests({
-    "system/bounds/objects": meets("objects", "here", "there"),
-    "unit/here": meets("here", "objects", "there"),
-    "integration/there": meets("there", "objects", "here"),
-    apples: meets("apples", "pears"),
-    "system/setup/pears": meets("pears", "apples"),
+    "unit/here": meets("here", "there", "apples", "pears"),
+    "integration/there": meets("there", "here", "apples", "pears"),
+    "system/attacks/apples": meets("apples", "here", "there", "pears"),
+    "system/setup/pears": meets("pears", "here", "there", "apples"),
   });
   const good = await fake.run();
   assert.equal(good.code, 0, good.stdout);
-  assert.match(good.stdout, /tests 5\n(.*\n){6}.*duration_ms [\d.]+\s*$/);
+  assert.match(good.stdout, /tests 4\n(.*\n){6}.*duration_ms [\d.]+\s*$/);
   fake.write("test/integration/bad.test.ts", 'throw new Error("bad");\n');
   assert.equal((await fake.run()).code, 1);
 });
@@ -149,7 +148,7 @@ const REPORTS = `const { ASSAY_TEST_PATIENCE: patience, ASSAY_TEST_LAUNCHER: lau
 
 const runs = (stdout: string) => [...stdout.matchAll(/✔ run: (.*) \(/g)].map(([, how]) => how).toSorted();
 
-test("only the engine's suites also run on another kernel, with longer timeouts", async () => {
+test("only the suites of the sandbox also run on another kernel, with longer timeouts", async () => {
   using fake = new FakeTests({ "system/matrix/cells": REPORTS, "pears/green": REPORTS });
   const { code, stdout, stderr } = await fake.run();
   assert.equal(code, 0, stderr);
