@@ -8,6 +8,8 @@ export interface BudgetLimits {
    * What one owner may hold: an amount, or `shared`, which follows `leavesAsMuch`. Unlimited by default.
    */
   readonly perOwner?: number | "shared";
+  /** What an owner may hold in any case, besides the total: many owners together cannot keep another one from working with little. */
+  readonly inAnyCase?: number;
   /** How long `takeInTime` waits. */
   readonly waitMs?: number;
 }
@@ -23,12 +25,12 @@ interface WaitingOwner {
 }
 
 /**
- * The rule of a shared budget: an owner may hold as much as stays free for all others. The first owner gets one half, the next
- * one a quarter, and n owners 1/(n + 1) each. One owner can therefore never use up the budget, and a new owner finds a free part.
+ * The rule of a shared budget: an owner may hold as much as stays free for all others. A first owner gets one half at most, and one
+ * that comes when half is free a quarter. Owners therefore never use up the budget, and n that hold equal parts get 1/(n + 1) each.
  * @param held what the owner holds already. @param free what nobody holds, before the amount is taken.
  */
 export function leavesAsMuch(held: number, amount: number, free: number): boolean {
-  return held + amount <= free;
+  return held + amount <= free - amount;
 }
 
 /**
@@ -38,14 +40,16 @@ export function leavesAsMuch(held: number, amount: number, free: number): boolea
 export class Budget {
   readonly #total: number;
   readonly #perOwner: number | "shared";
+  readonly #inAnyCase: number;
   readonly #waitMs: number;
   readonly #byOwner = new Map<string, number>();
   readonly #waiting = new Set<WaitingOwner>();
   #held = 0;
 
-  constructor({ total = Number.POSITIVE_INFINITY, perOwner = total, waitMs = WAIT_MS }: BudgetLimits) {
+  constructor({ total = Number.POSITIVE_INFINITY, perOwner = total, inAnyCase = 0, waitMs = WAIT_MS }: BudgetLimits) {
     this.#total = total;
     this.#perOwner = perOwner;
+    this.#inAnyCase = inAnyCase;
     this.#waitMs = waitMs;
   }
 
@@ -66,6 +70,7 @@ export class Budget {
   fits(owner: string, amount: number, returned = 0): boolean {
     const free = this.#total - this.#held + returned;
     const held = this.heldBy(owner);
+    if (held + amount <= this.#inAnyCase) return true;
     if (this.#perOwner === "shared") return leavesAsMuch(held, amount, free);
     return amount <= free && held + amount <= this.#perOwner;
   }

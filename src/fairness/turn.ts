@@ -143,6 +143,14 @@ export interface WorkLimits {
   readonly queue?: { readonly perOwner: number; readonly full: ErrorCode };
 }
 
+/** How work waits for its turn. */
+interface Waiting {
+  /** What the work takes at least, as far as it is known. */
+  readonly expectedMs?: number;
+  /** Aborted when the work is no longer needed. */
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Limits work that needs a core, much memory or the database. Work beyond the budget waits in a queue of its owner. Next is an owner
  * with nothing in progress, and of several, the one whose work has taken least time. So an owner with a full queue delays another one
@@ -164,11 +172,10 @@ export class WorkTurns {
 
   /**
    * Runs `work` when it is the owner's turn, in order of arrival.
-   * @param expectedMs what the work takes at least, as far as it is known.
-   * @throws ClientError when the owner's queue is full.
+   * @throws ClientError when the owner's queue is full; the reason of the signal if it ends the waiting.
    */
-  async run<T>(owner: string, work: () => Promise<T>, expectedMs = 0): Promise<T> {
-    const release = this.#inProgress.take(owner, 1) ?? (await this.#turn(owner, expectedMs));
+  async run<T>(owner: string, work: () => Promise<T>, waiting: Waiting = {}): Promise<T> {
+    const release = this.#inProgress.take(owner, 1) ?? (await this.#turn(owner, waiting));
     const began = this.#now();
     try {
       return await work();
@@ -184,17 +191,24 @@ export class WorkTurns {
     return this.#turns.take((owner) => this.#inProgress.heldBy(owner) === 0 && fits(owner)) ?? this.#turns.take(fits);
   }
 
-  #turn(owner: string, expectedMs: number): Promise<Release> {
+  #turn(owner: string, { expectedMs = 0, signal }: Waiting): Promise<Release> {
     if (this.#queue && this.#turns.waiting(owner) >= this.#queue.perOwner) {
       throw clientError(this.#queue.full, [], { headers: { "retry-after": "2" } });
     }
     return new Promise((resolve, reject) => {
+      const abandon = () => {
+        this.#turns.remove(owner, begin);
+        reject(signal?.reason);
+      };
       const begin = () => {
+        signal?.removeEventListener("abort", abandon);
         const release = this.#inProgress.take(owner, 1);
         if (release) resolve(release);
         else reject(new Error("it was the turn of an owner that may have no more"));
       };
       this.#turns.add(owner, begin, expectedMs);
+      if (signal?.aborted) abandon();
+      else signal?.addEventListener("abort", abandon, { once: true });
     });
   }
 }

@@ -110,7 +110,7 @@ export class ProblemImports {
           const verification = submissions && (await verifySubmissions(submissions, stored, judging, within));
           return { ...stored, verification };
         });
-      return await this.#imports.run(owner, importIt, expectedMs);
+      return await this.#imports.run(owner, importIt, { expectedMs, signal: gone });
     } catch (error) {
       if (gone.aborted) throw clientError("requestTimeout", []); // for the metric: the client has gone
       if (error instanceof PackageError) throw clientError("invalidPackage", [error.message.slice(0, MAX_FAULT)]);

@@ -9,10 +9,10 @@ import { disconnected } from "../responses/client-disconnect.ts";
 import { tooLarge } from "../responses/errors.ts";
 import { awaitsContinue, sayContinue } from "../responses/expect-continue.ts";
 import { noRoom } from "../responses/long-answers.ts";
+import { ADMISSION, type Admission, ArrivingBody } from "./arriving-body.ts";
 import { parseForm } from "./form-body.ts";
 import { parseJson } from "./json-body.ts";
 import { checkShape } from "./json-shape.ts";
-import { ADMISSION, type Admission, LargeBody } from "./large-body.ts";
 import { parseInThread } from "./parse-large.ts";
 
 /** JSON can encode one byte of text as six: \u0001. */
@@ -39,8 +39,12 @@ const MAX_FORM_BYTES = 65_536;
  * has arrived.
  */
 const BODIES_BYTES = 16 * 1_048_576;
-/** Limit on bodies above MAX_BODY_BYTES for all accounts together; they reserve memory as they arrive (large-body.ts). */
+/** Limit on bodies above MAX_BODY_BYTES, and on archives, for all accounts together; they reserve memory as they arrive. */
 const LARGE_BODIES_BYTES = 2 * MAX_LARGE_BODY_BYTES;
+/** What an account may hold of either limit whatever others hold: clients with short programs never wait for those with long ones. */
+const SHORT_BODIES_BYTES = 65_536;
+/** What must arrive in each window of a body that is not known to be large. */
+const SLOWEST_BYTES = 4_096;
 /** A body that has partly arrived waits longer than a new one. */
 const LARGE_WAIT_MS = 10_000;
 /** Large bodies that wait for their turn to be parsed, for each account: their memory bounds them first. */
@@ -79,14 +83,20 @@ export interface BodyBudgets {
 
 export function bodyBudgets(): BodyBudgets {
   return {
-    bodies: new Budget({ total: BODIES_BYTES, perOwner: "shared" }),
-    largeBodies: new Budget({ total: LARGE_BODIES_BYTES, perOwner: "shared", waitMs: LARGE_WAIT_MS }),
+    bodies: new Budget({ total: BODIES_BYTES, perOwner: "shared", inAnyCase: SHORT_BODIES_BYTES }),
+    largeBodies: new Budget({
+      total: LARGE_BODIES_BYTES,
+      perOwner: "shared",
+      inAnyCase: SHORT_BODIES_BYTES,
+      waitMs: LARGE_WAIT_MS,
+    }),
   };
 }
 
 /**
- * Accepts only JSON bodies, only archives on the routes for them, and forms as well on others; other media types are 415. The memory of a body is
- * reserved before it is received, that of a large one as it arrives. Each body is parsed in a separate turn of the event loop.
+ * Accepts only JSON bodies, only archives on the routes for them, and forms as well on others; other media types are 415. The memory
+ * of a short body is reserved before it is received, that of others as they arrive. Each body is parsed in a separate turn of the
+ * event loop.
  */
 export function readJsonOnly(
   server: FastifyInstance,
@@ -109,19 +119,26 @@ export function readJsonOnly(
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
       throw tooLarge(request.routeOptions.url, bodyLimit);
     }
-    const isLarge = Math.min(bytes, bodyLimit) > MAX_BODY_BYTES;
+    // An import can wait for others with its archive.
+    const isLarge = Math.min(bytes, bodyLimit) > MAX_BODY_BYTES || request.routeOptions.config.archive === true;
     const owner = ownerOf(request);
     const gone = disconnected(reply);
     let body = payload;
     let release: (() => void) | undefined;
-    if (isLarge) {
-      const { stepBytes } = admission ?? ADMISSION;
-      const take = () => largeBodies.takeInTime(owner, stepBytes, gone);
-      const large = new LargeBody(request.raw, take, () => noRoom(request), admission);
-      body = large;
-      release = () => large.release();
+    if (isLarge || bytes > SHORT_BODIES_BYTES) {
+      const budget = isLarge ? largeBodies : bodies;
+      const { stepBytes, ...limits } = admission ?? ADMISSION;
+      const steps = {
+        ...limits,
+        stepBytes: isLarge ? stepBytes : SHORT_BODIES_BYTES,
+        ...(!(bytes > MAX_BODY_BYTES && Number.isFinite(bytes)) && { leastBytes: SLOWEST_BYTES }),
+      };
+      const take = (step: number) => budget.takeInTime(owner, step, gone);
+      const arriving = new ArrivingBody(request.raw, bytes, take, () => noRoom(request), steps);
+      body = arriving;
+      release = () => arriving.release();
     } else {
-      release = await bodies.takeInTime(owner, Math.min(bytes, bodyLimit), gone);
+      release = await bodies.takeInTime(owner, bytes, gone);
       if (!release) throw noRoom(request);
     }
     request.forgetBody = () => {

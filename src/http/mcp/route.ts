@@ -61,8 +61,13 @@ export function mcpRoute(
       signal: gone,
     });
     const admit = answers.admitFor(ownerOf(request), request, reply);
-    contexts.set(asked, { request, dependencies, answers, admit, signal });
-    return await send(await handler.fetch(asked, { parsedBody: request.body }), request, reply, answers);
+    const message = request.body;
+    const forgetArguments = () => {
+      const { params } = message as { params?: { arguments?: unknown } };
+      if (params) params.arguments = undefined;
+    };
+    contexts.set(asked, { request, dependencies, answers, admit, signal, forgetArguments });
+    return await send(await handler.fetch(asked, { parsedBody: message }), request, reply, answers);
   });
 }
 

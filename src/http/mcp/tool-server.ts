@@ -29,7 +29,10 @@ function schemaOf(schema: z.ZodObject) {
   return z.toJSONSchema(schema, { target: "draft-2020-12" }) as { type: "object" };
 }
 
-type Context = Pick<Call, "request" | "dependencies" | "answers" | "admit" | "signal">;
+interface Context extends Pick<Call, "request" | "dependencies" | "answers" | "admit" | "signal"> {
+  /** Empties the arguments of the message. */
+  readonly forgetArguments: () => void;
+}
 
 /** The server of one request. */
 export function toolServer(context: Context): Server {
@@ -53,15 +56,29 @@ export function toolServer(context: Context): Server {
   return server;
 }
 
-async function callTool(tool: Tool, given: Record<string, unknown>, context: Context, protocol: ServerContext) {
-  const { dependencies } = context;
+/** @throws ClientError */
+function checkArguments(tool: Tool, given: Record<string, unknown>): void {
   const parsed = tool.input.safeParse(given);
   if (!parsed.success) throw invalidPart(parsed.error.issues[0], "the arguments");
   checkMaps(given);
+}
+
+async function callTool(tool: Tool, given: Record<string, unknown>, context: Context, protocol: ServerContext) {
+  const { dependencies, request, forgetArguments } = context;
+  checkArguments(tool, given);
+  // Arguments of the others are short. A call can wait for half a minute.
+  if (tool.isReadOnly) request.forgetBody?.();
   const progress = new Progress(protocol, dependencies.holdMs);
   const signal = AbortSignal.any([context.signal, protocol.mcpReq.signal]);
+  const onAccepted = (id: string) => {
+    // The SDK keeps the message, and its own copy of the object, until the call has ended.
+    for (const name of Object.keys(given)) delete given[name];
+    forgetArguments();
+    request.forgetBody?.();
+    progress.begin(id);
+  };
   try {
-    const call = { ...context, signal, onAccepted: (id: string) => progress.begin(id) };
+    const call = { ...context, signal, onAccepted };
     const { value, texts } = await tool.run(given as never, call);
     const content = texts.map((text) => ({ type: "text" as const, text }));
     return { content, structuredContent: { ...value } };

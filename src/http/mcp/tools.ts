@@ -34,7 +34,7 @@ export interface Call {
   readonly admit: Admit;
   /** Aborts when the result is no longer awaited. The run continues. */
   readonly signal: AbortSignal;
-  /** Called once the id of the run is known. */
+  /** Called once the program is stored and its id is known. The tool's arguments are empty afterwards. */
   readonly onAccepted: (id: string) => void;
 }
 

@@ -35,9 +35,9 @@ export interface Bodies {
 /**
  * Chooses the deliveries to start, in turn (src/fairness/turn.ts); with equal attempts under way, the endpoint that has waited longest.
  *
- * Attempts and the memory for bodies are shared budgets (src/fairness/budget.ts): of both, a single account gets half, and n
- * accounts get 1/(n + 1) each. An account with nothing under way can start an attempt as long as there are fewer such accounts
- * than free attempts. For memory the rule is stricter: as much as an account would hold afterwards must stay free then.
+ * Attempts and the memory for bodies are shared: of both, a single account gets half, and n accounts get 1/(n + 1) each. Memory
+ * follows the rule of shared budgets (src/fairness/budget.ts). For attempts the rule is weaker: an account with fewer of them under
+ * way than are free can start one, so that also the last one is used.
  *
  * If the next account has nothing under way and its body does not fit, memory is reserved for it: until it fits, only
  * small bodies start. Without the reservation, two accounts with slow receivers and bodies of 1 MB blocked a body of 12 MB
@@ -59,7 +59,7 @@ export async function chooseDeliveries(
   let reserved = false;
   while (chosen.length < attempts) {
     const free = attempts - chosen.length;
-    open = open.filter(({ underWay, owner }) => underWay < perEndpoint && leavesAsMuch(owner.underWay, 1, free));
+    open = open.filter(({ underWay, owner }) => underWay < perEndpoint && owner.underWay < free);
     const endpoint = nextQueue(open, byAge);
     if (!endpoint) break;
     const { owner } = endpoint;
@@ -91,11 +91,8 @@ export async function chooseDeliveries(
  */
 const SMALL_PART = 128;
 
-/**
- * A body counts twice, so that as much as the account holds with it stays free. The first body of an account counts as at most
- * the half of the budget that always becomes free.
- */
+/** The first body of an account counts as at most a quarter of the budget, because half of the budget always becomes free. */
 const countedBytes = (bytes: number, holds: number, budgetBytes: number) =>
-  holds === 0 ? Math.min(2 * bytes, budgetBytes / 2) : 2 * bytes;
+  holds === 0 ? Math.min(bytes, budgetBytes / 4) : bytes;
 
 const byAge = (a: DueEndpoint, b: DueEndpoint) => a.oldestMs - b.oldestMs || (a.id < b.id ? -1 : 1);

@@ -1,6 +1,5 @@
 import { sql, type Transaction } from "kysely";
 import { encodeStates, type TestState } from "../../domain/judgement.ts";
-import { leavesAsMuch } from "../../fairness/budget.ts";
 import { isLive } from "../access/key-rows.ts";
 import type { Capabilities } from "../database/database.ts";
 import { insertJudge0, markOf } from "../judge0/rows.ts";
@@ -49,7 +48,8 @@ export async function enqueue(
     const own = pending.get(accountId) ?? 0;
     if (keys.has(keyOf(request))) again.push(request);
     else if (request.onlyKnown) found.set(request, { kind: "unknown" });
-    else if (!leavesAsMuch(own, 1, request.maxPending - queueDepth)) found.set(request, { kind: "full", queueDepth });
+    // An account may have as many pending as are free before it, so that also the last place of the queue is used.
+    else if (own >= request.maxPending - queueDepth) found.set(request, { kind: "full", queueDepth });
     else if (request.judgement && !(await keepComplete(trx, request.judgement.versionSeq, nowMs)))
       found.set(request, { kind: "versionGone" });
     else {

@@ -18,9 +18,9 @@ const MIB = 1_048_576;
 const PATH = "/api/judgements";
 
 /** Begins a request with a chunked body. */
-function begin(key: string, { port, caPath }: Pick<Running, "port" | "caPath">): Raw {
+function begin(key: string, { port, caPath }: Pick<Running, "port" | "caPath">, path = PATH): Raw {
   const raw = Raw.secure(port, caPath);
-  raw.write(`POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n`);
+  raw.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n`);
   raw.write("Transfer-Encoding: chunked\r\n\r\n");
   return raw;
 }
@@ -64,11 +64,17 @@ async function small(t: TestContext, budgetMib: number, windowMs: number) {
     if (request.headers.account === undefined) throw clientError("unauthorized", []);
     request.caller = { accountId: request.headers.account } as unknown as NonNullable<typeof request.caller>;
   });
-  readJsonOnly(server, new EventLoopTurns(), budgets, { stepBytes: MIB, windowMs });
+  readJsonOnly(server, new EventLoopTurns(), budgets, { stepBytes: MIB, leastBytes: MIB, windowMs });
   sendErrors(server, NO_METER);
   const handled = { bodies: 0, go: Promise.withResolvers<void>() };
   server.post(PATH, { config: { large: true } }, async (request) => {
     handled.bodies++;
+    await handled.go.promise;
+    request.forgetBody?.();
+    return {};
+  });
+  server.post("/zip", { config: { archive: true }, bodyLimit: 64 * MIB }, async (request) => {
+    request.holdsBody = true;
     await handled.go.promise;
     request.forgetBody?.();
     return {};
@@ -83,11 +89,18 @@ async function small(t: TestContext, budgetMib: number, windowMs: number) {
     raw.write(`${headers}\r\n\r\n${text}`);
     return raw;
   };
-  const { largeBodies } = budgets;
+  const { bodies, largeBodies } = budgets;
+  const sendArchive = (account: string, bytes: number) => {
+    const raw = Raw.plain(port);
+    t.after(() => raw.socket.destroy());
+    raw.write(`POST /zip HTTP/1.1\r\nHost: x\r\nAccount: ${account}\r\nContent-Type: application/zip\r\n`);
+    raw.write(`Content-Length: ${bytes}\r\n\r\n${" ".repeat(bytes)}`);
+    return raw;
+  };
   const until = async (bytes: number) => {
     while (largeBodies.held !== bytes) await sleep(10);
   };
-  return { send, largeBodies, until, handled };
+  return { send, sendArchive, bodies, largeBodies, until, handled };
 }
 
 const CHUNKED = "Transfer-Encoding: chunked";
@@ -132,6 +145,38 @@ test("a body that gets no memory in time is 503 and releases what it had", LIMIT
   assert.equal(status(raw), "HTTP/1.1 503");
   await until(0);
 });
+
+test("archives take no memory of other bodies, and only as much as they have bytes", LIMIT, async (t) => {
+  const { sendArchive, bodies, until, handled } = await small(t, 32, 60_000);
+  const raws = [sendArchive("a", 4 * MIB), sendArchive("b", 3_000)];
+  await until(4 * MIB + 3_000);
+  assert.equal(bodies.held, 0);
+  handled.go.resolve();
+  await until(0);
+  while (raws.some(({ received }) => received === "")) await sleep(10);
+  assert.deepEqual(raws.map(status), ["HTTP/1.1 200", "HTTP/1.1 200"]);
+});
+
+test(
+  "many accounts whose bodies do not end leave memory for the short and medium bodies of others",
+  LIMIT,
+  async (t) => {
+    const running = await startHttp(t);
+    const { key, ask } = running;
+    const attackers = await Promise.all(Array.from({ length: 12 }, (_, at) => key({ account: `a${at}` })));
+    const raws = attackers.flatMap((one) => [0, 1].map(() => begin(one, running, "/api/submit")));
+    t.after(() => {
+      for (const raw of raws) raw.socket.destroy();
+    });
+    for (const raw of raws) raw.write(chunk("[".padEnd(60_000)));
+    const honest = await key({ account: "honest" });
+    for (const length of [10, 60_000, 200_000]) {
+      const body = { language: "python", code: "x", stdin: "y".repeat(length) };
+      const { status: accepted } = await ask({ method: "POST", path: "/api/submit", body, key: honest });
+      assert.equal(accepted, 202, `${length}`);
+    }
+  },
+);
 
 test("a parsed body holds its memory until the route releases it, even after a disconnect", LIMIT, async (t) => {
   const { send, until, handled, largeBodies } = await small(t, 64, 60_000);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { type Ask, type Options, runPending, startHttp } from "../../support/http/running.ts";
@@ -29,6 +30,21 @@ async function serving(t: TestContext, options?: Options) {
     (await running.ask({ path: "/api/submissions", ...more })).json.submissions.length;
   return { ...running, post, call, queued };
 }
+
+test("calls that wait hold no memory of their bodies", LIMIT, async (t) => {
+  const { post, key, queued, ask, store } = await serving(t, { holdMs: 20_000 });
+  const padding = " ".repeat(3_000_000);
+  const others = await Promise.all(["a", "b", "c", "d"].map((account) => key({ account })));
+  const waiting = others.flatMap((mine) =>
+    [0, 1].map(() => post(`${JSON.stringify(callOf("run_code", PROGRAM))}${padding}`, { key: mine })),
+  );
+  for (const mine of others) while ((await queued({ key: mine })) < 2) await sleep(20);
+  const body = { ...PROGRAM, stdin: "x".repeat(200_000) };
+  const honest = { key: await key({ account: "honest" }) };
+  assert.equal((await ask({ method: "POST", path: "/api/submit", body, ...honest })).status, 202);
+  await runPending(store);
+  for (const { status } of await Promise.all(waiting)) assert.equal(status, 200);
+});
 
 onEachDatabase((open) => {
   test(

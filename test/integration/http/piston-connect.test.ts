@@ -269,7 +269,7 @@ test("a session without room for its output fails instead of waiting for ever", 
   }
   const { client } = await begun();
   assert.equal(await client.closed, "4002 Notified Error");
-  assert.equal(messageOf(client), "too much data of this account is in transit, try again later");
+  assert.equal(messageOf(client), "too much data is in transit, try again later");
 });
 
 test("a session ends if its program does not start in time, and others continue", LIMIT, async (t) => {

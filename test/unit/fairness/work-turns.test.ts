@@ -159,7 +159,7 @@ function twoAtOnce(takesMs: (owner: string) => number) {
         await new Promise(setImmediate);
         ms += takesMs(owner);
       },
-      expectedMs,
+      { expectedMs },
     );
   return { run, begun };
 }
@@ -200,4 +200,21 @@ test("owners of short work that come one after the other do not keep an owner of
   }
   assert.ok(begun.includes("long"), "it was never served");
   await Promise.all([...first, ...others]);
+});
+
+test("work that is no longer needed leaves the queue at once", async () => {
+  const bounded = new WorkTurns({ atOnce: { total: 1 }, queue: { perOwner: 1, full: "queueFull" } });
+  let end = () => {};
+  const first = bounded.run("a", () => new Promise<void>((resolve) => (end = resolve)));
+  const gone = new AbortController();
+  const second = bounded.run("a", () => assert.fail("it was run"), { signal: gone.signal });
+  gone.abort(new Error("gone"));
+  await assert.rejects(second, /gone/);
+  await assert.rejects(
+    bounded.run("a", () => assert.fail("it was run"), { signal: AbortSignal.abort() }),
+    /aborted/,
+  );
+  const third = bounded.run("a", async () => "run");
+  end();
+  assert.equal((await Promise.all([first, third]))[1], "run");
 });

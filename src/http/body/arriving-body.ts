@@ -2,15 +2,18 @@ import type { IncomingMessage } from "node:http";
 import { Transform, type TransformCallback } from "node:stream";
 import { clientError } from "../../domain/error.ts";
 
-/** How memory for a large body is reserved, and how slowly a client may send it. */
+/** How memory is reserved for a body while it arrives, and how slowly a client may send it. */
 export interface Admission {
-  /** Reserved with one call. */
+  /** Reserved at once, or what is left of the announced size. */
   readonly stepBytes: number;
-  /** At least one step must arrive in each window of this length. Time in which the body waits for memory does not count. */
+  /** This many bytes must arrive in each window. */
+  readonly leastBytes: number;
+  /** Length of a window. Time in which the body waits for memory does not count. */
   readonly windowMs: number;
 }
 
-export const ADMISSION: Admission = { stepBytes: 1_048_576, windowMs: 5_000 };
+/** For bodies that are known to be large. */
+export const ADMISSION: Admission = { stepBytes: 1_048_576, leastBytes: 1_048_576, windowMs: 5_000 };
 
 /** Each window must also bring this share of all bytes so far, so a body that stops holds its memory for one window. */
 const LEAST_PART = 1 / 8;
@@ -18,30 +21,37 @@ const LEAST_PART = 1 / 8;
 const CHECKS_PER_WINDOW = 20;
 
 /**
- * Passes a large body on while memory is reserved for its bytes as they arrive: a client holds only as much as it has sent, and
+ * Passes a body on while memory is reserved for its bytes as they arrive: a client holds only as much as it has sent, and
  * only while it sends. A body that is too slow ends as requestTimeout, one without memory in time as noRoom.
  */
-export class LargeBody extends Transform {
-  readonly #take: () => Promise<(() => void) | undefined>;
+export class ArrivingBody extends Transform {
+  readonly #announcedBytes: number;
+  readonly #take: (bytes: number) => Promise<(() => void) | undefined>;
   readonly #noRoom: () => Error;
   readonly #admission: Admission;
   readonly #releases: (() => void)[] = [];
   readonly #timer: NodeJS.Timeout;
   #receivedBytes = 0;
+  #reservedBytes = 0;
   /** Received in the present window. */
   #windowBytes = 0;
   #checks = 0;
   #isWaiting = false;
   #isReleased = false;
 
-  /** @param take reserves one step; undefined if there was no memory in time. */
+  /**
+   * @param announcedBytes the size of the body; infinite if it is not known.
+   * @param take reserves memory; undefined if there was none in time.
+   */
   constructor(
     body: IncomingMessage,
-    take: () => Promise<(() => void) | undefined>,
+    announcedBytes: number,
+    take: (bytes: number) => Promise<(() => void) | undefined>,
     noRoom: () => Error,
     admission: Admission = ADMISSION,
   ) {
     super();
+    this.#announcedBytes = announcedBytes;
     this.#take = take;
     this.#noRoom = noRoom;
     this.#admission = admission;
@@ -78,21 +88,20 @@ export class LargeBody extends Transform {
     done(error);
   }
 
-  get #reservedBytes(): number {
-    return this.#releases.length * this.#admission.stepBytes;
-  }
-
   async #reserve(): Promise<boolean> {
     this.#isWaiting = true;
     try {
       while (this.#reservedBytes < this.#receivedBytes) {
-        const release = await this.#take();
+        const left = Math.max(this.#announcedBytes, this.#receivedBytes) - this.#reservedBytes;
+        const step = Math.min(this.#admission.stepBytes, left);
+        const release = await this.#take(step);
         if (!release) return false;
         if (this.#isReleased) {
           release();
           return false;
         }
         this.#releases.push(release);
+        this.#reservedBytes += step;
       }
       return true;
     } finally {
@@ -102,7 +111,7 @@ export class LargeBody extends Transform {
 
   #check(): void {
     if (this.#isWaiting || ++this.#checks < CHECKS_PER_WINDOW) return;
-    const isSlow = this.#windowBytes < Math.max(this.#admission.stepBytes, this.#receivedBytes * LEAST_PART);
+    const isSlow = this.#windowBytes < Math.max(this.#admission.leastBytes, this.#receivedBytes * LEAST_PART);
     this.#checks = 0;
     this.#windowBytes = 0;
     // Further bytes on the connection belong to this body.
