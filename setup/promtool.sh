@@ -7,9 +7,11 @@ find_promtool() {
   promtool=$unpacked/promtool
 }
 
-# unpack_promtool DIR: the one program.
+# unpack_promtool DIR: the one program. Since Debian 13, it has a package of its own.
 unpack_promtool() {
-  unpack "$1/all" "$alone" prometheus || return
+  promtool_package=prometheus
+  ! apt-cache show promtool >/dev/null 2>&1 || promtool_package=promtool
+  unpack "$1/all" "$alone" $promtool_package || return
   mv "$1/all/usr/bin/promtool" "$1/promtool" || return
   rm -rf "${1:?}/all"
   ls "$1/promtool"
