@@ -11,7 +11,7 @@ const OPTIONS = {
 /** The types of client/typescript. */
 export async function typescriptTypes(): Promise<string> {
   const types = await Promise.all(clientSchemas().map(([name, schema]) => compile(referring(schema), name, OPTIONS)));
-  return `// Generated from /openapi.json: npm run generate. Over 300 lines: one list.\n${types.map((type) => `\n${type}`).join("")}`;
+  return `// Generated from /openapi.json: npm run generate.\n${types.map((type) => `\n${type}`).join("")}`;
 }
 
 /** With the names of types in place of references, so that each type is compiled by itself. Names of fields have no type. */

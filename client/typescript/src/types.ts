@@ -1,4 +1,4 @@
-// Generated from /openapi.json: npm run generate. Over 300 lines: one list.
+// Generated from /openapi.json: npm run generate.
 
 export interface Accepted {
   /**

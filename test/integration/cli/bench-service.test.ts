@@ -107,7 +107,7 @@ test("SQLite: both sandboxes under each load, with the requested numbers of reco
   assert.ok((stored[0]?.bytesPerRecord ?? 0) > 500, "a record has a program, its output and its evidence");
   assert.equal(idle.length, 1);
   const [full] = pending;
-  // A service and its queue, not the machine's memory, and not nothing.
+  // The memory is that of a service and its queue: more than nothing, and less than that of the machine.
   assert.ok(full && full.pending === 1_000 && full.serviceBytes > 2e7 && full.serviceBytes < 1e9);
 });
 

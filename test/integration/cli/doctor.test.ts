@@ -20,7 +20,7 @@ interface Finding {
   readonly remedy?: string;
 }
 
-/** Instance and uids for a command that brings its own launcher: those of a launcher that has ended. */
+/** Instance and uids of a launcher that has ended, for a command that brings its own launcher. */
 async function place(): Promise<Launcher> {
   const launcher = await startLauncher();
   assert.equal(await launcher.stop(), 0);
@@ -102,7 +102,7 @@ test("detects an image without /box, prints the remedy and runs nothing", LIMIT,
 
 test("names formats with a host interpreter (flag F) only", LIMIT, async (t) => {
   const formats = directory(t);
-  // In a mount namespace of its own: a registered format would apply to the whole machine.
+  // The launcher runs in a mount namespace of its own: a registered format would apply to the whole machine.
   const mount = `mount --bind ${formats} /proc/sys/fs/binfmt_misc; exec "$0" "$@"`;
   const within = `exec unshare --mount --propagation private sh -euc '${mount}' ${LAUNCHER()} "$@"`;
   const look = async (text: string) => {

@@ -1,4 +1,3 @@
-// Over 300 lines: the limits of one listener.
 import assert from "node:assert/strict";
 import { METHODS, request } from "node:http";
 import { Agent, request as secureRequest } from "node:https";
@@ -281,7 +280,7 @@ test("a body that nobody reads is not discarded for ever, and a short one keeps 
     const received = await long.ended;
     assert.match(received, /^HTTP\/1.1 .*connection: close/is);
     assert.ok(received.startsWith(`HTTP/1.1 ${status} `), received.slice(0, 40));
-    assert.ok(sent < 200_000_000, `${sent} bytes`); // 32 MiB, those of some looks, and those on their way
+    assert.ok(sent < 200_000_000, `${sent} bytes`); // 32 MiB, what arrives between two checks, and what is on its way
   }
 });
 

@@ -5,7 +5,7 @@ import { Worker } from "node:worker_threads";
 import { parseInThread } from "../../../src/http/body/parse-large.ts";
 
 const LIMIT = { timeout: 60_000 };
-/** Of a message with the texts of one piece, two bytes for a character, or with the rest of a value. */
+/** The most bytes of a message: the texts of one piece, at two bytes for a character, or the rest of a value. */
 const MOST_BYTES = 10 * 1_048_576;
 
 /** The sizes of all messages of threads. */

@@ -1,4 +1,3 @@
-// Over 300 lines: tables of data.
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { report, signalled } from "../../support/verdict/reports.ts";

@@ -1,4 +1,3 @@
-// Over 300 lines: one list of imports and of their faults.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { type TestContext, test } from "node:test";
@@ -83,7 +82,7 @@ onEachDatabase((open) => {
       const changed = zipOf(membersOf({ ...PACKAGES.sum, "data/secret/3.in": "5 5\n", "data/secret/3.ans": "10\n" }));
       const two = await put(changed, "?name=sum&time_limit=1.5");
       assert.deepEqual([two.status, two.json.id, two.json.version, two.json.tests], [201, one.id, 2, 4]);
-      // Another limit is another version.
+      // A different limit makes a new version.
       assert.deepEqual([(await put(changed, "?name=sum&time_limit=2")).json.version], [3]);
       const program = { language: "python", code: "x", problem: one.id };
       const runs = async (body: object) => {
@@ -285,7 +284,7 @@ test("the import accepts only archives, and no other route accepts them", LIMIT,
 test("invalid requests that name a problem are rejected", LIMIT, async (t) => {
   const { put, judge, get, store } = await importing(t, temporaryStore);
   const { json } = await put(FACTORS);
-  // As if the profile had had higher limits at the time of the import.
+  // This stores a problem as if the profile had had higher limits when it was imported.
   let accountId = "";
   for (const { id } of await store.accounts.list()) if (await store.problems.get(json.id, [id])) accountId = id;
   const found = await store.problems.versionFor(json.id, accountId, 1);

@@ -80,7 +80,7 @@ onEachDatabase((temporary) => {
       return [pending, held, oldestPendingMs];
     };
     assert.deepEqual(await seen(), [1, 0, 0]);
-    // Of the same key behind it, and of another one.
+    // Two more wait behind it: one of the same key, and one of another key.
     await enqueue(store, one, { nowMs: clock.nowMs });
     clock.nowMs += 1_000;
     await enqueue(store, other, { nowMs: clock.nowMs });

@@ -106,7 +106,7 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   return { account: project.key.accountId, running };
 }
 
-/** Of a submission that has given up its slot between two runs. */
+/** The progress of a submission that has given up its slot between two runs. */
 const PROGRESS: Progress = {
   runs: 1,
   measured: { runs: 1, cpuUsec: 2, memoryPeakBytes: 3 },

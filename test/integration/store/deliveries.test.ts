@@ -1,4 +1,3 @@
-// Over 300 lines: the contract of one port, on both engines.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { type TestContext, test } from "node:test";

@@ -125,7 +125,7 @@ test("SQLite: unflushed work is not flushed by itself, but with durable work", a
   );
   assert.equal(await transactions.run(add("after a failure")), 2);
   await transactions.runAsyncCommit(add("forgettable again"));
-  // Outside of a transaction. The writing thread reads a setting only if the statement also writes.
+  // This statement is outside of a transaction. The writing thread reads a setting only if the statement also writes.
   const { rows } = await sql<{ name: string }>`
     insert into tiers (name, requests_per_minute, concurrency)
     select synchronous, 1, 1 from pragma_synchronous returning name`.execute(opened.db);

@@ -119,7 +119,7 @@ onEachDatabase((temporaryStore) => {
       accepted.push(results.filter(({ kind }) => kind === "enqueued").length);
     }
     assert.deepEqual(accepted, [60, 30, 15, 8]);
-    // As others join, the share of the first accounts falls: as places become free, all shares even out.
+    // The share of the first accounts falls as others join: while places in the queue become free, all shares even out.
     for (let round = 0; round < 40; round++) {
       const claims = await store.submissions.claim("w", 60_000, 8);
       for (const { lease } of claims) await store.submissions.finish(lease, internalError("x"));

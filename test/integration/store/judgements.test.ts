@@ -30,7 +30,7 @@ onEachDatabase((temporaryStore) => {
       Array.from({ length: 64 }, (_, at) => at + 1),
     );
     await finish(store, others[3] as Claim, "WA");
-    // Those before the failure decide; those after it are stopped.
+    // Runs before the failure can still decide; runs after it are stopped.
     assert.equal(await store.submissions.renew((others[0] as Claim).lease, LEASE_MS), true);
     assert.equal(await store.submissions.renew((others[5] as Claim).lease, LEASE_MS), false);
     assert.equal(await finish(store, others[5] as Claim, "TLE"), false);
@@ -162,7 +162,7 @@ onEachDatabase((temporaryStore) => {
       [1, 1, 1, 2, 2],
     );
     const [second, third, ...last] = others as [Claim, Claim, Claim, Claim];
-    await finish(store, third, "AC"); // before the failure, in time
+    await finish(store, third, "AC"); // it ends before the failure does
     await finish(store, second, "WA");
     for (const one of last) await finish(store, one, "AC", one === last[0] ? 0.5 : 1);
     const judgement = await store.judgements.get(id, key.accountId);
@@ -253,7 +253,7 @@ onEachDatabase((temporaryStore) => {
     const ids = await Promise.all([1, 2, 3].map(() => addJudgement(store, key, request)));
     assert.equal(new Set(ids.map(({ id }) => id)).size, 1);
     assert.equal(await store.submissions.depth(), 1);
-    // Also after its end, which removes runs that have not started.
+    // The key still finds the judgement after its end, which removes runs that have not started.
     const { id } = ids[0] as { id: string };
     await store.judgements.cancel(id, key.accountId);
     assert.equal((await addJudgement(store, key, request)).id, id);

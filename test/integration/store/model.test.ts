@@ -1,4 +1,3 @@
-// Over 300 lines: one model with all its commands.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -101,7 +100,7 @@ function progressOf(runs: number): Progress {
   return { runs, measured: { runs, cpuUsec: runs, memoryPeakBytes: runs }, nextPass };
 }
 
-/** A process's view of running submissions: since when each has had its signs. */
+/** What a process has seen of running submissions: the number of signs of life of each, and since when it is unchanged. */
 interface Seen {
   atMs: number;
   readonly since: Map<string, { readonly signs: number; readonly ms: number }>;

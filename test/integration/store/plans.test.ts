@@ -1,4 +1,3 @@
-// Over 300 lines: one list of statements, with the data that they need.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import BetterSqlite from "better-sqlite3";
@@ -36,7 +35,7 @@ onEachDatabase((temporaryStore) => {
     const project = await addProject(store);
     await addEndpoint(store, project);
     const work = () => day(temporary, project);
-    // First on almost empty tables: plans cached then must not stay in use when they have become bad.
+    // The work first runs on almost empty tables: plans that are cached then must not stay in use once they have become bad.
     for (let at = 0; at < 8; at++) await work();
     const ways: Map<string, string[]>[] = [];
     for (const records of [SMALL, LARGE]) {
@@ -210,7 +209,7 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
   // Pages of the dashboard, which are read often.
   const { accountId } = project.key;
   const [endpoint] = await store.endpoints.list();
-  // Without results: the few attempts of this test would be scanned, because the table is small.
+  // These lists have no results: for results, the few attempts of this test would be scanned, because their table is small.
   await deliveries.list({ max: 51, endpointId: endpoint?.id, before: 1, accountIds: [accountId] });
   await deliveries.list({ max: 51, submissionId: "none", accountIds: [accountId] });
   await deliveries.recent([endpoint?.id ?? ""]);
@@ -314,7 +313,7 @@ async function recorded(t: TestContext, { kind }: DatabaseLocation, work: () => 
       if (request.kind === "statement") asked.push({ text: request.text, values: request.parameters });
       return Reflect.apply(ask, this, [request]);
     });
-    // One by one in this thread, because statements inside the store's thread cannot be recorded.
+    // The calls run one by one in this thread, because statements inside the store's thread cannot be recorded.
     t.mock.method(SqliteLinks.prototype, "performAll", function (this: SqliteLinks, calls: readonly Call[]) {
       const db = new Kysely<Schema>({ dialect: sqliteDialect(this, true) });
       const locks = { lock: async () => {} };

@@ -102,7 +102,7 @@ onEachDatabase((temporaryStore) => {
     assert.deepEqual(await put("a", ["a2"], { bytes: 701 }), { kind: "full", bound: "bytes" });
     assert.equal((await put("a", ["a2"], { bytes: 700 })).kind, "stored");
     assert.deepEqual(await put("a", ["a3"], { bytes: 1 }), { kind: "full", bound: "bytes" });
-    // The same content needs no place.
+    // A content that is stored already is not counted again.
     assert.equal((await put("a", ["a2"], { bytes: 700 })).kind, "stored");
     const versionSeq = await store.judgements.putVersion(newVersion(key.accountId, ["d"]), NO_PAUSE);
     const about = { title: "", tests: 1, bytes: 5_000, cpuSecs: null, memoryBytes: null };

@@ -129,7 +129,8 @@ onEachDatabase((temporaryStore) => {
       assert.equal(await store.quota.take("a", 10), 0);
       clock.nowMs += SECOND;
     }
-    // 5, and 1 of this attempt: with 1 and 5 more, two of the five must be a minute old, the second at 61 s.
+    // Five requests count, and this attempt as one. If it is repeated as one and then as five, two of the first five must be a
+    // minute old, which the second is at 61 s.
     assert.equal(await attempt(), 56);
     clock.nowMs += 55 * SECOND;
     assert.notEqual(await store.quota.take("a", 10, { amount: 6 }), 0, "a second earlier");

@@ -1,4 +1,3 @@
-// Over 300 lines: the life of one delivery, with its receivers.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

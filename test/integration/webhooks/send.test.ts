@@ -1,4 +1,3 @@
-// Over 300 lines: the contract of one function towards hostile receivers.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { getEventListeners } from "node:events";
@@ -202,7 +201,7 @@ for (const [name, [begin, piece]] of Object.entries(ENDLESS) as [string, [string
 test("ends an attempt after 256 KiB of TLS records of one byte", LIMIT, async (t) => {
   const tiny: Answer = (_response, _received, { socket }) => {
     socket.on("error", () => {});
-    // Each is a record, because it is written after the one before.
+    // Each byte is a record, because it is written after the one before.
     const more = (error?: Error | null) => void (!error && !socket.destroyed && socket.write("\r", more));
     more();
   };

@@ -1,4 +1,4 @@
-/* Typical use of the C library, which the system call filter must allow. Over 300 lines: one program for one recording. */
+/* Typical use of the C library, which the system call filter must allow. All of it is one program, because it has one recording. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <dirent.h>

@@ -5,7 +5,7 @@ import type { TestContext } from "node:test";
 export interface Proxy {
   readonly port: number;
   readonly connections: () => number;
-  /** Of client and service. */
+  /** The number of open sockets: each connection has one to the client and one to the service. */
   readonly open: () => number;
   /** Cuts the connections that are open, without the end of TLS. */
   readonly cut: () => void;

@@ -159,7 +159,7 @@ def settings():
             expected_output="1",
             number_of_runs=3,
         ),
-        # Of 20 runs, one fails but for one case in a million.
+        # Each run fails with a probability of one half: all 20 pass once in a million times.
         "failing_run": run(
             source_code="import os, sys\nprint(1)\nsys.exit(3 if os.urandom(1)[0] % 2 else 0)",
             number_of_runs=20,

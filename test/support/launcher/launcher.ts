@@ -25,9 +25,9 @@ export interface LauncherOptions {
   readonly lockImage?: boolean;
   /** Command prefix that prepares a machine and then executes the launcher; see test/system/hosts/. */
   readonly within?: readonly string[];
-  /** A program instead of the built one. */
+  /** The path of a program that runs instead of the built launcher. */
   readonly program?: string;
-  /** The directory of an image instead of the built one. */
+  /** The directory of an image that is used instead of the built one. */
   readonly image?: string;
   /** A dead launcher whose instance name, uids and socket are reused, as in a restart. */
   readonly after?: Launcher;
@@ -97,7 +97,7 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
     child.once("error", reject);
     child.once("close", (code, signal) => resolve(code ?? signal ?? "nothing"));
   });
-  // Also reports of slots and boxes, which share the standard error. A finding fails the test in any case.
+  // Slots and boxes share this standard error, so their reports are checked as well. A finding fails the test in any case.
   child.once("close", () => {
     if (SANITIZER.test(stderr)) throw new Error(`a sanitizer reported: ${stderr}`);
   });

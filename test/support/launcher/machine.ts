@@ -81,13 +81,13 @@ export function groupsOf({ instance }: Pick<Launcher, "instance">, directory = "
     });
 }
 
-/** Whether a slot keeps this group for its next box. The number of such groups depends on the last programs. */
+/** Whether a slot reuses this group for its next box. The number of such groups depends on the last programs. */
 export function isKeptGroup(path: string): boolean {
   const hasMemory = ["memory.max", "memory.limit_in_bytes"].some((file) => existsSync(join(path, file)));
   return /\/s\d+-b[01]$/.test(path) && !hasMemory && read(join(path, "cgroup.procs")) === "";
 }
 
-/** Control groups of an instance without kept ones. */
+/** Control groups of an instance, except those that its slots reuse. */
 export function groupsInUse(launcher: Pick<Launcher, "instance">): string[] {
   return groupsOf(launcher).filter((path) => !isKeptGroup(path));
 }

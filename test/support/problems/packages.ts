@@ -1,4 +1,3 @@
-// Over 300 lines: one list of packages.
 /** Problem packages of each supported shape, by name: path → text. */
 export type PackageTexts = Readonly<Record<string, string>>;
 

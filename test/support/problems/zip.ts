@@ -10,7 +10,7 @@ export interface Member {
   readonly stated?: number;
   /** The data as they are in the archive, if not in the usual way. */
   readonly packed?: Buffer;
-  /** It is at the place of the member before. */
+  /** The archive places it where the member before it is. */
   readonly isSame?: boolean;
 }
 

@@ -27,7 +27,7 @@ export interface Product {
   ) => Promise<Answer>;
   /** Submits and waits for the record; polls if the run outlasts the wait of the request. */
   readonly run: Run;
-  /** The same as another account, which it creates. */
+  /** Like `run`, for another account, which it creates. */
   readonly runAs: (account: string) => Promise<Run>;
 }
 
@@ -66,12 +66,12 @@ interface Shared {
   readonly started: ReturnType<typeof start>;
 }
 
-/** Running engines, by options. */
+/** Running products, by options. */
 const shared = new Map<string | symbol, Shared>();
 
 /**
  * One product for all tests of a file: starts before them, stops after them, and fails if it did not stop cleanly. Files
- * that are loaded together share an product if their options are equal.
+ * that are loaded together share a product if their options are equal.
  */
 export function useProduct({ workers = 2, ...more }: ProductOptions = {}): () => Product {
   const options = { workers, ...more };

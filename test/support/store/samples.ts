@@ -1,6 +1,6 @@
 import type { Samples } from "../../../src/domain/samples.ts";
 
-/** Those of a run of three samples. */
+/** The three samples of a run. */
 export const SAMPLES: Samples = {
   step: "execute",
   atMs: [10.1, 20, 30.4],

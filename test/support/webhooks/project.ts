@@ -10,7 +10,7 @@ import { keySealer } from "../../../src/webhooks/seal.ts";
 import { addKey } from "../store/temporary.ts";
 import { report } from "../verdict/reports.ts";
 
-/** The capacity of a process without attempts under way. */
+/** The budget of a process that has no attempts under way. */
 export const deliveryBudget = (attempts: number, perEndpoint = attempts) => ({
   attempts,
   perEndpoint,

@@ -1,5 +1,5 @@
 /**
- * All attacks in one process. On another kernel, an product takes longer to start than most attacks take, so attacks
+ * All attacks in one process. On another kernel, a product takes longer to start than most attacks take, so attacks
  * that need the same product share it (useProduct).
  */
 import "./compilers.ts";

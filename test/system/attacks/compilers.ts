@@ -1,4 +1,3 @@
-// Over 300 lines: one table of attacks for each compiler.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,3 @@
-// Over 300 lines: one table of attacks on resources.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, describe, test } from "node:test";

@@ -9,7 +9,7 @@ const product = useProduct({ workers: SLOTS });
 /** Numbers beyond the range of doubles, which take seconds of CPU time to compare. */
 const TOKENS = 160_000;
 const ANSWER = "2.1e999 ".repeat(TOKENS);
-/** With more memory than a program may leave to be removed while the next one starts. */
+/** A program with more memory than the next one may start with before all of it is removed. */
 const PROGRAM = `x = bytearray(80 << 20)
 for i in range(0, len(x), 4096): x[i] = 1
 del x

@@ -163,7 +163,7 @@ describe("before a program is executed", () => {
     assert.equal(mode & 0o077, 0, "users other than root have access");
     chmodSync(program, 0o711);
     try {
-      // It listens before it checks, so it may start for a moment.
+      // The launcher listens before it checks, so it may run for a moment.
       const started = async () => {
         const launcher = await startLauncher();
         if ((await launcher.stop()) !== 0) throw new Error(launcher.stderr());

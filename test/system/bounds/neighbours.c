@@ -3,7 +3,7 @@
  *
  *   neighbours MODE   "compute", "start" and "pipes" are honest: they do a fixed amount of work and end.
  *                     Every other mode uses as many resources as it can until it is killed.
- * Over 300 lines: one program, because boxes are given one file.
+ * All modes are one program, because a box is given one file.
  */
 #define _GNU_SOURCE
 #include <errno.h>

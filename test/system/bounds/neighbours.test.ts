@@ -52,7 +52,7 @@ const HOSTILE = [
   "read-image",
   "circles",
 ];
-/** A pair of its own, for the look-ups that all boxes share: others hardly look up names. */
+/** These two kinds are only tested with each other: they use the look-ups that all boxes share, and others hardly look up names. */
 const [NAMES, RENAMES] = ["names", ["deep-renames", "deep-renames-with-gaps", "deep-renames-at-times"]] as const;
 /** The script that language 89 runs as its compile step starts these modes. */
 const HOSTILE_SCRIPTS = TOO_LONG
@@ -60,7 +60,7 @@ const HOSTILE_SCRIPTS = TOO_LONG
   : ["busy-60", "pass-a-byte", "pass-a-futex", "vfork-and-exit", "move-between-cpus", "change-protection", "barriers"];
 const SOURCES = TOO_LONG ? { cpp: BUSY_SOURCES.cpp as string } : BUSY_SOURCES;
 
-/** Not on variants, for which `assay test` builds no packs. */
+/** Variants have none, because `assay test` builds no packs for them. */
 const packs = TOO_LONG ? "" : (process.env.ASSAY_TEST_PACKS ?? "");
 const known = loadLanguages(LANGUAGES, packs ? chosenPacks(LANGUAGES, packs) : []);
 const PACK_SOURCES = Object.entries(BUSY_PACK_SOURCES).filter(([name]) => known.resolve(name));

@@ -50,7 +50,7 @@ test(`an honest account is not delayed by ${PER_SECOND} rejected requests a seco
   };
   await statusOf(service, many, REFUSED[1]?.[1](service) ?? honest); // uses up the quota of the key
   await oneByOne();
-  /** The same during a flood of rejected requests. */
+  /** Makes the honest requests during a flood of rejected ones. */
   const duringFlood = async () => {
     let over = false;
     const answers: Promise<void>[] = [];

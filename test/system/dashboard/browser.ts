@@ -9,7 +9,7 @@ import { PATIENCE } from "../../support/programs/timeouts.ts";
 
 const SWITCHES = [
   "--no-sandbox",
-  // Of downloads as well, which the option below does not reach.
+  // This also covers downloads, which the option below does not reach.
   "--ignore-certificate-errors",
   "--disable-gpu",
   "--disable-quic",
@@ -21,8 +21,8 @@ const SWITCHES = [
 const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
 /**
- * After that, an action hangs. It says nothing about speed: these tests run with a low priority next to others (setup/test-run.sh),
- * where a second of CPU time can take a minute.
+ * An action that takes longer hangs. This bound says nothing about speed: these tests run with a low priority next to
+ * others (test/runner/plan.ts), where a second of CPU time can take a minute.
  */
 export const HANGS_MS = 180_000 * PATIENCE;
 
@@ -100,7 +100,7 @@ const AT_REST = `(async () => {
   }
 })()`;
 
-/** What axe finds in the page when nothing moves. @param rules those alone, for what only they can find. */
+/** What axe finds in the page when nothing moves. @param rules limits the search to these rules, for what only they find. */
 export async function violations(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.evaluate(AT_REST);
   await page.evaluate(AXE);

@@ -8,7 +8,7 @@ import { enqueue } from "../../support/store/temporary.ts";
 import { addEndpoint, DONE } from "../../support/webhooks/project.ts";
 import { inside, onEachDatabase } from "./inside.ts";
 
-/** Many looks of the service. */
+/** The time of several searches of the service for changes. */
 const IDLE_MS = 6_000;
 /** A browser opens no more to one host. */
 const CONNECTIONS = 6;

@@ -8,7 +8,7 @@ test("a choice with more than 500 options shows a note and lists older ones", as
   const { page, club, go } = await inside(t);
   const { store, clock } = club.running;
   clock.nowMs += 1;
-  // Some at once, because each is a transaction, and a busy disk takes 100 ms for one.
+  // Several are created at once, because each is a transaction, for which a busy disk takes 100 ms.
   for (let n = 0; n < 501; n += 20) {
     const some = Array.from({ length: Math.min(20, 501 - n) }, (_, at) => n + at);
     await Promise.all(some.map((one) => store.projects.create(club.accountId, `p${one}`, "test")));

@@ -12,7 +12,7 @@ import { DESK, filter, linesOf, PHONE } from "./page-actions.ts";
 
 const SUBMISSIONS = "/submissions";
 const SOURCE = "def main():\n    print('é')  # a note\n\nmain()\n";
-/** What would colour a terminal, and turn what follows it around. */
+/** Output that would colour a terminal, and reverse the direction of the text that follows. */
 const WRITTEN = "red \x1b[31m and \u202eback \x1b[2J\n";
 
 /** The part of the browser's window that tests of colours use. */
@@ -133,7 +133,7 @@ test("submissions: search and detail pages", async (t) => {
     await go(`${SUBMISSIONS}?verdict=MLE`);
     await go(SUBMISSIONS);
     await rows.nth(1).getByRole("link").focus();
-    // Within one frame, as by a key that repeats.
+    // The events come within one frame, like those of a key that repeats.
     await page.evaluate(`for (const key of ["ArrowDown", "ArrowDown", "ArrowUp"])
       document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))`);
     const link = rows.nth(2).getByRole("link");

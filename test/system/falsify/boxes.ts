@@ -12,7 +12,7 @@ import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { COLD, withWaitingShell } from "../../support/sandbox/parked.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 
-/** For tests that mostly wait for deadlines. Each has its own launcher. */
+/** The option of tests that mostly wait for deadlines: they run at the same time, each with its own launcher. */
 export const AT_ONCE = { concurrency: true };
 
 export interface Concluded {
@@ -42,7 +42,7 @@ export async function concluded(
   return { ...stepped, result, evidence };
 }
 
-/** The same without a conclusion: a step that failed on the platform's side has no evidence. */
+/** Runs one step like `concluded`, but draws no conclusion: a step that failed on the platform's side has no evidence. */
 export async function reported(
   step: Step,
   options: Interference = {},
@@ -95,7 +95,7 @@ async function open(launcher: Launcher): Promise<Slot> {
   }
 }
 
-/** The same; the launcher must exit with 0. */
+/** Runs a script with a fault of the launcher and concludes it. The launcher must then exit with 0. */
 export async function concludedWith(fault: string, script = "true"): Promise<Concluded> {
   const result = await concluded(shell(script), { fault });
   assert.equal(await result.launcher.stop(), 0, result.launcher.stderr());

@@ -15,8 +15,8 @@ import { connected, run, step } from "../launcher/raw.ts";
 import { AT_ONCE, concluded, concludedWith, leavesOf, reported, stopWell } from "./boxes.ts";
 
 /**
- * Long enough for the interference on a busy machine. Without a shell, because a program in the middle of an exec is
- * not found.
+ * Lasts long enough for the interference on a busy machine. No shell starts it, because a program in the middle of an
+ * exec is not found.
  */
 const A_WHILE = shell("", {
   command: { command: ["/bin/sleep", String(12 * PATIENCE)], env: {} },

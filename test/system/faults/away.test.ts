@@ -92,7 +92,7 @@ async function throughAnAbsence(
     look(await client.submit(4, "print('refused')"));
     await sleep(500);
   }
-  // Together more than the whole disk.
+  // Together these submissions are larger than the whole disk.
   for (let n = 100; refusals === 0 && n < 100 + DISK_BYTES / LARGE_BYTES; n++)
     look(await client.submit(n, "print('large')", false, { large: "x".repeat(LARGE_BYTES) }));
   assert.ok(refusals > 0, "nothing was refused");

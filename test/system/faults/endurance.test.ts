@@ -79,7 +79,7 @@ async function serve(number: number): Promise<void> {
   assert.equal(record.status, "completed");
 }
 
-/** Until the service has its reading connection: it is opened when a read first waits for a transaction, and kept. */
+/** Waits until the service has its reading connection, which it opens when a read first waits for a transaction, and keeps. */
 async function openReader(): Promise<void> {
   const reading = () => openFiles(product().service.process.pid ?? 0, "assay.sqlite") > 1;
   for (let tries = 0; !reading(); tries++) {

@@ -48,7 +48,7 @@ export class Load {
   /** The final record as first seen, by id. */
   readonly ended = new Map<string, string>();
   readonly #endSeenMs = new Map<string, number>();
-  /** By key. */
+  /** Requests that passed the rate limit, by key. */
   readonly passed = new Map<string, Passed[]>();
   /** Ids by the number of the judgement. More than one is an error. */
   readonly judged = new Map<number, Set<string>>();

@@ -35,7 +35,7 @@ export interface RealCommand {
   readonly process: ChildProcess;
   readonly ended: Promise<number | string>;
   readonly words: () => string;
-  /** The pid of the newest; undefined while there is none. `service` is the worker's process in a worker. */
+  /** The pid of the newest launcher; undefined while there is none. `service` is the worker's process in a worker. */
   readonly launcher: () => number | undefined;
   readonly service: () => number | undefined;
   readonly instance: () => string;

@@ -18,7 +18,7 @@ const UPGRADE = {
   "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
 };
 const SLEEPS = JSON.stringify({ language: "python", code: "import time; time.sleep(9)" });
-/** As JSON, each byte takes six. */
+/** A program whose output takes six bytes of JSON for each of its own. */
 const LONG = { language: "python", code: 'print("\\0" * 1_000_000)' };
 
 /** A request up to its body. */

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		};
 		struct sock_fprog program = {sizeof code / sizeof *code, code};
-		/* By prctl, which root may use without no_new_privs, and because seccomp may be the call to refuse. */
+		/* prctl sets the filter: root may use it without no_new_privs, and seccomp may be the call to refuse. */
 		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
 			execvp(argv[3], argv + 3);
 		break;

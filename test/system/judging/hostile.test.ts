@@ -1,4 +1,3 @@
-// Over 300 lines: one list of hostile programs and checkers.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { useProduct } from "../../support/programs/product.ts";

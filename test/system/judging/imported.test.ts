@@ -13,7 +13,7 @@ const product = useProduct({ workers: 2, moreSlots: 1 });
 
 const imported = (texts: PackageTexts, query: string) => importProblem(product(), texts, query);
 
-/** As `./assay judge` runs it, with the launcher of the test. */
+/** Judges a submission of a package as `./assay judge` does, with the launcher of the test. */
 async function judgedLocally(t: TestContext, texts: PackageTexts, file: string) {
   const directory = mkdtempSync(join(tmpdir(), "assay-problem-"));
   t.after(() => rmSync(directory, { recursive: true }));
@@ -67,7 +67,7 @@ test("the time limit of the import holds", LIMIT, async () => {
   assert.deepEqual([slow.verdict, verdicts(slow)[0]], ["TLE", "TLE"]);
   const { json } = await product().ask("GET", `/api/result/${slow.runs[0]?.submission_id}`);
   const { cpu_time_secs: used } = (json as { metrics: { cpu_time_secs: number } }).metrics;
-  // That of the profile is 4 s.
+  // The limit is that of the import: the profile's is 4 s.
   assert.ok(used >= 0.5 && used < 2, `${used} s`);
   assert.ok(performance.now() - began < 20_000);
 });

@@ -1,4 +1,3 @@
-// Over 300 lines: one list of packages with the faults that they must have.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
@@ -65,9 +64,9 @@ for (const [name, texts] of Object.entries(PACKAGES)) {
         result.submissions.map(({ verdict, score }) => [verdict, score]),
         [
           ["AC", 120],
-          // 15 of 30 points for the worst test of the first group.
+          // The worst test of the first group earns 15 of its 30 points.
           ["AC", 105],
-          // Of the second group, only the test before the failure.
+          // In the second group, only the test before the failure earns points.
           ["WA", 60],
         ],
       );

@@ -47,7 +47,7 @@ test("a runtime has the CPUs of its step, and waits for longer than its CPU time
   const [shell] = shells(launcher, "printf");
   const allowed = /^Cpus_allowed_list:\s+(.*)$/m.exec(readFileSync(`/proc/${shell?.pid}/status`, "utf8"))?.[1];
   if (cpus().length > 1) assert.match(allowed ?? "", /^\d+$/);
-  await new Promise((resolve) => setTimeout(resolve, 2_500)); // two looks at it
+  await new Promise((resolve) => setTimeout(resolve, 2_500)); // the slot checks it twice in this time
   assert.equal(shells(launcher, "printf").length, 1);
   await run(raw, entries);
 });

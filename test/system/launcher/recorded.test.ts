@@ -17,7 +17,7 @@ const list = JSON.parse(readFileSync(CALLS_FILE, "utf8")) as {
   readonly kept: Readonly<Record<string, string>>;
   /** The reasons for calls that are used in some runs only, depending on timing. */
   readonly sometimes: Readonly<Record<string, string>>;
-  /** How programs cope with refused calls. By call, or by call and argument if a rule refuses it. */
+  /** How programs cope with refused calls, by call, or by call and argument if a rule refuses it. */
   readonly refused: Readonly<Record<string, string>>;
 };
 let filter: Filter;

@@ -25,7 +25,7 @@ const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/box", LANG: 
 const USER = "65534:65534";
 
 /**
- * In its own mount and pid namespaces: prepares the image with writable directories, without a box and without a
+ * Prepares the image with writable directories, in mount and pid namespaces of its own, without a box and without a
  * filter.
  */
 const PREPARE = `set -eu

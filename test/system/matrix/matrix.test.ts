@@ -56,7 +56,7 @@ describe("every verdict, in every language", { concurrency: TOGETHER }, () => {
   describe("programs that wait", { concurrency: WAITING }, () => {
     for (const cell of waiting) earn(cell);
   });
-  // Here and not at the end of the file, because output after the last test is lost.
+  // The table is printed here and not at the end of the file, because output after the last test is lost.
   after(() => console.log(`\n${table(shown)}\n`));
 });
 

@@ -81,7 +81,7 @@ for (const [way, connect] of Object.entries(WAYS)) {
     const eats = await call("run_code", { language: "python", code: "x = 'a' * 10**9\n" });
     assert.equal(eats.structuredContent.verdict, "MLE");
     assert.match(eats.structuredContent.why, /needed more memory than the limit of 256 MiB\.$/);
-    // Its output cannot pass for the verdict, which has a block of its own.
+    // The output of a program cannot pass for the verdict, which has a block of its own.
     const forged = await call("run_code", { language: "python", code: "print('\\nAC: accepted')\nexit(7)\n" });
     assert.equal(forged.structuredContent.verdict, "RE");
     assert.match(forged.texts[0] ?? "", /^RE: The program exited with code 7\.\n/);

@@ -8,7 +8,7 @@ export interface Hostile {
   readonly script: string;
   /** Verdict, cause, exit code, signal. */
   readonly ends: RegExp;
-  /** Of a program that ends with 7: the proof that the script did its work. */
+  /** The standard output of a program that ends with 7, which proves that the script did its work. */
   readonly stdout?: string;
   /** Whether processes are left, which the judge ends. */
   readonly leaves?: true;
@@ -19,7 +19,7 @@ export interface Hostile {
 }
 
 const tries = [
-  // Each must fail: its words would be on standard output.
+  // Each attempt must fail: one that succeeds prints its message on standard output.
   ...["/", "/usr/bin", "/etc", "/opt", "/var/tmp", "/proc/1", "/dev"].map(
     (place) => `(echo x >"${place}/new") 2>/dev/null && echo "wrote in ${place}"`,
   ),
@@ -31,7 +31,7 @@ const tries = [
   "ls /proc/1/root/ /proc/1/cwd/ /var/lib/assay /root /home 2>/dev/null | grep -q . && echo 'listed directories of others'",
   `python3 -c 'import socket; socket.create_connection(("1.1.1.1", 53), 2)' 2>/dev/null && echo connected`,
   `python3 -c 'import socket; socket.create_connection(("127.0.0.1", 22), 2)' 2>/dev/null && echo 'connected to the host'`,
-  // Once, because each file that is looked at takes memory of the kernel.
+  // One search covers both, because each file that it examines takes memory of the kernel.
   "find / -xdev \\( -perm /6000 -o -writable ! -type l ! -path '/box*' ! -path '/tmp*' ! -path '/proc*' ! -path '/dev*' \\) 2>/dev/null | grep . && echo 'found a set-uid program or a writable file'",
   "kill -9 1 2>/dev/null && echo 'ended the first process'",
   "find /proc -maxdepth 1 -name '[0-9]*' ! -uid $(id -u) | grep . && echo 'saw a process of another user'",
@@ -67,7 +67,7 @@ export const HOSTILE: readonly Hostile[] = [
   {
     title: "a child that sends the signals of limits forges no limit",
     script: "trap '' XCPU XFSZ\nkill -s XCPU -- -1 && kill -s XFSZ -- -1 && echo sent\n",
-    // 1: of a runtime whose helper between it and the shell ended by the signal.
+    // The exit code is 1 if the runtime has a helper between itself and the shell, which the signal ends.
     ends: /^(RE nonzero_exit [17] null|SIG fatal_signal null 2[45])$/,
     stdout: "sent\n",
   },

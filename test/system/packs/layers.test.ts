@@ -12,7 +12,7 @@ const composed = join(environment("ASSAY_TEST_PACKS_IMAGE"), "rootfs");
 /** Entries below a root by path. */
 function entriesOf(root: string): Map<string, Stats> {
   const entries = new Map<string, Stats>();
-  // Not `recursive`, which follows links.
+  // The option `recursive` would follow links.
   const walk = (directory: string) => {
     for (const name of readdirSync(join(root, directory))) {
       const path = join(directory, name);
@@ -72,7 +72,7 @@ test("they are directories, files and links alone", () => {
   );
 });
 
-/** Where a path ends in the image. @returns undefined if that does not exist. */
+/** Follows the links of a path within the image. @returns where it ends; undefined if that does not exist. */
 function endOf(path: string, depth = 0): string | undefined {
   if (depth > 40) return undefined;
   const parts: string[] = [];

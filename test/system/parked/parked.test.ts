@@ -79,7 +79,7 @@ const sources = readdirSync(PROGRAMS).flatMap((name) =>
   readdirSync(new URL(`${name}/`, PROGRAMS)).map((file) => ({ name, file })),
 );
 
-/** With a stack limit that no interpreter was frozen with, so that it starts by itself. */
+/** The plan with a stack limit that no interpreter was frozen with, so that the interpreter starts by itself. */
 function startedAnew({ compile, execute }: Plan): Plan {
   const changed = (step: Step): Step => ({
     ...step,
@@ -177,7 +177,7 @@ test("Node writes synchronously to a full pipe after it has waited", LIMIT, asyn
   }
 });
 
-/** Of ext4, whose pages of files can be huge since Linux 6.16. */
+/** The type of ext4 in statfs. Its cached pages can be huge since Linux 6.16. */
 const EXT4 = 0xef53;
 const [major = 0, minor = 0] = release().split(".").map(Number);
 const hasHugePages =
@@ -191,7 +191,7 @@ test("processes share a frozen program's file in huge pages", {
     const sizes = [...maps.matchAll(/^FilePmdMapped: +([0-9]+) kB$/gm)].map(([, kib]) => Number(kib));
     console.log(sizes.reduce((sum, kib) => sum + kib, 0));`;
   const { execute } = await run(slot, planOf("javascript", code));
-  // One at least: programs of other tests may have used parts of others.
+  // At least one page is huge. Others may not be, because programs of other tests have used parts of them.
   assert.ok(Number(execute?.stdout) >= 2 * 1024, `${execute?.stdout} KiB ${execute?.stderr}`);
 });
 

@@ -79,7 +79,7 @@ for (const language of languages.list().filter(({ name }) => !OTHERS.includes(na
   });
 }
 
-/** Two to the power of 40: one of 16 million seeds of 64 bits is smaller, and each of a generator that has 31 bits. */
+/** One in 16 million seeds of 64 bits is smaller than two to the power of 40; every seed of 31 bits is. */
 const LARGE = 2n ** 40n;
 const RUNS = TOO_LONG ? 24 : 200;
 

@@ -22,7 +22,7 @@ const SUBMISSIONS = TOO_LONG ? 150 : 240;
 const SENDERS = 16;
 const LEASE_MS = 2_000;
 const CONCURRENCY: Readonly<Record<string, number>> = { narrow: 2, wide: 3 };
-/** Of each of two workers: together more than both keys may run at once, so that the limits of the keys apply. */
+/** The slots of each of two workers. Together they are more than both keys may run at once, so that the limits of the keys apply. */
 const SLOTS = 3;
 
 /** The database records every status change of a submission, and how many submissions of its key are running then. */

@@ -131,7 +131,7 @@ test("signals reach the main program, which can handle them", async () => {
 test("a signal passes all input that a client can give, also if the program reads none of it", async () => {
   const talk = new Talk("echo ready; sleep 60");
   await talk.hear("ready");
-  // More than half a page each, so that no two share one.
+  // Each piece takes more than half a page, so that no two share one.
   const size = 2_100;
   for (let n = 0; n < Math.floor(MAX_LIVE_INPUT.bytes / size); n++) await slot.input(Buffer.alloc(size, "x"));
   await slot.signal(SIGKILL);

@@ -1,4 +1,3 @@
-// Over 300 lines: one list of pairs of programs with their ends.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

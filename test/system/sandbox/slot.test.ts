@@ -5,7 +5,7 @@ import { fakeLauncher, type Peer } from "../../support/sandbox/fake-launcher.ts"
 import { ended, frame, hello, keyed, refused, torn } from "../../support/sandbox/frames.ts";
 import { LIMITS, shell } from "../../support/sandbox/steps.ts";
 
-/** Without it, a wait for a missing answer would last half a minute. */
+/** Without this timeout, a wait for a missing response would last half a minute. */
 const LIMIT = { timeout: 10_000 };
 
 const lost = (message: string | RegExp) => ({ name: "SandboxError", message });

@@ -66,7 +66,7 @@ export class FakeCheckout implements Disposable {
     return this.startWith({}, ...args);
   }
 
-  /** Like start, with settings in the environment. */
+  /** Starts a command as `start` does, with settings in the environment. */
   startWith(environment: Record<string, string>, ...args: string[]): Command {
     const command = new Command(join(this.checkout, "assay"), args, { ASSAY_DATA: this.data, ...environment });
     this.#commands.push(command);

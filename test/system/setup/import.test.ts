@@ -39,7 +39,7 @@ test("a package that only root can read is imported, also with a measured time l
     /has no time limit.*--time-limit.*limits\.time_limit[\s\S]*submissions\/accepted\/sum\.py/,
   );
 
-  // For an unknown account, nothing is measured to its end.
+  // If the account is unknown, the command stops without measuring the submissions to their end.
   const slow = join(root, "sum/submissions/accepted/slow.py");
   writeFileSync(slow, "import time\ntime.sleep(2)\nprint(sum(map(int, input().split())))\n");
   const none = await run("problems", "import", join(root, "sum"), "--account", "none");
@@ -61,7 +61,7 @@ test("a package that only root can read is imported, also with a measured time l
   assert.deepEqual(await ended, [143, null]);
   rmSync(slow);
 
-  // More than a pipe holds, for a process that has ended.
+  // The package is larger than a pipe, and the process that should read it has ended.
   writeFileSync(join(root, "sum/data/secret/1-small.in"), Buffer.alloc(4_000_000, "1 2\n"));
   const unknown = await run("problems", "import", join(root, "sum"), "--account", "none", "--time-limit", "1");
   assert.equal(unknown.code, 1);

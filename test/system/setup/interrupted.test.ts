@@ -92,7 +92,7 @@ for (const signal of TOO_LONG
         const command = fake.start(...args);
         await moment(fake, command);
         look();
-        // As a terminal or timeout(1) does it: to all processes of the group.
+        // All processes of the group get the signal, as from a terminal or timeout(1).
         process.kill(-(command.child.pid ?? assert.fail()), signal);
         const ended = await command.end();
         clearInterval(watch);

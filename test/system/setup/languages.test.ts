@@ -144,7 +144,7 @@ test("a running service keeps its image, and the next start has the new choice",
   assert.deepEqual(images(fake), ["lua", "lua,tcl"]);
 });
 
-/** With units and their settings below the fake's root, and a systemctl that does nothing. */
+/** Gives the fake units, with their settings below its root, and a systemctl that does nothing. */
 function withUnits(fake: FakeCheckout): { settings: string; install: () => string } {
   const [units, settings] = [join(fake.root, "units"), join(fake.root, "settings")];
   mkdirSync(units, { recursive: true });

@@ -45,7 +45,7 @@ for (const [name, line] of [
 
 test("a process leaves the terminal's session before it becomes the service's user", (t) => {
   const bin = directory(t);
-  // In place of the program that changes the user.
+  // This script stands in for the program that changes the user.
   writeFileSync(
     join(bin, "setpriv"),
     "#!/bin/sh\nread -r _ _ _ _ _ session _ </proc/$$/stat\necho $session $(id -u)\n",

@@ -41,7 +41,7 @@ test("separate software serves another data directory without fetching, building
     const { code, stdout, stderr } = await serve.end();
     assert.equal(code, 0, stderr);
     assert.doesNotMatch(stderr, /npm|compiling|building|copied|unpacking/);
-    // Its output is a container's log, which must not contain a key.
+    // The output of the command is a container's log, which must not contain a key.
     assert.doesNotMatch(stdout + stderr, /assay_live_|welcome#/);
     assert.match(stderr, /the dashboard has no members yet; in here: assay members link --origin https:/);
     assert.equal(stderr.includes("there is no key yet; in here: assay keys create"), time === "first", stderr);
@@ -63,7 +63,7 @@ test("separate software rejects commands for a machine or a checkout before any 
     assert.deepEqual([code, stderr.includes(`'assay ${command}' is for a machine`)], [1, true], stderr);
   }
   assert.equal(existsSync(data), false);
-  // In its own data directory, it can be set up again.
+  // The checkout can be set up again in its own data directory.
   assert.equal((await fake.run("set-up", "software")).code, 0);
   assert.match(readFileSync(join(fake.data, "current/environment"), "utf8"), /^STARTED=\/ready$/m);
 });

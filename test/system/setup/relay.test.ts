@@ -171,7 +171,7 @@ test("a process of the service's user cannot read root's input from its output",
     close_relay
     cat
     rm -r $data`);
-  // As sshd does it: one socket for input and output.
+  // The command has one socket for input and output, as under sshd.
   const perl = `use Socket; socketpair(A, B, AF_UNIX, SOCK_STREAM, 0);
     if (!fork) { close A; open(STDIN, "<&B"); open(STDOUT, ">&B"); exec "sh", "-euc", $ARGV[0] }
     close B; syswrite(A, "the rest of root's script\\n"); shutdown(A, 1); print while <A>; wait; exit $? >> 8;`;

@@ -21,7 +21,7 @@ test("releases from the same sources are identical, regardless of time and place
   const first = readFileSync(join(fake.root, `${NAME}.tar.gz`));
   for (const name of [`${NAME}.tar.gz`, "assay-client-1.2.3.tgz"])
     execFileSync("sha256sum", ["--check", "--status", `${name}.sha256`], { cwd: fake.root });
-  // Other modification times, and a remaining file of a former release.
+  // Neither other modification times nor the archive of a former release change the next one.
   execFileSync("find", [fake.checkout, "-exec", "touch", "-d", "2001-01-01", "{}", "+"]);
   writeFileSync(join(fake.checkout, `${NAME}.tar.gz`), "an older one\n");
   await release(fake);

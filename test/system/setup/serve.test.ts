@@ -1,4 +1,3 @@
-// Over 300 lines: one command.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -71,7 +71,7 @@ test("rejects directories that another user could have created", (t) => {
 test("a range that is held is not taken again", (t) => {
   const locks = place(t);
   mkdirSync(locks, { mode: 0o700 });
-  // One lock under the names of all ranges except one.
+  // One lock file has the names of all ranges except one.
   const others = [...Array(100).keys()].filter((range) => range !== 42);
   for (const range of others) {
     if (range === 0) writeFileSync(join(locks, "uids-0"), "");

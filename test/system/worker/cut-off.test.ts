@@ -10,7 +10,7 @@ import { addKey, enqueue } from "../../support/store/temporary.ts";
 import { ownNetwork } from "./own-network.ts";
 
 const LEASE_MS = 2_000;
-/** In `assay test full` it is long enough that TCP's retransmissions would pause for minutes more. */
+/** In `assay test full`, this is long enough that TCP's retransmissions would pause for minutes more. */
 const CUT_MS = Number(process.env.ASSAY_TEST_CUT_SECONDS ?? 6) * 1_000;
 /** A statement without a response ends after 35 s. */
 const BACK_MS = 45_000;
@@ -51,7 +51,7 @@ test("a worker whose packets are dropped ends its runs, affects no other worker,
   while (runningProgramsOf(launchers[0]).length < 2) await sleep(10);
   network.cut();
   const cutAt = performance.now();
-  // Within five seconds, which is before the program would end by itself.
+  // They end within five seconds, which is before the program would end by itself.
   await eventually(
     "the cut-off worker ends runs with leases that it cannot renew",
     () => runningProgramsOf(launchers[0]).length === 0,

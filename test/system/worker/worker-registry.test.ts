@@ -35,7 +35,7 @@ onEachDatabase((temporaryStore) => {
   async function fleetOf(t: TestContext, proofHoldsMs?: number, wrongMs = 0) {
     const users: { stop(): Promise<void> }[] = [];
     t.after(async () => {
-      for (const user of users.reverse()) await user.stop(); // first: hooks run in order
+      for (const user of users.reverse()) await user.stop(); // this hook is the first, because hooks run in order
     });
     const { store, clock } = await temporaryStore(t);
     clock.nowMs = Date.now() + wrongMs;

@@ -1,4 +1,3 @@
-// Over 300 lines: one worker, whose tests share its harness.
 import assert from "node:assert/strict";
 import { readFileSync, readlinkSync } from "node:fs";
 import { after, before, type TestContext, test } from "node:test";

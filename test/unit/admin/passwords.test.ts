@@ -83,7 +83,7 @@ test("the longest and slowest password does not delay other requests", async (t)
   for (const worst of ["p4$$w0rd1!@5".repeat(17), "1901121999".repeat(20), "4@310$5+7%2z".repeat(80)]) {
     const before = process.threadCpuUsage();
     await checkPassword(worst, ADA).catch((error: unknown) => assert.ok(error instanceof AdminError, String(error)));
-    // Of this thread alone: what else the machine does is not its fault.
+    // The CPU time is that of this thread alone: what else the machine does is not its fault.
     const { user, system } = process.threadCpuUsage(before);
     assert.ok(user + system < 20_000, `the event loop was held for ${user + system} µs`);
     t.diagnostic(`${user + system} µs`);

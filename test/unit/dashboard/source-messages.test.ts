@@ -1,4 +1,3 @@
-// Over 300 lines: one table of the messages of each compiler.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decidingMessage, findMessages, lastLine } from "../../../dashboard/src/run/source-messages.ts";

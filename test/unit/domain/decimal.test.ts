@@ -9,7 +9,7 @@ interface Fraction {
   readonly under: bigint;
 }
 
-/** By its definition, with as many digits as it takes. */
+/** Compares by the definition, with as many digits as it takes. */
 function exactly(got: string, expected: string, absolute: number, relative: number): boolean {
   const [a, b, abs, rel] = [got, expected, String(absolute), String(relative)].map(toFraction) as [
     Fraction,

@@ -197,7 +197,7 @@ function endOf(
   tests: readonly TestMeta[],
   groups: readonly Group[],
 ): string {
-  // As the store has it: a test that has ended has a share, whatever becomes of it.
+  // The store has a share for each test that has ended, also if the judgement no longer needs it.
   const scores = groupScores(
     { tests, groups },
     states,

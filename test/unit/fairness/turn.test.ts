@@ -25,7 +25,7 @@ test("the owner whose service has cost least is next; one that was idle does not
   assert.equal(turns.take(), "a1");
   turns.charge("a", 100);
   for (const item of ["b1", "b2", "b3", "b4"]) turns.add("b", item);
-  // It starts at the cost of "a", and both are even: "a" has waited longer.
+  // "b" starts at the cost of "a". Both are then even, and "a" has waited longer.
   assert.equal(turns.take(), "a2");
   turns.charge("a", 100);
   for (const item of ["b1", "b2", "b3"]) {

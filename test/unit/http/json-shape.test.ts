@@ -30,7 +30,7 @@ test("names that are longer than any valid one are refused before JSON is parsed
 });
 
 test("many names of the longest length take no longer than others", () => {
-  // Those of more than 16,383 characters would have one hash.
+  // Names of more than 16,383 characters would all have one hash.
   const names = Array.from({ length: 500 }, (_, at) => `"${`${at}`.padStart(MAX_NAME_BYTES - 2, "x")}":0`);
   const bytes = Buffer.from(`{${names.join()}}`);
   const ms = cpuMs(() => parseJson(bytes, checkShape(bytes)));

@@ -144,7 +144,7 @@ test("an archive in a package is admitted before it is unpacked, and then its fi
     packageOf({ name: "data.zip", data: large }),
   );
   assert.deepEqual(admitted, [init.length + large.length, init.length + LARGE, 0]);
-  // Its checksum is wrong, which is a fault where it is read.
+  // The checksum of this member is wrong, which is a fault where the member is read.
   const broken = { name: "data.zip", data: "", packed: deflateRawSync(Buffer.alloc(LARGE)), stated: LARGE };
   const refused = new Error("beyond the rate limit");
   const refuse = () => Promise.reject(refused);

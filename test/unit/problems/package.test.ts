@@ -195,7 +195,7 @@ test("points of the sample are refused, unless it has none or is ignored", () =>
     [{ ...root, [own]: "accept_score: '0.0'\nrange: 0 0\ngrader_flags: first_error\n" }, null],
     [{ ...root, [all]: "range: 0 100\naccept_score: 7\n" }, `${all}:2: accept_score`],
     [{ ...root, [all]: "accept_score: 7\n", [own]: "accept_score: 0\n" }, null],
-    // With a validator that writes scores, only the range bounds them.
+    // If a validator writes the scores, only the range bounds them.
     [near, "data/sample: range"],
     [{ ...near, [own]: "accept_score: 0\n" }, "data/sample: range"],
     [{ ...near, [own]: "accept_score: 0\nrange: 0 5\n" }, `${own}:2: range`],

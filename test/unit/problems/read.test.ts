@@ -1,4 +1,3 @@
-// Over 300 lines: one list of hostile packages.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -213,7 +212,6 @@ test("a file that is replaced or changed after the package was opened is a fault
   }
 });
 
-/** What is replaced by a link to a directory or a file outside, again and again. */
 test("rejects names in a directory that would change a terminal, and too many levels", async (t) => {
   for (const name of ["\u001b]0;x", "a\nb", "a\u2028b", "a\u2029b", "a\\b", `${"a/".repeat(30)}x`]) {
     const at = directory(t);
@@ -224,6 +222,7 @@ test("rejects names in a directory that would change a terminal, and too many le
   }
 });
 
+/** While the package is read, each of these is replaced again and again by a link to a directory or a file outside. */
 for (const swapped of ["data", "data/secret", "data/secret/1.in"])
   test(`${swapped} that is replaced by a link while it is read does not lead outside`, async (t) => {
     const [at, outside, moved] = [directory(t), directory(t), join(directory(t), "moved")];

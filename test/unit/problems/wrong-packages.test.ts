@@ -79,7 +79,7 @@ test("a wrong package is rejected with its file and line", () => {
       { "problem.yaml": "problem_format_version: 2025-09\nname: a\nlimits:\n  memory: 999999\n" },
       /^problem\.yaml:4: limits\.memory/,
     ],
-    // More than the profile judge has in some language, but not more than other profiles.
+    // The memory limit is above that of the profile judge in some language, but not above that of other profiles.
     [
       { "problem.yaml": `${HEAD}limits:\n  code: 10\n  memory: 300\n` },
       /^problem\.yaml:5: limits\.memory: the profile judge has at most 256 MiB$/,
@@ -299,7 +299,7 @@ test("parts that would not be read and would change a verdict are rejected with 
   const tolerance = "output_validator_flags: float_tolerance 1\n";
   const newTolerance = "output_validator_args: [float_tolerance, '1']\n";
   for (const [base, path, text, why] of [
-    // Of the other version.
+    // These paths belong to the other version of the format.
     [NEW, "output_validators/v.py", rejects, "in the format 2025-09, the output validator is in output_validator/"],
     [NEW, "output_validators/v/main.py", rejects, "in the format 2025-09, the output .*"],
     [OLD, "output_validator/v.py", rejects, "in the format legacy, the output validator is in output_validators/"],

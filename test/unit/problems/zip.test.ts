@@ -5,7 +5,7 @@ import { zipOf } from "../../support/problems/zip.ts";
 
 const MEBIBYTE = 1_048_576;
 
-/** Nothing, packed into so many blocks of ten bits. */
+/** An empty content, packed into this number of blocks, each of ten bits. */
 function emptyBlocks(amount: number): Buffer {
   const bytes = Buffer.alloc(Math.ceil((10 * amount) / 8));
   const set = (bit: number) => bytes.writeUInt8((bytes[bit >> 3] ?? 0) | (1 << (bit & 7)), bit >> 3);

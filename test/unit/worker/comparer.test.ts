@@ -32,7 +32,7 @@ test("a comparison leaves nothing behind in this process", LIMIT, async () => {
   for (let i = 0; i < 20; i++) await regex(comparer, text("1"), "1");
   await sleep(50);
   process.off("warning", onWarning);
-  assert.deepEqual(warnings, []); // of Node, for more than ten listeners
+  assert.deepEqual(warnings, []); // Node would warn of more than ten listeners
 });
 
 test("an expression that is invalid or too large is an error, and the next one is compared", LIMIT, async () => {
@@ -52,7 +52,7 @@ test("an output with which an expression backtracks for too long is wrong, and n
     passed: false,
     message: "the output does not match the expression within 1 s of CPU time",
   });
-  // By the same expression, the right output is right.
+  // The same expression still accepts the right output.
   assert.equal((await regex(comparer, text(`${"a".repeat(60)}b`), String(SLOW[0]))).passed, true);
 });
 
@@ -227,7 +227,7 @@ test("accounts share the time, not the number of comparisons", LIMIT, async () =
     regex(comparer, output, answer, owner)
       .catch(() => {})
       .then(() => void ended.push(owner));
-  // One after the other, as a judgement with few slots: it never has two in the queue.
+  // The owner sends one after the other, like a judgement with few slots: it never has two in the queue.
   const slow = async () => {
     for (let i = 0; i < 3; i++) await compare("busy", AS, String(SLOW[0]));
   };

@@ -8,8 +8,8 @@ import { addKey, enqueue, onEachDatabase } from "../../../support/store/temporar
 import { type Watching, watch } from "./watching.ts";
 
 const EMPTY = { topics: [] };
-/** Longer than the interval of each topic and two looks of the service. */
-const LOOKS_MS = 15_000;
+/** Longer than the interval of each topic and two searches of the service together. */
+const NOTICED_MS = 15_000;
 
 /** The stream of a person's page, after its first event. */
 async function follow(running: Running, { person }: Asker): Promise<Watching> {
@@ -24,7 +24,7 @@ function topicsOf({ received }: Watching): Set<Topic> {
 
 /** Waits for an event with the topic. */
 async function hears(stream: Watching, topic: Topic, what: string): Promise<void> {
-  for (const until = performance.now() + LOOKS_MS; !topicsOf(stream).has(topic); await sleep(20))
+  for (const until = performance.now() + NOTICED_MS; !topicsOf(stream).has(topic); await sleep(20))
     assert.ok(performance.now() < until, `${what}: ${topic} was not sent, but ${[...topicsOf(stream)]}`);
   stream.received.length = 0;
 }

@@ -131,7 +131,7 @@ onEachDatabase((open) => {
       assert.deepEqual(await failing(eve), []);
       const headers = new Map<string, string>(first.attempts[0].answerHeaders);
       assert.deepEqual([headers.get("x-long"), headers.get("set-cookie")], [`${"y".repeat(200)}…`, "(not kept)"]);
-      // The body as sent, and none of it for another account.
+      // The member sees the body as it was sent; another account sees none of it.
       const body = (await ada("GET", `/deliveries/${first.id}/body`)).json;
       assert.deepEqual(body, { text: String(receiver.received[0]?.body), isCut: false });
       assert.deepEqual((await eve("GET", `/deliveries/${first.id}/body`)).json, NOT_THERE);

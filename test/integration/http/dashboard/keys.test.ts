@@ -36,7 +36,7 @@ onEachDatabase((open) => {
     const found = async (name: string) =>
       (await ada("GET", `/keys?name=${encodeURIComponent(name)}`)).json.keys.map((one: { name: string }) => one.name);
     assert.deepEqual((await found("BOT")).toSorted(), ["The Bots", "bot_1%"]);
-    // No pattern of the database.
+    // The characters of a search are no pattern of the database.
     assert.deepEqual(await found("t_1%"), ["bot_1%"]);
     assert.deepEqual(await found("%"), ["bot_1%"]);
     assert.deepEqual(await found(second.key.prefix), ["The Bots"]);
@@ -132,7 +132,7 @@ onEachDatabase((open) => {
     const second = await made(club, { profiles: ["agent"], defaultProfile: "agent" });
     assert.deepEqual(second.key.profiles, ["agent"]);
     assert.equal((await ada("PATCH", path, { requestsPerMinute: null })).json.limits.requestsPerMinute, 60);
-    // Another account has no such grants, neither from that account nor from its own playground key.
+    // Another account has no such grants: neither those of that account, nor those of its own playground key.
     const limits = {
       requestsPerMinute: null,
       concurrency: null,

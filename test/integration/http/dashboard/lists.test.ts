@@ -68,7 +68,7 @@ onEachDatabase((open) => {
     const second = (await submit(undefined, { key })).json.id;
     const { data: more } = await list.next("state", 2);
     assert.deepEqual([more.rows.map(({ id }: { id: string }) => id), more.gap], [[second], false]);
-    // Another account's rows do not wake it with data.
+    // Rows of another account cause no event.
     await submit(undefined, { key: await running.key({ project: "blog" }) });
     await sleep(1_500);
     assert.equal(list.received.filter(({ event }) => event === "state").length, 2);

@@ -236,7 +236,7 @@ test("errors name the file and line; only archives sent by pages of the dashboar
   const there = { method: "PATCH", path: `${API}/me`, body: FACTORS, headers: ZIP };
   assert.equal((await ada.person.ask(there)).status, 403);
   assert.deepEqual((await ada("GET", "/problems")).json.problems, []);
-  // Above the size of other bodies, which is above that of a form.
+  // The package is larger than other bodies may be, and those may be larger than a form.
   const inputs = [1, 2].flatMap((at) => [
     { name: `factors/data/secret/${at}.in`, data: randomBytes(MAX_BODY_BYTES / 2) },
     { name: `factors/data/secret/${at}.ans`, data: "1\n" },

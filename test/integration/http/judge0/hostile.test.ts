@@ -1,4 +1,3 @@
-// Over 300 lines: a list of what is refused, and the tests of the routes around it.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";

@@ -1,4 +1,3 @@
-// Over 300 lines: one list, of data.
 import type { Outcome } from "../../../../src/domain/outcome.ts";
 import { cancelled, internalError } from "../../../../src/domain/outcome.ts";
 import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
@@ -39,7 +38,7 @@ const ACCEPTED: Exchange = {
   json: { token: "*" },
 };
 
-/** One flow for each status: created, ended, read. */
+/** Judge0's statuses. For each, a submission is created, ends in this way, and is read. */
 const STATUSES: readonly (readonly [id: number, description: string, end: Outcome, expected?: string])[] = [
   [3, "Accepted", ran("hello\n")],
   [3, "Accepted", ran("hello  \n\n\n"), "hello"],
@@ -431,7 +430,7 @@ export const RECORDED: readonly Exchange[] = [
       status_id: 6,
     },
   },
-  // Without messages of the compiler, the reason is also where clients show them.
+  // If the compiler wrote no message, the reason is also in the field in which clients show its messages.
   ...UNCOMPILED.flatMap(([ends, reason]): Exchange[] => [
     { ...ACCEPTED, title: `for: ${reason}`, path: "/submissions/?base64_encoded=false", ends },
     {

@@ -155,7 +155,7 @@ int main(int argc, char **argv)
 		snprintf(name, sizeof name, "more %s", limits[i].name);
 		report(name, setrlimit(limits[i].resource, &limit));
 	}
-	/* Above 0 a handler of core dumps, which is the host's root, is not started; at 0 it is. */
+	/* The kernel starts a handler of core dumps, which is the host's root, if the limit is 0, but not if it is above 0. */
 	report("core limit of 0", setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}));
 	report("core limit of 0 by prlimit", prlimit(0, RLIMIT_CORE, &(struct rlimit){0, 0}, NULL));
 	report("higher priority", setpriority(PRIO_PROCESS, 0, -1));

@@ -39,7 +39,7 @@ static void mappings(void)
 	forever();
 }
 
-// The same with a file: each mapping is in the file's own tree as well.
+// Maps a file as often: each mapping is in the file's own tree as well.
 static void file_mappings(void)
 {
 	int fd = open("/usr/bin/env", O_RDONLY);

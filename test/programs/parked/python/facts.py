@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-# Some need an argument, which is all the same.
+# Those that need an argument are skipped below.
 GETTERS = [name for name in dir(sys) if name.startswith("get") and not re.search("sizeof|refcount|internedsize|allocatedblocks", name)]
 for name in sorted(dir(sys)):
     value = getattr(sys, name)

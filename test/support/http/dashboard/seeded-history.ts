@@ -6,7 +6,7 @@ export interface SeededRun {
   readonly accountId: string;
   readonly keyId: string | null;
   readonly language: string;
-  /** Or CE. */
+  /** The verdict of the run, or CE. */
   readonly verdict: string;
   readonly endedMs: number;
   readonly waitMs: number;
