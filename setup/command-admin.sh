@@ -43,7 +43,7 @@ case "$command ${1-}" in
 esac
 finish_node
 if [ -n "$beside_pid" ]; then
-  # It could measure for minutes more.
+  # The other process could measure for minutes more.
   [ "$node_status" -eq 0 ] || kill -s TERM -- "-$beside_pid" 2>/dev/null || true
   package_status=0
   wait "$beside_pid" || package_status=$?

@@ -1,4 +1,4 @@
-# assay run, judge, problems, doctor, bench: Node with its own engine for the duration of the command.
+# assay run, judge, problems, doctor, bench: Node with its own launcher for the duration of the command.
 
 exec 3<&0
 prepare_sandbox

@@ -26,7 +26,7 @@ common_options() {
   case $workers in
   '' | *[!0-9]*) misuse "--workers must be a whole number, not '$workers'" ;;
   esac
-  # Like Node, which also rejects non-numeric values.
+  # The value is read as Node reads it, which also rejects non-numeric values.
   drain_ms=$(printf '%s' "${ASSAY_DRAIN_MS:-20000}" | sed 's/^0*\(.\)/\1/')
   case $drain_ms in
   *[!0-9]* | ????????*) misuse "ASSAY_DRAIN_MS must be a whole number of milliseconds up to 3600000, not '$drain_ms'" ;;
@@ -126,7 +126,7 @@ died() {
   else
     wait "$2" || death_status=$?
   fi
-  # From now on, another process can have this number.
+  # From now on, another process can have this process id.
   case $1 in
   launcher) launcher_pid= ;;
   service) service_pid= ;;
@@ -171,7 +171,7 @@ stay() {
       run_service "$@"
     fi
     if [ -n "$asker_pid" ] && ! alive "$asker_pid"; then
-      # It runs as the service's user: another process of that user can keep it from being reaped.
+      # This child runs as the service's user: another process of that user can keep it from being reaped.
       { reapable_soon "$asker_pid" && wait "$asker_pid"; } || stop 1 "the service did not become ready"
       asker_pid=
       was_ready=yes

@@ -119,7 +119,7 @@ as_service() {
 # this shell.
 as_root() { exec setsid setpriv --pdeathsig TERM -- sh -c "$unless_orphan" $$ "$@"; }
 
-# For setpriv --pdeathsig, with the process id of the parent: if that was killed before, no signal comes.
+# setpriv --pdeathsig runs this with the process id of the parent: if that was killed before, no signal comes.
 # shellcheck disable=SC2016 # the inner shell expands it
 unless_orphan='[ "$PPID" = "$0" ] && exec "$@"'
 

@@ -60,7 +60,7 @@ run_node() {
   [ "$node_runner" != as_root ] || [ -z "$instance" ] || scratch=TMPDIR=$instance_dir
   settings=$(env | sed -n 's/^\(ASSAY_[A-Z0-9_]*\)=.*/\1/p' | tr '\n' ' ')
   ASSAY_DATA=$data
-  # For glibc, which gives no large buffer back to the machine after the first ones if it chooses the threshold itself.
+  # The threshold is for glibc: if glibc chooses it, large buffers after the first ones are not given back to the machine.
   (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" ${scratch:+"$scratch"} MALLOC_MMAP_THRESHOLD_=1048576 "$node" --disable-sigusr1 "$app/$entry" "$@") <&3 3<&- 6>&- 7>&- 8>&- &
   node_pid=$!
 }

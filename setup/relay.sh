@@ -7,7 +7,7 @@
 
 relay_pids= file_relay_pids=
 
-# For GNU sed in the C locale: control characters of ASCII, and those of Unicode as UTF-8, become question marks. A form
+# A script for GNU sed in the C locale: control characters of ASCII, and those of Unicode as UTF-8, become question marks. A form
 # feed stays, and so do the bytes of UTF-8: a terminal that is not in UTF-8 mode can still interpret 0x80 to 0x9f as control
 # characters.
 plain_text='s/\xc2[\x80-\x9f]/?/g; s/[^\t\f -~\x80-\xff]/?/g'

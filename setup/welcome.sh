@@ -87,7 +87,7 @@ TEXT
 show_first_key() {
   ask_node keys create --name first --account first || fail "cannot make the first key"
   key=$answer
-  # It becomes part of a shell command, and any process of the service's user could have written it.
+  # The key becomes part of a shell command, and any process of the service's user could have written it.
   case $key in '' | *[!A-Za-z0-9_-]*) fail "the first key contains an unexpected character" ;; esac
   cat <<TEXT
 

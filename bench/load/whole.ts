@@ -1,4 +1,3 @@
-// Over 300 lines: one measurement, whose phases share their state.
 import { availableParallelism, cpus, release } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

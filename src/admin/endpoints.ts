@@ -18,7 +18,7 @@ const MAX_ENDPOINTS = 10;
  */
 export const MEMBERS_ENDPOINTS_A_DAY = 100;
 
-/** Each adds a signature to every delivery. */
+/** Each former secret adds a signature to every delivery. */
 const MAX_FORMER_SECRETS = 3;
 
 /** Dependencies of endpoints; passed in, because admin does not import webhooks. */

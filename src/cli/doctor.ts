@@ -66,7 +66,7 @@ async function doctor(flags: DoctorFlags): Promise<void> {
 
 /** A command that gets SIGTERM when this process ends, however it ends: also if that was before the command began. */
 function endingWithUs(command: string, args: readonly string[]): [string, string[]] {
-  if (!existsSync(command)) return [command, [...args]]; // an error of its own
+  if (!existsSync(command)) return [command, [...args]]; // its start fails with an error of its own
   const unlessOrphan = '[ "$PPID" = "$0" ] && exec "$@"';
   return ["setpriv", ["--pdeathsig", "TERM", "--", "sh", "-c", unlessOrphan, String(process.pid), command, ...args]];
 }

@@ -16,7 +16,7 @@ export interface Checker {
   readonly relative?: number | undefined;
 }
 
-/** How a checker's program of a request is called (src/worker/checker-interfaces.ts). */
+/** How the program of a checker in a request is called (src/worker/checker-interfaces.ts). */
 export const CHECKER_INTERFACES = ["kattis", "testlib"] as const;
 
 /** Paths of a checker's box that are not for its own files. */
@@ -114,7 +114,7 @@ const COMPARE: { readonly [T in Exclude<CheckerType, "regex">]: Compare } = {
 function expressions(answers: readonly Buffer[]): Comparison {
   const all = answers.map((answer) => {
     const text = answer.toString("utf8").trimEnd();
-    new RegExp(text, "su"); // by itself: "a)|(?:b" is none, but would be one in the parentheses
+    new RegExp(text, "su"); // also by itself: "a)|(?:b" is no expression, but would be one in the parentheses
     return new RegExp(`^(?:${text})$`, "su");
   });
   // V8 compiles an expression when it runs: for both widths of characters to bytecode, and from the second time on to machine code.

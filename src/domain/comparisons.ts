@@ -29,8 +29,8 @@ function atTheEnd(what: string, got: TextPart<Buffer> | null, expected: TextPart
 }
 
 /**
- * For lines in any order. Those of the output are counted once for all answers. They are not sorted, which would take several times
- * as long.
+ * Compares lines in any order. The lines of the output are counted once for all answers. They are not sorted, which would take
+ * several times as long.
  */
 export function compareSortedLines(output: Buffer): (answer: Buffer) => string | null {
   const idOf = new Map<string, number>();

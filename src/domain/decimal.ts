@@ -53,7 +53,7 @@ function toleranceOf(tolerance: number): Decimal {
 const MOST_PLACES = 700;
 const POWERS = Array.from({ length: MOST_PLACES + 1 }, (_, exponent) => 10n ** BigInt(exponent));
 
-/** The result by integers in units of the lowest place; null if there are too many places. */
+/** Compares with integers in units of the lowest place; null if there are too many places. */
 function byIntegers(a: Decimal, b: Decimal, [absolute, relative]: readonly [Decimal, Decimal]): boolean | null {
   const share = { digits: relative.digits, last: relative.last + b.last };
   const unit = Math.min(a.last, b.last, absolute.last, share.last);
@@ -79,10 +79,10 @@ function isSameName(got: string, expected: string): boolean {
   return NOT_A_NUMBER.test(got) && NOT_A_NUMBER.test(expected);
 }
 
-/** More than the error of the few roundings below, in relation to the numbers; and more than that of numbers near zero. */
+/** Upper bounds of the error of the few roundings below: in relation to the numbers, and for numbers near zero. */
 const [RELATIVE_ERROR, LEAST_ERROR] = [1e-14, 1e-300];
 
-/** The result by doubles where their rounding cannot change it; otherwise null. */
+/** Compares with doubles where their rounding cannot change the result; otherwise null. */
 function byDoubles(got: number, expected: number, absolute: number, relative: number): boolean | null {
   const difference = Math.abs(got - expected);
   const most = Math.max(absolute, relative * Math.abs(expected));

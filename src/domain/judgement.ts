@@ -153,7 +153,7 @@ export function advance(
   const progress = groupsProgress(states, tests);
   const byName = new Map(groups.map((group, order) => [group.name, { ...group, order }]));
   const groupOf = (at: number) => byName.get(tests[at]?.group ?? "") ?? NO_GROUP;
-  // Which groups the first failure of all leaves out is known when it is known.
+  // The groups that the first failure of all leaves out are known once that failure is known.
   const isDecided = isFirstFailure && failed >= 0 && !states.some((_, at) => at < failed && isOpen(at));
   const incomplete = new Set(isDecided ? tests.slice(failed).map(({ group }) => group) : []);
   for (const [name, { failed }] of progress) if (failed !== undefined) incomplete.add(name);

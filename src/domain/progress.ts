@@ -44,7 +44,7 @@ interface Stored extends Omit<Progress, "nextPass"> {
   readonly nextPass: { readonly input: string; readonly feedback: readonly (readonly [string, string])[] } | null;
 }
 
-/** As bytes for the database: JSON with base64 contents. */
+/** The bytes for the database: JSON with contents in base64. */
 export function encodeProgress({ nextPass, ...rest }: Progress): Buffer {
   const stored: Stored = {
     ...rest,

@@ -58,7 +58,7 @@ interface Entry<Item> {
  * others. One whose service has cost more than that share does not become a new owner by waiting for nothing.
  */
 export class Turns<Item> {
-  /** In the order of service, the least recently served first. Without those that would begin anew anyway. */
+  /** In the order of service, the least recently served first. Owners that would begin anew anyway are absent. */
   readonly #owners = new Map<string, Entry<Item>>();
   /** What the service would have cost of each owner that wants to be served, had all been served alike since nobody waited. */
   #share = 0;

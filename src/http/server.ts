@@ -227,7 +227,7 @@ function takePlace(clients: Clients, request: FastifyRequest): void {
   if (!clients.assign(request, ownerOf(request))) throw tooManyConnections();
 }
 
-/** Also closes the connection. */
+/** This error also closes the connection. */
 function tooManyConnections(): Error {
   return clientError("tooManyConnections", [], { headers: { "retry-after": "1", connection: "close" } });
 }

@@ -71,7 +71,7 @@ export function loadLanguages(directory: string, packs: readonly string[] = []):
   };
 }
 
-/** Those that users choose by name: of all, or of the ones with these names, in their order. */
+/** The languages that users choose by name: all of them, or those with these names, in their order. */
 export function listed(languages: Pick<Languages, "list" | "resolve">, names?: readonly string[]): Language[] {
   const found = names ? names.flatMap((name) => languages.resolve(name) ?? []) : languages.list();
   return found.filter(({ unlisted }) => !unlisted);

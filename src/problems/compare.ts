@@ -95,7 +95,7 @@ function among(verdicts: readonly FormatVerdict[], verdict: FormatVerdict | "ski
   return FORMAT_VERDICTS.filter((one) => one !== "AC")[how]((one) => verdicts.includes(one));
 }
 
-/** After a fault. */
+/** What follows a fault: the message of the checker, if there is one. */
 export function tail(message: string | null): string {
   return message ? `: ${message}` : "";
 }

@@ -73,7 +73,7 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
     const known = checkers.get(key);
     if (known) return known;
     const found = checkerOf(part, init, files, languages);
-    // At once: otherwise, each case could have another program that is read.
+    // This is checked at once: otherwise, each case could have another program that is read.
     if (found.program && [...checkers.values()].some(({ program }) => program))
       throw init.fault(["test_cases"], "test_cases: only one checker can be a program");
     checkers.set(key, found);

@@ -26,7 +26,7 @@ const unscored = (name: string): ScoredGroup => ({
 
 /** Tests are named by their path below `data`. */
 export interface Groups {
-  /** Also of tests for validators, which are in no group. */
+  /** The settings of a test, also of one for validators, which is in no group. */
   readonly settingsOf: (test: string) => Settings;
   readonly groupOf: (test: string) => string;
   /** @param used the groups of the tests, in their order. */
@@ -297,7 +297,7 @@ export function legacyGroups(
 const MODES = ["min", "sum", "first_error", "worst_error", "ignore_sample", "accept_if_any_accepted"];
 const RULES = ["sum", "min", "max", "avg"];
 
-/** How the default grader makes one score of several. The last one counts. */
+/** The rule by which the default grader makes one score of several. The last of the modes counts. */
 function ruleOf(modes: readonly string[]): string {
   return modes.findLast((mode) => RULES.includes(mode)) ?? "sum";
 }

@@ -249,7 +249,7 @@ function readValidator(
 ) {
   const directory = format === "legacy" ? "output_validators" : "output_validator";
   const sources = sourcesIn(files, directory);
-  // In 2025-09, the directory is the program.
+  // In the format 2025-09, the directory is the program.
   const all = [...files.keys()].some((path) => /^output_validator\/[^/]+$/.test(path))
     ? [{ path: directory, files: filesBelow(files, directory) }]
     : sources;

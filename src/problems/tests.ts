@@ -121,7 +121,7 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   const amounts = new Map<string, number>();
   for (const { meta } of tests) amounts.set(meta.group, (amounts.get(meta.group) ?? 0) + 1);
   const groups = groupsOf([...amounts.keys()]);
-  // Not rounded: three thirds of 100 points are 100 points.
+  // The points are not rounded: three thirds of 100 points are 100 points.
   const pointsIn = new Map(groups.map(({ name, maxScore }) => [name, maxScore / (amounts.get(name) ?? 1)]));
   for (const { name, fault } of groups) {
     const points = pointsIn.get(name) ?? 0;

@@ -2,7 +2,7 @@ import { PackageError, type PackageFiles } from "./files.ts";
 
 /** Files that only people read, also among programs. */
 const FOR_PEOPLE = /(^|\/)(README[^/]*|LICENSE[^/]*|[^/]*\.(md|txt|pdf))$/i;
-/** As a slip of the author has it: in another case, or with white space after it. */
+/** Names that an author can write by mistake also match: in another case, or with white space after them. */
 const TEST_FILE = /\.(in|ans)\s*$/i;
 const GROUP_FILE = /^(test_group|testdata)\.ya?ml$/i;
 

@@ -1,4 +1,3 @@
-// Over 300 lines: one connection, whose states belong together.
 import { connect, type Socket } from "node:net";
 import type { StepReport, WorkFile } from "../domain/report.ts";
 import { Captured } from "./captured.ts";
@@ -75,7 +74,7 @@ const READ = Buffer.alloc(64 * 1024);
  */
 export class Slot {
   readonly hello: Hello;
-  isClosed = false; // by this process: it is then not lost
+  isClosed = false; // closed by this process, and therefore not lost
   readonly #socket: Socket;
   readonly #fileCache = new SlotFileCache();
   #running: Running | null = null;
@@ -199,7 +198,7 @@ export class Slot {
   #pass(frames: readonly Buffer[]): Promise<void> {
     const running = this.#running;
     if (!running?.live || running.outputs[0]?.ended) return Promise.resolve();
-    // Also after an error: the run then ends with it.
+    // The promise also resolves after an error: the run then ends with it.
     return new Promise((resolve) => this.#socket.write(Buffer.concat(frames), () => resolve()));
   }
 

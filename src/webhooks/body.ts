@@ -38,7 +38,7 @@ export function beginOf(message: Message, most: number): { readonly begin: Buffe
   return { begin: Buffer.concat(pieces).subarray(0, most), isCut: length > most };
 }
 
-/** As Judge0 sends it. */
+/** The form of a callback, as Judge0 sends it. */
 const CALLBACK = { fields: DEFAULT_FIELDS, base64: true, languageName: String };
 
 /** The record of a submission, or the answer to its Judge0 client; for a judgement, an event with its record. */

@@ -45,7 +45,7 @@ export const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>
       const message = feedback("judgemessage.txt") || null;
       if (code === 43) return rejected(message);
       if (code !== 42) return null;
-      // It could have a score.
+      // A directory that could not be read may have a score.
       if (unread !== null) return failed(unread);
       const [share = null, score = null] = [feedback("score_multiplier.txt"), feedback("score.txt")].map(toNumber);
       if (share === null && score === null) return accepted(message);
@@ -93,7 +93,7 @@ const PARTIAL_BASES = [0, 50];
 
 function testlibResult({ code, stderr, stderrCutAt, hasLine }: Ended, points: number | null): Checked | null {
   const message = stderr || null;
-  // Only at the start: a checker that repeats output of the program there would let it write this text.
+  // The text counts only at the start, because a checker may repeat output of the program after it.
   const partial = /^partially correct \((\d{1,3})\)/.exec(stderr)?.[1];
   const score = /^points\s+(\S+)/.exec(stderr)?.[1];
   if (partial !== undefined && PARTIAL_BASES.some((base) => code === base + Number(partial))) {

@@ -75,7 +75,7 @@ export class ClaimLoop {
         this.#served(claim.submission.accountId);
       } else leases.drop(next);
     }
-    // Those of barred accounts are pending again when their time is over.
+    // Submissions of barred accounts are still held, and are pending again when their time is over.
     if (this.#held.length > 0) return;
     clearTimeout(this.#late);
     this.#late = undefined;

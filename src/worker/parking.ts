@@ -74,7 +74,7 @@ class Decaying {
 /** The recent submissions of an account, all of whose counts halve alike: their shares change only with a submission. */
 interface Recent {
   readonly kinds: Map<string, Decaying>;
-  /** What it has in the weights: 1 in all at its last submission. */
+  /** What it adds to the weight of each kind: 1 in total at its last submission. */
   shares: ReadonlyMap<string, number>;
   atMs: number;
 }

@@ -1,6 +1,6 @@
 /** Sum of the expected times of the submissions that are claimed ahead for one slot. */
 const AHEAD_MS = 60;
-/** Most of them for one slot. */
+/** The most submissions that are claimed ahead for one slot. */
 const MOST = 16;
 /** Time that a claimed submission may wait for a slot. */
 const HOLD_MS = 100;

@@ -147,7 +147,7 @@ function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feed
     },
     collect: "feedback",
   };
-  // With space for the longest output: a program must not decide by the length of its own whether its checker can run.
+  // Space for the longest output is reserved: a program must not decide by the length of its output whether its checker can run.
   const reserved = output ? Math.max(begun.limits.stdoutBytes - output.length, 0) : 0;
   if (fitsStep(step, reserved)) return step;
   return failed(

@@ -46,7 +46,7 @@ export interface RunnerOptions {
 /** The end of a run, whose `checked` is null for a single submission; or the progress of one that gives up its slot. */
 export type Result = Tested | Yielded;
 
-/** CheckContext a claim runs. */
+/** Where a claim runs. */
 interface OnSlot {
   readonly slot: Slot;
   readonly freeSlot: () => void;
@@ -57,7 +57,7 @@ const STORE_RETRY_MS = 250;
 
 /** Time on a slot after which a submission of several runs asks before each of them whether others wait. */
 const UNASKED_MS = 100;
-/** More of it for each byte that the next run needs: to store and to read them takes a twentieth of that. */
+/** Additional time for each byte that the next run needs: storing and reading the byte takes a twentieth of it. */
 const UNASKED_MS_PER_BYTE = 400 / 1_048_576;
 
 /** Interval of live output of a run with live input: its client waits for the answer. */

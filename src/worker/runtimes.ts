@@ -3,7 +3,7 @@ import { totalmem } from "node:os";
 import type { Slot } from "../sandbox/slot.ts";
 import { Mix, type Preparation } from "./parking.ts";
 
-/** Until a kind was parked once. */
+/** The memory of a kind that has not been parked yet. */
 const ASSUMED_BYTES = 64 * 1_048_576;
 /** Weight of a kind that was not submitted recently: one of each waits while nothing else needs the slots. */
 const PRIOR = 0.01;
@@ -11,7 +11,7 @@ const PRIOR = 0.01;
 const FIRST = 1_000_000;
 /** Least recency of a kind that was submitted recently: in the last six minutes. */
 const RECENT = 2 * PRIOR;
-/** Most that wait of a kind whose start is costly. */
+/** The most runtimes that wait of a kind whose start is costly. */
 const MOST_COSTLY = 2;
 /** A waiting runtime is replaced if the new one is more useful by this factor. */
 const REPLACE_FACTOR = 2;
@@ -32,8 +32,9 @@ interface WaitingRuntime {
 
 /**
  * Which runtimes wait in the free slots, within a budget of memory: one of each kind that was submitted recently. The number of
- * others follows the recent mix, in which accounts weigh the same, by the D'Hondt method: the next one is of the kind with the most submissions for each that
- * already waits. Slots without a runtime are shared in the same way: the end of a runtime costs its start and a new box.
+ * others follows the recent mix, in which accounts weigh the same, by the D'Hondt method: the next one is of the kind with the most
+ * submissions for each runtime that already waits. Slots without a runtime are shared in the same way, because the end of a runtime
+ * costs its start and a new box.
  */
 export class Runtimes {
   readonly #preparations: ReadonlyMap<string, Preparation>;

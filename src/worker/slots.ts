@@ -8,7 +8,7 @@ const RETRY_MS = 1_000;
 const FIRST_RETRY_MS = 4;
 /** Time without a submission after which runtimes start whose start costs more than it saves. */
 const IDLE_MS = 300;
-/** Between two checks whether memory is scarce. */
+/** Time between two checks whether memory is scarce. */
 const CHECK_MS = 5_000;
 
 export interface SlotsOptions {

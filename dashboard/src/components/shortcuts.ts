@@ -52,7 +52,7 @@ const OWNERS = "input, textarea, select, [contenteditable], [role='dialog'], [ro
 
 export function onKey(event: KeyboardEvent): void {
   const { target, key, ctrlKey, metaKey, altKey, defaultPrevented } = event;
-  // Through the shadow root of the editor.
+  // The path begins inside the shadow root of the editor; `target` is outside of it.
   const [inner] = event.composedPath();
   const owned = [inner, target].some((one) => one instanceof Element && one.closest(OWNERS));
   if (defaultPrevented || owned || altKey) return;

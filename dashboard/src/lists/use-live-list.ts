@@ -36,7 +36,7 @@ export interface ListSource<Row extends ListRow> {
 interface Unseen<Row> {
   readonly rows: readonly Row[];
   readonly next: string | null;
-  /** There can be rows between these and the list. */
+  /** Whether there can be rows between these and the list. */
   readonly gap: boolean;
 }
 

@@ -9,14 +9,14 @@ interface Props {
   readonly of: SubmissionDetail;
   /** The message with the reason. */
   readonly decided: Message | undefined;
-  /** What it wrote last, without a message about a line. */
+  /** What the program wrote last, if it wrote no message about a line. */
   readonly lastWritten: string | undefined;
   /** Number of other messages. */
   readonly more: number;
   readonly onLine: (line: number, file?: string) => void;
 }
 
-/** Why it ended so, and on which line of the source. */
+/** Why the run ended so, and on which line of the source. */
 export function RunReason({ of: detail, decided, lastWritten, more, onLine }: Props) {
   const { explanation, record } = detail;
   if (!explanation) {

@@ -100,7 +100,7 @@ function Body({ of: detail, live, layout, tab, onTab, onLine }: BodyProps) {
   const { cause, verdict } = record.result;
   const [target, setTarget] = useState<ScrollTarget | null>(null);
   const { stderr } = record.output;
-  // As the viewer shows it: the places have to fit.
+  // The text is the one that the viewer shows, because the places of messages have to fit it.
   const written = useMemo(() => readOutput(stderr ?? "").text, [stderr]);
   const messages = useMemo(
     () =>

@@ -8,7 +8,7 @@ export interface Bar {
   /** Percent of the axis. */
   readonly from: number;
   readonly width: number;
-  /** It begins before the axis. */
+  /** Whether the bar begins before the axis. */
   readonly isCut: boolean;
 }
 

@@ -12,7 +12,7 @@ const WHITE = Uint8Array.from({ length: 256 }, (_, byte) => Number("\0\t\v\f\r "
 function stripped(bytes: Buffer): Buffer {
   const kept = Buffer.allocUnsafe(bytes.length);
   let size = 0;
-  /** Sizes without the white space after them: of the line so far, and of the whole. */
+  /** Sizes without white space at the end: of the line so far, and of the whole text. */
   let lineEnd = 0;
   let textEnd = 0;
   for (let at = 0; at < bytes.length; at++) {

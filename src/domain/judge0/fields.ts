@@ -15,7 +15,7 @@ class Content {
   }
 }
 
-/** As Ruby's encoder writes it: lines of 60 characters, each with its end. */
+/** The bytes in a line of Ruby's encoder, which has 60 characters and a line feed. */
 const LINE_BYTES = 45;
 const LINES_AT_ONCE = 128;
 
@@ -103,7 +103,7 @@ const FIELDS = {
 export type Judge0Field = keyof typeof FIELDS;
 export const isJudge0Field = (name: string): name is Judge0Field => Object.hasOwn(FIELDS, name);
 
-/** `*`: those of Judge0. Its Python client fails for others. */
+/** The fields that `*` selects: those of Judge0, because its Python client fails for others. */
 export const ALL_FIELDS = Object.keys(FIELDS).filter((name) => name !== "assay_id") as Judge0Field[];
 /** The fields of an answer without the parameter `fields`, and of callbacks. */
 export const DEFAULT_FIELDS: readonly Judge0Field[] = [

@@ -38,7 +38,7 @@ export async function addJudgement(
   };
   if ("problem" in on) await countWork(caller, { runs: (await put()).runs, bytes: 0 }, dependencies);
   else await countWork(caller, { runs: mostRuns(on.definition), bytes: bytesOf(on.contents) }, dependencies);
-  // Before its tests are stored.
+  // The queue is checked before the tests are stored.
   if ((await submissions.depth()) >= dependencies.maxPending) throw queueFull();
   // A problem can have another version when the request is repeated.
   const judgedOn = "problem" in on ? `${on.problem} ${on.version ?? "current"}` : undefined;
@@ -48,7 +48,7 @@ export async function addJudgement(
     try {
       const accepted = await accept(program, caller, dependencies, { ...how, judgement, judgedOn });
       if (accepted.kind === "enqueued") return judgement.id;
-      // The same key for a single submission has another hash.
+      // This is not expected: the request of a single submission with the same key has another hash.
       if (accepted.judgementId === null) throw clientError("idempotencyConflict", []);
       return accepted.judgementId;
     } catch (error) {

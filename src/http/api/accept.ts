@@ -25,7 +25,7 @@ export interface AcceptOptions {
   readonly key?: string | undefined;
   /** The output can be watched while the program runs. */
   readonly live?: boolean;
-  /** Also input can be given to the program while it runs. */
+  /** The client can also give input to the program while it runs. */
   readonly takesInput?: boolean;
   /** The submission that it repeats. */
   readonly originalId?: string | undefined;

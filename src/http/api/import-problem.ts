@@ -77,7 +77,7 @@ export class ProblemImports {
   ): Promise<Imported> {
     request.holdsBody = true;
     const gone = disconnected(reply);
-    // Others that import can be before it, and one of the largest packages takes 20 s alone.
+    // Other imports can be before this one, and one of the largest packages takes 20 s alone.
     const answered = keepOpenMeanwhile(request);
     try {
       const { name, time_limit: limit, verify } = options();
@@ -106,7 +106,7 @@ export class ProblemImports {
         importInThread(archive, MAX_IMPORT_BYTES, importing, async (opened) => {
           const stored = await store(opened, this.#dependencies, { caller, actor, pause, count });
           const { submissions } = opened.importable;
-          // Here, so that the programs of few packages are in memory at the same time.
+          // The submissions are verified here, so that the programs of few packages are in memory at the same time.
           const verification = submissions && (await verifySubmissions(submissions, stored, judging, within));
           return { ...stored, verification };
         });

@@ -293,7 +293,7 @@ function withDefaults(checker: Checker): Checker {
   return { ...checker, absolute: 1e-6, relative: 1e-6 };
 }
 
-/** In the order of their first tests. A group can depend on those before it, so that none waits for itself. */
+/** The groups in the order of their first tests. A group can depend on those before it, so that none waits for itself. */
 function toGroups(fields: NonNullable<Fields["groups"]>, tests: readonly TestMeta[]): Group[] {
   const used = [...new Set(tests.map(({ group }) => group))];
   if (used.length > MAX_GROUPS) throw invalid("tests", `more than ${MAX_GROUPS} groups`);

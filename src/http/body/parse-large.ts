@@ -27,7 +27,8 @@ export async function parseInThread(bytes: Buffer, maxValues: number | undefined
     const parsed = await next<Parsed>();
     if (!("rest" in parsed)) throw new ClientError(parsed.code, parsed.error, {}, {});
     const joined = new Joined(parsed.rest);
-    // One at a time: to receive a message takes as long as it is, and the event loop would not turn between two that wait.
+    // The pieces are requested one at a time: a message takes time in proportion to its length, and the event loop would not turn
+    // between two that wait.
     const ask = async () => {
       const following = next<Following>();
       thread.postMessage(null);

@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 /** Shorter answers fit into one packet. */
 const LEAST_BYTES = 1_024;
 
-/** As small as the best levels to a tenth, at 50 MB/s. The memory of each encoder is some 1.5 MB. */
+/** The result is at most a tenth larger than that of the best levels, at 50 MB/s. Each encoder takes some 1.5 MB of memory. */
 const params = { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 16 };
 const compress = promisify(brotliCompress);
 

@@ -98,7 +98,7 @@ export function infoRoutes(server: FastifyInstance, dependencies: Dependencies):
     server.post(`/judge0/${path}`, { config: { bodyless: true } }, async (_, reply) => reply.code(200).send());
 }
 
-/** The values for the caller's profile; a language can have less. */
+/** The values for the caller's profile; a language can have lower ones. */
 function configOf(request: FastifyRequest, dependencies: Dependencies) {
   const { languages, maxPending } = dependencies;
   const { defaultProfile } = callerOf(request);

@@ -24,7 +24,7 @@ export const LIMIT_NAMES = Object.keys(LIMIT_SETTINGS) as LimitName[];
 
 /** The program is killed at its limit of CPU time, so this changes nothing: Judge0 uses it to measure a program for longer. */
 export const MAX_CPU_EXTRA_SECS = 5;
-/** As of Judge0. */
+/** Judge0 has the same maximum. */
 export const MAX_NUMBER_OF_RUNS = 20;
 
 /** The limit in Judge0's unit. */
@@ -36,7 +36,7 @@ export function inJudge0(limits: Limits, name: LimitName): number {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Null for a default: Judge0 takes numbers as text as well. */
+/** The number in a field, which can be text as in Judge0; null for the default. */
 export function numberOf(fields: Fields, name: string, faults: Faults): number | null {
   const value = fields[name] ?? "";
   if (value === "") return null;

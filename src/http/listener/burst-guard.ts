@@ -125,7 +125,7 @@ const admitted = new WeakMap<Socket, number>();
 const pending = new WeakMap<Socket, number>();
 /** Messages of each WebSocket so far, and those that can have arrived without being read. */
 const messages = new WeakMap<Socket, number>();
-/** As many short messages as the buffers between the kernel and a session hold. */
+/** The number of short messages that the buffers between the kernel and a session hold. */
 const UNREAD_MESSAGES = 2_048;
 
 /** Counts a message of a WebSocket, whose number has a limit of its own: clients send each in a record. */

@@ -14,7 +14,7 @@ import { isWebSocketRequest } from "./upgrade.ts";
 export interface ListenerLimits {
   /** The time limit from the connection, or the end of the previous response, to the end of the headers. */
   readonly headersTimeout: number;
-  /** As above, to the end of the body. Excludes the hold of `wait=true`. */
+  /** The time limit from the same moment to the end of the body. Excludes the hold of `wait=true`. */
   readonly requestTimeout: number;
   /** Interval at which the two timeouts above are checked: they can be late by this much. */
   readonly connectionsCheckingInterval: number;

@@ -106,7 +106,7 @@ class Progress {
     const tell = () => {
       const progress = Math.round((performance.now() - this.#beganAt) / 100) / 10;
       const params = { progressToken, progress, total: this.#holdMs / 1000, message: `${id} has not ended` };
-      // It fails once the client has gone.
+      // The notification fails once the client has gone.
       notify({ method: "notifications/progress", params }).catch(() => {});
     };
     tell();

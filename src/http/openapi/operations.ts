@@ -1,4 +1,3 @@
-// Over 300 lines: one list, of data.
 import type { ErrorCode } from "../../domain/error.ts";
 import { JUDGEMENT_VERDICTS } from "../../domain/judgement.ts";
 import { VERDICTS } from "../../domain/outcome.ts";

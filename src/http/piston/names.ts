@@ -8,7 +8,7 @@ export interface PistonName {
   readonly runtime?: string;
 }
 
-/** By our name. A package of Piston has each of the aliases. */
+/** The names in Piston by our name of the language. A package of Piston has each of the aliases. */
 export const PISTON_NAMES: Readonly<Record<string, PistonName>> = {
   c: { aliases: ["gcc"], runtime: "gcc" },
   cpp: { language: "c++", aliases: ["g++"], runtime: "gcc" },

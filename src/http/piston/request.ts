@@ -103,7 +103,7 @@ function place(files: readonly File[], { source, sources = [], compile }: Langua
     placed.set(path, content);
   }
   const code = placed.get(entry);
-  // As `code`, a waiting runtime can take the program.
+  // A waiting runtime can take the program if it is sent as `code`.
   if (entry !== source || typeof code !== "string" || code === "" || Buffer.byteLength(code) > MAX_CODE_BYTES)
     return { entry, files: Object.fromEntries(placed) };
   placed.delete(entry);
@@ -119,7 +119,7 @@ function readLimits(
   for (const [name, step, field] of LIMITS) {
     const { [name]: value } = withoutNulls(given);
     const { limit, scale, least } = LIMIT_FIELDS[field];
-    // With Piston, 0 is no limit of the request's own.
+    // In Piston, 0 means that the request sets no limit.
     if (value === undefined || value === 0 || (value === SERVICE_LIMIT && field === "memory_bytes")) continue;
     if (typeof value !== "number") throw invalid(`${name} must be a number`);
     const most = steps[step]?.[limit];

@@ -101,7 +101,7 @@ export class Session {
     socket.on("pong", () => {
       this.#isAlive = true;
     });
-    // Also for a message that is too large or not UTF-8: the library closes the connection.
+    // A message that is too large or not UTF-8 is also an error, for which the library closes the connection.
     socket.on("error", () => socket.terminate());
     socket.once("close", () => this.#leave());
   }
@@ -220,7 +220,7 @@ export class Session {
         if (output.pieces.length === 0) await quiet(woken.promise, REREAD_MS);
       }
     } finally {
-      release?.(); // also after an error: the memory is shared by all accounts
+      release?.(); // this must happen after an error, too: all accounts share the memory
       unsubscribe();
       this.#over.removeEventListener("abort", wake);
     }

@@ -33,7 +33,7 @@ export class Stages {
     await this.#data(stream, bytes);
   }
 
-  /** In messages that a slow client takes in time. Characters can end in the next one. */
+  /** Sends the bytes in messages that a slow client takes in time. A character can end in the next message. */
   async #data(stream: Stream, bytes: Buffer, isLast = false): Promise<void> {
     for (let at = 0; at < bytes.length || (isLast && at === 0); at += SLICE) {
       const isRest = isLast && at + SLICE >= bytes.length;

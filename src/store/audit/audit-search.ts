@@ -100,7 +100,7 @@ function entriesOf(db: Kysely<Schema>) {
   return db.selectFrom("audit").select("seq");
 }
 
-/** As expressions: with comparisons of columns, a database could read all entries of an actor instead of the range. */
+/** The conditions are expressions: with comparisons of columns, a database could read all entries of an actor instead of the range. */
 function matching(entries: Entries, { accountIds, actor, action, subject, sinceMs, untilMs }: AuditSearch): Entries {
   let query = entries;
   if (accountIds) query = query.where(sql`coalesce(account_id, '')`, "in", accountIds);

@@ -119,7 +119,7 @@ export function auditStore({ db }: Database, transactions: Transactions, now: ()
       return { entries: rows.map(toEntry), next };
     },
 
-    /** What these ids name now, of these accounts; null for all. Names of people only for all. */
+    /** What these ids name now, in these accounts; null for all. People are named only if it is for all accounts. */
     named: (ids: readonly string[], accountIds: readonly string[] | null): Promise<ReadonlyMap<string, NamedObject>> =>
       namedObjects(db, ids, accountIds),
   };

@@ -247,7 +247,7 @@ class Connection {
       this.#database.pragma("wal_checkpoint(PASSIVE)");
     } catch (error) {
       this.#endIfNotFlushed(error);
-      // Such as a full disk: the -wal file keeps the data, and the next commit tries again.
+      // The disk may be full, for example: the -wal file keeps the data, and the next commit tries again.
     }
   }
 

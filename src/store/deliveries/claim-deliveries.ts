@@ -256,7 +256,7 @@ async function failUnsendable(
   return { candidates, more: left <= 0 };
 }
 
-/** In the order of the rows. @param bodyBytes upper bound of the body of each delivery. */
+/** The claims in the order of the rows. @param bodyBytes upper bound of the body of each delivery. */
 export async function toClaims(
   trx: Transaction<Schema>,
   taken: readonly Taken[],

@@ -35,7 +35,7 @@ async function takeUncounted(trx: Transaction<Schema>, max: number): Promise<Unc
   return await trx.deleteFrom("uncounted").where("submission_seq", "in", oldest).returningAll().execute();
 }
 
-/** Without a transaction, because most times there is none. */
+/** Reads without a transaction, because most times there are none. */
 export async function hasUncountedDeliveries(db: Kysely<Schema>): Promise<boolean> {
   return (await db.selectFrom("uncounted_deliveries").select("delivery_seq").limit(1).executeTakeFirst()) !== undefined;
 }

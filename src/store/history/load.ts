@@ -6,7 +6,7 @@ import { highest } from "./shrink.ts";
 /** The account of the rows of the whole service. */
 export const WHOLE = "";
 
-/** By key from the indexes of the queue, regardless of the number of records. The status is a literal: see backlog.ts. */
+/** Sums up by key from the indexes of the queue, regardless of the number of records. The status is a literal: see backlog.ts. */
 const queued = (status: "pending" | "running") => sql<{ account_id: string; amount: number | string }>`
   select api_keys.account_id, sum(of_key.amount) as amount
   from (select key_id, count(*) as amount from submissions where status = ${sql.lit(status)} group by key_id) as of_key

@@ -28,7 +28,7 @@ export function judge0Store({ db }: Database) {
     /** What the client sent; null if retention has deleted it since. */
     sent: (id: string) => readSent(db, id),
 
-    /** A page of the account's, newest first, and their number. */
+    /** A page of the account's submissions, newest first, and the number of all. */
     async list(
       accountId: string,
       { skip, most }: { readonly skip: number; readonly most: number },

@@ -64,7 +64,7 @@ async function give(
   const submission = await trx
     .selectFrom("submissions")
     .select(["seq", "status", "live"])
-    .$if(locked, (row) => row.forShare()) // as in live.ts
+    .$if(locked, (row) => row.forShare()) // as in output.ts
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .executeTakeFirst();

@@ -96,11 +96,11 @@ export interface CountOptions {
    * request may then count longer than a minute, by the duration of the lock, and a restart before that loses it.
    */
   readonly onlyReads?: boolean;
-  /** As how many requests it counts, at least one: all of them are admitted, or none. More than the limit never are. */
+  /** How many requests it counts as, at least one. All of them are admitted, or none; more than the limit are never admitted. */
   readonly amount?: number;
   /**
-   * As how many requests it has counted before, for example when it arrived and its size was unknown. The returned wait is the time
-   * until all of it will be admitted if it is sent again, and what it has counted now does so until then.
+   * How many requests it has counted as before, for example when it arrived and its size was unknown. The returned wait is the time
+   * until all of it will be admitted if it is sent again. What it has counted as now is counted until then.
    */
   readonly counted?: number;
 }
@@ -111,7 +111,7 @@ export interface AdmittedRequests {
   readonly waitSecs: number;
   /** Including this one if it was admitted. */
   readonly used: number;
-  /** Until the oldest of them leaves the window. */
+  /** Seconds until the oldest of them leaves the window. */
   readonly resetSecs: number;
 }
 
@@ -184,7 +184,7 @@ async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: n
     const oldest = first ?? { n: n + 1, at: ownAt };
     let next = n + 1;
     for (const take of sameLimit(byKey.get(keyId))) {
-      /** Until so many more requests are admitted: the one that is `limit` numbers before the last of them must be a minute old. */
+      /** The wait until `more` requests are admitted: the one that is `limit` numbers before the last of them must be a minute old. */
       const waitMs = (more: number): number => {
         const place = next + more - 1 - take.limit;
         if (place >= next) return WINDOW_MS;
@@ -236,14 +236,14 @@ function* inGroups<T>(rows: readonly T[]): Generator<readonly T[]> {
   for (let at = 0; at < rows.length; at += MOST_ROWS) yield rows.slice(at, at + MOST_ROWS);
 }
 
-/** In a fixed order, to avoid deadlocks between processes that insert numbers of the same keys. */
+/** Reads the keys in a fixed order, to avoid deadlocks between processes that insert numbers of the same keys. */
 async function readNewest(
   trx: Transaction<Schema>,
   byKey: ReadonlyMap<string, readonly Take[]>,
   cutoff: number,
 ): Promise<Newest[]> {
   const keyIds = [...byKey.keys()].sort();
-  // No request before the last `limit` ones matters: with so many in the window, none is left.
+  // Requests before the last `limit` ones do not matter: if these are in the window, the limit is used up.
   const searched = keyIds.map((keyId) => {
     const takes = byKey.get(keyId) ?? [];
     const [from, most] = [Math.max(...takes.map((one) => one.from)), Math.max(...takes.map(({ limit }) => limit))];

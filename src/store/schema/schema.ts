@@ -1,9 +1,8 @@
 import type { Generated, Selectable } from "kysely";
 
 /**
- * The tables for Kysely. Times are milliseconds since the epoch. Programs, input and output are
- * bytes, because PostgreSQL's text type rejects U+0000. Over 300 lines: Kysely needs all
- * tables in one interface.
+ * The tables for Kysely, which needs all of them in one interface. Times are milliseconds since the epoch. Programs, input and output
+ * are bytes, because PostgreSQL's text type rejects U+0000.
  */
 export interface Schema {
   tiers: TierTable;
@@ -292,7 +291,7 @@ interface SamplesTable {
 /** What clients of Judge0 send besides the program. */
 interface Judge0Table {
   submission_seq: number;
-  /** That of the submission, so that an index has the newest of an account. */
+  /** The account of the submission, so that an index has the newest of an account. */
   account_id: string;
   language_id: number;
   expected_output: Buffer | null;

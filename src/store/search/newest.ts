@@ -66,7 +66,8 @@ export async function searchRows<T extends Table, Column extends keyof Tables[T]
   if (id === undefined && prefix === undefined) return await inOrder(db, table, which, read);
   const low = id ?? `${prefix}${LOWEST.slice(prefix?.length)}`;
   const high = id ?? `${prefix}${HIGHEST.slice(prefix?.length)}`;
-  // Without the account, by whose index SQLite would read all its rows. Sorted by id, so that both read by the index of ids.
+  // The account is no condition, because SQLite would read all of its rows by the account's index. The order is that of the ids, so
+  // that both databases read by their index.
   const found = await read(
     matching(db, table, which).where("id", ">=", low).where("id", "<=", high).orderBy("id").limit(LOOKED_AT),
   );
@@ -242,7 +243,7 @@ function matching(db: Kysely<Schema>, table: Table, which: AnySearch) {
   if (language !== undefined) query = query.where("language", "=", language);
   if (keyId !== undefined) query = query.where("key_id", "=", keyId);
   if (projectId !== undefined) query = query.where("project_id", "=", projectId);
-  // As an expression: with a comparison of the column, SQLite reads all judgements of the account instead of the range.
+  // The condition is an expression: with a comparison of the column, SQLite reads all judgements of the account instead of the range.
   if (problemId !== undefined) query = query.where(sql`coalesce(problem_id, '')`, "=", problemId);
   if (sinceMs !== undefined) query = query.where("created_at", ">=", sinceMs);
   if (untilMs !== undefined) query = query.where("created_at", "<", untilMs);

@@ -14,7 +14,7 @@ export interface ClaimRequest {
   readonly leaseUntilMs: number;
   readonly nowMs: number;
   readonly max: number;
-  /** Most to claim in addition, which start later. */
+  /** The most submissions to claim in addition, which start later. */
   readonly ahead: number;
   /** Accounts of which it claims none. */
   readonly barred: readonly string[];

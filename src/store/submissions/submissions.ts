@@ -244,7 +244,7 @@ export function submissionStore(
       return head && (await complete(head, admit));
     },
 
-    /** Those of an ended run; null if it has none, undefined for an unknown id and for a submission of another account. */
+    /** The samples of an ended run; null if it has none, undefined for an unknown id and for a submission of another account. */
     samples: (id: string, accountId: string): Promise<Samples | null | undefined> => readSamples(db, id, accountId),
 
     /** @returns pending submissions of all keys. */

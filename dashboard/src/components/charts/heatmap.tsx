@@ -9,7 +9,7 @@ interface Props {
   readonly ends: (bin: number) => readonly [low: number, high: number];
 }
 
-/** A cell for each bin with values; the more values, the stronger its colour. By square roots, so that rare values are seen too. */
+/** A cell for each bin with values; the more values, the stronger its colour. The strength grows with the square root, so that rare values are seen. */
 export const Heatmap = memo(function Heatmap({ canvas: { x, y, step }, columns, ends }: Props) {
   const most = Math.max(1, ...columns.flatMap((bins) => bins.map(([, amount]) => amount)));
   return columns.map((bins, index) => (

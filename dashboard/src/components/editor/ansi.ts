@@ -18,7 +18,7 @@ const STYLE_BITS = (1 << COLOUR_SHIFT) - 1;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it begins with one
 const SELECT = /\x1b\[([\d;:]{0,64})m/y;
 
-/** Linear in the length of any text. */
+/** Takes time in proportion to the length of the text, whatever the text is. */
 export function readColours(text: string): Coloured {
   const parts: string[] = [];
   const starts: number[] = [];

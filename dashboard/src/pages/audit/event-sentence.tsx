@@ -36,7 +36,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   tier: "tier",
 };
 
-/** "requests in 60 seconds from the tier's to 600". */
+/** "requests in 60 seconds from that of the tier to 600". */
 function differencesIn(detail: AuditEntry["detail"], name: (id: unknown) => ReactNode): ReactNode {
   const all = Object.entries(detail).map(([field, value]) => {
     const { from, to } = (value ?? {}) as { from?: unknown; to?: unknown };

@@ -11,7 +11,7 @@ import { StatusBadge } from "../../components/status-badge.tsx";
 import { Verdict } from "../../components/verdict.tsx";
 import css from "./problem.module.css";
 
-/** More than the submissions of a package, for other judgements of the same moment. */
+/** Requested rows: more than a package has submissions, because other judgements can begin at the same moment. */
 const ROWS = 200;
 
 /** A submission with its judgement, and the comparison once that has ended. */

@@ -15,7 +15,7 @@ export interface ListChange<Row> {
   /** New and changed rows of the first page, in order, and of rows that were in it and have not ended. */
   readonly rows: readonly Row[];
   readonly next: string | null;
-  /** There can be rows between these and those known before. */
+  /** Whether there can be rows between these and those that the page has already. */
   readonly gap: boolean;
 }
 

@@ -6,8 +6,8 @@ import type { Schema } from "../schema.ts";
 const AT_ONCE = 1_000;
 
 /**
- * Of ended submissions, for lists: their outcomes have it behind megabytes of output. Accepted runs have one cause, so they are not
- * rewritten. And the submission that one repeats.
+ * Stores the causes of ended submissions for lists, because their outcomes have them behind megabytes of output. Accepted runs have
+ * one cause, so they are not rewritten. A second column has the id of the submission that one repeats.
  */
 export async function causes(trx: Transaction<Schema>, _: Capabilities): Promise<void> {
   await trx.schema.alterTable("submissions").addColumn("cause", "text").execute();

@@ -45,7 +45,7 @@ export async function historyOfUse(trx: Transaction<Schema>, { columns }: Capabi
   for (const table of ["history", "history_times", "history_keys", "history_deliveries", "history_load"])
     await trx.schema.createIndex(`${table}_account`).on(table).columns(["account_id", "at"]).execute();
 
-  // Of earlier ends, also those that are still uncounted: without a key, these are not counted by key again.
+  // Earlier ends are counted here, also those that are still uncounted: as their rows have no key, they are not counted by key again.
   await sql`
     insert into history_keys (at, account_id, key_id, verdict, amount)
     select completed_at - completed_at % 60000, account_id, key_id, verdict, count(*) from submissions
