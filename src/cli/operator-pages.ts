@@ -2,12 +2,12 @@ import type { Config } from "../config.ts";
 import type { WorkerPool } from "../domain/readiness.ts";
 import type { Recent, Shares, SlotCounts, Status } from "../domain/status.ts";
 import type { OperatorDependencies } from "../http/operator.ts";
+import { VERSION } from "../http/responses/version.ts";
 import { setGauges } from "../metrics/gauges.ts";
 import type { Prometheus } from "../metrics/prometheus.ts";
 import { StatusSampler } from "../metrics/status-sampler.ts";
 import type { Store } from "../store/store.ts";
 import { installedLanguages } from "./installed-languages.ts";
-import { version } from "./version.ts";
 
 const RECENT_MS = 300_000;
 const ACCOUNTS = 10;
@@ -31,7 +31,7 @@ export function operatorPages(
 ): OperatorDependencies {
   const { dataDir, transport } = config;
   const certificatePath = transport.kind === "https" ? transport.certPath : null;
-  const sampler = new StatusSampler({ version: version(), store, workers, slots, dataDir, certificatePath });
+  const sampler = new StatusSampler({ version: VERSION, store, workers, slots, dataDir, certificatePath });
   const languages = installedLanguages()
     .list()
     .map(({ name }) => name);

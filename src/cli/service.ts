@@ -6,6 +6,7 @@ import { StatsAggregator } from "../history/stats-aggregator.ts";
 import type { DashboardDependencies } from "../http/dashboard/dependencies.ts";
 import { checkFree } from "../http/listener/free-address.ts";
 import { OperatorServer } from "../http/operator.ts";
+import { VERSION } from "../http/responses/version.ts";
 import { HttpServer } from "../http/server.ts";
 import { Prometheus } from "../metrics/prometheus.ts";
 import { Purger } from "../retention/purger.ts";
@@ -21,7 +22,6 @@ import { dashboardOf, nodesOf } from "./dashboard.ts";
 import { installedLanguages } from "./installed-languages.ts";
 import { providerOf } from "./oidc-settings.ts";
 import { operatorPages } from "./operator-pages.ts";
-import { version } from "./version.ts";
 import { ownWebhookSettings, provenSealerOf, sendOptions } from "./webhook-settings.ts";
 
 /** Maximum duration of `wait=true`, by the contract. */
@@ -171,7 +171,7 @@ async function sendingOf(store: Store, config: Config): Promise<SendOptions> {
 }
 
 function tracingOf({ otlpEndpoint: endpoint }: Config, log: Logger, service: string): Otlp | null {
-  return endpoint === null ? null : new Otlp({ endpoint, service, version: version(), log });
+  return endpoint === null ? null : new Otlp({ endpoint, service, version: VERSION, log });
 }
 
 interface OwnWorker {

@@ -4,12 +4,12 @@ import { z } from "zod";
 import { type Config, ConfigError } from "../config.ts";
 import type { KeyRing, Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
+import { VERSION } from "../http/responses/version.ts";
 import type { SecretCursor } from "../store/deliveries/types.ts";
 import type { Store } from "../store/store.ts";
 import { fileSealer } from "../webhooks/seal.ts";
 import type { SendOptions } from "../webhooks/send.ts";
 import { trustedAuthorities } from "../webhooks/trust.ts";
-import { version } from "./version.ts";
 
 /** Additionally allowed and trusted receivers. */
 export interface WebhookSettings {
@@ -54,7 +54,7 @@ export function webhookSettings(config: Pick<Config, "webhooks" | "dataDir">): W
 
 /** @throws ConfigError if the authority is not a certificate. */
 export function sendOptions(sealer: Sealer, { allow, ca }: WebhookSettings): SendOptions {
-  return { sealer, allowed: allow, trust: trust(ca), userAgent: `Assay/${version()}` };
+  return { sealer, allowed: allow, trust: trust(ca), userAgent: `Assay/${VERSION}` };
 }
 
 /**

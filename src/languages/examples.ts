@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { z } from "zod";
 import type { Languages } from "./load.ts";
-import { fail } from "./read.ts";
+import { invalidFile } from "./schema.ts";
 
 /** An example program with its verdict. */
 export interface Example {
@@ -30,7 +30,7 @@ const listSchema = z.array(
 export function loadExamples(directory: string, languages: Languages): ReadonlyMap<string, readonly Example[]> {
   const path = join(directory, "examples", "examples.json");
   const parsed = listSchema.safeParse(JSON.parse(text(path)));
-  if (!parsed.success) fail(path, z.prettifyError(parsed.error));
+  if (!parsed.success) invalidFile(path, z.prettifyError(parsed.error));
   return new Map(
     languages.list().map(({ name, source, smokeTest }) => {
       const first = { title: "Hello", verdict: "AC", code: smokeTest.code, stdin: "" };
@@ -47,6 +47,6 @@ function text(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    fail(path, (error as Error).message);
+    invalidFile(path, (error as Error).message);
   }
 }

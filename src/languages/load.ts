@@ -3,9 +3,8 @@ import { basename, join } from "node:path";
 import type { Command, Language, LimitOverrides } from "../domain/language.ts";
 import { type Limits, PROFILE_NAMES, type ProfileName, type StepLimits } from "../domain/limits.ts";
 import { readPack } from "./packs.ts";
-import { fail, read } from "./read.ts";
 import { brokenRules } from "./rules.ts";
-import { languageSchema, type Profiles, profilesSchema } from "./schema.ts";
+import { invalidFile, languageSchema, type Profiles, profilesSchema, readDataFile } from "./schema.ts";
 
 const PROFILES_FILE = "profiles.json";
 
@@ -25,34 +24,36 @@ export interface Languages {
  * @throws LanguageFileError at the first invalid file: a service with wrong limits must not start.
  */
 export function loadLanguages(directory: string, packs: readonly string[] = []): Languages {
-  const profiles = read(join(directory, PROFILES_FILE), profilesSchema);
+  const profiles = readDataFile(join(directory, PROFILES_FILE), profilesSchema);
   const byName = new Map<string, Language>();
   const byNumber = new Map<number, Language>();
   const list: Language[] = [];
 
   const files = readdirSync(directory).filter((file) => file.endsWith(".json") && file !== PROFILES_FILE);
   const found = [
-    ...files.map((file) => join(directory, file)).map((path) => ({ path, language: read(path, languageSchema) })),
+    ...files
+      .map((file) => join(directory, file))
+      .map((path) => ({ path, language: readDataFile(path, languageSchema) })),
     ...packs.map((name) => readPack(directory, name)),
   ];
   found.sort((a, b) => (basename(a.path) < basename(b.path) ? -1 : 1));
   for (const { path, language: own } of found) {
     const language = withBaseEnvironment(own, profiles);
-    if (language.name !== basename(path, ".json")) fail(path, `its name is ${language.name}`);
+    if (language.name !== basename(path, ".json")) invalidFile(path, `its name is ${language.name}`);
     for (const name of [language.name, ...language.aliases]) {
       const other = byName.get(name);
-      if (other) fail(path, `the name ${name} is already used by ${other.name}`);
+      if (other) invalidFile(path, `the name ${name} is already used by ${other.name}`);
       byName.set(name, language);
     }
     for (const number of language.judge0 ?? []) {
       const other = byNumber.get(number);
-      if (other) fail(path, `Judge0's number ${number} is already used by ${other.name}`);
+      if (other) invalidFile(path, `Judge0's number ${number} is already used by ${other.name}`);
       byNumber.set(number, language);
     }
     checkLimits(path, language, profiles);
     list.push(language);
   }
-  if (list.length === 0) fail(directory, "the directory has no language files");
+  if (list.length === 0) invalidFile(directory, "the directory has no language files");
 
   const limits = new Map(
     list.map((language) => {
@@ -80,10 +81,10 @@ export function listed(languages: Pick<Languages, "list" | "resolve">, names?: r
 function checkLimits(path: string, language: Language, profiles: Profiles): void {
   for (const profile of PROFILE_NAMES) {
     if (!language.compile && language.limits[profile]?.compile) {
-      fail(path, `${profile} has limits for a compile step, but the language has no compile step`);
+      invalidFile(path, `${profile} has limits for a compile step, but the language has no compile step`);
     }
     const [broken] = brokenRules(limitsOf(language, profile, profiles));
-    if (broken) fail(path, `${profile}, ${broken}`);
+    if (broken) invalidFile(path, `${profile}, ${broken}`);
   }
 }
 
@@ -102,4 +103,33 @@ function changed(base: Limits, overrides: LimitOverrides = {}): Limits {
 function withBaseEnvironment(language: Language, profiles: Profiles): Language {
   const merged = (command: Command): Command => ({ ...command, env: { ...profiles.env, ...command.env } });
   return { ...language, compile: language.compile && merged(language.compile), execute: merged(language.execute) };
+}
+
+/** Languages as plain data, for another thread. */
+export type PlainLanguages = readonly {
+  readonly language: Language;
+  readonly limits: { readonly [P in (typeof PROFILE_NAMES)[number]]: StepLimits };
+}[];
+
+export function toPlain(languages: Languages): PlainLanguages {
+  return languages.list().map((language) => {
+    const limits = PROFILE_NAMES.map((profile) => [profile, languages.limitsFor(language, profile)]);
+    return { language, limits: Object.fromEntries(limits) as PlainLanguages[number]["limits"] };
+  });
+}
+
+export function fromPlain(plain: PlainLanguages): Languages {
+  const names = plain.flatMap((one) =>
+    [one.language.name, ...one.language.aliases].map((name) => [name, one] as const),
+  );
+  const byName = new Map(names);
+  return {
+    resolve: (nameOrAlias) => byName.get(nameOrAlias)?.language,
+    list: () => plain.map(({ language }) => language),
+    limitsFor: ({ name }, profile) => {
+      const found = byName.get(name);
+      if (!found) throw new Error(`there is no language ${name}`);
+      return found.limits[profile];
+    },
+  };
 }

@@ -2,8 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { z } from "zod";
 import type { Language } from "../domain/language.ts";
-import { fail, LanguageFileError, read } from "./read.ts";
-import { packSchema } from "./schema.ts";
+import { invalidFile, LanguageFileError, packSchema, readDataFile } from "./schema.ts";
 
 /** A language that is installed apart: its language, and what its layer of the image and its tests need. */
 export type Pack = z.output<typeof packSchema>;
@@ -20,13 +19,14 @@ export function packNames(directory: string): readonly string[] {
 export function loadPack(directory: string, name: string): Pack {
   const path = pathOf(directory, name);
   if (!existsSync(path)) throw new LanguageFileError(`there is no language pack '${name}': see 'assay languages list'`);
-  const pack = read<Pack>(path, packSchema as unknown as z.ZodType<Pack>);
+  const pack = readDataFile<Pack>(path, packSchema as unknown as z.ZodType<Pack>);
   if (pack.tests.uncaught && "code" in pack.tests.uncaught) {
     const { exitCode, signal } = pack.tests.uncaught;
-    if ((exitCode === undefined) === (signal === undefined)) fail(path, "uncaught needs an exit code or a signal");
+    if ((exitCode === undefined) === (signal === undefined))
+      invalidFile(path, "uncaught needs an exit code or a signal");
   }
   if ((pack.compile === null) !== (pack.tests.includes === undefined))
-    fail(path, "includes is for packs with a compile step");
+    invalidFile(path, "includes is for packs with a compile step");
   return pack;
 }
 

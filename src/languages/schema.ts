@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { Language } from "../domain/language.ts";
 import type { Limits, ProfileName } from "../domain/limits.ts";
+import { OperatorError } from "../domain/operator-error.ts";
 
 /** The schema of the files in languages/. Unknown keys and fractional numbers are errors. */
 
@@ -157,3 +159,25 @@ export const profilesSchema: z.ZodType<Profiles> = z.strictObject({
   judge: profile,
   agent: profile,
 });
+
+/** An invalid data file in languages/; the message has the file and the reason. */
+export class LanguageFileError extends OperatorError {
+  override readonly name = "LanguageFileError";
+}
+
+/** Reads a data file and checks it against its schema. @throws LanguageFileError */
+export function readDataFile<T>(path: string, schema: z.ZodType<T>): T {
+  let data: unknown;
+  try {
+    data = JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    invalidFile(path, error instanceof Error ? error.message : String(error));
+  }
+  const parsed = schema.safeParse(data);
+  if (!parsed.success) invalidFile(path, z.prettifyError(parsed.error));
+  return parsed.data;
+}
+
+export function invalidFile(path: string, problem: string): never {
+  throw new LanguageFileError(`${path}: ${problem}`);
+}

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import { toPlain } from "../languages/plain.ts";
+import { toPlain } from "../languages/load.ts";
 import { PackageError } from "./files.ts";
 import type { Importable, ReadOptions } from "./import.ts";
 import type { ImportReply, Opening, Wanted } from "./import-thread.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
-import { fromPlain, type PlainLanguages } from "../languages/plain.ts";
+import { fromPlain, type PlainLanguages } from "../languages/load.ts";
 import { PackageError } from "./files.ts";
 import { type Importable, openImport, type ReadOptions } from "./import.ts";
 import { packageFromZip } from "./zip.ts";

@@ -1,8 +1,7 @@
 import { type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver, type Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
 import { asBuffers } from "./bytes.ts";
-import { type Call, perform } from "./operations.ts";
-import { runPieces } from "./pieces.ts";
+import { type Call, perform, runPieces } from "./operations.ts";
 
 type Config = ConstructorParameters<typeof SqliteDriver>[0];
 type Prepare = Exclude<Config["database"], (...args: never) => unknown>["prepare"];

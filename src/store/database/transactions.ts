@@ -1,10 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
-import type { Database } from "./database.ts";
+import type { Capabilities, Database } from "./database.ts";
 import type { Notifier, StoreEvent } from "./notifier.ts";
-import { type Call, type Operation, type OperationInput, perform, type Result } from "./operations.ts";
-import { runPieces } from "./pieces.ts";
-import { retried } from "./retried.ts";
+import { type Call, type Operation, type OperationInput, perform, type Result, runPieces } from "./operations.ts";
 
 type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
 
@@ -155,5 +154,24 @@ export class Transactions {
         group.map(({ run }) => run),
       ),
     );
+  }
+}
+
+const MAX_TRIES = 6;
+/** The pause after the first attempt is at most twice as long. */
+const TRY_AGAIN_MS = 10;
+
+/**
+ * Repeats a transaction that has lost a conflict with others, such as a deadlock. The pause grows with each attempt.
+ * @throws the error of the sixth attempt, or any other error.
+ */
+export async function retried<T>({ isRetryable }: Pick<Capabilities, "isRetryable">, transaction: () => Promise<T>) {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await transaction();
+    } catch (error) {
+      if (tries === MAX_TRIES || !isRetryable(error)) throw error;
+      await sleep(Math.random() * TRY_AGAIN_MS * 2 ** tries);
+    }
   }
 }

@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { Capabilities, Database } from "../database/database.ts";
 import { StoreError } from "../database/errors.ts";
-import { retried } from "../database/retried.ts";
+import { retried } from "../database/transactions.ts";
 import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
 import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts";
 import { retention } from "./migrations/0003-retention.ts";

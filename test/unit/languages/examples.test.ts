@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { loadExamples } from "../../../src/languages/examples.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
-import { LanguageFileError } from "../../../src/languages/read.ts";
+import { LanguageFileError } from "../../../src/languages/schema.ts";
 import { LANGUAGES, languagesOf, languagesWith, NAMES } from "../../support/languages/directory.ts";
 import { INPUT, MATRIX } from "../../system/matrix/cells.ts";
 

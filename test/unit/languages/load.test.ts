@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
-import { LanguageFileError } from "../../../src/languages/read.ts";
+import { LanguageFileError } from "../../../src/languages/schema.ts";
 import { type Data, LANGUAGES, languagesWith } from "../../support/languages/directory.ts";
 
 const languages = loadLanguages(LANGUAGES);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { languagePacks } from "../../../src/config.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { chosenPacks, layerLines, loadPack, type Pack } from "../../../src/languages/packs.ts";
-import { LanguageFileError } from "../../../src/languages/read.ts";
+import { LanguageFileError } from "../../../src/languages/schema.ts";
 import { type Data, LANGUAGES, languagesWith, NAMES, PACKS } from "../../support/languages/directory.ts";
 
 test("every pack is valid, and its names and aliases are not those of another language", () => {
