@@ -22,7 +22,7 @@ export const MEMBERS_ENDPOINTS_A_DAY = 100;
 const MAX_FORMER_SECRETS = 3;
 
 /** Dependencies of endpoints; passed in, because admin does not import webhooks. */
-export interface EndpointRoom {
+export interface EndpointDependencies {
   readonly store: Store;
   readonly sealer: Sealer;
   /**
@@ -60,7 +60,7 @@ export interface MadeEndpoint extends EndpointView {
  * @throws AdminError if the project has too many, or the URL is not allowed.
  */
 export async function createEndpoint(
-  { store, sealer, checkUrl }: EndpointRoom,
+  { store, sealer, checkUrl }: EndpointDependencies,
   request: NewEndpoint,
   actor: AuditActor,
   { aDay = null }: { readonly aDay?: number | null } = {},
@@ -128,7 +128,7 @@ export async function setEndpointSigning(
  * @throws AdminError if the overlap is too long, or three old secrets are still valid.
  */
 export async function rotateEndpointSecret(
-  { store, sealer }: Pick<EndpointRoom, "store" | "sealer">,
+  { store, sealer }: Pick<EndpointDependencies, "store" | "sealer">,
   id: string,
   overlapMs: number,
   actor: AuditActor,

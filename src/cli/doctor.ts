@@ -11,7 +11,7 @@ import { loadConfig } from "../config.ts";
 import { MEANINGS } from "../domain/remedies.ts";
 import { ourBuild } from "../sandbox/build.ts";
 import { type ParkedRuntime, Slot } from "../sandbox/slot.ts";
-import { kindOf, preparations } from "../worker/parking.ts";
+import { kindOf, preparations } from "../worker/preparations.ts";
 import { SelfTest } from "../worker/self-test.ts";
 import { installedLanguages, type WorkerFlags } from "./installed-languages.ts";
 import { DATA } from "./with-store.ts";

@@ -9,7 +9,7 @@ import type { Languages } from "../languages/load.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { plan } from "../worker/plan.ts";
-import { run } from "../worker/run.ts";
+import { runSteps } from "../worker/run-steps.ts";
 import { toJson } from "./answer.ts";
 import { installedLanguages } from "./installed-languages.ts";
 import { type ProgramFlags, readProgram, withProgram } from "./read-program.ts";
@@ -70,7 +70,7 @@ async function runProgram(
   const startedAtMs = Date.now();
   let outcome: Outcome;
   try {
-    outcome = buildOutcome(await run(slot, plan(language, languages.limitsFor(language, profile), program)));
+    outcome = buildOutcome(await runSteps(slot, plan(language, languages.limitsFor(language, profile), program)));
   } finally {
     slot.close();
   }

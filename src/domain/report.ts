@@ -156,5 +156,5 @@ export interface StepReports {
   readonly compile?: StepReport;
   readonly execute?: StepReport;
   /** The compile step ran for an earlier submission of the same source. */
-  readonly compileKept?: boolean;
+  readonly compileCached?: boolean;
 }

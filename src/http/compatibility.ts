@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { ClientError } from "../domain/error.ts";
-import { JUDGE0, judge0Key } from "./judge0/form.ts";
-import { MCP_PATH, mcpKey } from "./mcp/form.ts";
-import { PISTON, pistonError, pistonKey } from "./piston/form.ts";
+import { JUDGE0, judge0Key } from "./judge0/conventions.ts";
+import { MCP_PATH, mcpKey } from "./mcp/conventions.ts";
+import { PISTON, pistonError, pistonKey } from "./piston/conventions.ts";
 
 /** An API with clients of its own: below its path, keys and errors have the form that they expect. */
 interface OtherApi {

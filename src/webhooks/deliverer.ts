@@ -21,7 +21,7 @@ export interface DelivererOptions extends SendOptions {
 const LEASE_MS = 30_000;
 
 /** Concurrent attempts of this process; a single account gets half of them (src/store/deliveries/choose-deliveries.ts). */
-const MAX_ATTEMPTS = 64;
+const MAX_CONCURRENT_ATTEMPTS = 64;
 /**
  * Bytes of bodies that this process is sending; a single account gets half of them. The longest record has 12.6 MB:
  * 1 MiB of control characters on both streams.
@@ -104,7 +104,7 @@ export class Deliverer {
     for (const { accountId, bodyBytes } of this.#active.keys())
       heldBytes.set(accountId, (heldBytes.get(accountId) ?? 0) + bodyBytes);
     const bodies = { budgetBytes: BODY_BUDGET_BYTES, heldBytes };
-    return { attempts: MAX_ATTEMPTS - this.#active.size, perEndpoint: MAX_PER_ENDPOINT, bodies };
+    return { attempts: MAX_CONCURRENT_ATTEMPTS - this.#active.size, perEndpoint: MAX_PER_ENDPOINT, bodies };
   }
 
   #sleepUntil(dueMs: number | null): void {

@@ -13,8 +13,8 @@ const MAX_ANSWER_BYTES = 65_536;
 const KEPT_BYTES = 1_024;
 const MAX_HEADER_BYTES = 16_384;
 /**
- * The most bytes of the whole response on the wire. Interim responses (1xx), chunk sizes, chunk extensions, and the 22 bytes around the content of
- * a TLS record count as neither header nor body.
+ * The most bytes of the whole response on the wire. Interim responses (1xx), chunk sizes, chunk extensions, and the 22 bytes around the
+ * content of a TLS record count as neither header nor body.
  */
 const MAX_RECEIVED_BYTES = 262_144;
 const CHECK_MS = 50;

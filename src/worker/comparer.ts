@@ -11,7 +11,7 @@ const SHORT_BYTES = 8_192;
 const EXPRESSION_CPU_MS = 1_000;
 /** CPU time of other comparisons for each byte: six times what the slowest text that is known takes (numbers of very different size). */
 export const CPU_MS_PER_BYTE = 0.004;
-/** CPU time of a comparison in the quick lane. One that takes longer begins again in the slow lane. */
+/** CPU time of a comparison in the quick queue. One that takes longer begins again in the slow queue. */
 const QUICK_CPU_MS = 100;
 /** The interval between two readings of the CPU time of the process. */
 const [LEAST_WATCH_MS, MOST_WATCH_MS] = [20, 1_000];
@@ -27,7 +27,7 @@ export class ComparerLost extends Error {}
 
 interface WaitingComparison extends CompareWork {
   readonly owner: string;
-  /** Null for a comparison that takes longer than the lane permits. */
+  /** Null for a comparison that takes longer than the queue permits. */
   readonly resolve: (compared: Compared | null) => void;
   readonly reject: (error: Error) => void;
 }
@@ -37,7 +37,7 @@ export interface CompareOptions {
   readonly owner: string;
   /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal;
-  /** Called before it begins again in the slow lane. */
+  /** Called before the comparison begins again in the slow queue. */
   readonly onSlow?: () => void;
 }
 
@@ -53,7 +53,7 @@ type End =
  * expression delays the service. An expression is not even parsed outside of them: V8 cannot be interrupted while it builds a large
  * one, so that a thread would not end.
  *
- * There are two lanes. All comparisons begin in the quick one, which ends each of them after a tenth of a second of CPU time. Those
+ * There are two queues, each with a process. All comparisons begin in the quick one, which ends each of them after a tenth of a second of CPU time. Those
  * that take longer begin again in the slow one, where they wait for each other: otherwise, a comparison of one account that takes
  * half a minute would delay all others by as much.
  *
@@ -62,13 +62,13 @@ type End =
  * then does not match. Otherwise an output could be written for this purpose.
  */
 export class Comparer {
-  readonly #quick: Lane;
-  readonly #slow: Lane;
+  readonly #quick: ComparisonQueue;
+  readonly #slow: ComparisonQueue;
 
   /** @param stalledMs after which a process that has used no CPU time meanwhile is replaced. */
   constructor(stalledMs = 30_000) {
-    this.#quick = new Lane(stalledMs, QUICK_CPU_MS);
-    this.#slow = new Lane(stalledMs, Number.POSITIVE_INFINITY);
+    this.#quick = new ComparisonQueue(stalledMs, QUICK_CPU_MS);
+    this.#slow = new ComparisonQueue(stalledMs, Number.POSITIVE_INFINITY);
   }
 
   /** @throws ComparisonError, ComparerLost */
@@ -95,7 +95,7 @@ export class Comparer {
 }
 
 /** A queue of comparisons, of which a process makes one after the other. */
-class Lane {
+class ComparisonQueue {
   /** Accounts take turns by their CPU time in milliseconds, until none has a comparison. */
   readonly #turns = new Turns<WaitingComparison>();
   readonly #stalledMs: number;
@@ -108,7 +108,7 @@ class Lane {
     this.#mostCpuMs = mostCpuMs;
   }
 
-  /** @returns null if it takes more CPU time than this lane permits. @throws ComparisonError, ComparerLost */
+  /** @returns null if it takes more CPU time than this queue permits. @throws ComparisonError, ComparerLost */
   async compare(work: CompareWork, { owner, signal }: CompareOptions): Promise<Compared | null> {
     if (signal.aborted) throw new ComparisonError("it is not needed any more");
     return await new Promise<Compared | null>((resolve, reject) => {
@@ -245,7 +245,7 @@ function work(
     enter("prepare");
     begunMs = phaseMs;
     child.send({ checker, output, answers } satisfies CompareWork);
-    // During the start, which has no budget, the next reading would be too late for the lane.
+    // During the start, which has no budget, the next reading would be too late for the quick queue.
     clearTimeout(timer);
     watch();
   };

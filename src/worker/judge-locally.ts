@@ -24,7 +24,7 @@ import type { ClaimedTest } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import { type Plan, plan, planOfJudge } from "./plan.ts";
-import { type CompileCache, type RunOptions, run } from "./run.ts";
+import { type CompileCache, type RunOptions, runSteps } from "./run-steps.ts";
 import { TestChecker, type TestRunContext } from "./test-checker.ts";
 
 /** Memory for the compiled program and the compiled checker. */
@@ -143,7 +143,7 @@ export class LocalJudge {
   /** A program that is too large with its input is no failure of the slot. */
   async #run(steps: Plan, options: RunOptions): Promise<Outcome> {
     try {
-      return buildOutcome(await run(this.#slot, steps, options));
+      return buildOutcome(await runSteps(this.#slot, steps, options));
     } catch (error) {
       if (error instanceof StepSizeError) return internalError("the program and its input are too large for one box");
       throw error;

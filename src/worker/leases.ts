@@ -4,7 +4,6 @@ import type { Submission } from "../domain/submission.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
-import { logFields } from "./log-fields.ts";
 
 export interface LeasesOptions {
   readonly store: Store;
@@ -222,4 +221,9 @@ function abandon(run: ActiveRun): void {
   run.abandoned = true;
   run.abandoning.abort();
   if (!run.comparing && !run.ended) run.slot?.close(); // else it may serve another run
+}
+
+/** Fields of every log line about a run. */
+export function logFields({ submission }: Claim): { submission: string; key: string } {
+  return { submission: submission.id, key: submission.keyId };
 }

@@ -13,7 +13,7 @@ import { judge, judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
 import { type Ended, FEEDBACK, FILES, failed, INTERFACES } from "./checker-interfaces.ts";
 import { executeArtifact, planOfJudge } from "./plan.ts";
-import type { CompileCache, Execute } from "./run.ts";
+import type { CompileCache, Execute } from "./run-steps.ts";
 
 /** Bytes of a text of a checker that are read. */
 const MAX_TEXT_BYTES = 2_000;

@@ -4,7 +4,7 @@ import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { plan } from "./plan.ts";
-import { run } from "./run.ts";
+import { runSteps } from "./run-steps.ts";
 
 /**
  * Runs the smoke test of a language in a real box, like a submission.
@@ -14,7 +14,7 @@ export async function proveLanguage(slot: Pick<Slot, "run">, languages: Language
   const name = language.name;
   try {
     const program = { code: Buffer.from(language.smokeTest.code, "utf8"), stdin: Buffer.alloc(0) };
-    const outcome = buildOutcome(await run(slot, plan(language, languages.limitsFor(language, "judge"), program)));
+    const outcome = buildOutcome(await runSteps(slot, plan(language, languages.limitsFor(language, "judge"), program)));
     const { result, output, evidence } = outcome;
     const ok =
       result.verdict === "AC" &&

@@ -3,7 +3,7 @@ import type { Repeats } from "../domain/judge0/submission.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import { addMeasured, NOTHING_MEASURED, type Progress } from "../domain/progress.ts";
 import type { Artifact } from "./artifacts.ts";
-import type { CompileCache } from "./run.ts";
+import type { CompileCache } from "./run-steps.ts";
 
 const ACCEPTED = 3;
 

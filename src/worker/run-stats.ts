@@ -3,8 +3,8 @@ import type { StepReports } from "../domain/report.ts";
 import type { Plan } from "./plan.ts";
 
 /** The run statistics, from the reports of the launcher and the requested limits. Pure. */
-export function runStats({ compile, execute, compileKept }: StepReports, plan: Plan): RunStats {
-  const compiled = compileKept ? undefined : compile;
+export function runStats({ compile, execute, compileCached }: StepReports, plan: Plan): RunStats {
+  const compiled = compileCached ? undefined : compile;
   return {
     compileMs: compiled ? round(compiled.spentMs.run + compiled.spentMs.teardown) : null,
     ...(compiled && {

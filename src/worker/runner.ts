@@ -17,16 +17,15 @@ import { compileOutput } from "../verdict/output.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import { ComparerLost } from "./comparer.ts";
 import { samplesOf } from "./convert-samples.ts";
-import type { ActiveRun } from "./leases.ts";
+import { type ActiveRun, logFields } from "./leases.ts";
 import { countLeftovers } from "./leftovers.ts";
 import { LiveOutput } from "./live.ts";
 import { runWithInput } from "./live-input.ts";
-import { logFields } from "./log-fields.ts";
-import { kindOf } from "./parking.ts";
 import { isOwnStep, type Plan, plan } from "./plan.ts";
+import { kindOf } from "./preparations.ts";
 import { repeat } from "./repeat.ts";
-import { type CompileCache, type Execute, type RunOptions, run } from "./run.ts";
 import { runStats } from "./run-stats.ts";
+import { type CompileCache, type Execute, type RunOptions, runSteps } from "./run-steps.ts";
 import { TestChecker, type Tested, type Yielded } from "./test-checker.ts";
 
 export interface RunnerOptions {
@@ -251,8 +250,8 @@ export class Runner {
     this.#options.log.error({ err: error, ...logFields(claim) }, message);
   }
 
-  #countRuntimes(language: string, { compile, execute, compileKept }: StepReports): void {
-    for (const report of [compileKept ? undefined : compile, execute])
+  #countRuntimes(language: string, { compile, execute, compileCached }: StepReports): void {
+    for (const report of [compileCached ? undefined : compile, execute])
       if (report) this.#options.meter.count("runtimes", { language, start: report.parkedRuntime ? "parked" : "cold" });
   }
 
@@ -262,12 +261,12 @@ export class Runner {
     steps: Plan,
     { cache, interact }: Pick<Required<RunOptions>, "cache" | "interact">,
   ): Promise<StepReports> {
-    if (!claim.live) return await run(slot, steps, { cache, interact });
+    if (!claim.live) return await runSteps(slot, steps, { cache, interact });
     const { store, log } = this.#options;
     const live = new LiveOutput(store, claim, log, claim.takesInput ? TALK_MS : undefined);
     const talk: Execute = (step, onOutput) => runWithInput({ slot, store, claim, log }, step, onOutput);
     try {
-      return await run(slot, steps, {
+      return await runSteps(slot, steps, {
         cache,
         interact: claim.takesInput ? talk : interact,
         onOutput: (stream, bytes) => live.push(stream, bytes),

@@ -1,7 +1,8 @@
 import { openSync, readSync } from "node:fs";
 import { totalmem } from "node:os";
 import type { Slot } from "../sandbox/slot.ts";
-import { Mix, type Preparation } from "./parking.ts";
+import type { Preparation } from "./preparations.ts";
+import { Mix } from "./submission-mix.ts";
 
 /** The memory of a kind that has not been parked yet. */
 const ASSUMED_BYTES = 64 * 1_048_576;

@@ -15,7 +15,7 @@ import {
   prepareInteraction,
   runChecker,
 } from "./program-checker.ts";
-import type { CompileCache, Execute } from "./run.ts";
+import type { CompileCache, Execute } from "./run-steps.ts";
 
 interface CheckContext<Does extends keyof Slot> {
   readonly slot: Pick<Slot, Does>;

@@ -34,7 +34,7 @@ import type {
   NewInvitation,
 } from "../../../src/http/dashboard/api/members.ts";
 import type { Node } from "../../../src/http/dashboard/api/nodes.ts";
-import type { Health, Now, Overview, Use } from "../../../src/http/dashboard/api/overview.ts";
+import type { Health, Now, Overview, UsageHistory } from "../../../src/http/dashboard/api/overview.ts";
 import type { Problem } from "../../../src/http/dashboard/api/problem.ts";
 import type { ImportedProblem, ProblemDetail, ProblemList } from "../../../src/http/dashboard/api/problems.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "../../../src/http/dashboard/api/projects.ts";
@@ -103,7 +103,7 @@ export const queries = {
       queryFn: () => send<Invitation>("POST", "/invitations/look", { token }),
     }),
   overview: (which: Parameters) => getQuery<Overview>("/overview", which, ["totals"]),
-  usage: (which: Parameters) => getQuery<Use>("/use", which, ["totals"]),
+  usage: (which: Parameters) => getQuery<UsageHistory>("/use", which, ["totals"]),
   latestRuns: (which: Parameters) => getQuery<Submissions>("/submissions", which, ["runs"]),
   firstSteps: (account?: string) => getQuery<FirstSteps>("/first-steps", { account }, ["settings", "runs"]),
   now: (account?: string) => getQuery<Now>("/overview/now", { account }, ["runs", "deliveries", "health"]),

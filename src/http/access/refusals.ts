@@ -37,7 +37,7 @@ export class Refusals {
     const nowMs = this.#now();
     const from = network(request.ip);
     const last = this.#networks.get(from);
-    if ((last && nowMs - last.atMs < LINE_MS) || !this.#room(nowMs)) {
+    if ((last && nowMs - last.atMs < LINE_MS) || !this.#mayLog(nowMs)) {
       if (last) last.unlogged++;
       else this.#unloggedElsewhere++;
       return null;
@@ -54,7 +54,7 @@ export class Refusals {
     };
   }
 
-  #room(nowMs: number): boolean {
+  #mayLog(nowMs: number): boolean {
     if (nowMs - this.#second.beganMs >= LINE_MS) this.#second = { beganMs: nowMs, lines: 0 };
     return this.#second.lines++ < LINES_PER_SECOND;
   }

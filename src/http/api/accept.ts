@@ -14,7 +14,7 @@ import type { Enqueued } from "../../store/submissions/types.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { ValidatedRequest } from "./submit-request.ts";
 
-/** A full queue of short programs usually has room again within this time. */
+/** A full queue of short programs usually accepts more within this time. */
 const FULL_RETRY_SECS = 1;
 
 /** Accepted by this request, or by an earlier one with the same idempotency key. */

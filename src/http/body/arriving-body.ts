@@ -73,7 +73,7 @@ export class ArrivingBody extends Transform {
     if (this.#receivedBytes <= this.#reservedBytes) done(null, chunk);
     else
       this.#reserve().then(
-        (hasRoom) => (hasRoom ? done(null, chunk) : done(this.#noRoom())),
+        (isReserved) => (isReserved ? done(null, chunk) : done(this.#noRoom())),
         (error) => done(error),
       );
   }

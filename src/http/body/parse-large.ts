@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { ClientError, clientError } from "../../domain/error.ts";
-import { Joined } from "./json-pieces.ts";
+import { Joined } from "./long-texts.ts";
 import type { Following, Parsed } from "./parse-thread.ts";
 
 const MEMORY_MIB = 512;

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { ClientError } from "../../domain/error.ts";
 import { parseJson } from "./json-body.ts";
-import { inPieces, type Piece } from "./json-pieces.ts";
 import { checkShape } from "./json-shape.ts";
+import { inPieces, type Piece } from "./long-texts.ts";
 
 /** Input of the thread. */
 export interface Unparsed {

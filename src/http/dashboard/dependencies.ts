@@ -1,5 +1,5 @@
 import type { SendTest } from "../../admin/deliveries.ts";
-import type { EndpointRoom } from "../../admin/endpoints.ts";
+import type { EndpointDependencies } from "../../admin/endpoints.ts";
 import type { Example } from "../../languages/examples.ts";
 import type { Languages } from "../../languages/load.ts";
 import type { Message } from "../../store/deliveries/types.ts";
@@ -8,7 +8,7 @@ import type { Dependencies } from "../dependencies.ts";
 import type { ProviderSettings } from "./provider.ts";
 
 /** Dependencies of the management routes. */
-export interface ManagementDependencies extends Pick<EndpointRoom, "sealer" | "checkUrl"> {
+export interface ManagementDependencies extends Pick<EndpointDependencies, "sealer" | "checkUrl"> {
   readonly sendTest: SendTest;
   /** The first bytes of the body of a delivery; `isCut`: whether there are more. */
   readonly bodyBegin: (message: Message, most: number) => { readonly begin: Buffer; readonly isCut: boolean };

@@ -11,7 +11,7 @@ import {
   type Latency,
   type Now,
   type Overview,
-  type Use,
+  type UsageHistory,
 } from "./api/overview.ts";
 import { anId, ownEndpoint, ownKey, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
@@ -21,7 +21,7 @@ import { personOf, type SignedIn } from "./session.ts";
 import { accountsOf } from "./submissions.ts";
 
 const OVERVIEW = "/dashboard/api/overview";
-const USE = "/dashboard/api/use";
+const USAGE = "/dashboard/api/use";
 
 /** The colours of more could not be distinguished. */
 const MOST_GROUPS = 7;
@@ -30,7 +30,7 @@ const MOST_FAILING = 5;
 const account = z.string().min(1).max(100).optional();
 const now = z.strictObject({ account });
 const overview = ranged.extend({ account, by: z.enum(GROUPINGS).default("verdict") });
-const use = ranged
+const usageQuery = ranged
   .extend({ key: anId.optional(), project: anId.optional(), endpoint: anId.optional() })
   .refine(
     ({ key, project, endpoint }) => [key, project, endpoint].filter((one) => one !== undefined).length === 1,
@@ -52,8 +52,8 @@ export function overviewRoutes(server: FastifyInstance, d: DashboardDependencies
     return await nowOf(d, accountsOf(request, queryOf(request, now).account));
   });
 
-  server.get(USE, { config }, async (request): Promise<Use> => {
-    const { key, project, endpoint, ...which } = queryOf(request, use);
+  server.get(USAGE, { config }, async (request): Promise<UsageHistory> => {
+    const { key, project, endpoint, ...which } = queryOf(request, usageQuery);
     return await useOf(d, personOf(request), rangeOf(which, "7d", Date.now()), { key, project, endpoint });
   });
 }
@@ -141,8 +141,8 @@ async function useOf(
   { store }: DashboardDependencies,
   person: SignedIn,
   { window, starts, ...times }: Ranged,
-  { key, project, endpoint }: Pick<z.output<typeof use>, "key" | "project" | "endpoint">,
-): Promise<Use> {
+  { key, project, endpoint }: Pick<z.output<typeof usageQuery>, "key" | "project" | "endpoint">,
+): Promise<UsageHistory> {
   const rows = async () => {
     const of = (accountId: string): Range => ({ ...times, accountIds: [accountId] });
     if (key !== undefined)

@@ -24,7 +24,7 @@ export function providerRoutes(
     const asked = known();
     const begun = await orUndefined(() => asked.begin(originOf(request) + CALLBACK));
     if (!begun) return reply.redirect(REFUSED, 303);
-    sessions.cookies.set(reply, "provider", Buffer.from(JSON.stringify(begun.kept)).toString("base64url"));
+    sessions.cookies.set(reply, "provider", Buffer.from(JSON.stringify(begun.pending)).toString("base64url"));
     return reply.redirect(begun.url.href, 303);
   });
 
@@ -43,8 +43,8 @@ export function providerRoutes(
   }
 
   async function identityOf(request: FastifyRequest, asked: Provider): Promise<Vouched | undefined> {
-    const kept = readKept(sessions.cookies.read(request, "provider"));
-    return kept && (await orUndefined(() => asked.finish(new URL(request.url, originOf(request)), kept)));
+    const pending = readPending(sessions.cookies.read(request, "provider"));
+    return pending && (await orUndefined(() => asked.finish(new URL(request.url, originOf(request)), pending)));
   }
 
   /** Undefined when the provider did not respond, or its response proves nothing. Only the log has the reason. */
@@ -63,10 +63,10 @@ function originOf(request: FastifyRequest): string {
   return `${request.protocol}://${request.host}`;
 }
 
-function readKept(cookie: string | undefined): PendingSignIn | undefined {
+function readPending(cookie: string | undefined): PendingSignIn | undefined {
   try {
-    const kept = JSON.parse(Buffer.from(cookie ?? "", "base64url").toString("utf8")) as Partial<PendingSignIn>;
-    const { state, nonce, verifier } = kept;
+    const pending = JSON.parse(Buffer.from(cookie ?? "", "base64url").toString("utf8")) as Partial<PendingSignIn>;
+    const { state, nonce, verifier } = pending;
     if (typeof state !== "string" || typeof nonce !== "string" || typeof verifier !== "string") return undefined;
     return { state, nonce, verifier };
   } catch {

@@ -43,17 +43,17 @@ export class Provider {
   }
 
   /** The URL to redirect to, and the values to keep. @throws when the provider does not respond. */
-  async begin(redirectUri: string): Promise<{ readonly url: URL; readonly kept: PendingSignIn }> {
-    const kept = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier() };
+  async begin(redirectUri: string): Promise<{ readonly url: URL; readonly pending: PendingSignIn }> {
+    const pending = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier() };
     const url = oidc.buildAuthorizationUrl(await this.#known(), {
       redirect_uri: redirectUri,
       scope: "openid email profile",
-      code_challenge: await oidc.calculatePKCECodeChallenge(kept.verifier),
+      code_challenge: await oidc.calculatePKCECodeChallenge(pending.verifier),
       code_challenge_method: "S256",
-      state: kept.state,
-      nonce: kept.nonce,
+      state: pending.state,
+      nonce: pending.nonce,
     });
-    return { url, kept };
+    return { url, pending };
   }
 
   /**

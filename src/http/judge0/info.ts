@@ -5,7 +5,7 @@ import { JUDGE0_STATUSES, type Judge0Status } from "../../domain/judge0/status.t
 import { MAX_FILES_BYTES } from "../../domain/program-options.ts";
 import { callerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { JUDGE0 } from "./form.ts";
+import { JUDGE0 } from "./conventions.ts";
 import { nameOfNumber, numbered } from "./numbers.ts";
 import { familyOf } from "./request.ts";
 import { inJudge0, LIMIT_NAMES, MAX_CPU_EXTRA_SECS, MAX_NUMBER_OF_RUNS } from "./settings.ts";

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { clientError } from "../../domain/error.ts";
 import { withoutLastSlash } from "../compatibility.ts";
-import { PISTON_CONNECT } from "../piston/form.ts";
+import { PISTON_CONNECT } from "../piston/conventions.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import { linger } from "../responses/linger.ts";
 

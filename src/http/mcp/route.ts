@@ -5,7 +5,7 @@ import { ownerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
-import { MCP_PATH } from "./form.ts";
+import { MCP_PATH } from "./conventions.ts";
 import { refusedCall, toolServer } from "./tool-server.ts";
 
 /** Bytes of a request besides the arguments of a tool. Answers and errors can repeat parts of it. */

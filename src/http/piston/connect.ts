@@ -6,7 +6,7 @@ import { acceptWebSocket } from "../listener/upgrade.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import { type LongAnswers, noRoom } from "../responses/long-answers.ts";
 import { StreamBudget } from "../responses/stream-budget.ts";
-import { PISTON_CONNECT } from "./form.ts";
+import { PISTON_CONNECT } from "./conventions.ts";
 import { Session } from "./session.ts";
 
 /** Programs that an account can talk with at once. */

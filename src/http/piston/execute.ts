@@ -10,7 +10,7 @@ import { disconnected } from "../responses/client-disconnect.ts";
 import { keepOpen } from "../responses/keep-open.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { pistonAnswer } from "./answer.ts";
-import { MOST_WAITS, PISTON } from "./form.ts";
+import { MOST_WAITS, PISTON } from "./conventions.ts";
 import { readProgram } from "./request.ts";
 
 /** POST /piston/api/v2/execute: a submission, whose response is sent when it has ended. */

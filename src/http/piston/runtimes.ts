@@ -4,7 +4,7 @@ import { clientError, echo } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
 import { listed } from "../../languages/load.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { PISTON } from "./form.ts";
+import { PISTON } from "./conventions.ts";
 import { PISTON_NAMES } from "./names.ts";
 
 /** A language as Piston describes it. */

@@ -17,7 +17,7 @@ import { admitMessage } from "../listener/burst-guard.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import { type LongAnswers, noRoom } from "../responses/long-answers.ts";
 import { pistonAnswer } from "./answer.ts";
-import { MOST_WAITS, pistonError } from "./form.ts";
+import { MOST_WAITS, pistonError } from "./conventions.ts";
 import { CLOSED, readMessage, signalNumber } from "./message.ts";
 import { readProgram } from "./request.ts";
 import type { Runtime } from "./runtimes.ts";

@@ -34,7 +34,7 @@ export async function replay(
     .executeTakeFirst();
   if (!row) return undefined;
   const { accountId, detail } = await aboutEndpoint(trx, row.endpoint_id);
-  if ((await roomFor(trx, accountId, bounds, asking.atMs)) < 1) return null;
+  if ((await replaysLeft(trx, accountId, bounds, asking.atMs)) < 1) return null;
   const made = await insertDelivery(trx, { ...row, kind: "replay", created_at: asking.atMs });
   await countSent(trx, { accountId, kind: "replayed", atMs: asking.atMs, amount: 1 });
   const about = { ...detail, endpointId: row.endpoint_id, replays: id };
@@ -46,7 +46,7 @@ export async function replay(
 export const MAX_ROWS = 5_000;
 
 /** @returns the number of deliveries that can be replayed for the account now. */
-async function roomFor(
+async function replaysLeft(
   trx: Transaction<Schema>,
   accountId: string,
   bounds: ReplayBounds | null,
@@ -116,8 +116,8 @@ export async function replayFailed(
   const active = await endpoint.where("active", "=", 1).where("removed_at", "is", null).executeTakeFirst();
   if (!active) return { replayed: 0, next: null };
   const { accountId, detail } = await aboutEndpoint(trx, endpointId);
-  const room = await roomFor(trx, accountId, bounds, asking.atMs);
-  if (room < 1) return null;
+  const left = await replaysLeft(trx, accountId, bounds, asking.atMs);
+  if (left < 1) return null;
   const failed = trx
     .selectFrom("deliveries")
     .where("state", "=", sql.lit("failed"))
@@ -157,7 +157,7 @@ export async function replayFailed(
       ),
     )
     .orderBy("failed.seq")
-    .limit(Math.min(max, room))
+    .limit(Math.min(max, left))
     .execute();
   for (const row of rows) await insertDelivery(trx, { ...row, kind: "replay", created_at: asking.atMs });
   const replayed = rows.length;

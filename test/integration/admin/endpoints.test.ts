@@ -16,7 +16,7 @@ import { keySealer } from "../../../src/webhooks/seal.ts";
 import { onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 
 /** The sealer that the service uses; a guard that refuses one address and remembers what it was asked. */
-async function room(store: Store) {
+async function fixture(store: Store) {
   const { id: projectId } = await createProject(store, { name: "shop", account: "acme" }, "alice");
   const asked: string[] = [];
   const checkUrl = async (url: string) => {
@@ -30,8 +30,12 @@ async function room(store: Store) {
 onEachDatabase((temporaryStore) => {
   test("a new endpoint shows its secret once and stores it sealed for this endpoint only", async (t) => {
     const { store } = await temporaryStore(t);
-    const { projectId, ...desk } = await room(store);
-    const { made, caution } = await createEndpoint(desk, { project: "shop", url: "https://example.com/hook" }, "alice");
+    const { projectId, ...dependencies } = await fixture(store);
+    const { made, caution } = await createEndpoint(
+      dependencies,
+      { project: "shop", url: "https://example.com/hook" },
+      "alice",
+    );
     const { secret, ...view } = made;
     assert.equal(caution, "its name is not known yet");
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -41,20 +45,20 @@ onEachDatabase((temporaryStore) => {
     assert.deepEqual(await listEndpoints(store), [view]);
     const stored = (await store.endpoints.get(view.id))?.secret ?? Buffer.alloc(0);
     assert.equal(stored.includes(secret), false);
-    assert.equal(desk.sealer.open(view.id, stored), secret);
-    assert.throws(() => desk.sealer.open("another", stored));
+    assert.equal(dependencies.sealer.open(view.id, stored), secret);
+    assert.throws(() => dependencies.sealer.open("another", stored));
     assert.equal(JSON.stringify(await store.audit.list({ max: 10 })).includes(secret), false);
   });
 
   test("stores the validated values, and nothing for a rejected request", async (t) => {
     const { store } = await temporaryStore(t);
-    const desk = await room(store);
+    const dependencies = await fixture(store);
     const url = "https://Example.COM:443/hook?a=b";
-    assert.equal((await createEndpoint(desk, { project: "shop", url }, "alice")).made.url, url);
+    assert.equal((await createEndpoint(dependencies, { project: "shop", url }, "alice")).made.url, url);
     const refused = { project: "shop", url: "https://10.0.0.1/" };
-    await assert.rejects(createEndpoint(desk, refused, "alice"), /the address is not public/);
-    await assert.rejects(createEndpoint(desk, { project: "none", url }, "alice"), /there is no project none/);
-    assert.deepEqual(desk.asked, [url, refused.url]);
+    await assert.rejects(createEndpoint(dependencies, refused, "alice"), /the address is not public/);
+    await assert.rejects(createEndpoint(dependencies, { project: "none", url }, "alice"), /there is no project none/);
+    assert.deepEqual(dependencies.asked, [url, refused.url]);
     assert.deepEqual(
       (await listEndpoints(store)).map((endpoint) => endpoint.url),
       [url],
@@ -63,8 +67,8 @@ onEachDatabase((temporaryStore) => {
 
   test("a project has at most ten endpoints; an archived project accepts none", async (t) => {
     const { store } = await temporaryStore(t);
-    const desk = await room(store);
-    const add = () => createEndpoint(desk, { project: "shop", url: "https://example.com/" }, "alice");
+    const dependencies = await fixture(store);
+    const add = () => createEndpoint(dependencies, { project: "shop", url: "https://example.com/" }, "alice");
     const ids: string[] = [];
     for (let i = 0; i < 10; i++) ids.push((await add()).made.id);
     await assert.rejects(add(), /^AdminError: the project shop has 10 endpoints, the maximum$/);
@@ -77,15 +81,15 @@ onEachDatabase((temporaryStore) => {
 
   test("lists endpoints by project, enables and disables them, changes their signature and removes them", async (t) => {
     const { store } = await temporaryStore(t);
-    const desk = await room(store);
+    const dependencies = await fixture(store);
     await createProject(store, { name: "blog", account: "acme" }, "alice");
     const { made } = await createEndpoint(
-      desk,
+      dependencies,
       { project: "shop", url: "https://example.com/", signing: "raw" },
       "alice",
     );
     const { id } = made;
-    await createEndpoint(desk, { project: "blog", url: "https://example.com/" }, "alice");
+    await createEndpoint(dependencies, { project: "blog", url: "https://example.com/" }, "alice");
     assert.equal((await setEndpointActive(store, id, false, "alice")).active, false);
     assert.equal((await setEndpointActive(store, id, true, "alice")).active, true);
     assert.equal((await setEndpointSigning(store, id, "standard", "alice")).signing, "standard");
@@ -99,7 +103,7 @@ onEachDatabase((temporaryStore) => {
     const gone = [
       () => setEndpointActive(store, id, true, "alice"),
       () => setEndpointSigning(store, id, "raw", "alice"),
-      () => rotateEndpointSecret(desk, id, 0, "alice"),
+      () => rotateEndpointSecret(dependencies, id, 0, "alice"),
       () => removeEndpoint(store, id, "alice"),
     ];
     for (const change of gone) {
@@ -110,12 +114,12 @@ onEachDatabase((temporaryStore) => {
 
   test("a new secret replaces the old one", async (t) => {
     const { store } = await temporaryStore(t);
-    const desk = await room(store);
-    const { made } = await createEndpoint(desk, { project: "shop", url: "https://example.com/" }, "alice");
-    const rotated = await rotateEndpointSecret(desk, made.id, 0, "bob");
+    const dependencies = await fixture(store);
+    const { made } = await createEndpoint(dependencies, { project: "shop", url: "https://example.com/" }, "alice");
+    const rotated = await rotateEndpointSecret(dependencies, made.id, 0, "bob");
     assert.notEqual(rotated.secret, made.secret);
     const stored = (await store.endpoints.get(made.id))?.secret ?? Buffer.alloc(0);
-    assert.equal(desk.sealer.open(made.id, stored), rotated.secret);
+    assert.equal(dependencies.sealer.open(made.id, stored), rotated.secret);
     const [entry] = await store.audit.list({ max: 1 });
     assert.deepEqual([entry?.actor, entry?.action], ["bob", "endpoint.rotate-secret"]);
     assert.equal(JSON.stringify(entry).includes(rotated.secret), false);

@@ -11,7 +11,7 @@ import { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { plan } from "../../../src/worker/plan.ts";
 import { proveLanguage } from "../../../src/worker/proof.ts";
-import { run } from "../../../src/worker/run.ts";
+import { runSteps } from "../../../src/worker/run-steps.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../bench/load/no-op-launcher.ts", import.meta.url));
 const LIMIT = { timeout: 30_000 };
@@ -41,7 +41,9 @@ test("the no-op launcher passes every smoke test, and its records show no seccom
     const check = await proveLanguage(slot, languages, language);
     assert.ok(check.ok, check.detail);
     const hello = { code: Buffer.from(language.smokeTest.code), stdin: Buffer.alloc(0) };
-    const { evidence } = buildOutcome(await run(slot, plan(language, languages.limitsFor(language, "judge"), hello)));
+    const { evidence } = buildOutcome(
+      await runSteps(slot, plan(language, languages.limitsFor(language, "judge"), hello)),
+    );
     assert.equal(evidence?.isolation.sysPolicy, "disabled");
   }
 });
@@ -55,7 +57,7 @@ test("refuses every program except the smoke tests", LIMIT, async (t) => {
   for (const code of ["print(1)", `${python.smokeTest.code} `]) {
     const slot = await Slot.open(socket);
     const program = { code: Buffer.from(code), stdin: Buffer.alloc(0) };
-    await assert.rejects(run(slot, plan(python, limits, program)), /the launcher refused the request: FILE_DATA/);
+    await assert.rejects(runSteps(slot, plan(python, limits, program)), /the launcher refused the request: FILE_DATA/);
   }
 });
 

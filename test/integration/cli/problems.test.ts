@@ -40,14 +40,14 @@ async function imported(data: string, path: string, ...flags: string[]) {
   return { codes, out, errors };
 }
 
-async function room(t: TestContext) {
+async function fixture(t: TestContext) {
   const data = dataDirectory(t);
   assert.equal((await assay("accounts", "create", "--name", "shop", "--data", data)).code, 0);
   return data;
 }
 
 test("a package is stored, listed and deleted", LIMIT, async (t) => {
-  const data = await room(t);
+  const data = await fixture(t);
   const path = directory(t, PACKAGES.sum);
   const first = await imported(data, path, "--time-limit", "1.5");
   assert.deepEqual(first.codes, [0, 0], first.errors.join());
@@ -71,7 +71,7 @@ test("a package is stored, listed and deleted", LIMIT, async (t) => {
 });
 
 test("the tests of a package arrive as they are, also those that it has twice", LIMIT, async (t) => {
-  const data = await room(t);
+  const data = await fixture(t);
   const contents = [randomBytes(3_000_000), Buffer.from("\n"), randomBytes(100), randomBytes(3_000_000)];
   const files: Record<string, string | Buffer> = {
     "problem.yaml": "name: X\nvalidation: custom\n", // for answers that are longer than an output
@@ -100,7 +100,7 @@ test("the tests of a package arrive as they are, also those that it has twice", 
 });
 
 test("a fault of the package is said once, and nothing is stored", LIMIT, async (t) => {
-  const data = await room(t);
+  const data = await fixture(t);
   const cases: [PackageTexts, string[], string][] = [
     [
       PACKAGES.sum,
@@ -139,7 +139,7 @@ test("set-up learns whether a package needs a launcher", LIMIT, async (t) => {
 });
 
 test("a package that is cut off on its way is not stored", LIMIT, async (t) => {
-  const data = await room(t);
+  const data = await fixture(t);
   const path = directory(t, PACKAGES.factors, "factors");
   const reads = spawn(process.execPath, [MAIN, "problems", "import", path, "--account", "shop"]);
   const whole = await buffer(reads.stdout);

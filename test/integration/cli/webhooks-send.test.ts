@@ -10,7 +10,7 @@ import { type Answer, makeCertificates, type Receiver, startReceiver } from "../
 const certificates = makeCertificates();
 const LIMIT = { timeout: 60_000 };
 
-interface Room {
+interface Fixture {
   readonly receiver: Receiver;
   readonly data: string;
   /** The flags that allow and trust the receiver. */
@@ -19,7 +19,7 @@ interface Room {
   readonly json: (...args: string[]) => Promise<unknown>;
 }
 
-async function room(t: TestContext, answer?: Answer): Promise<Room> {
+async function fixture(t: TestContext, answer?: Answer): Promise<Fixture> {
   const receiver = await startReceiver(t, certificates, answer);
   const data = dataDirectory(t);
   const ca = join(data, "receivers.pem");
@@ -35,11 +35,11 @@ async function room(t: TestContext, answer?: Answer): Promise<Room> {
   return { receiver, data, flags, run, json };
 }
 
-const make = ({ json, receiver }: Room, ...flags: string[]) =>
+const make = ({ json, receiver }: Fixture, ...flags: string[]) =>
   json("create", "--project", "shop", "--url", receiver.url, ...flags) as Promise<{ id: string; secret: string }>;
 
 test("the command sends a test message, the receiver verifies it, and the delivery is stored", LIMIT, async (t) => {
-  const here = await room(t, (response) => response.writeHead(202).end("thank you"));
+  const here = await fixture(t, (response) => response.writeHead(202).end("thank you"));
   const { receiver, flags, run, json } = here;
   const { id, secret } = await make(here, ...flags.slice(0, 2));
   const { code, stdout } = await run("test", id, ...flags);
@@ -63,7 +63,7 @@ test("the command sends a test message, the receiver verifies it, and the delive
 });
 
 test("an undelivered test message fails with a reason and is not repeated", LIMIT, async (t) => {
-  const here = await room(t, (response) => response.writeHead(500).end());
+  const here = await fixture(t, (response) => response.writeHead(500).end());
   const { receiver, flags, run } = here;
   const { id } = await make(here, ...flags.slice(0, 2));
   const failed = await run("test", id, ...flags);
@@ -79,7 +79,7 @@ test("an undelivered test message fails with a reason and is not repeated", LIMI
 });
 
 test("commands use the service's settings, and the service sends replays", LIMIT, async (t) => {
-  const here = await room(t);
+  const here = await fixture(t);
   const { receiver, data, flags, json } = here;
   const service = await serve(t, data, ...flags);
   const { id, secret } = await make(here);
@@ -104,7 +104,7 @@ test("commands use the service's settings, and the service sends replays", LIMIT
 });
 
 test("prints one line for each delivery", LIMIT, async (t) => {
-  const here = await room(t);
+  const here = await fixture(t);
   const { id } = await make(here, ...here.flags.slice(0, 2));
   await here.run("test", id, ...here.flags);
   const { stdout } = await here.run("deliveries");
@@ -115,7 +115,7 @@ test("prints one line for each delivery", LIMIT, async (t) => {
 });
 
 test("a receiver's response reaches the terminal as plain text only", LIMIT, async (t) => {
-  const here = await room(t, (response) => response.end("one\u001b[2Jtwo\u009b31m\u202ethree\r\n\tfour \u00e9"));
+  const here = await fixture(t, (response) => response.end("one\u001b[2Jtwo\u009b31m\u202ethree\r\n\tfour \u00e9"));
   const { id } = await make(here, ...here.flags.slice(0, 2));
   const { stdout } = await here.run("test", id, ...here.flags);
   assert.equal(stdout.split("\n").slice(1).join("\n"), "one\ufffd[2Jtwo\ufffd31m\ufffdthree\ufffd\n\tfour \u00e9\n");
@@ -123,7 +123,7 @@ test("a receiver's response reaches the terminal as plain text only", LIMIT, asy
 
 test("ignores proxies in the environment", LIMIT, async (t) => {
   const proxy = await startReceiver(t, certificates);
-  const here = await room(t);
+  const here = await fixture(t);
   const { id } = await make(here, ...here.flags.slice(0, 2));
   const names = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
   const environment = Object.fromEntries(names.map((name) => [name, new URL(proxy.url).origin]));
@@ -137,7 +137,7 @@ test("ignores proxies in the environment", LIMIT, async (t) => {
 });
 
 test("a mistake prints one sentence and fails", LIMIT, async (t) => {
-  const { run, data, flags } = await room(t);
+  const { run, data, flags } = await fixture(t);
   const wrong: [string[], RegExp][] = [
     [["test", "none"], /^assay: there is no webhook endpoint none\n$/],
     [["replay", "none"], /^assay: there is no such delivery\n$/],

@@ -255,7 +255,7 @@ test("a client that reads too slowly is disconnected", LIMIT, async (t) => {
   assert.ok(performance.now() - before < 10_000);
 });
 
-test("a session without room for its output fails instead of waiting for ever", LIMIT, async (t) => {
+test("a session without memory for its output fails instead of waiting for ever", LIMIT, async (t) => {
   const { store, begun, port, caPath, own, submit } = await talks(t);
   const { json } = await submit(undefined, { key: own });
   const output = Buffer.alloc(1_048_576, 0);
@@ -286,7 +286,7 @@ test("a session ends if its program does not start in time, and others continue"
   await running.until(() => running.output() === "a");
 });
 
-test("sessions of all accounts are bounded, and an account leaves room for others", { timeout: 60_000 }, async (t) => {
+test("sessions of all accounts are bounded, and an account leaves some for others", { timeout: 60_000 }, async (t) => {
   const { client, key } = await talks(t);
   const keys = await Promise.all(Array.from({ length: 18 }, () => key()));
   const counts: number[] = [];

@@ -97,7 +97,7 @@ const REFUSED: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
   ["33 variables", { code: "x", env: many(33, (n) => [`V${n}`, ""]) }, /^env: more than 32 variables$/],
   ["an unknown limit", { code: "x", limits: { cpus: 4 } }, /^limits: /],
   ["a higher limit", { code: "x", limits: { processes: 100_000 } }, /^limits\.processes: at most \d+ for python in/],
-  ["a limit without room to start", { code: "x", limits: { memory_bytes: 1 } }, /^limits\.memory_bytes: /],
+  ["a limit too low to start", { code: "x", limits: { memory_bytes: 1 } }, /^limits\.memory_bytes: /],
   ["a limit that is not whole", { code: "x", limits: { processes: 1.5 } }, /^limits\.processes: /],
   ["a limit of null", { code: "x", limits: { processes: null } }, /^limits\.processes: /],
   [

@@ -41,14 +41,14 @@ async function claimOne(store: Store): Promise<DeliveryClaim> {
 const all = (store: Store) => store.deliveries.list({ max: 100 });
 
 onEachDatabase((temporaryStore) => {
-  async function room(t: TestContext) {
+  async function fixture(t: TestContext) {
     const { store, clock, another } = await temporaryStore(t);
     const project = await addProject(store);
     return { store, clock, project, another, endpoint: async () => (await addEndpoint(store, project)).id };
   }
 
   test("a result adds one delivery for each active endpoint of its project", async (t) => {
-    const { store, endpoint, project } = await room(t);
+    const { store, endpoint, project } = await fixture(t);
     const endpoints = [await endpoint(), await endpoint(), await endpoint(), await endpoint()];
     await store.endpoints.setActive(endpoints[1] ?? "", false, ACTOR);
     await store.endpoints.remove(endpoints[2] ?? "", ACTOR);
@@ -67,7 +67,7 @@ onEachDatabase((temporaryStore) => {
     ["a process started later", true],
   ] as const) {
     test(`setting the clock back by an hour does not delay attempts by an hour: in ${where}`, async (t) => {
-      const { store, clock, project, endpoint, another } = await room(t);
+      const { store, clock, project, endpoint, another } = await fixture(t);
       await endpoint();
       await endOne(store, project);
       await endOne(store, project);
@@ -84,7 +84,7 @@ onEachDatabase((temporaryStore) => {
   }
 
   test("a key without a project delivers nothing", async (t) => {
-    const { store, endpoint, project } = await room(t);
+    const { store, endpoint, project } = await fixture(t);
     await endpoint();
     await submit(store, { id: null, key: project.key });
     const [claim] = await store.submissions.claim("w", LEASE_MS);
@@ -94,7 +94,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("an error is delivered like a completion: finished, released and swept", async (t) => {
-    const { store, endpoint, project, clock } = await room(t);
+    const { store, endpoint, project, clock } = await fixture(t);
     await endpoint();
     const finished = await endOne(store, project, internalError("the sandbox was lost"));
     const released = await submit(store, project, "agent");
@@ -116,7 +116,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("only an end is delivered: not a release, a requeue or a late finish", async (t) => {
-    const { store, endpoint, project, clock } = await room(t);
+    const { store, endpoint, project, clock } = await fixture(t);
     await endpoint();
     await submit(store, project);
     const [first] = await store.submissions.claim("w", LEASE_MS);
@@ -130,7 +130,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("only an end with an endpoint wakes the deliverer", async (t) => {
-    const { store, endpoint, project } = await room(t);
+    const { store, endpoint, project } = await fixture(t);
     let woken = 0;
     const unsubscribe = store.onDeliveries(() => woken++);
     const turn = () => new Promise((resolve) => setTimeout(resolve, 200));
@@ -151,7 +151,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("a claim has all data of the attempt and is exclusive during its lease", async (t) => {
-    const { store, project, clock } = await room(t);
+    const { store, project, clock } = await fixture(t);
     const { id: endpoint } = await addEndpoint(store, project, {
       url: "https://receiver.example/x?y=1",
       signing: "raw",
@@ -166,7 +166,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("an attempt whose lease expired is repeated with the same number; the former holder changes nothing", async (t) => {
-    const { store, endpoint, project, clock } = await room(t);
+    const { store, endpoint, project, clock } = await fixture(t);
     await endpoint();
     await endOne(store, project);
     const lost = await claimOne(store);
@@ -181,7 +181,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("every attempt is kept, and the next is due at its recorded time", async (t) => {
-    const { store, endpoint, project, clock } = await room(t);
+    const { store, endpoint, project, clock } = await fixture(t);
     await endpoint();
     await endOne(store, project);
     const first = await claimOne(store);
@@ -203,7 +203,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("a released attempt is due at once, with the same number", async (t) => {
-    const { store, endpoint, project } = await room(t);
+    const { store, endpoint, project } = await fixture(t);
     await endpoint();
     await endOne(store, project);
     const claim = await claimOne(store);
@@ -212,7 +212,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("a delivery fails after 20 interrupted attempts, with the reason", async (t) => {
-    const { store, endpoint, project, clock } = await room(t);
+    const { store, endpoint, project, clock } = await fixture(t);
     await endpoint();
     await endOne(store, project);
     for (let time = 0; time < 20; time++) {
@@ -225,7 +225,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("the end of a lease counts as a due time, so lost attempts are claimed again", async (t) => {
-    const { store, endpoint, project, clock } = await room(t);
+    const { store, endpoint, project, clock } = await fixture(t);
     await endpoint();
     assert.equal(await store.deliveries.nextDueMs(0), null);
     await endOne(store, project);
@@ -234,7 +234,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("deliveries to inactive or removed endpoints fail with a reason in the log", async (t) => {
-    const { store, endpoint, project } = await room(t);
+    const { store, endpoint, project } = await fixture(t);
     const [paused, removed] = [await endpoint(), await endpoint()];
     await endOne(store, project);
     await store.endpoints.setActive(paused, false, ACTOR);
@@ -251,7 +251,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("an endpoint that is reactivated before the next attempt receives it", async (t) => {
-    const { store, endpoint, project, clock } = await room(t);
+    const { store, endpoint, project, clock } = await fixture(t);
     const id = await endpoint();
     await endOne(store, project);
     await store.deliveries.recordAttempt(await claimOne(store), attempt(500), {
@@ -266,7 +266,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("an endpoint with many due deliveries does not block others", async (t) => {
-    const { store, endpoint, project } = await room(t);
+    const { store, endpoint, project } = await fixture(t);
     const other = await addProject(store, "another");
     const [busy, quiet] = [await endpoint(), (await addEndpoint(store, other)).id];
     for (let i = 0; i < 10; i++) await endOne(store, project);
@@ -282,7 +282,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("deliveries of one endpoint are claimed in the order of their results", async (t) => {
-    const { store, endpoint, project, clock } = await room(t);
+    const { store, endpoint, project, clock } = await fixture(t);
     await endpoint();
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) {
@@ -296,7 +296,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("a replay is a new delivery of the same message and wakes the deliverer", async (t) => {
-    const { store, endpoint, project } = await room(t);
+    const { store, endpoint, project } = await fixture(t);
     await endpoint();
     const id = await endOne(store, project);
     const claim = await claimOne(store);
@@ -312,7 +312,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("unknown deliveries and those of removed or paused endpoints are not replayed", async (t) => {
-    const { store, endpoint, project } = await room(t);
+    const { store, endpoint, project } = await fixture(t);
     const id = await endpoint();
     await endOne(store, project);
     const claim = await claimOne(store);
@@ -324,7 +324,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("adding a test message also claims it, even for an inactive endpoint", async (t) => {
-    const { store, endpoint } = await room(t);
+    const { store, endpoint } = await fixture(t);
     const id = await endpoint();
     await store.endpoints.setActive(id, false, ACTOR);
     const message = { messageId: randomUUID(), body: Buffer.from("{}"), leaseMs: LEASE_MS };
@@ -342,7 +342,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("the log is read by endpoint, by submission or by id, newest first", async (t) => {
-    const { store, endpoint, project } = await room(t);
+    const { store, endpoint, project } = await fixture(t);
     const [one, two] = [await endpoint(), await endpoint()];
     const first = await endOne(store, project);
     const second = await endOne(store, project);
@@ -356,7 +356,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("the log is paged and filtered by account, and keeps entries of removed endpoints", async (t) => {
-    const { store, endpoint, project } = await room(t);
+    const { store, endpoint, project } = await fixture(t);
     const other = await addProject(store, "other");
     const [mine, theirs] = [await endpoint(), (await addEndpoint(store, other)).id];
     for (let at = 0; at < 3; at++) await endOne(store, project);
@@ -378,7 +378,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("the 20 newest deliveries of each endpoint are counted by state", async (t) => {
-    const { store, endpoint, project } = await room(t);
+    const { store, endpoint, project } = await fixture(t);
     const [one, idle] = [await endpoint(), await endpoint()];
     await store.endpoints.setActive(idle, false, ACTOR);
     await endOne(store, project);
@@ -395,7 +395,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("an account's replays are limited, pending and per minute, across all processes", async (t) => {
-    const { store, another, clock, endpoint, project } = await room(t);
+    const { store, another, clock, endpoint, project } = await fixture(t);
     const [one, two] = [await endpoint(), await endpoint()];
     for (let at = 0; at < 8; at++) await endOne(store, project);
     const fail = async () => {
@@ -423,7 +423,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("send requests are counted across all processes, by account and kind, for a minute", async (t) => {
-    const { store, another, clock, project } = await room(t);
+    const { store, another, clock, project } = await fixture(t);
     const { accountId } = project.key;
     const stores = store.manyProcesses ? [store, await another()] : [store];
     const take = (kind: "tests" | "replays", n: number) =>
@@ -441,7 +441,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("failed results are replayed once, oldest first, by endpoint and time, with audit entries", async (t) => {
-    const { store, clock, endpoint, project } = await room(t);
+    const { store, clock, endpoint, project } = await fixture(t);
     const [one, other, off] = [await endpoint(), await endpoint(), await endpoint()];
     const end = async (state: "failed" | "delivered") => {
       const id = await endOne(store, project);

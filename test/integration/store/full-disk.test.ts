@@ -19,7 +19,7 @@ function smallDisk() {
   return {
     directory,
     fill: () => assert.throws(() => writeFileSync(filler, Buffer.alloc(4 * MIB)), { code: "ENOSPC" }),
-    makeRoom: () => rmSync(filler),
+    freeSpace: () => rmSync(filler),
     remount: (how: "ro" | "rw") => execFileSync("mount", ["-o", `remount,${how}`, directory]),
     remove: () => {
       execFileSync("umount", [directory]);
@@ -28,8 +28,8 @@ function smallDisk() {
   };
 }
 
-test("a full disk makes the store unavailable; it recovers when there is room", async (t) => {
-  const { directory, fill, makeRoom, remove } = smallDisk();
+test("a full disk makes the store unavailable; it recovers when there is free space", async (t) => {
+  const { directory, fill, freeSpace, remove } = smallDisk();
   const store = await openStore({ database: { kind: "sqlite", path: join(directory, "assay.sqlite") } });
   t.after(() => store.close().finally(remove));
   const key = await addKey(store, "key");
@@ -51,7 +51,7 @@ test("a full disk makes the store unavailable; it recovers when there is room", 
     for (const settled of await Promise.allSettled(calls.map((call) => call())))
       assert.ok(settled.status === "rejected" && refused(settled.reason), JSON.stringify(settled));
   assert.deepEqual(await read(), before, "no partial writes, and existing data can be read");
-  makeRoom();
+  freeSpace();
   assert.equal((await enqueue(store, key, large)).kind, "enqueued");
   assert.equal((await enqueue(store, key, { idempotencyKey: "one" })).kind, "duplicate");
   assert.equal(await store.submissions.finish(claim.lease, internalError("late")), true);

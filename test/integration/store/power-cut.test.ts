@@ -17,7 +17,7 @@ function statuses(path: string): Map<string, string> {
   }
 }
 
-function assertKept(lines: readonly string[], there: ReadonlyMap<string, string>): void {
+function assertDurable(lines: readonly string[], there: ReadonlyMap<string, string>): void {
   for (const line of lines) {
     const [what, id = ""] = line.split(" ");
     if (what === "accepted") assert.ok(there.has(id), `${line}: it is missing`);
@@ -28,23 +28,23 @@ function assertKept(lines: readonly string[], there: ReadonlyMap<string, string>
 for (const confirmed of [40, 333, 700]) {
   test(`a power cut after ${confirmed} confirmations loses nothing that was confirmed`, async (t) => {
     const { directory, writer } = diskLab(t);
-    const kept = join(directory, "kept");
-    mkdirSync(kept);
-    const { child, lines, ended } = writer({ kept }, 2_000);
+    const flushed = join(directory, "flushed");
+    mkdirSync(flushed);
+    const { child, lines, ended } = writer({ flushed }, 2_000);
     const said: string[] = [];
     for await (const line of lines) if (said.push(line) === confirmed) child.kill("SIGKILL");
     await ended;
     const after = join(directory, "after");
-    cpSync(kept, after, { recursive: true });
-    assertKept(said, statuses(join(after, "assay.sqlite")));
+    cpSync(flushed, after, { recursive: true });
+    assertDurable(said, statuses(join(after, "assay.sqlite")));
   });
 }
 
 test("a failed flush ends the process before it confirms anything else", async (t) => {
   const { directory, path, writer } = diskLab(t);
-  const [kept, broken] = [join(directory, "kept"), join(directory, "broken")];
-  mkdirSync(kept);
-  const { lines, ended } = writer({ kept, broken }, 2_000);
+  const [flushed, broken] = [join(directory, "flushed"), join(directory, "broken")];
+  mkdirSync(flushed);
+  const { lines, ended } = writer({ flushed, broken }, 2_000);
   const said: string[] = [];
   for await (const line of lines) if (said.push(line) === 100) writeFileSync(broken, "");
   const { signal, words } = await ended;
@@ -53,6 +53,6 @@ test("a failed flush ends the process before it confirms anything else", async (
     words,
     /^assay: the disk did not keep what was written to .*assay\.sqlite \(disk I\/O error\); the process ends$/m,
   );
-  assertKept(said, statuses(join(kept, "assay.sqlite")));
-  assertKept(said, statuses(path));
+  assertDurable(said, statuses(join(flushed, "assay.sqlite")));
+  assertDurable(said, statuses(path));
 });

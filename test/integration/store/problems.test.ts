@@ -10,7 +10,7 @@ import { addKey, emptyDatabase, onEachDatabase } from "../../support/store/tempo
 const NO_PAUSE = async () => {};
 
 onEachDatabase((temporaryStore) => {
-  async function room(t: TestContext) {
+  async function fixture(t: TestContext) {
     const { store, clock, database } = await temporaryStore(t);
     const [key, other] = [await addKey(store, "a"), await addKey(store, "b")];
     /** Imports a problem with these answers. */
@@ -30,7 +30,7 @@ onEachDatabase((temporaryStore) => {
   const BOUNDS = { problems: 3, bytes: 1_000 };
 
   test("an import adds a version, and the same content again changes nothing", async (t) => {
-    const { store, key, put } = await room(t);
+    const { store, key, put } = await fixture(t);
     const first = await put("sum", ["1"]);
     assert.ok(first.kind === "stored");
     assert.deepEqual([first.version, first.isNew], [1, true]);
@@ -64,14 +64,14 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("concurrent imports of one name are versions of one problem", async (t) => {
-    const { store, key, put } = await room(t);
+    const { store, key, put } = await fixture(t);
     const puts = await Promise.all(["1", "2", "3", "4"].map((answer) => put("sum", [answer])));
     assert.deepEqual(puts.map((one) => one.kind === "stored" && one.version).sort(), [1, 2, 3, 4]);
     assert.equal((await store.problems.list([key.accountId], 10)).length, 1);
   });
 
   test("another account sees and changes nothing", async (t) => {
-    const { store, key, other, put } = await room(t);
+    const { store, key, other, put } = await fixture(t);
     const first = await put("sum", ["1"]);
     assert.ok(first.kind === "stored");
     assert.equal(await store.problems.get(first.id, [other.accountId]), undefined);
@@ -85,7 +85,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("lists have pages, newest first", async (t) => {
-    const { store, key, put } = await room(t);
+    const { store, key, put } = await fixture(t);
     for (const name of ["a", "b", "c"]) await put(name, [name]);
     const [c, b] = await store.problems.list([key.accountId], 2);
     assert.deepEqual([c?.name, b?.name], ["c", "b"]);
@@ -96,7 +96,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("an account has a bound of problems and of bytes, but not the operator", async (t) => {
-    const { store, key, put } = await room(t);
+    const { store, key, put } = await fixture(t);
     for (const name of ["a", "b", "c"]) assert.equal((await put(name, [name])).kind, "stored");
     assert.deepEqual(await put("d", ["d"]), { kind: "full", bound: "problems" });
     assert.deepEqual(await put("a", ["a2"], { bytes: 701 }), { kind: "full", bound: "bytes" });
@@ -111,7 +111,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("old versions are released, and a judgement keeps its version", async (t) => {
-    const { store, key, put, purgeAll } = await room(t);
+    const { store, key, put, purgeAll } = await fixture(t);
     const first = await put("sum", ["0"], { bytes: 1 });
     assert.ok(first.kind === "stored");
     const version = await store.problems.versionFor(first.id, key.accountId, 1);
@@ -134,7 +134,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("the judgements of a problem are found newest first, in pages, by its account only", async (t) => {
-    const { store, key, other, put } = await room(t);
+    const { store, key, other, put } = await fixture(t);
     const first = await put("sum", ["1"]);
     const second = await put("product", ["2"]);
     assert.ok(first.kind === "stored" && second.kind === "stored");
@@ -186,7 +186,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("a purge keeps the tests of a problem, and deletes them after the problem", async (t) => {
-    const { store, key, put, purgeAll } = await room(t);
+    const { store, key, put, purgeAll } = await fixture(t);
     const first = await put("sum", ["1", "2"]);
     assert.ok(first.kind === "stored");
     await purgeAll();
@@ -209,7 +209,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("erasing an account deletes its problems and their tests, and no other ones", async (t) => {
-    const { store, clock, key, other, put } = await room(t);
+    const { store, clock, key, other, put } = await fixture(t);
     await put("sum", ["1"]);
     await put("sum", ["1"], { accountId: other.accountId });
     clock.nowMs += 1_000;
@@ -230,7 +230,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("a restored backup has the problems with their tests", async (t) => {
-    const { store, key, put } = await room(t);
+    const { store, key, put } = await fixture(t);
     const first = await put("sum", ["1"]);
     assert.ok(first.kind === "stored");
     const lines: string[] = [];

@@ -16,7 +16,7 @@ import {
 const DAY_MS = 86_400_000;
 
 onEachDatabase((temporaryStore) => {
-  async function room(t: TestContext) {
+  async function fixture(t: TestContext) {
     const { store, clock } = await temporaryStore(t);
     return { store, clock, project: await addProject(store) };
   }
@@ -30,7 +30,7 @@ onEachDatabase((temporaryStore) => {
   };
 
   test("a record stays unchanged until it expires, and is then deleted completely", async (t) => {
-    const { store, clock, project } = await room(t);
+    const { store, clock, project } = await fixture(t);
     const first = await endOne(store, project);
     clock.nowMs += DAY_MS;
     const second = await endOne(store, project);
@@ -43,7 +43,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("the oldest are deleted first, and never more than the maximum", async (t) => {
-    const { store, clock, project } = await room(t);
+    const { store, clock, project } = await fixture(t);
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) {
       ids.push(await endOne(store, project));
@@ -58,7 +58,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("submissions that have not ended are kept, regardless of age", async (t) => {
-    const { store, clock, project } = await room(t);
+    const { store, clock, project } = await fixture(t);
     const running = await submit(store, project);
     await store.submissions.claim("w", 1_000);
     const pending = await submit(store, project);
@@ -69,7 +69,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("a record with a pending delivery is kept until delivery, and its log is deleted with it", async (t) => {
-    const { store, clock, project } = await room(t);
+    const { store, clock, project } = await fixture(t);
     await addEndpoint(store, project);
     const id = await endOne(store, project);
     assert.equal(await store.retention.purge(clock.nowMs, 10), 0);
@@ -80,7 +80,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("test messages are deleted as well when they expire", async (t) => {
-    const { store, clock, project } = await room(t);
+    const { store, clock, project } = await fixture(t);
     const { id } = await addEndpoint(store, project);
     const test = { messageId: "m", body: Buffer.from("{}"), leaseMs: 1_000 };
     const claim = await store.deliveries.addTest(id, test, "test");
@@ -93,7 +93,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("an idempotency key is kept as long as its record", async (t) => {
-    const { store, clock, project } = await room(t);
+    const { store, clock, project } = await fixture(t);
     const same = { key: "3d0cbb6e-6a5f-4b3c-9d38-3d2e1b3cb6d1", requestHash: "h" };
     const first = await submit(store, project, "judge", same);
     assert.equal(await submit(store, project, "judge", same), first);
@@ -106,7 +106,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("erasing an account deletes its ended records, delivered or not, except later ones", async (t) => {
-    const { store, clock, project } = await room(t);
+    const { store, clock, project } = await fixture(t);
     const other = await addProject(store, "other");
     await addEndpoint(store, project);
     const mine = [await endOne(store, project), await endOne(store, project), await endOne(store, project)];

@@ -9,7 +9,7 @@ import { addKey, enqueue, onEachDatabase, temporaryPostgres } from "../../suppor
 const ANSWERS = Array.from({ length: 130 }, (_, at) => `answer ${at}`);
 
 onEachDatabase((temporaryStore) => {
-  async function room(t: Parameters<typeof temporaryStore>[0]) {
+  async function fixture(t: Parameters<typeof temporaryStore>[0]) {
     const temporary = await temporaryStore(t);
     const { store, clock } = temporary;
     const key = await addKey(store, "a", { concurrency: 20 });
@@ -39,7 +39,7 @@ onEachDatabase((temporaryStore) => {
     test(`${name} at any step of storing a version never leaves a judgement without its contents`, {
       timeout: 120_000,
     }, async (t) => {
-      const { store, key, purges, contentsOf } = await room(t);
+      const { store, key, purges, contentsOf } = await fixture(t);
       const version = newVersion(key.accountId, ANSWERS);
       let pauses = 0;
       await store.judgements.putVersion(version, async () => {
@@ -62,7 +62,7 @@ onEachDatabase((temporaryStore) => {
   }
 
   test("a version that is partly deleted is stored again, and gets no judgement", async (t) => {
-    const { store, key, purges, contentsOf } = await room(t);
+    const { store, key, purges, contentsOf } = await fixture(t);
     const version = newVersion(key.accountId, ANSWERS);
     const first = await store.judgements.putVersion(version, async () => {});
     await purges.purge();
@@ -78,7 +78,7 @@ onEachDatabase((temporaryStore) => {
   });
 
   test("a program is judged again only while all contents of its tests exist", async (t) => {
-    const { store, key, purges, contentsOf } = await room(t);
+    const { store, key, purges, contentsOf } = await fixture(t);
     const { id } = await addJudgement(store, key, { answers: ANSWERS, stop: "never" });
     await contentsOf();
     const again = await store.judgements.readForRejudge(id, key.accountId);

@@ -30,14 +30,14 @@ import { type Answer, makeCertificates, type Receiver, startReceiver } from "../
 const certificates = makeCertificates();
 const LIMIT = { timeout: 30_000 };
 
-interface Room {
+interface Fixture {
   readonly temporary: Temporary;
   readonly store: Store;
   readonly project: Project;
 }
 
 /** A store with the real wall clock. */
-async function room(t: TestContext): Promise<Room> {
+async function fixture(t: TestContext): Promise<Fixture> {
   const temporary = await temporaryStore(t);
   Object.defineProperty(temporary.clock, "nowMs", { get: () => Date.now() });
   return { temporary, store: temporary.store, project: await addProject(temporary.store) };
@@ -69,7 +69,7 @@ async function ended(store: Store, submissionId: string): Promise<Delivery> {
 /** Ends a submission while a deliverer runs. Stops the deliverer before the store. */
 async function deliverTo(t: TestContext, answer: Answer, outcome?: Parameters<typeof endOne>[2]) {
   const receiver = await startReceiver(t, certificates, answer);
-  const { store, project } = await room(t);
+  const { store, project } = await fixture(t);
   const { secret } = await addEndpoint(store, project, { url: receiver.url });
   const { meter, said } = noting();
   const deliverer = start(t, store, [receiver], { meter });
@@ -156,7 +156,7 @@ test("4xx and redirects have no second attempt", LIMIT, async (t) => {
 
 test("a restart keeps the schedule and the count of attempts", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, (response) => response.writeHead(500).end());
-  const { temporary, store, project } = await room(t);
+  const { temporary, store, project } = await fixture(t);
   await addEndpoint(store, project, { url: receiver.url });
   const id = await endOne(store, project);
   const first = await openStore({ database: temporary.database });
@@ -179,7 +179,7 @@ test("a restart keeps the schedule and the count of attempts", LIMIT, async (t) 
 
 test("stopping waits for an attempt under way and records it", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, (response) => setTimeout(() => response.end("late"), 500));
-  const { store, project } = await room(t);
+  const { store, project } = await fixture(t);
   await addEndpoint(store, project, { url: receiver.url });
   const id = await endOne(store, project);
   const deliverer = start(t, store, [receiver]);
@@ -195,7 +195,7 @@ test(
   async (t) => {
     let times = 0;
     const receiver = await startReceiver(t, certificates, (response) => void (times++ > 0 && response.end()));
-    const { store, project } = await room(t);
+    const { store, project } = await fixture(t);
     await addEndpoint(store, project, { url: receiver.url });
     const id = await endOne(store, project);
     const deliverer = start(t, store, [receiver], { drainMs: 100 });
@@ -218,7 +218,7 @@ test(
 
 test("a claim of a dead process is sent after its lease", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
-  const { store, project } = await room(t);
+  const { store, project } = await fixture(t);
   await addEndpoint(store, project, { url: receiver.url });
   const id = await endOne(store, project);
   const begun = Date.now();
@@ -235,7 +235,7 @@ test(
   async (t) => {
     let times = 0;
     const receiver = await startReceiver(t, certificates, (response) => void (times++ > 0 && response.end()));
-    const { temporary, store, project } = await room(t);
+    const { temporary, store, project } = await fixture(t);
     await addEndpoint(store, project, { url: receiver.url });
     const id = await endOne(store, project);
     const child = new URL("./dying-deliverer.ts", import.meta.url).pathname;
@@ -259,7 +259,7 @@ test(
 
 test("two services on one outbox make each attempt once", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates, (response) => setTimeout(() => response.end(), 20));
-  const { temporary, store, project } = await room(t);
+  const { temporary, store, project } = await fixture(t);
   for (let i = 0; i < 3; i++) await addEndpoint(store, project, { url: receiver.url });
   const ids: string[] = [];
   for (let i = 0; i < 20; i++) ids.push(await endOne(store, project));
@@ -281,7 +281,7 @@ test("two services on one outbox make each attempt once", LIMIT, async (t) => {
 test("receivers that never answer do not delay other receivers", LIMIT, async (t) => {
   const silent = await startReceiver(t, certificates, () => {});
   const quick = await startReceiver(t, certificates);
-  const { store, project } = await room(t);
+  const { store, project } = await fixture(t);
   const other = await addProject(store, "another");
   for (let i = 0; i < 3; i++) await addEndpoint(store, project, { url: silent.url });
   await addEndpoint(store, other, { url: quick.url });
@@ -299,7 +299,7 @@ test("receivers that never answer do not delay other receivers", LIMIT, async (t
 
 test("an endpoint that was deactivated meanwhile gets no attempt", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
-  const { store, project } = await room(t);
+  const { store, project } = await fixture(t);
   const { id: endpoint } = await addEndpoint(store, project, { url: receiver.url });
   const id = await endOne(store, project);
   await store.endpoints.setActive(endpoint, false, ACTOR);
@@ -312,7 +312,7 @@ test("an endpoint that was deactivated meanwhile gets no attempt", LIMIT, async 
 
 test("the service sends a replay requested by a command, with the same id and body", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
-  const { temporary, store, project } = await room(t);
+  const { temporary, store, project } = await fixture(t);
   await addEndpoint(store, project, { url: receiver.url });
   const deliverer = start(t, store, [receiver]);
   const id = await endOne(store, project);
@@ -331,7 +331,7 @@ test("the service sends a replay requested by a command, with the same id and bo
 
 test("a disallowed address is recorded as one attempt without a connection", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
-  const { store, project } = await room(t);
+  const { store, project } = await fixture(t);
   await addEndpoint(store, project, { url: receiver.url });
   const deliverer = start(t, store, []);
   const delivery = await ended(store, await endOne(store, project));
@@ -347,7 +347,7 @@ test(
   LIMIT,
   async (t) => {
     const receiver = await startReceiver(t, certificates);
-    const { store, project } = await room(t);
+    const { store, project } = await fixture(t);
     const { id, secret: old } = await addEndpoint(store, project, { url: receiver.url });
     const deliverer = start(t, store, [receiver]);
     const signedWith = async () => {

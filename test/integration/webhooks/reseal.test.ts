@@ -28,7 +28,7 @@ const RESEALING = new URL("./resealing.ts", import.meta.url).pathname;
 const HOUR_MS = 3_600_000;
 
 /** A database with one key file. */
-async function room(t: TestContext, open: OpenTemporary) {
+async function fixture(t: TestContext, open: OpenTemporary) {
   const temporary = await open(t);
   const { store, database } = temporary;
   const directory = mkdtempSync(join(tmpdir(), "assay-reseal-"));
@@ -89,7 +89,7 @@ async function heldUp({ database }: Temporary, change: () => Promise<unknown>): 
 
 onEachDatabase((open) => {
   test("a new key seals current and former secrets, and the unused old key is removed", async (t) => {
-    const { temporary, store, path, sealer, config, add } = await room(t, open);
+    const { temporary, store, path, sealer, config, add } = await fixture(t, open);
     const made = await add();
     const removed = await add();
     const rotated = await rotateEndpointSecret({ store, sealer }, made.id, HOUR_MS, ACTOR);
@@ -119,7 +119,7 @@ onEachDatabase((open) => {
   });
 
   test("reseals at most 500 secrets in a transaction", async (t) => {
-    const { temporary, store, path, sealer, project, config } = await room(t, open);
+    const { temporary, store, path, sealer, project, config } = await fixture(t, open);
     await addMany(store, project.id, sealer, 501);
     addKey(path);
     assert.deepEqual(await reseal(store, config, {}), { secrets: 501, resealed: 501, forgotten: 0 });
@@ -129,7 +129,7 @@ onEachDatabase((open) => {
   });
 
   test("the next command completes a command that was killed between two parts", async (t) => {
-    const { temporary, store, path, sealer, project, config } = await room(t, open);
+    const { temporary, store, path, sealer, project, config } = await fixture(t, open);
     await addMany(store, project.id, sealer, 5);
     const before = await allOpened(temporary, path);
     addKey(path);
@@ -143,7 +143,7 @@ onEachDatabase((open) => {
   });
 
   test("two concurrent processes seal each secret once", async (t) => {
-    const { temporary, store, path, sealer, project, config } = await room(t, open);
+    const { temporary, store, path, sealer, project, config } = await fixture(t, open);
     await addMany(store, project.id, sealer, 20);
     const before = await allOpened(temporary, path);
     addKey(path);
@@ -158,7 +158,7 @@ onEachDatabase((open) => {
   });
 
   test("keeps an old key while another machine still seals with it", async (t) => {
-    const { store, path, sealer, config, add, project } = await room(t, open);
+    const { store, path, sealer, config, add, project } = await fixture(t, open);
     await add();
     const elsewhere = keySealer(readFileSync(path));
     addKey(path);
@@ -177,7 +177,7 @@ onEachDatabase((open) => {
   });
 
   test("a proof that begins while a secret is sealed waits until it is stored, and includes it", async (t) => {
-    const { temporary, store, project } = await room(t, open);
+    const { temporary, store, project } = await fixture(t, open);
     const other = await temporary.another();
     let seen: string[] = [];
     let proof: Promise<void> | undefined;
@@ -201,7 +201,7 @@ onEachDatabase((open) => {
   });
 
   test("refuses a key file that lacks a needed key, without changes", async (t) => {
-    const { store, path, config, add, sealer } = await room(t, open);
+    const { store, path, config, add, sealer } = await fixture(t, open);
     const { id } = await add();
     const [old, young] = [readFileSync(path), randomBytes(32)];
     writeFileSync(path, Buffer.concat([young, old]));
@@ -218,7 +218,7 @@ onEachDatabase((open) => {
   });
 
   test("a service delivers while its key is replaced", { timeout: 30_000 }, async (t) => {
-    const { temporary, store, sealer, project, config, add } = await room(t, open);
+    const { temporary, store, sealer, project, config, add } = await fixture(t, open);
     Object.defineProperty(temporary.clock, "nowMs", { get: () => Date.now() });
     const receiver = await startReceiver(t, certificates, (response) => response.end());
     const { id, secret } = await add(receiver.url);

@@ -7,7 +7,7 @@ import { PATIENCE } from "../programs/timeouts.ts";
 
 /** Uids of one launcher: two for each of at most 26 slots. */
 export const UIDS_EACH = 52;
-/** The range that `take_uid_range` takes: room for ten times the launchers of a whole run. */
+/** The range that `take_uid_range` takes, which is enough for ten times the launchers of a whole run. */
 const UIDS_OF_A_RUN = 100_000;
 const SANITIZER = /Sanitizer|runtime error: /;
 const START_PATIENCE_MS = 15_000 * PATIENCE;

@@ -100,7 +100,7 @@ export function tracesOf(launcher: Launcher): string[] {
 
 /**
  * Memory of programs and tmpfs that is charged to an instance, in bytes, including what ended boxes left. Excludes the
- * page cache, which stays while there is room.
+ * page cache, which stays while there is free memory.
  */
 export function chargedBytesOf(launcher: Pick<Launcher, "instance">): number {
   const top = groupsOf(launcher).find(

@@ -1,6 +1,6 @@
 // Intercepts fsync and fdatasync of a process under test, for the files of a database:
 // DISK_DELAY_MS   delay added to each flush;
-// DISK_KEPT       a directory with the worst state that a power cut could leave: each file is copied into it after a flush of
+// DISK_FLUSHED    a directory with the worst state that a power cut could leave: each file is copied into it after a flush of
 //                 that file, and removed files are deleted from it after a flush of their directory;
 // DISK_BROKEN     each flush fails with EIO while a file of this name exists.
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@ static const char *name_of(int fd, char path[PATH_MAX]) {
   return name && strstr(name, ".sqlite") ? name + 1 : NULL;
 }
 
-static void keep(const char *name, int from, const char *directory) {
+static void copy_flushed(const char *name, int from, const char *directory) {
   char making[PATH_MAX], made[PATH_MAX], bytes[65536];
   snprintf(making, sizeof making, "%s/making", directory);
   snprintf(made, sizeof made, "%s/%s", directory, name);
@@ -67,8 +67,8 @@ static int flush(int fd, const char *function) {
   }
   int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, function);
   int result = real(fd);
-  const char *directory = getenv("DISK_KEPT");
-  if (name && directory && result == 0) keep(name, fd, directory);
+  const char *directory = getenv("DISK_FLUSHED");
+  if (name && directory && result == 0) copy_flushed(name, fd, directory);
   size_t length = strlen(path);
   if (!name && directory && result == 0 && length > 3 && strcmp(path + length - 3, "/db") == 0)
     forget_removed(path, directory);

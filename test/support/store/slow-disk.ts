@@ -10,7 +10,7 @@ import type { TestContext } from "node:test";
 interface Disk {
   readonly delayMs?: number;
   /** A directory that receives the worst state that a power cut could leave. */
-  readonly kept?: string;
+  readonly flushed?: string;
   /** Flushes fail while a file of this name exists. */
   readonly broken?: string;
 }
@@ -28,12 +28,12 @@ export function diskLab(t: TestContext) {
 
 /** Starts a process that accepts and ends `count` submissions (disk-writer.ts), a few at a time, on such a disk. */
 function writer(t: TestContext, library: string, path: string, disk: Disk, count: number) {
-  const { delayMs, kept, broken } = disk;
+  const { delayMs, flushed, broken } = disk;
   const env = {
     ...process.env,
     LD_PRELOAD: library,
     ...(delayMs !== undefined && { DISK_DELAY_MS: String(delayMs) }),
-    ...(kept !== undefined && { DISK_KEPT: kept }),
+    ...(flushed !== undefined && { DISK_FLUSHED: flushed }),
     ...(broken !== undefined && { DISK_BROKEN: broken }),
   };
   const child = spawn(

@@ -90,7 +90,7 @@ for (const profile of PROFILE_NAMES) {
         const heldMib = facts.memoryPeakBytes / 1_048_576;
         const bound = END_MS + (PROPORTIONAL.includes(way) ? END_MS_PER_MIB * heldMib : 0);
         assert.ok(endMs(judged) < bound * loadFactor(), `${endMs(judged)} ms from the deadline to the end`);
-        // No call may take seconds, because the slot could not check the limits during it either.
+        // Not a call of seconds, during which the slot cannot look at the limits either.
         if (isOfAgent([way, processes]))
           assert.ok(facts.cpuUsec / 1e3 < 2 * WALL_MS, `${facts.cpuUsec / 1e3} ms of CPU time`);
         const late = facts.cpuUsec > CPU_MS * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC;
@@ -156,7 +156,7 @@ const PRIVATE_TABLES: typeof TABLES = [
 /** Two tasks with so many page tables become 60 that walk them between two checks. */
 const AT_ONCE = [5_000, "oom_kill"] as const;
 
-/** Page tables of one process: too many, and as many as fit. At least eight tasks are counted as walking them. */
+/** One process with these tables, as many as fit with a walk by the eight tasks that count at least. */
 const ENDS: typeof TABLES = [
   [19_000, "oom_kill"],
   [4_500, "wall_timeout"],
@@ -203,7 +203,7 @@ test("two boxes that become too large at once end without an error of the judge"
     t.diagnostic(`${Math.round(endMs(judged))} ms, ${Math.round(judged.facts.walkableBytes / 1_048_576)} MiB`);
     assert.equal(judged.outcome.result.verdict, "MLE", judged.outcome.result.errorMessage ?? "");
     assert.equal(judged.outcome.evidence?.teardown.cleanupVerified, true);
-    // The two boxes need all CPUs of a small machine.
+    // They need all CPUs of a small machine.
     const bound = 2 * (END_MS + (END_MS_PER_MIB * judged.facts.walkableLimitBytes) / 1_048_576);
     assert.ok(endMs(judged) < bound * others, `${endMs(judged)} ms from the kill to the end`);
   }
@@ -290,7 +290,7 @@ print(len(all))`,
 ];
 
 for (const [language, what, code] of HONEST) {
-  test(`an honest program has room: ${language}, ${what}`, async (t) => {
+  test(`an honest program stays below the bounds: ${language}, ${what}`, async (t) => {
     const { facts, outcome } = await boxes().judgedCode(language, code, { profile: "agent" });
     t.diagnostic(
       `${Math.round(facts.walkableBytes / 1_048_576)} of ${Math.round(facts.walkableLimitBytes / 1_048_576)} MiB, ${Math.round(facts.memoryPeakBytes / 1_048_576)} MiB of memory`,

@@ -45,7 +45,7 @@ function serve(t: TestContext, store: Store, receivers: readonly Pick<Receiver, 
 }
 
 /** A store with the real clock. */
-async function room(t: TestContext) {
+async function fixture(t: TestContext) {
   const { database } = await temporaryStore(t);
   const stores: Store[] = [];
   t.after(() => Promise.all(stores.map((store) => store.close())));
@@ -90,7 +90,7 @@ for (const services of [1, 2]) {
     async (t) => {
       const silent = await startReceiver(t, certificates, () => {});
       const quick = await startReceiver(t, certificates);
-      const { store, open } = await room(t);
+      const { store, open } = await fixture(t);
       const honest = await addProject(store, "honest");
       await addEndpoint(store, honest, { url: quick.url });
       serve(t, store, [silent, quick]);
@@ -116,7 +116,7 @@ test(
   async (t) => {
     const deaf = await startDeafReceiver(t);
     const quick = await startReceiver(t, certificates);
-    const { store } = await room(t);
+    const { store } = await fixture(t);
     const honest = await addProject(store, "honest");
     await addEndpoint(store, honest, { url: quick.url });
     const attacker = await addProject(store, "attacker");
@@ -159,7 +159,7 @@ function memoryMib(): number {
 
 test("pending deliveries of a removed endpoint end in parts and do not delay another account", LIMIT, async (t) => {
   const quick = await startReceiver(t, certificates);
-  const { store } = await room(t);
+  const { store } = await fixture(t);
   const honest = await addProject(store, "honest");
   await addEndpoint(store, honest, { url: quick.url });
   const [project] = await attack(store, quick.url);

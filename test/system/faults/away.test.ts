@@ -132,7 +132,7 @@ function smallDisk({ data, after }: Installation) {
   const filler = join(directory, "filler");
   return {
     fill: () => assert.throws(() => writeFileSync(filler, Buffer.alloc(DISK_BYTES)), { code: "ENOSPC" }),
-    makeRoom: () => rmSync(filler),
+    freeSpace: () => rmSync(filler),
     remount: (how: "ro" | "rw") => execFileSync("mount", ["-o", `remount,${how}`, directory], { stdio: "pipe" }),
   };
 }
@@ -176,7 +176,7 @@ describe("an unavailable database", { concurrency: 2 }, () => {
       t,
       service,
       asking,
-      [async () => disk.fill(), async () => disk.makeRoom()],
+      [async () => disk.fill(), async () => disk.freeSpace()],
       true,
     );
     const ledger = sqliteLedger(join(home.data, "db/assay.sqlite"));

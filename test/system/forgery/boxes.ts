@@ -7,7 +7,7 @@ import type { StepReport } from "../../../src/domain/report.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { plan } from "../../../src/worker/plan.ts";
-import { run } from "../../../src/worker/run.ts";
+import { runSteps } from "../../../src/worker/run-steps.ts";
 import { type Launcher, type LauncherOptions, startLauncher } from "../../support/launcher/launcher.ts";
 import { source } from "../../support/programs/product.ts";
 import { park } from "../../support/sandbox/parked.ts";
@@ -49,7 +49,7 @@ export async function judgedOn(
   const changed = { ...given, execute: { ...given.execute, ...limits } };
   const planned = plan(language, changed, { code: Buffer.from(code), stdin: Buffer.from(stdin) });
   await park(slot, planned);
-  const steps = await run(slot, planned);
+  const steps = await runSteps(slot, planned);
   const facts = steps.execute ?? steps.compile;
   assert.ok(facts);
   return { facts, outcome: buildOutcome(steps), stdout: facts.stdout.toString(), stderr: facts.stderr.toString() };

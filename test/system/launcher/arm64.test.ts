@@ -65,14 +65,14 @@ test("describes the same protocol and build as the native launcher", LIMIT, () =
   assert.equal(run("assay-launcher", ["--describe"]).stdout, ours);
 });
 
-test("its protocol reader passes the fuzzer with the kept corpus", LIMIT, () => {
+test("its protocol reader passes the fuzzer with the committed corpus", LIMIT, () => {
   const { status, stderr } = build("fuzz/build", compiler);
   assert.deepEqual([status, stderr], [0, ""]);
-  const kept = new URL("wire/", CORPUS_DIRECTORY);
-  const fuzzed = run("fuzz-wire", ["3", kept.pathname]);
+  const committed = new URL("wire/", CORPUS_DIRECTORY);
+  const fuzzed = run("fuzz-wire", ["3", committed.pathname]);
   assert.equal(fuzzed.status, 0, fuzzed.stderr);
   const { corpus, executions, edges } = JSON.parse(fuzzed.stdout);
-  assert.equal(corpus, readdirSync(kept).length);
+  assert.equal(corpus, readdirSync(committed).length);
   assert.ok(executions >= 100 && edges > 100, fuzzed.stdout);
 });
 

@@ -13,7 +13,7 @@ const EXECUTIONS_AT_LEAST = 200;
 const KEPT_BYTES_MOST = 500_000;
 
 const targets = Object.keys(CORPUS);
-const kept = (target: string) => readdirSync(new URL(`${target}/`, CORPUS_DIRECTORY));
+const committed = (target: string) => readdirSync(new URL(`${target}/`, CORPUS_DIRECTORY));
 
 test("each target has a corpus, and each corpus has a target", () => {
   const sources = readdirSync(FUZZ).filter((name) => name.endsWith(".c") && name !== "driver.c");
@@ -21,22 +21,22 @@ test("each target has a corpus, and each corpus has a target", () => {
   assert.deepEqual(readdirSync(CORPUS_DIRECTORY).sort(), targets);
 });
 
-test("the kept corpora are current and small", () => {
+test("the committed corpora are current and small", () => {
   const remedy = "update it with: node test/system/launcher/corpus.ts";
   let bytes = 0;
   for (const [target, expected] of Object.entries(CORPUS)) {
-    const written = kept(target).filter((name) => !isFound(name));
+    const written = committed(target).filter((name) => !isFound(name));
     assert.deepEqual(written.sort(), [...expected.keys()].sort(), `${target}: ${remedy}`);
     for (const [name, content] of expected) {
       const file = new URL(`${target}/${name}`, CORPUS_DIRECTORY);
       assert.deepEqual(readFileSync(file), content, `${target}/${name}: ${remedy}`);
     }
-    for (const name of kept(target)) bytes += statSync(new URL(`${target}/${name}`, CORPUS_DIRECTORY)).size;
+    for (const name of committed(target)) bytes += statSync(new URL(`${target}/${name}`, CORPUS_DIRECTORY)).size;
   }
   assert.ok(bytes < KEPT_BYTES_MOST, `${bytes} bytes`);
 });
 
-describe("no kept or derived input breaks an invariant of a reader", () => {
+describe("no committed or derived input breaks an invariant of a reader", () => {
   const directory = mkdtempSync(join(tmpdir(), "assay-fuzz-"));
   before(() => {
     execFileSync("/bin/sh", [new URL("build", FUZZ).pathname, directory], { stdio: ["ignore", "inherit", "inherit"] });
@@ -54,7 +54,7 @@ describe("no kept or derived input breaks an invariant of a reader", () => {
       assert.equal(run.status, 0, `${run.error ?? ""}${run.stderr}${failed}`);
       const { executions, corpus: started, inputs, edges } = JSON.parse(run.stdout);
       t.diagnostic(`${executions} executions, ${inputs} inputs, ${edges} edges`);
-      assert.equal(started, kept(target).length);
+      assert.equal(started, committed(target).length);
       assert.ok(executions >= EXECUTIONS_AT_LEAST, `only ${executions} executions`);
       assert.ok(edges > 100, `only ${edges} edges`);
     });

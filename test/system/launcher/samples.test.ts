@@ -10,7 +10,7 @@ import { connected, type Entry, type Raw, run, step } from "./raw.ts";
 const MiB = 1 << 20;
 /** The share of the run time that a slot may spend for samples. */
 const SAMPLES_SHARE = 0.03;
-/** The share for searches, in addition, of a box whose kernel memory is large enough for page tables that matter (launcher/supervise/kill.c). */
+/** The additional share for searches of a box with enough kernel memory for page tables that matter (launcher/supervise/kill.c). */
 const SEARCH_SHARE = 0.05;
 
 /** Takes a MiB every 4 ms. */

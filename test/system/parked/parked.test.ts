@@ -11,9 +11,9 @@ import { Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import type { Artifact } from "../../../src/worker/artifacts.ts";
-import { preparations } from "../../../src/worker/parking.ts";
 import { type Plan, plan } from "../../../src/worker/plan.ts";
-import { run } from "../../../src/worker/run.ts";
+import { preparations } from "../../../src/worker/preparations.ts";
+import { runSteps } from "../../../src/worker/run-steps.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 
@@ -94,10 +94,10 @@ for (const { name, file } of sources) {
     LIMIT,
     async () => {
       const steps = planOf(name, readFileSync(new URL(`${name}/${file}`, PROGRAMS)));
-      const anew = await run(slot, startedAnew(steps));
-      const frozen = await run(slot, steps);
+      const anew = await runSteps(slot, startedAnew(steps));
+      const frozen = await runSteps(slot, steps);
       if (steps.compile?.command.park ?? steps.execute.command.park) await park(steps);
-      const parked = await run(slot, steps);
+      const parked = await runSteps(slot, steps);
       const withoutLimits = (reports: StepReports) => seen(reports).map((step) => step && { ...step, rlimits: [] });
       assert.deepEqual(withoutLimits(frozen), withoutLimits(anew));
       assert.deepEqual(seen(parked), seen(frozen));
@@ -117,7 +117,7 @@ test("the assembler of C and C++ continues from its frozen state, as a program o
     ["cpp", code],
     ["c", code.replace("cstdio", "stdio.h").replace('"C"', "")],
   ] as const) {
-    const { execute } = await run(slot, planOf(name, source));
+    const { execute } = await runSteps(slot, planOf(name, source));
     assert.ok(Number(execute?.stdout) > 0 && Number(execute?.stdout) < 100_000, `${name}: ${execute?.stdout} bytes`);
   }
 });
@@ -130,7 +130,7 @@ test("Java continues from its frozen state, and two runs have other random numbe
       System.out.println(new java.util.Random().nextLong() + " " + java.util.UUID.randomUUID());
     }
   }`;
-  const lines = async () => String((await run(slot, planOf("java", code))).execute?.stdout).split("\n");
+  const lines = async () => String((await runSteps(slot, planOf("java", code))).execute?.stdout).split("\n");
   const [first, second] = [await lines(), await lines()];
   assert.equal(first[0], "/usr/bin/java");
   const numbers = [first, second].flatMap((lines) => lines.slice(1, 3).join(" ").split(" "));
@@ -153,7 +153,7 @@ test("Node continues from its frozen state, as a new process with other random n
   });`;
   for (const name of ["javascript", "typescript"]) {
     const steps = planOf(name, code);
-    const printed = async () => JSON.parse(String((await run(slot, steps)).execute?.stdout));
+    const printed = async () => JSON.parse(String((await runSteps(slot, steps)).execute?.stdout));
     const before = await printed();
     await park(steps);
     await setTimeout(500);
@@ -172,7 +172,7 @@ test("Node writes synchronously to a full pipe after it has waited", LIMIT, asyn
   const steps = planOf("javascript", "require('node:fs').writeSync(1, 'x'.repeat(1_000_000));");
   for (const waiting of [steps, startedAnew(steps)]) {
     await park(waiting);
-    const { execute } = await run(slot, waiting);
+    const { execute } = await runSteps(slot, waiting);
     assert.deepEqual([execute?.exitCode, execute?.stdout.length], [0, 1_000_000], String(execute?.stderr));
   }
 });
@@ -190,7 +190,7 @@ test("processes share a frozen program's file in huge pages", {
   const code = `const maps = require("node:fs").readFileSync("/proc/self/smaps", "latin1");
     const sizes = [...maps.matchAll(/^FilePmdMapped: +([0-9]+) kB$/gm)].map(([, kib]) => Number(kib));
     console.log(sizes.reduce((sum, kib) => sum + kib, 0));`;
-  const { execute } = await run(slot, planOf("javascript", code));
+  const { execute } = await runSteps(slot, planOf("javascript", code));
   // At least one page is huge. Others may not be, because programs of other tests have used parts of them.
   assert.ok(Number(execute?.stdout) >= 2 * 1024, `${execute?.stdout} KiB ${execute?.stderr}`);
 });
@@ -208,7 +208,7 @@ test("Python continues from its frozen state, and starts by itself if anything d
     [{ execute: { ...execute, command: { ...command, command: [...command.command, "argument"] } } }, "python3.13"],
   ];
   for (const [plan, program] of cases)
-    assert.equal(String((await run(slot, plan)).execute?.stdout), `/usr/bin/${program}\n`);
+    assert.equal(String((await runSteps(slot, plan)).execute?.stdout), `/usr/bin/${program}\n`);
 });
 
 test("the same command starts the interpreter if a program gives it other descriptors or signals", FROZEN, async () => {
@@ -227,16 +227,16 @@ with open("input", "w+") as file:
     file.flush()
     start(stdin=file)
 `;
-  const { execute } = await run(slot, planOf("python", code, "outer"));
+  const { execute } = await runSteps(slot, planOf("python", code, "outer"));
   const programs = ["python3", ...Array<string>(4).fill("python3.13")].map((name) => `/usr/bin/${name}\n`);
   assert.equal(String(execute?.stdout), programs.join(""), String(execute?.stderr));
 });
 
 test("times, memory and the CPU budget begin with the step", LIMIT, async () => {
   const steps = startedAnew(planOf("java", languages.resolve("java")?.smokeTest.code ?? ""));
-  const cold = await run(slot, steps);
+  const cold = await runSteps(slot, steps);
   await park(steps);
-  const parked = await run(slot, steps);
+  const parked = await runSteps(slot, steps);
   for (const value of ["cpuUsec", "wallNs"] as const) {
     const [mine, other] = [parked.compile?.[value] ?? 0, cold.compile?.[value] ?? 0];
     assert.ok(mine < 0.6 * other, `${value}: ${mine} of ${other}`);
@@ -265,7 +265,7 @@ test("every preparation of a worker serves the submissions that it is for", { ti
   const artifacts = new Map<string, Artifact>();
   for (const { kind, language, steps } of preparations(languages).values()) {
     if (!kind.startsWith(`${language} judge`)) continue;
-    const keeps = kind.endsWith(" kept");
+    const keeps = kind.endsWith(" cached");
     const cache = {
       owner: "",
       get: () => (keeps ? artifacts.get(language) : undefined),
@@ -273,10 +273,10 @@ test("every preparation of a worker serves the submissions that it is for", { ti
     };
     for (const step of steps) await slot.park(step);
     const { code = "", stdout } = languages.resolve(language)?.smokeTest ?? {};
-    const { compile, execute, compileKept = false } = await run(slot, planOf(language, code), { cache });
-    const waited = [!compileKept && compile?.parkedRuntime, execute?.parkedRuntime].filter((did) => did).length;
+    const { compile, execute, compileCached = false } = await runSteps(slot, planOf(language, code), { cache });
+    const waited = [!compileCached && compile?.parkedRuntime, execute?.parkedRuntime].filter((did) => did).length;
     const wanted = steps.filter(({ command }) => command.park).length;
-    assert.deepEqual([kind, compileKept, waited, String(execute?.stdout)], [kind, keeps, wanted, stdout]);
+    assert.deepEqual([kind, compileCached, waited, String(execute?.stdout)], [kind, keeps, wanted, stdout]);
   }
   assert.deepEqual([...artifacts.keys()].sort(), ["java", "typescript"]);
 });

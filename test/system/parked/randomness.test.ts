@@ -5,7 +5,7 @@ import { loadLanguages } from "../../../src/languages/load.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
 import { plan } from "../../../src/worker/plan.ts";
-import { run } from "../../../src/worker/run.ts";
+import { runSteps } from "../../../src/worker/run-steps.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { TOO_LONG } from "../../support/programs/long.ts";
@@ -62,7 +62,7 @@ for (const language of languages.list().filter(({ name }) => !OTHERS.includes(na
     const counts = new Set<number>();
     for (const [start, planned] of Object.entries(starts)) {
       if (start.startsWith("parked")) await park(slot, planned);
-      const { compile, execute } = await run(slot, planned);
+      const { compile, execute } = await runSteps(slot, planned);
       assert.equal(execute?.exitCode, 0, `${start}: ${execute?.killReason} ${compile?.stderr} ${execute?.stderr}`);
       const lines = String(execute.stdout).trimEnd().split("\n");
       counts.add(lines.length);
@@ -92,7 +92,7 @@ for (const language of TOO_LONG ? ["javascript"] : ["javascript", "typescript"])
     const planned = plan(resolved, limits, { code: Buffer.from(`// @ts-nocheck\n${code}`), stdin: Buffer.alloc(0) });
     const steps = { ...planned, execute: patient(planned.execute) };
     if (isParked) await park(slot, steps);
-    const { execute } = await run(slot, steps);
+    const { execute } = await runSteps(slot, steps);
     assert.equal(execute?.exitCode, 0, String(execute?.stderr));
     const lines = String(execute.stdout).trimEnd().split("\n");
     return lines.map((line) => seedOf(JSON.parse(line)));

@@ -5,7 +5,7 @@ import { setTimeout } from "node:timers/promises";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { type Plan, plan } from "../../../src/worker/plan.ts";
-import { run } from "../../../src/worker/run.ts";
+import { runSteps } from "../../../src/worker/run-steps.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { PATIENCE } from "../../support/programs/timeouts.ts";
@@ -45,7 +45,7 @@ interface Told {
 /** The output of the program, and the moments at which its run began and ended on this clock. */
 async function told(steps: Plan): Promise<{ told: Told; began: number; ended: number }> {
   const began = Date.now();
-  const { compile, execute } = await run(slot, steps);
+  const { compile, execute } = await runSteps(slot, steps);
   assert.equal(execute?.exitCode, 0, `${compile?.stderr} ${execute?.stderr}`);
   return { told: JSON.parse(String(execute.stdout)) as Told, began, ended: Date.now() };
 }

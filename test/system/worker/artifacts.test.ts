@@ -8,7 +8,7 @@ import type { Step } from "../../../src/sandbox/step.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { type Artifact, Artifacts, artifactKey } from "../../../src/worker/artifacts.ts";
 import { plan } from "../../../src/worker/plan.ts";
-import { run } from "../../../src/worker/run.ts";
+import { runSteps } from "../../../src/worker/run-steps.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { useSlot } from "../../support/sandbox/one-slot.ts";
 
@@ -50,7 +50,7 @@ async function judged(
       return slot.run(step, onOutput);
     },
   };
-  return await run(recording, plan(language, languages.limitsFor(language, "judge"), program), {
+  return await runSteps(recording, plan(language, languages.limitsFor(language, "judge"), program), {
     cache: {
       owner: submission.accountId,
       get: (compile) => artifacts.get(submission.accountId, artifactKey(submission.language, compile)),
@@ -100,7 +100,7 @@ for (const { name, smokeTest } of compiled) {
       assert.equal(steps.length, 2);
       const second = await judged(artifacts, name, smokeTest.code);
       assert.equal(steps.length, 1);
-      assert.equal(second.compileKept, true);
+      assert.equal(second.compileCached, true);
       assert.equal(String(second.execute?.stdout), smokeTest.stdout);
       assert.deepEqual(lasting(second), lasting(first));
       assert.equal(second.compile, (await judged(artifacts, name, smokeTest.code)).compile);
@@ -179,10 +179,10 @@ for (const [script, kept] of LEFT) {
       get: (step: Step) => artifacts.get("one", artifactKey("c", step)),
       put: (step: Step, artifact: Artifact) => artifacts.put("one", artifactKey("c", step), artifact),
     };
-    const first = await run(slot, steps, { cache: owner });
-    const second = await run(slot, steps, { cache: owner });
+    const first = await runSteps(slot, steps, { cache: owner });
+    const second = await runSteps(slot, steps, { cache: owner });
     assert.match(String(first.execute?.stdout), /run: \d/);
-    assert.equal(second.compileKept === true, kept);
+    assert.equal(second.compileCached === true, kept);
     assert.equal(String(second.execute?.stdout), String(first.execute?.stdout));
   });
 }

@@ -7,7 +7,7 @@ import type { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import type { Artifact } from "../../../src/worker/artifacts.ts";
 import { plan } from "../../../src/worker/plan.ts";
-import { run } from "../../../src/worker/run.ts";
+import { runSteps } from "../../../src/worker/run-steps.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { useSlot } from "../../support/sandbox/one-slot.ts";
 
@@ -37,10 +37,10 @@ async function outcomeOf(name: string, code: string, added: Added): Promise<Outc
   };
   const cache = { owner: "", get: () => artifact, put };
   const steps = plan(language, languages.limitsFor(language, "judge"), program);
-  const first = buildOutcome(await run(slot, steps, { cache }));
+  const first = buildOutcome(await runSteps(slot, steps, { cache }));
   if (!steps.compile || first.result.verdict !== "AC") return first;
   assert.ok(artifact, `${name}: all files that the compiler left are kept`);
-  const again = buildOutcome(await run(slot, steps, { cache }));
+  const again = buildOutcome(await runSteps(slot, steps, { cache }));
   assert.deepEqual([again.result, again.output], [first.result, first.output], `${name}: from the artifact`);
   return first;
 }

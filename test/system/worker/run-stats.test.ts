@@ -40,6 +40,6 @@ test("a missing step has no time", () => {
     compile: { wallMs: 20, teardownMs: 3 },
     execute: null,
   });
-  const kept = runStats({ compile: report(), compileKept: true, execute: report({ elapsedNs: 90_000_000 }) }, PLAN);
+  const kept = runStats({ compile: report(), compileCached: true, execute: report({ elapsedNs: 90_000_000 }) }, PLAN);
   assert.deepEqual([kept.compileMs, kept.compile, kept.execute?.wallMs], [null, undefined, 90]);
 });

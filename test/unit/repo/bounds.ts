@@ -79,7 +79,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "files that a slot keeps for later steps": [
     "test/unit/sandbox/slot-file-cache.test.ts",
     "test/system/launcher/refused.test.ts",
-    "test/system/launcher/kept.test.ts",
+    "test/system/launcher/stored-files.test.ts",
   ],
   "answers of a test": ["test/integration/http/judgements.test.ts"],
   "compiled programs that a worker keeps": ["test/unit/worker/artifacts.test.ts"],

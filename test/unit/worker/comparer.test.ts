@@ -90,7 +90,7 @@ function endedCpuMs(): number {
   return (Number(fields[13]) + Number(fields[14])) * 10;
 }
 
-test("a long comparison in a new process leaves the quick lane after its CPU time there", LIMIT, async () => {
+test("a long comparison in a new process leaves the quick queue after its CPU time there", LIMIT, async () => {
   await untilThereAre(0);
   await sleep(100);
   const before = endedCpuMs();

@@ -5,7 +5,7 @@ import { internalError } from "../../../src/domain/outcome.ts";
 import { decodeProgress, encodeProgress, type Progress } from "../../../src/domain/progress.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { type Repeated, repeat } from "../../../src/worker/repeat.ts";
-import { type CompileCache, run } from "../../../src/worker/run.ts";
+import { type CompileCache, runSteps } from "../../../src/worker/run-steps.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { report } from "../../support/verdict/reports.ts";
 
@@ -81,7 +81,7 @@ test("a program is compiled once, also if no artifacts are kept", async () => {
       return { ...report(), ...(isCompile && { files: [{ name: "main", data: Buffer.from("x") }] }) };
     },
   };
-  const runOnce = async (cache: CompileCache) => buildOutcome(await run(slot, plan, { cache }));
+  const runOnce = async (cache: CompileCache) => buildOutcome(await runSteps(slot, plan, { cache }));
   await repeat({ runs: 3, expected: null }, { ...ALONE, runOnce });
   assert.deepEqual(steps, ["compile", "execute", "execute", "execute"]);
 });

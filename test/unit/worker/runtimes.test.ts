@@ -3,8 +3,9 @@ import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import type { ParkedRuntime, Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
-import { kindOf, Mix, preparations } from "../../../src/worker/parking.ts";
+import { kindOf, preparations } from "../../../src/worker/preparations.ts";
 import { Runtimes } from "../../../src/worker/runtimes.ts";
+import { Mix } from "../../../src/worker/submission-mix.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 
 const MIB = 1_048_576;
@@ -36,23 +37,23 @@ async function fill(runtimes: Runtimes, free: readonly Slot[], idle = true): Pro
 
 const slots = (amount: number) => Array.from({ length: amount }, () => fakeSlot());
 
-test("every language with a runtime can be prepared, also after its artifact is kept", () => {
+test("every language with a runtime can be prepared, also after its artifact is cached", () => {
   const kinds = [...ALL.keys()].filter((kind) => kind.includes("judge")).sort();
   assert.deepEqual(kinds, [
     "java judge",
-    "java judge kept",
+    "java judge cached",
     "javascript judge",
     "python judge",
     "typescript judge",
-    "typescript judge kept",
+    "typescript judge cached",
   ]);
   assert.deepEqual(
     ALL.get(JAVA)?.steps.map(({ work }) => work),
     ["fresh", "keep"],
   );
   assert.equal(ALL.get(JAVA)?.costly, true);
-  const [kept] = ALL.get(kindOf("java", "judge", true))?.steps ?? [];
-  assert.deepEqual([kept?.work, kept?.limits.workBytes], ["fresh", ALL.get(JAVA)?.steps[0]?.limits.workBytes]);
+  const [cached] = ALL.get(kindOf("java", "judge", true))?.steps ?? [];
+  assert.deepEqual([cached?.work, cached?.limits.workBytes], ["fresh", ALL.get(JAVA)?.steps[0]?.limits.workBytes]);
 });
 
 test("without submissions, one of each kind of the profile judge waits", async () => {
@@ -99,7 +100,7 @@ test("a burst of one kind leaves a runtime of each that was submitted recently",
 test("slots without a runtime remain for the recent submissions that have none", async () => {
   const runtimes = new Runtimes(ALL, 1024 * MIB);
   const free = slots(4);
-  for (let times = 0; times < 10; times++) runtimes.take([...free], "c judge kept", "one");
+  for (let times = 0; times < 10; times++) runtimes.take([...free], "c judge cached", "one");
   assert.equal((await fill(runtimes, free)).length, 0);
   for (let times = 0; times < 10; times++) runtimes.take([...free], PYTHON, "one");
   assert.deepEqual(await fill(runtimes, free), [PYTHON, PYTHON]);

@@ -9,7 +9,7 @@ interface Props {
   readonly ends: (bin: number) => readonly [low: number, high: number];
 }
 
-/** A cell for each bin with values; the more values, the stronger its colour. The strength grows with the square root, so that rare values are seen. */
+/** A cell for each bin with values. Its colour is stronger the more values there are, by their square root, so that rare ones are seen. */
 export const Heatmap = memo(function Heatmap({ canvas: { x, y, step }, columns, ends }: Props) {
   const most = Math.max(1, ...columns.flatMap((bins) => bins.map(([, amount]) => amount)));
   return columns.map((bins, index) => (

@@ -1,6 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
-import type { Use } from "../../../../src/http/dashboard/api/overview.ts";
+import type { UsageHistory } from "../../../../src/http/dashboard/api/overview.ts";
 import type { Search } from "../../client/search.ts";
 import { count } from "../format.ts";
 import { Bars } from "./bars.tsx";
@@ -19,14 +19,14 @@ const STATES = [
 ];
 
 interface Props {
-  readonly use: Use;
+  readonly usage: UsageHistory;
   /** The filter of its runs. */
   readonly runs: Search;
   readonly isDeliveries: boolean;
 }
 
 /** Ended runs by verdict, or ended deliveries by state. */
-export function UsageChart({ use: { buckets, bucketMs }, runs, isDeliveries }: Props) {
+export function UsageChart({ usage: { buckets, bucketMs }, runs, isDeliveries }: Props) {
   const navigate = useNavigate();
   const times = useMemo(() => ({ starts: buckets.map(({ at }) => Date.parse(at)), bucketMs }), [buckets, bucketMs]);
   const series = useMemo(() => {

@@ -8,7 +8,7 @@ import { QueryBoundary } from "../query-boundary.tsx";
 const UsageChart = lazy(() => import("./usage-chart.tsx").then((module) => ({ default: module.UsageChart })));
 
 /** Whose usage the chart shows: that of a key, a project, or an endpoint with its project. */
-export type User =
+export type UsageOwner =
   | { readonly key: string }
   | { readonly project: string }
   | { readonly endpoint: string; readonly ofProject: string };
@@ -21,28 +21,28 @@ const WINDOWS = [
 const WAITING = <Skeleton height={290} />;
 
 /** Ended runs, or ended deliveries of an endpoint. */
-export function UsageOverTime({ of: user }: { of: User }) {
+export function UsageOverTime({ of: owner }: { of: UsageOwner }) {
   const [window, choose] = useState("7d");
   const { runs, counted } =
-    "endpoint" in user
-      ? { runs: { project: user.ofProject }, counted: { endpoint: user.endpoint } }
-      : { runs: user, counted: user };
-  const use = useQuery({
+    "endpoint" in owner
+      ? { runs: { project: owner.ofProject }, counted: { endpoint: owner.endpoint } }
+      : { runs: owner, counted: owner };
+  const usage = useQuery({
     ...queries.usage({ ...counted, window }),
     placeholderData: keepPreviousData,
   });
   return (
     <Section
-      title={"endpoint" in user ? "Deliveries over time" : "Use"}
+      title={"endpoint" in owner ? "Deliveries over time" : "Use"}
       actions={
         <SegmentedControl size="xs" aria-label="Range of the chart" value={window} data={WINDOWS} onChange={choose} />
       }
     >
-      <QueryBoundary query={use} placeholder={WAITING}>
+      <QueryBoundary query={usage} placeholder={WAITING}>
         {(found) => (
-          <div aria-busy={use.isPlaceholderData}>
+          <div aria-busy={usage.isPlaceholderData}>
             <Suspense fallback={WAITING}>
-              <UsageChart use={found} runs={runs} isDeliveries={"endpoint" in user} />
+              <UsageChart usage={found} runs={runs} isDeliveries={"endpoint" in owner} />
             </Suspense>
           </div>
         )}

@@ -13,7 +13,7 @@ import { QueryBoundary } from "../../components/query-boundary.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import { useAction } from "../../components/use-action.ts";
 import { checkerSummary } from "../../judgement/checker-summary.ts";
-import { firstFailure, JudgementOutcome, outcomeOf } from "../../judgement/outcome.tsx";
+import { firstFailure, JudgementSummary, summaryOf } from "../../judgement/summary.tsx";
 import { TestGrid } from "../../judgement/test-grid.tsx";
 import { TestTable } from "../../judgement/test-table.tsx";
 import { TestView } from "../../judgement/test-view.tsx";
@@ -39,7 +39,7 @@ function JudgementView({ id }: { id: string }) {
   if (isNotFound(query.error) && !data) return <NotFoundPage />;
   return (
     <Page
-      title={data ? outcomeOf(data) : "Judgement"}
+      title={data ? summaryOf(data) : "Judgement"}
       lead={
         <>
           Judgement <Copyable text={id} what="id of the judgement" />
@@ -93,7 +93,7 @@ function Detail({ of: detail }: { of: JudgementDetail }) {
   return (
     <>
       <div className={css.card}>
-        <JudgementOutcome of={detail} />
+        <JudgementSummary of={detail} />
         <TestGrid of={detail} selected={selected} onSelect={select} />
         {!test && <p className={css.hint}>Select a test for its input, its answer and its output.</p>}
       </div>

@@ -5,7 +5,7 @@ import { mutations } from "../../client/api.ts";
 import { TableSkeleton } from "../../components/data-table.tsx";
 import { QueryBoundary } from "../../components/query-boundary.tsx";
 import { useAction } from "../../components/use-action.ts";
-import { firstFailure, JudgementOutcome } from "../../judgement/outcome.tsx";
+import { firstFailure, JudgementSummary } from "../../judgement/summary.tsx";
 import { TestGrid } from "../../judgement/test-grid.tsx";
 import { TestView } from "../../judgement/test-view.tsx";
 import { isOpen, useLiveJudgement } from "../../judgement/use-live-judgement.ts";
@@ -24,7 +24,7 @@ export function JudgementResult({ id }: { id: string }) {
         const test = selected === null ? undefined : tests[selected];
         return (
           <div className={css.judgement}>
-            <JudgementOutcome of={detail} />
+            <JudgementSummary of={detail} />
             <TestGrid of={detail} selected={selected} onSelect={choose} />
             <p className={css.links}>
               <Link to="/judgements/$id" params={{ id }}>

@@ -97,9 +97,9 @@ export interface FailingEndpoint {
 }
 
 /**
- * GET /use?key=ID|project=ID|endpoint=ID[&window=7d] → Use: ended runs by verdict, of an endpoint ended deliveries by state.
+ * GET /use?key=ID|project=ID|endpoint=ID[&window=7d] → UsageHistory: ended runs by verdict, of an endpoint ended deliveries by state.
  */
-export interface Use extends Buckets {
+export interface UsageHistory extends Buckets {
   readonly buckets: readonly { readonly at: string; readonly amounts: Amounts }[];
 }
 

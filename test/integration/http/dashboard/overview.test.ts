@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { binOf } from "../../../../src/domain/history.ts";
 import { internalError } from "../../../../src/domain/outcome.ts";
-import type { History, Overview, Use } from "../../../../src/http/dashboard/api/overview.ts";
+import type { History, Overview, UsageHistory } from "../../../../src/http/dashboard/api/overview.ts";
 import { type SeededRun, seedHistory } from "../../../support/http/dashboard/seeded-history.ts";
 import { signedIn } from "../../../support/http/dashboard/signed-in.ts";
 import { type Asker, NOT_THERE, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
@@ -164,7 +164,7 @@ onEachDatabase((open) => {
     const use = async (query: string) => {
       const { json } = await ada("GET", `/use?${query}`);
       const all: Record<string, number> = {};
-      for (const { amounts } of (json as Use).buckets)
+      for (const { amounts } of (json as UsageHistory).buckets)
         for (const [name, amount] of Object.entries(amounts)) all[name] = (all[name] ?? 0) + amount;
       return all;
     };

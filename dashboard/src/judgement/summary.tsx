@@ -1,7 +1,7 @@
 import type { JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
 import { count, counted, duration, size } from "../components/format.ts";
 import { Verdict } from "../components/verdict.tsx";
-import css from "./outcome.module.css";
+import css from "./summary.module.css";
 import { isFailure } from "./test-states.ts";
 
 const TITLES: Readonly<Record<string, string>> = {
@@ -17,8 +17,8 @@ const TITLES: Readonly<Record<string, string>> = {
   IE: "Not judged",
 };
 
-/** The outcome in words: the verdict, and the test that decided it. */
-export function outcomeOf({ row, tests }: JudgementState): string {
+/** The summary in words: the verdict, and the test that decided it. */
+export function summaryOf({ row, tests }: JudgementState): string {
   const { verdict } = row;
   if (verdict === null) return "Judging";
   const title = TITLES[verdict] ?? verdict;
@@ -35,12 +35,12 @@ export function firstFailure(tests: JudgementState["tests"]): number | null {
 }
 
 /** One line, which screen readers announce when it changes, and the progress. */
-export function JudgementOutcome({ of: { row, score, maxScore, tests } }: { of: JudgementState }) {
+export function JudgementSummary({ of: { row, score, maxScore, tests } }: { of: JudgementState }) {
   const { passed, ended, total, verdict, createdAt, completedAt } = row;
   const most = (values: readonly (number | null)[]) => Math.max(...values.map((value) => value ?? 0));
   const [cpuMs, memoryBytes] = [most(tests.map((test) => test.cpuMs)), most(tests.map((test) => test.memoryBytes))];
   return (
-    <div className={css.outcome}>
+    <div className={css.summary}>
       <p className={css.line} role="status">
         <Verdict of={row} />
         <span>

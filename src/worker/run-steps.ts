@@ -32,7 +32,7 @@ export interface RunOptions {
  * the verdict table. A cached artifact takes the place of the compile step, with the report of that step.
  * @throws SandboxError if the slot is lost.
  */
-export async function run(
+export async function runSteps(
   slot: Pick<Slot, "run">,
   { compile, execute }: Plan,
   { onOutput, cache = NO_CACHE, interact = (step, output) => slot.run(step, output) }: RunOptions = {},
@@ -41,7 +41,7 @@ export async function run(
   const artifact = cache.get(compile);
   if (artifact) {
     const executed = await interact(executeArtifact(execute, compile, artifact.files, cache.owner), onOutput);
-    return { compile: artifact.report, execute: { ...executed, keptBytes: artifact.keptBytes }, compileKept: true };
+    return { compile: artifact.report, execute: { ...executed, keptBytes: artifact.keptBytes }, compileCached: true };
   }
   const { files, ...compiled } = await slot.run(compile);
   if (judgeStep(compiled).verdict !== "AC") return { compile: compiled };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { StepReport } from "../../../src/domain/report.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
-import { run } from "../../../src/worker/run.ts";
+import { runSteps } from "../../../src/worker/run-steps.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { report, signalled } from "../../support/verdict/reports.ts";
 
@@ -29,7 +29,7 @@ function slot(...reports: readonly StepReport[]) {
 test("runs a single step, regardless of its result", async () => {
   for (const end of [report(), report({ exitCode: 1 }), signalled(11)]) {
     const fake = slot(end);
-    assert.deepEqual(await run(fake, { execute }), { execute: end });
+    assert.deepEqual(await runSteps(fake, { execute }), { execute: end });
     assert.deepEqual(fake.steps, [execute]);
   }
 });
@@ -37,7 +37,7 @@ test("runs a single step, regardless of its result", async () => {
 test("runs the program on the same slot after a successful compile step", async () => {
   const [compiled, executed] = [report(), report({ exitCode: 3 })];
   const fake = slot(compiled, executed);
-  assert.deepEqual(await run(fake, { compile, execute }), { compile: compiled, execute: executed });
+  assert.deepEqual(await runSteps(fake, { compile, execute }), { compile: compiled, execute: executed });
   assert.deepEqual(fake.steps, [compile, execute]);
 });
 
@@ -54,7 +54,7 @@ for (const [name, end, verdict, cause] of [
 ] as const) {
   test(`a compiler that ${name} is ${verdict}, and the program does not run`, async () => {
     const fake = slot(end, report());
-    const reports = await run(fake, { compile, execute });
+    const reports = await runSteps(fake, { compile, execute });
     assert.deepEqual(reports, { compile: end });
     assert.deepEqual(fake.steps, [compile]);
     const { result } = buildOutcome(reports);
@@ -64,11 +64,11 @@ for (const [name, end, verdict, cause] of [
 
 test("a compiler that succeeds despite refused forks and remaining processes is accepted", async () => {
   const fake = slot(report({ pidsRefused: 2, survivors: 1 }), report());
-  assert.deepEqual(Object.keys(await run(fake, { compile, execute })), ["compile", "execute"]);
+  assert.deepEqual(Object.keys(await runSteps(fake, { compile, execute })), ["compile", "execute"]);
 });
 
 test("throws when the slot is lost in either step", async () => {
-  await assert.rejects(run(slot(), { execute }), /the slot is gone/);
-  await assert.rejects(run(slot(), { compile, execute }), /the slot is gone/);
-  await assert.rejects(run(slot(report()), { compile, execute }), /the slot is gone/);
+  await assert.rejects(runSteps(slot(), { execute }), /the slot is gone/);
+  await assert.rejects(runSteps(slot(), { compile, execute }), /the slot is gone/);
+  await assert.rejects(runSteps(slot(report()), { compile, execute }), /the slot is gone/);
 });

@@ -9,7 +9,8 @@ export const PISTON_CONNECT = `${PISTON}/connect`;
 
 /**
  * How often a request waits, each time as long as `wait=true` does and together 10 minutes: for the response of `execute`, or for the
- * start of a program of `connect`. Piston's clients cannot ask again; the connection of a client that has gone without a notice must still end.
+ * start of a program of `connect`. Piston's clients cannot ask again; the connection of a client that has gone without a notice must
+ * still end.
  */
 export const MOST_WAITS = 20;
 

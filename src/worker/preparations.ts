@@ -1,0 +1,51 @@
+import type { Language } from "../domain/language.ts";
+import { PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
+import type { Languages } from "../languages/load.ts";
+import type { Step } from "../sandbox/step.ts";
+import { executeArtifact, type Plan, plan } from "./plan.ts";
+
+/** A way to run submissions with parked runtimes: the steps to park, in the order of the PARK frames. */
+export interface Preparation {
+  /** Identifies submissions of one language and profile whose compile step runs, or whose artifact is in the compile cache. */
+  readonly kind: string;
+  readonly language: string;
+  readonly steps: readonly Step[];
+  /**
+   * Whether the start of the runtimes costs more than they save, as that of a compiler that is warmed up: only in an idle
+   * worker.
+   */
+  readonly costly: boolean;
+}
+
+export function kindOf(language: string, profile: ProfileName, isCompileCached: boolean): string {
+  return `${language} ${profile}${isCompileCached ? " cached" : ""}`;
+}
+
+/** All preparations of these languages that start a runtime. */
+export function preparations(languages: Languages): Map<string, Preparation> {
+  const all = new Map<string, Preparation>();
+  for (const language of languages.list())
+    for (const profile of PROFILE_NAMES)
+      for (const one of preparationsOf(language, profile, languages)) all.set(one.kind, one);
+  return all;
+}
+
+const NOTHING = { code: Buffer.alloc(0), stdin: Buffer.alloc(0) };
+
+function preparationsOf(language: Language, profile: ProfileName, languages: Languages): Preparation[] {
+  const steps = plan(language, languages.limitsFor(language, profile), NOTHING);
+  const ways: [boolean, Step[]][] = [[false, inOrder(steps)]];
+  if (steps.compile) ways.push([true, [executeArtifact(steps.execute, steps.compile, [], "")]]);
+  return ways
+    .filter(([, parked]) => parked.some(({ command }) => command.park))
+    .map(([cached, parked]) => ({
+      kind: kindOf(language.name, profile, cached),
+      language: language.name,
+      steps: parked,
+      costly: !cached && steps.compile?.command.park !== undefined,
+    }));
+}
+
+function inOrder({ compile, execute }: Plan): Step[] {
+  return compile ? [compile, execute] : [execute];
+}
