@@ -1,16 +1,16 @@
 /*
  * Binds each box to CPUs. Equal shares of CPU time do not isolate boxes. Processes that wake each other on two CPUs (pipes,
  * futexes, vfork), and kernel work on all CPUs of a process (TLB flushes, membarrier), took up to 95 % of a neighbour's time at
- * equal shares, charged to no cgroup; a quota of one CPU for each box left pairs that pass a byte at 7.3 times the neighbour's
- * time. On Linux 6.18, such unbound pairs also starved tasks of any weight: a slot (nice -20, or in a group of 256 times the
- * weight) waited 18 s for its CPU, so that a box used 7.9 s of CPU time of 2. A slot with a real-time priority was in time, but
- * the killed processes then waited 1.5 s to end.
+ * equal shares, charged to no cgroup. With a quota of one CPU for each box, the neighbour of pairs that pass a byte still took 7.3
+ * times as long. On Linux 6.18, such unbound pairs also starved tasks of any weight: a slot (nice -20, or in a group of 256 times
+ * the weight) waited 18 s for its CPU, so that a box with a limit of 2 s used 7.9 s of CPU time. A slot with a real-time priority
+ * was in time, but the killed processes then waited 1.5 s to end.
  *
  * A box that is bound to its own CPU can do that only to itself. Each box, whether it compiles or executes, is therefore
  * bound to the CPUs with the fewest boxes. While there are no more running boxes than CPUs, each has its own; beyond
  * that, boxes share CPUs by the weights of the cpu controller. Then slots act in time on a machine full of such pairs:
- * with three boxes and two other busy processes for each CPU, 1.4 ms of CPU time beyond the limit. The kernel enforces the
- * binding: however late a slot acts, a box uses no more CPU time than time passes.
+ * with three boxes and two other busy processes for each CPU, a box used 1.4 ms of CPU time beyond its limit. The kernel
+ * enforces the binding: however late a slot acts, a box uses no more CPU time than time passes.
  *
  * The binding is an affinity mask: it needs no controller, children inherit it, and seccomp refuses sched_setaffinity.
  * The slot is bound as well: its work for a box (reading output) takes time from that box only.

@@ -21,11 +21,11 @@ list)
   exit
   ;;
 esac
-# The units would not see another choice.
+# With a line in the settings of the units, they would not see another choice.
 ! { units_are_ours && [ -n "$(installed_units)" ] && grep -qs '^ASSAY_LANGUAGES=' "$settings_file"; } ||
   fail "$settings_file has ASSAY_LANGUAGES, which decides: change or remove that line, then run 'assay install'"
 ! software_is_prebuilt || fail "the software in $software cannot be changed: choose its language packs when you build it (ASSAY_LANGUAGES)"
-# Known names only.
+# Only known names may be chosen.
 named=$(packs_ts names "$(printf '%s,' "$@")") || exit 1
 if [ "$action" = add ]; then
   ASSAY_LANGUAGES=$(packs_ts names "${before#none},$named")

@@ -10,7 +10,7 @@ import {
 import { queries } from "./client/api.ts";
 import { signedIn } from "./client/draft-storage.ts";
 import { queryClient } from "./client/query-client.ts";
-import { JUDGEMENT_FILTERS, type Search, SUBMISSION_FILTERS } from "./client/search.ts";
+import { JUDGEMENT_PARAMETERS, type Search, SUBMISSION_PARAMETERS } from "./client/search.ts";
 import { ErrorPage, NotFoundPage } from "./components/not-found-page.tsx";
 import { AUDIT_FILTERS, type AuditSearch } from "./pages/audit/search.ts";
 import { overviewSearch } from "./pages/overview/search.ts";
@@ -70,7 +70,7 @@ const submissions = createRoute({
   getParentRoute: () => inside,
   path: "/submissions",
   /** The filters, and the run next to the list. */
-  validateSearch: (search): Search & { open?: string | undefined } => texts(search, [...SUBMISSION_FILTERS, "open"]),
+  validateSearch: (search): Search & { open?: string | undefined } => texts(search, [...SUBMISSION_PARAMETERS, "open"]),
   component: lazyRouteComponent(() => import("./pages/submissions/submissions-page.tsx"), "SubmissionsPage"),
 });
 
@@ -84,7 +84,7 @@ const submission = createRoute({
 const judgements = createRoute({
   getParentRoute: () => inside,
   path: "/judgements",
-  validateSearch: (search): Search => texts(search, JUDGEMENT_FILTERS),
+  validateSearch: (search): Search => texts(search, JUDGEMENT_PARAMETERS),
   component: lazyRouteComponent(() => import("./pages/judgements/judgements-page.tsx"), "JudgementsPage"),
 });
 

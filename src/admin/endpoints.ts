@@ -102,7 +102,7 @@ export async function listEndpoints(
   );
 }
 
-/** Enables or disables an endpoint. @throws AdminError if the id is unknown, as the functions below. */
+/** Enables or disables an endpoint. @throws AdminError if the id is unknown, like the functions below. */
 export async function setEndpointActive(
   store: Store,
   id: string,

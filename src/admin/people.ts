@@ -18,7 +18,7 @@ export interface LinkView {
   readonly expiresAt: string;
 }
 
-/** The public address of the service, and the actor. */
+/** Who asks for a link, and the public address of the service with which the link begins. */
 export interface LinkRequest {
   /** `https://HOST:PORT`. */
   readonly origin: string;

@@ -154,7 +154,7 @@ class Groups {
     );
   }
 
-  /** The group of a case that is in no batch: consecutive ones with points have one group, and those without. */
+  /** The group of a case that is in no batch. Consecutive cases with points share one, and so do consecutive cases without points. */
   plain(points: number): string {
     const kind = points === 0 ? "pretests" : "cases";
     if (this.#last.startsWith(kind)) return this.#last;
@@ -204,7 +204,7 @@ const bridgedArgs = z.looseObject({
   type: z.enum(["default", "testlib"]).optional(),
 });
 
-/** A checker that is a program: both types are called in the same way, but decide in different ones. */
+/** A checker that is a program. Both types are called in the same way, but report their decision in different ways. */
 function bridged(
   args: Readonly<Record<string, unknown>>,
   place: readonly (string | number)[],
@@ -230,7 +230,7 @@ function bridged(
   return { spec, program: found.program };
 }
 
-/** A lower limit can be kept; the output of a right program would exceed a higher one. */
+/** An output limit that every language permits. With a higher one, the output of a right program could exceed the limit of its run. */
 function outputLimit({ path, values }: Part, init: Init, languages: Languages): { readonly stdout_bytes?: number } {
   const { output_limit_length: bytes } = values;
   if (bytes === undefined) return {};

@@ -205,7 +205,7 @@ export function isIgnored(path: string): boolean {
   return /(^|\/)[.-]/.test(path);
 }
 
-/** A test that would be left out for its name. Those with `._` and `.#` are of macOS and of editors. */
+/** A test that would be left out for its name. Names that begin with `._` come from macOS, those with `.#` from editors. */
 const HIDDEN_TEST = /^data\/(?:sample|secret)\/(?:[^/.-][^/]*\/)*(?:[.-](?![_#])[^/]*)?\.(?:in|ans)\s*$/i;
 
 /** @param path of a file that is ignored. @throws PackageError if it would be a test. */

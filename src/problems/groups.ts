@@ -69,7 +69,7 @@ const legacyGroup = z.strictObject({
   range: z.string().optional(),
 });
 
-/** Directories of `data` that can have a file for all their tests; a directory for validators also below itself. */
+/** Directories of `data` that can have a file for all their tests. Below a directory for validators, any directory can. */
 const SETTINGS_FILE =
   /^data\/(sample|secret|secret\/[^/]+|(?:invalid_input|(?:in)?valid_output)(?:\/.+)?)\/test_group\.yaml$/;
 
@@ -302,7 +302,7 @@ function ruleOf(modes: readonly string[]): string {
   return modes.findLast((mode) => RULES.includes(mode)) ?? "sum";
 }
 
-/** YAML may quote it. Unlike `Number`, without other bases and without white space for zero. */
+/** A score, which YAML may quote. Unlike `Number` alone, it accepts no other base, and white space is not zero. */
 function toScore(value: number | string): number {
   return typeof value === "number" || DECIMAL.test(value) ? Number(value) : Number.NaN;
 }

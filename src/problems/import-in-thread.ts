@@ -48,7 +48,7 @@ export async function importInThread<T>(
   work: (opened: ThreadImport) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
-  // Moved instead of copied; the copy is for an archive that shares its memory.
+  // The archive is moved into the thread. It is copied only if it shares its memory with something else.
   const own = archive.byteLength === archive.buffer.byteLength ? archive : Uint8Array.from(archive);
   const opening: Opening = { archive: own, mostBytes, languages: toPlain(languages), options };
   const thread = new Worker(new URL("./import-thread.ts", import.meta.url), {

@@ -9,7 +9,7 @@ import { applies } from "./timing.ts";
 
 /**
  * The time limit that follows from the submissions that bound it from below, such as the accepted ones. The first run of one of them
- * that is not as the package expects ends the measurement: of such a submission, the time means nothing.
+ * that is not as the package expects ends the measurement, because the time of such a submission means nothing.
  * @param onProgress called before each submission. @throws SandboxError if the slot is lost, PackageError.
  */
 export async function measureTimeLimit(

@@ -106,7 +106,7 @@ async function validate(
   const failed = (ended: string) => ({ ended, accepts: false, broken: true });
   if (cause === "compile_error") return failed("an error of its compiler");
   if (cause.startsWith("compile_")) return failed(`an error of its compiler${tail(errorMessage)}`);
-  // A limit that the validator reaches is no result. By the format, each end of its own but the exit code 42 rejects.
+  // A validator that reaches a limit has no result. If it ends by itself, the format has it reject with all but the exit code 42.
   if (verdict !== "AC" && verdict !== "RE" && verdict !== "SIG") return failed(`${verdict}${tail(errorMessage)}`);
   const ended = exitCode === null ? verdict : `exit code ${exitCode}`;
   return { ended, accepts: exitCode === ACCEPTS, broken: false };

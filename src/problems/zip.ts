@@ -127,7 +127,7 @@ async function collect(
       throw new PackageError(path, "is neither a file nor a directory");
     if (path.endsWith("/")) continue;
     const start = await startOf(zip, entry, path, broken);
-    // Otherwise a small archive of large files that are at one place takes minutes.
+    // Otherwise, a small archive whose entries all refer to the same large file would take minutes.
     unread -= entry.compressedSize;
     if (unread < 0) throw new PackageError(name, "is not a valid ZIP file: its files overlap");
     const member = { archive, path, entry, start };

@@ -14,7 +14,7 @@ export class StepSizeError extends SandboxError {
   override readonly name = "StepSizeError";
 }
 
-/** @returns the properties of a slot. @throws SandboxError or ProtocolError if there is no slot, or not of this build. */
+/** @returns the properties of a slot. @throws SandboxError or ProtocolError if there is no slot, or if its launcher is of another build. */
 export function greet(frame: Frame): Hello {
   if (frame.name !== "HELLO") throw refusal(frame);
   const entries = new Entries(frame);

@@ -65,7 +65,7 @@ interface Running {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Into which all slots read, one after the other. Otherwise Node allocates as much for each read. */
+/** The buffer into which all slots read, one after the other. Without it, Node would allocate as much for each read. */
 const READ = Buffer.alloc(64 * 1024);
 
 /**

@@ -7,7 +7,7 @@ import { encodeRaw, FrameWriter } from "./wire.ts";
 /** One step of a submission: its command, input and limits. */
 export interface Step {
   readonly command: Command;
-  /** Written into the fresh work directory before the program starts; empty for a kept one. */
+  /** Written into the fresh work directory before the program starts; empty if the work directory is kept. */
   readonly files: readonly WorkFile[];
   /** The account whose later steps will probably have the same list of files, which is then sent to a slot once. */
   readonly repeatsOf?: string;
@@ -19,7 +19,7 @@ export interface Step {
   readonly work: "fresh" | "keep";
   /** Whether another step will keep the work directory of this one. */
   readonly more: boolean;
-  /** Files for the report: `work`: those of the work directory, after exit code 0; `feedback`: of /box/feedback, after any. */
+  /** The files of the report. `work`: those of the work directory, after exit code 0. `feedback`: those of /box/feedback, after any. */
   readonly collect?: keyof typeof COLLECT;
 }
 
@@ -42,8 +42,8 @@ export function cpuRlimit({ wallMs, cpus }: Limits): number {
 const CPU_RLIMIT_ABOVE_SECS = 1;
 
 /**
- * For /tmp and /dev/shm. The kernel charges for directories, but not for the 256-byte node that holds the first name in a
- * directory: 50 MiB for three times 65,536 nested directories.
+ * Bounds the files in /tmp and /dev/shm. The kernel charges for directories, but not for the 256-byte node that holds the
+ * first name in a directory: 50 MiB for three times 65,536 nested directories.
  */
 const BYTES_PER_TMP_INODE = 16_384;
 

@@ -12,7 +12,7 @@ export interface DelivererOptions extends SendOptions {
   readonly log: Logger;
   /** Time for attempts to finish after `stop`. */
   readonly drainMs: number;
-  /** Longer than an attempt can take; after it, another process repeats the attempt. */
+  /** How long a claim is valid: longer than an attempt can take. After this time, another process repeats the attempt. */
   readonly leaseMs?: number;
   readonly meter?: Meter;
   readonly tracer?: Tracer;

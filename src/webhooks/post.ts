@@ -64,7 +64,8 @@ export async function post({ method, target, headers, body }: Post, options: Pos
         method,
         path,
         headers,
-        // In pieces, because TLS encrypts each write at once: a receiver that does not read would cause a second copy of the body.
+        // The body is sent in pieces, because TLS encrypts each write at once: for a receiver that does not read, it would have two
+        // copies.
         body: Readable.from(body),
         signal,
         reset: true,
@@ -84,7 +85,7 @@ function connector({ host, port }: Target, addresses: readonly string[], options
     else callback(null, found[0]?.address ?? "", found[0]?.family);
   };
   return (_: unknown, callback: buildConnector.Callback) => {
-    // Explicit, because the environment can turn off the default for the whole process.
+    // Verification is stated, because the environment can turn off the default for the whole process.
     const verify = { secureContext: options.trust, rejectUnauthorized: true };
     const named = isIP(host) === 0 && { servername: host }; // receivers that share an address select by name
     const raw = connectTcp({ host, port, lookup });

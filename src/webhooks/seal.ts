@@ -6,7 +6,7 @@ const ALGORITHM = "aes-256-gcm";
 /** First byte of a sealed secret. Form 1 has no key id, so decryption uses each key in turn. */
 const WITHOUT_ID = 1;
 const WITH_ID = 2;
-/** Random for each secret: 96 bits are sufficient for the number of secrets that one key seals. */
+/** The nonce is random for each secret: 96 bits are sufficient for the number of secrets that one key seals. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 

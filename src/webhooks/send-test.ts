@@ -6,7 +6,7 @@ import type { Store } from "../store/store.ts";
 import { deliver } from "./deliver.ts";
 import type { SendOptions } from "./send.ts";
 
-/** Longer than an attempt can take; after it, a service takes over the test. */
+/** How long the claim is valid: longer than an attempt can take. After this time, a service takes over the test. */
 const LEASE_MS = 30_000;
 
 /**

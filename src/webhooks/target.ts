@@ -13,7 +13,7 @@ export interface Target {
   /** A name, or an address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Allowed by the operator: its addresses are not checked, but all other rules apply. */
+  /** Whether the operator allowed it. Its addresses are then not checked, but all other rules apply. */
   readonly allowed: boolean;
 }
 

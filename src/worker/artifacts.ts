@@ -45,7 +45,7 @@ export class Artifacts {
   readonly #now: () => number;
   #bytes = 0;
 
-  /** @param parts of which an account has at most one. @param now monotonic milliseconds. */
+  /** @param parts of the memory, of which an account gets at most one. @param now monotonic milliseconds. */
   constructor(capacityBytes: number, { parts = PARTS, now = () => performance.now() } = {}) {
     this.#capacityBytes = capacityBytes;
     this.#partBytes = capacityBytes / parts;

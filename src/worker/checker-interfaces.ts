@@ -111,7 +111,7 @@ function testlibResult({ code, stderr, stderrCutAt, hasLine }: Ended, points: nu
   if (verdict) return verdict[2] ? accepted(message) : rejected(message);
   const ofCode = TESTLIB_VERDICTS.find(([codes]) => codes.includes(code));
   if (stderrCutAt === null || !ofCode) return null;
-  // The text can be in what was cut, which a program must not be able to cause by its output: it would turn WA into IE.
+  // The text can be in the part that was cut off. A program must not be able to cause that by its output: it would turn WA into IE.
   return ofCode[2]
     ? failed(`the checker wrote more than ${stderrCutAt} bytes to standard error, where its result is missing`)
     : rejected(message);
@@ -134,7 +134,7 @@ function earned(share: number, message: string | null): Checked | null {
   return share === 0 ? rejected(message) : toShare(share, message);
 }
 
-/** Points have six decimals, so that those of a test can be less than the part of its group that a checker gives. */
+/** Points have six decimals, so the share that a checker gives of a rounded maximum can be slightly more than 1. */
 function toShare(share: number, message: string | null): Checked | null {
   return share >= 0 && share <= 1 + 1e-6 ? { verdict: "AC", share: Math.min(1, share), message } : null;
 }

@@ -83,8 +83,8 @@ export class ClaimLoop {
 
   /**
    * The next to start, or to drop: of the account with the fewest that run here, then of the one that was served least recently, in the
-   * order of their claims. Runs that were claimed ahead for one account therefore delay no other account that comes after them. None
-   * of an account that has enough outputs to compare.
+   * order of their claims. Runs that were claimed ahead for one account therefore delay no other account that comes after them. Accounts
+   * that have enough outputs to compare are left out.
    */
   #next(): ActiveRun | undefined {
     const running = this.#options.leases.byAccount();

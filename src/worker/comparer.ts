@@ -168,7 +168,7 @@ class ComparisonQueue {
     this.#current = { waiting, end };
   }
 
-  /** One listener for the process, not for each comparison: it would keep the texts of all of them. */
+  /** The process has one listener. One for each comparison would hold the texts of all of them. */
   #start(): ChildProcess {
     const child = start();
     child.once("exit", () => {

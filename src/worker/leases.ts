@@ -69,7 +69,7 @@ export class Leases {
     return this.#count((run) => isRunning(run) || isComparing(run));
   }
 
-  /** The accounts of which at least so many outputs are compared, or wait for that. */
+  /** The accounts that have at least this number of outputs that are compared or wait for it. */
   comparing(least: number): readonly string[] {
     return [...this.#count(isComparing)].flatMap(([accountId, amount]) => (amount >= least ? accountId : []));
   }
@@ -181,7 +181,7 @@ export class Leases {
     if (!held) await this.#ceded(run);
   }
 
-  /** Stops a run whose submission has another holder or has ended. Clients end submissions at will: only the rest is a loss. */
+  /** Stops a run whose submission has another holder or has ended. If a client ended it, no lease was lost. */
   async #ceded(run: ActiveRun): Promise<void> {
     if (run.ended || run.abandoned) return;
     abandon(run);

@@ -6,7 +6,7 @@ import type { LiveInput } from "../store/live/input.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
 
-/** Input is read again after this time, in case that a notification was lost. */
+/** Input is read again after this time, in case a notification was lost. */
 const AGAIN_MS = 1_000;
 
 /**

@@ -6,7 +6,7 @@ import type { Claim } from "../store/submissions/types.ts";
 
 type Stream = LivePiece["stream"];
 
-/** Not noticeable for users, and limits a program that writes continuously to five rows per second and stream. */
+/** An interval that users do not notice. It limits a program that writes continuously to five rows per second and stream. */
 const EVERY_MS = 200;
 
 /**

@@ -4,7 +4,7 @@ const AHEAD_MS = 60;
 const MOST = 16;
 /** Time that a claimed submission may wait for a slot. */
 const HOLD_MS = 100;
-/** Runs whose median is expected of the next ones. A single longer run, after a compilation, does not change it. */
+/** The number of last runs. Their median is expected of the next ones, so that a longer run after a compilation changes nothing. */
 const RECENT = 7;
 
 /**

@@ -142,7 +142,7 @@ function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feed
     limits: {
       ...begun.limits,
       workBytes: begun.limits.workBytes + sizeOf(files),
-      // A line of the message for each wrong word of a program is more than a program may write.
+      // A checker may write more than a program, for example a line for each wrong word of the output.
       fileBytes: Math.max(begun.limits.fileBytes, begun.limits.workBytes),
     },
     collect: "feedback",
@@ -170,7 +170,8 @@ function resultOf(spec: ProgramChecker, report: StepReport, points: number | nul
       : report.files?.find(({ name, mode = 0 }) => name === NEXT_PASS && !(mode & MODE_DIRECTORY));
   if (!next || checked.verdict === "IE") return checked;
   if (checked.verdict !== "AC") return failed("the checker rejects a program and asks for another pass");
-  // The next pass may change them: with the mode of new files below feedback. Their directories are created with them.
+  // The files get no mode, and so that of new files below feedback, because the next pass may change them. Their directories are
+  // created with them.
   const feedback = (report.files ?? [])
     .filter(({ name, mode = 0 }) => name !== NEXT_PASS && !(mode & MODE_DIRECTORY))
     .map(({ name, data }) => ({ name, data }));

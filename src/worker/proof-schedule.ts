@@ -6,7 +6,7 @@ import type { SelfTest } from "./self-test.ts";
 /** A launcher restart during the smoke tests must not remove languages; a smoke test that kills its slot must not block the others. */
 const ROUNDS_OF_PROOF = 3;
 const PAUSE_MS = 1_000;
-/** Pause before the languages that such a launcher left untested are tested again; twice as long each time, up to the other. */
+/** The first and the longest pause before languages that a restart left untested are tested again. It doubles each time. */
 const [PROVE_REST_MS, MOST_PROVE_REST_MS] = [10_000, 160_000];
 /** With eight languages in turn, each is tested about every 15 minutes, for half a percent of a core. */
 const PROVE_NEXT_MS = 120_000;

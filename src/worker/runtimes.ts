@@ -188,7 +188,7 @@ export class Runtimes {
   }
 }
 
-/** Kept open: a process without free file descriptors must still see its memory. */
+/** The file stays open, because a process without free file descriptors must still read how much memory is free. */
 const meminfo = openSync("/proc/meminfo", "r");
 const text = Buffer.alloc(4096);
 

@@ -96,8 +96,8 @@ export class Slots {
   }
 
   /**
-   * Starts the next runtimes, if no running submission lacks CPU time for that, and no other one a slot. @param idle for a
-   * while.
+   * Starts the next runtimes, if that takes neither CPU time from a running submission nor a slot from another one.
+   * @param idle whether the worker has been idle for a while.
    */
   #startRuntime(idle = false): void {
     const { runtimes, running, most } = this.#options;

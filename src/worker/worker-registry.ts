@@ -21,7 +21,7 @@ const NODES_PATIENCE_MS = 3_000;
 /** Reads per lease without a notification. */
 const REFRESHES_PER_LEASE = 3;
 
-/** All workers of the database as one engine, known by their announcements only, including those of this process. */
+/** All workers of the database as one pool, known by their announcements only, including those of this process. */
 export class WorkerRegistry implements WorkerPool {
   readonly #options: WorkerRegistryOptions;
   readonly #unsubscribe: () => void;

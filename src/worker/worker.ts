@@ -40,10 +40,10 @@ export interface WorkerOptions {
   readonly proveNextMs?: number;
 }
 
-/** Memory of an ended program whose removal takes no time that another program would miss. */
+/** The most memory of an ended program whose removal takes so little time that no other program notices. */
 const MOST_STILL_BYTES = 64 * 1_048_576;
 
-/** Claimed runs for each slot that are enough while ends of others are stored and the next ones are claimed. */
+/** Claimed runs for each slot that last while the ends of others are stored and the next runs are claimed. */
 const LEAST_HELD = 2;
 
 /** Outcomes that may wait for the database in any worker: each has at most 2 MiB of output. */
@@ -73,7 +73,7 @@ export class Worker implements WorkerPool {
   readonly #ahead: NonNullable<WorkerOptions["ahead"]>;
   readonly #gather = new CommitDelay();
   readonly #stopping = new AbortController();
-  /** Outcomes that may wait for the database. More of them take the places of runs. */
+  /** Outcomes that may wait for the database. If more of them wait, fewer runs start. */
   readonly #mostEnded: number;
   /** Resolves once the languages are proven and the slots are open. */
   readonly begun: Promise<void>;
@@ -195,7 +195,7 @@ export class Worker implements WorkerPool {
     if (!("progress" in result) && run.claim.test && this.#claims.held > LEAST_HELD * this.#options.workers)
       await this.#gather.join();
     else this.#gather.release();
-    // Storing it wakes the loop, so that the next claim can share the transaction.
+    // Storing the result wakes the loop, so that the next claim can share the transaction.
     const stored = await this.#runner.store(run, result);
     this.#leases.drop(run);
     if (!stored || this.#leases.ended >= this.#mostEnded) this.#claims.wake();

@@ -1,7 +1,7 @@
 import { RANGES } from "../../../src/http/dashboard/api/lists.ts";
 
-/** The filters of a list of submissions: parameters of the URL and of the API. */
-export const SUBMISSION_FILTERS = [
+/** The parameters of a list of submissions, in the URL and in the API: its filters and its order. */
+export const SUBMISSION_PARAMETERS = [
   "verdict",
   "cause",
   "status",
@@ -16,10 +16,10 @@ export const SUBMISSION_FILTERS = [
   "order",
 ] as const;
 
-/** The filters of a list of judgements. */
-export const JUDGEMENT_FILTERS = [...SUBMISSION_FILTERS.filter((name) => name !== "cause"), "problem"] as const;
+/** The parameters of a list of judgements. */
+export const JUDGEMENT_PARAMETERS = [...SUBMISSION_PARAMETERS.filter((name) => name !== "cause"), "problem"] as const;
 
-export type Search = { readonly [name in (typeof SUBMISSION_FILTERS)[number] | "problem"]?: string | undefined };
+export type Search = { readonly [name in (typeof SUBMISSION_PARAMETERS)[number] | "problem"]?: string | undefined };
 
 const RANGE_NAMES: Readonly<Record<string, string>> = {
   "15m": "Last 15 minutes",
@@ -31,7 +31,7 @@ const RANGE_NAMES: Readonly<Record<string, string>> = {
 
 export const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: RANGE_NAMES[value] ?? value }));
 
-/** The order of a list is no filter. */
+/** The filters among the parameters: all but the order. */
 export function filtersIn({ order: _, ...filters }: Search): [string, string][] {
   return Object.entries(filters).filter((entry): entry is [string, string] => Boolean(entry[1]));
 }

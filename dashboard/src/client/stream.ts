@@ -9,7 +9,7 @@ const MOST_AGAIN_MS = 60_000;
 interface Following {
   /** Returns the address of the stream; called at each start. */
   readonly url: () => string;
-  /** @param isFirst of this stream: what was sent by an earlier one may be missing. */
+  /** @param isFirst whether the event is the first of its stream: changes since an earlier stream may be missing. */
   readonly onEvent: (event: string, data: string, isFirst: boolean) => void;
   /** The service or a proxy rejects streams: the caller asks in another way. */
   readonly onRejected: () => void;

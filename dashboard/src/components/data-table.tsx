@@ -29,7 +29,7 @@ export function DataTable<T>({ caption, columns, rows, rowKey: of, faded }: Prop
   const main = columns.find((column) => column.main) ?? columns[0];
   return (
     <div className={css.frame}>
-      {/* biome-ignore-start lint/a11y/noRedundantRoles: a table that is laid out as blocks is none any more, without them */}
+      {/* biome-ignore-start lint/a11y/noRedundantRoles: without roles, a table that is laid out as blocks is no table for screen readers */}
       <table className={`${css.table} ${columns.length > FEW ? css.wide : ""}`} role="table" aria-label={caption}>
         <thead role="rowgroup">
           <tr role="row">

@@ -8,7 +8,7 @@ export interface DialogProps {
   readonly children: ReactNode;
 }
 
-/** Mantine's overlays are a tenth of a page: loaded with the first dialog. */
+/** Loaded with the first dialog, because Mantine's overlays are a tenth of a page. */
 const ModalDialog = lazy(() => import("./modal.tsx"));
 
 /** A dialog, mounted while it is open, so that its content starts fresh. */

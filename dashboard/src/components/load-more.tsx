@@ -21,7 +21,7 @@ export function LoadMore({ query: { hasNextPage, isFetchingNextPage, fetchNextPa
 }
 
 interface OptionsProps {
-  readonly of: Paginated;
+  readonly query: Paginated;
   /** Number of listed options. */
   readonly shown: number;
   /** Plural name of the options. */
@@ -29,7 +29,11 @@ interface OptionsProps {
 }
 
 /** The button below a select with more options than listed: it adds the next page of options. */
-export function LoadMoreOptions({ of: { hasNextPage, isFetchingNextPage, fetchNextPage }, shown, what }: OptionsProps) {
+export function LoadMoreOptions({
+  query: { hasNextPage, isFetchingNextPage, fetchNextPage },
+  shown,
+  what,
+}: OptionsProps) {
   if (!hasNextPage) return null;
   return (
     <div className={css.loadMoreOptions}>

@@ -3,7 +3,7 @@ import { useLayoutEffect } from "react";
 import css from "./dialog.module.css";
 import type { DialogProps } from "./dialog.tsx";
 
-/** The content of Dialog. Its title is no `header` element, because a page has one. */
+/** The dialog itself, which Dialog loads when it is first opened. Its title is no `header` element, because a page has one. */
 export default function ModalDialog({ title, onClose, isPersistent = false, children }: DialogProps) {
   useLayoutEffect(() => {
     const from = opener();

@@ -30,7 +30,7 @@ export function ProblemSelect({ account, none, value, onChange }: Props) {
         onChange={({ currentTarget }) => onChange(currentTarget.value)}
         data={[{ value: "", label: none }, ...options, ...chosen]}
       />
-      <LoadMoreOptions of={parts} shown={problems.length} what="problems" />
+      <LoadMoreOptions query={parts} shown={problems.length} what="problems" />
     </div>
   );
 }

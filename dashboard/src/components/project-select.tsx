@@ -37,7 +37,7 @@ export function ProjectSelect({ from: { open, parts }, description, none = false
         {...(value !== undefined && { value })}
         {...(onChange && { onChange: ({ currentTarget }) => onChange(currentTarget.value) })}
       />
-      {parts && <LoadMoreOptions of={parts} shown={open.length} what="projects" />}
+      {parts && <LoadMoreOptions query={parts} shown={open.length} what="projects" />}
     </div>
   );
 }

@@ -35,7 +35,7 @@ export interface Difference {
   readonly rows: readonly (Row | number)[];
   /** Different rows after the last one shown. */
   readonly hidden: number;
-  /** False if the texts differ so much that line n is next to line n. */
+  /** Whether the lines are aligned. If the texts differ too much, line n of one is simply next to line n of the other. */
   readonly aligned: boolean;
   /** Whether both were sorted first, as the checker does. */
   readonly sorted: boolean;

@@ -17,7 +17,7 @@ const RULES = { sum: "sum of points", min: "points × smallest share of its test
 /** All tests as cells, by group. One of them takes the focus; arrows, Home and End move it. */
 export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {
   const grid = useRef<HTMLDivElement>(null);
-  const entered = selected ?? 0;
+  const tabStop = selected ?? 0;
   const isNamed = groups.length > 1 || groups.some(({ name }) => name !== "");
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the arrows only move the focus between its buttons
@@ -37,7 +37,7 @@ export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {
                       data-cell={at}
                       data-state={state}
                       style={{ "--verdict": `var(--verdict-${state.toLowerCase()})` } as object}
-                      tabIndex={at === entered ? 0 : -1}
+                      tabIndex={at === tabStop ? 0 : -1}
                       aria-pressed={at === selected}
                       title={`${titleOf(name, at)}: ${labelOf(state)}`}
                       aria-label={`${titleOf(name, at)}: ${labelOf(state)}`}
@@ -51,7 +51,7 @@ export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {
           </ol>
         </section>
       ))}
-      <Summary of={tests} />
+      <Legend of={tests} />
     </div>
   );
 }
@@ -82,10 +82,10 @@ function GroupHead({ of: { name, rule, depends, score, maxScore, passed } }: { o
 }
 
 /** The meaning of each sign, and how often it occurs. */
-function Summary({ of: tests }: { of: Props["of"]["tests"] }) {
+function Legend({ of: tests }: { of: Props["of"]["tests"] }) {
   const states = Map.groupBy(tests, ({ state }) => state);
   return (
-    <ul className={css.summary}>
+    <ul className={css.legend}>
       {[...states].map(([state, all]) => (
         <li key={state}>
           <span
@@ -103,8 +103,8 @@ function Summary({ of: tests }: { of: Props["of"]["tests"] }) {
   );
 }
 
-function moveFocus(event: KeyboardEvent<HTMLElement>, strip: HTMLElement | null): void {
-  const cells = [...(strip?.querySelectorAll<HTMLElement>("button[data-cell]") ?? [])];
+function moveFocus(event: KeyboardEvent<HTMLElement>, grid: HTMLElement | null): void {
+  const cells = [...(grid?.querySelectorAll<HTMLElement>("button[data-cell]") ?? [])];
   const at = cells.indexOf(event.target as HTMLElement);
   const to = {
     ArrowRight: at + 1,

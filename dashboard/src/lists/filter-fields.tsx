@@ -70,11 +70,11 @@ export function FilterFields({ verdicts, causes, search, onChange, children }: F
       {accounts.length > 0 && choice("account", "Account", "All", accounts.map(named))}
       <div>
         {choice("project", "Project", "Any", ofProjects.map(named))}
-        <LoadMoreOptions of={projects} shown={ofProjects.length} what="projects" />
+        <LoadMoreOptions query={projects} shown={ofProjects.length} what="projects" />
       </div>
       <div>
         {choice("key", "Key", "Any", ofKeys.map(named))}
-        <LoadMoreOptions of={keys} shown={ofKeys.length} what="keys" />
+        <LoadMoreOptions query={keys} shown={ofKeys.length} what="keys" />
       </div>
       {children}
       {time("since", "From")}

@@ -35,7 +35,7 @@ export function Filters({ csv, ...filtered }: Props) {
   const { what, search, onChange } = filtered;
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
-  const outside = useClickOutside<HTMLDivElement>(({ target }) => {
+  const panel = useClickOutside<HTMLDivElement>(({ target }) => {
     if (!(target instanceof Node && button.current?.contains(target))) setOpen(false);
   });
   const set = (changes: Search) => onChange({ ...search, ...changes });
@@ -87,7 +87,7 @@ export function Filters({ csv, ...filtered }: Props) {
       </Button>
       {isOpen && (
         <section
-          ref={outside}
+          ref={panel}
           className={css.dropdown}
           aria-label={`Filters of the ${what}s`}
           onKeyDown={({ key }) => {
@@ -155,7 +155,7 @@ const LABELS: Readonly<Record<string, string>> = {
 
 const TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
-/** Ids of accounts, projects and keys are shortened: their names are in the rows. */
+/** The text of a chip. Values without words are ids, which are shortened: the rows have the names. */
 function labelOf(name: string, value: string, { verdicts, causes }: FilterProps): string {
   const texts: Readonly<Record<string, () => string | undefined>> = {
     verdict: () => verdicts[value] && `${value} ${verdicts[value]}`,

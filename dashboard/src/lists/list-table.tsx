@@ -27,7 +27,7 @@ export interface SortableColumn<Row> extends Column<Row> {
 }
 
 export interface ListTableHandle {
-  /** Moves the focus by that many rows. */
+  /** Moves the focus by a row, and opens that row if one is open. */
   readonly step: (by: 1 | -1) => void;
 }
 
@@ -122,7 +122,7 @@ export function ListTable<Row extends { readonly id: string }>({
       {/* biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for the links inside, which Tab also reaches */}
       <div ref={container} className={`${table.frame} ${css.list}`} onKeyDown={onKeyDown}>
         {children}
-        {/* biome-ignore-start lint/a11y/noRedundantRoles: a table that is laid out as blocks is none any more, without them */}
+        {/* biome-ignore-start lint/a11y/noRedundantRoles: without roles, a table that is laid out as blocks is no table for screen readers */}
         <table className={table.table} role="table" aria-label={caption} aria-rowcount={hasMore ? -1 : rows.length + 1}>
           <thead role="rowgroup">
             <tr role="row" aria-rowindex={1}>

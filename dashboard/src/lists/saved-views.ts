@@ -26,7 +26,7 @@ export function isSame(one: Search, other: Search): boolean {
   return sorted(one) === sorted(other);
 }
 
-/** Entries of another form, as of another version, are left out. */
+/** Entries of another form, such as those of another version, are left out. */
 export function readViews(stored: string): readonly View[] {
   try {
     const found: unknown = JSON.parse(localStorage.getItem(stored) ?? "[]");

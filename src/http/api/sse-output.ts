@@ -132,7 +132,7 @@ async function* events(
     }
   } catch (error) {
     // The client reconnects and receives the output so far.
-    if (error instanceof ClientError) return; // no memory for its output
+    if (error instanceof ClientError) return; // there is no memory for its output
     if (!(error instanceof StoreUnavailable)) throw error;
     request.log.warn({ err: error }, "database unavailable");
   } finally {

@@ -14,8 +14,8 @@ const LINK_LIMITS = { both: 5, network: 30, email: 5 } as const;
 type Limits = Parameters<SignInStore["take"]>[1];
 
 /**
- * Attempts counted in the database at once, and waiting attempts per queue: during a flood, the database stays
- * available.
+ * How many attempts are counted in the database at once, and how many wait in each queue. Both keep the database
+ * available during a flood.
  */
 const AT_ONCE = 4;
 const WAITING = 64;

@@ -30,7 +30,7 @@ export interface Parameter {
 export interface OperationResponse {
   readonly status: number;
   readonly description: string;
-  /** If several, any of them. None: not JSON, but of this media type. */
+  /** The body has one of these schemas. Without any, it is not JSON, but of the media type below. */
   readonly schemas: readonly SchemaName[];
   readonly media?: string;
   readonly location?: boolean;

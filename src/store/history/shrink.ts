@@ -6,7 +6,7 @@ const HOUR_MS = 3_600_000;
 
 interface Merged {
   readonly keys: readonly string[];
-  /** Columns of values: sums, or the highest. */
+  /** The columns of values, which are either sums or the highest values. */
   readonly values: readonly string[];
   readonly by: "sum" | "max";
 }

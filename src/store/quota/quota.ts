@@ -14,8 +14,8 @@ export type QuotaStore = ReturnType<typeof quotaStore>;
  * Counts the requests of each key over all processes. Each admitted request is a row with the next
  * number of its key, so the row that decides is found by its number, without counting. The primary
  * key, not a lock, prevents two processes from taking the same place.
- * Concurrent requests of a process are batched. Separately, requests of one key took the same number, and all but one waited
- * for the other commit and started again.
+ * Concurrent requests of a process are batched: otherwise, requests of one key would take the same number, and all but one would
+ * wait for the other commit and start again.
  *
  * With a single writer, one process serves all requests. It also keeps the last minute in memory, so that a request that only
  * reads does not wait for a lock of another process: memory decides, and the database is updated when the lock is free.

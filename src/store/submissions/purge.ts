@@ -95,7 +95,7 @@ export function retentionStore({ db, capabilities }: Database, transactions: Tra
       });
     },
 
-    /** Adds an audit entry for the erasure of an account's records. @returns the time from which later ends are kept. */
+    /** Adds an audit entry for the erasure of an account's records. @returns its time; records of later ends stay. */
     beginErase(accountId: string, actor: AuditActor): Promise<number> {
       return transactions.run(async (trx) => {
         const atMs = now();
@@ -126,7 +126,7 @@ async function remove(trx: Transaction<Schema>, rows: readonly { readonly seq: n
   return Number(numDeletedRows);
 }
 
-/** Each has up to 500 runs. */
+/** Each judgement has up to 500 runs. */
 const JUDGEMENTS_AT_ONCE = 2;
 
 /** @returns the number of deleted rows of judgements and of their runs' submissions. */

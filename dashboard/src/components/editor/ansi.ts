@@ -7,7 +7,7 @@ export interface Coloured {
   readonly styles: readonly number[];
 }
 
-/** Bit by bit. Text is never hidden, so there are neither concealed text nor backgrounds, which could have its colour. */
+/** The styles, one for each bit. Concealed text and backgrounds, which could have the colour of the text, are left out: they would hide text. */
 export const STYLES = ["bold", "faint", "italic", "underline", "strike"] as const;
 export const COLOURS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"] as const;
 

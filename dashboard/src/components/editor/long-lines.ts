@@ -62,7 +62,7 @@ export function originalText({ text, added }: Continued, from: number, to: numbe
   return ends.map((end, i) => text.slice(i === 0 ? from : (ends[i - 1] ?? 0) + 1, end)).join("");
 }
 
-/** The first index for which it holds; `length` if it holds for none. Those after it hold as well. */
+/** The first index for which `holds` is true, as it is for all after it; `length` if there is none. */
 function firstIndex(length: number, holds: (index: number) => boolean): number {
   let [low, high] = [0, length];
   while (low < high) {

@@ -129,7 +129,7 @@ function seriesOf({ by, buckets, groups }: History): readonly Series[] {
     values: amounts,
     filters: id === "" ? null : ofGroup(by, id),
   }));
-  // Runs of before the release that counts by key are in no group.
+  // Runs from before the release that counts by key are in no group.
   const rest = buckets.map(({ verdicts }, index) =>
     Math.max(0, total(verdicts) - sum(groups.map(({ amounts }) => amounts[index] ?? 0))),
   );
