@@ -19,7 +19,7 @@ const where = address.startsWith("unix:")
 function ask(): Promise<{ status: number; reason: string }> {
   return new Promise((resolve) => {
     const failed = ({ message }: Error) => resolve({ status: 0, reason: message });
-    // Without an agent, which would keep the connection and this process for five idle seconds. The signal bounds the whole
+    // An agent would keep the connection and this process for five idle seconds. The signal bounds the whole
     // response; `timeout` would bound only silence.
     const asked = request({ ...where, agent: false, path, signal: AbortSignal.timeout(ANSWER_MS) }, (answer) => {
       let reason = "";

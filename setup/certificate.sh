@@ -59,7 +59,7 @@ CONF
   chmod 0644 ca.pem server.pem
 }
 
-# The mode first: in a container, root may not change the mode of files of other users.
+# The mode changes before the owner: in a container, root may not change the mode of files of other users.
 own_key() {
   [ "$(stat -c '%U %a' "$tls/server.key")" != "$service_user 400" ] || return 0
   chmod 0400 "$tls/server.key"

@@ -1,5 +1,5 @@
-# assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore, problems import, list and delete: need only the store, but the import of a
-# package without a time limit also the launcher and the image. They work while a service runs.
+# assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore, problems import, list and delete: these need only
+# the store. The import of a package without a time limit also needs the launcher and the image. They work while a service runs.
 
 # The program cannot check this itself, because it gets no descriptor of a terminal (see relay.sh).
 case $command in

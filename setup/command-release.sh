@@ -25,11 +25,11 @@ uname -m >"$made/release/machine"
   fail "cannot list the contents of the release"
 # The service's user must be able to read its programs.
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$modules" --files-from="$instance_dir/paths" -cf "$made/release/modules.tar"
-# Only root: launcher/prepare.c has the reason.
+# Only root may run the launcher: launcher/prepare.c has the reason.
 packed --mtime=@0 --mode=u=rwX,go= -C "${launcher%/*}" -cf "$made/release/launcher.tar" .
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$dashboard" -cf "$made/release/dashboard.tar" .
-# With its modification times: by them, Python and Java check that their compiled files are up to date. Interpreters are frozen
-# by the set-up of each machine.
+# The image keeps its modification times, by which Python and Java check that their compiled files are up to date. Interpreters
+# are frozen by the set-up of each machine.
 packed -C "$image" --exclude=rootfs/opt/assay/frozen -cf "$made/release/image.tar" rootfs manager versions.json
 say "packing; $(du -sm "$made" | cut -f1) MB take a minute or two"
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$instance_dir" -cf - "$name" | gzip -n >"$output/$name.tar.gz.tmp.$$"

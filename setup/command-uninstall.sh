@@ -49,7 +49,7 @@ if [ -n "$units" ]; then
   changed "removed $settings_file"
 fi
 sweep
-# Before the data: this fails while a process of that user runs, and uninstall can then be repeated.
+# The user is removed before the data: this fails while a process of that user runs, and uninstall can then be repeated.
 if [ $user_made = yes ]; then
   userdel "$service_user" || fail "cannot remove the user $service_user: end its processes, then repeat 'assay uninstall'"
 elif getent passwd "$service_user" >/dev/null; then

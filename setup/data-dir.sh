@@ -91,8 +91,8 @@ lock_set_up() {
   case ${command-} in install | set-up | release | test | languages) exclusively ;; *) take_set_up_lock --shared ;; esac
 }
 
-# exclusively: call it before a change, and look again afterwards: the lock is released in between, and another command may have made
-# the change. The versions that this command has found are in use until then, because they are the most recent ones.
+# exclusively: makes the set-up lock exclusive, before a change. The caller must then check again whether the change is needed: the
+# lock is released in between, and another command may have made the change. The versions that this command has found are in use until then, because they are the most recent ones.
 exclusively() {
   [ $set_up_is_exclusive = no ] || return 0
   take_set_up_lock --exclusive
@@ -100,7 +100,7 @@ exclusively() {
   echo "$$" >"$data/lock"
 }
 
-# lacks PATH: whether it has to be made. It then is this command that may make it.
+# lacks PATH: whether it has to be made. If so, this command alone may make it.
 lacks() {
   [ ! -e "$1" ] || return
   exclusively
@@ -142,12 +142,12 @@ has_drafts() {
   return 1
 }
 
-# sweep_drafts: only with the exclusive lock, so that none of them is in use.
+# sweep_drafts: removes drafts. It needs the exclusive lock, so that none of them is in use.
 sweep_drafts() {
   unmount_below "$data/tmp"
   unmount_below "$data/image"
   unmount_below "$data/layers"
-  # One process for all: a process takes 2 ms of CPU time in some virtual machines, because its start reads the CPU's features.
+  # One process removes all of them: its start takes 2 ms of CPU time in some virtual machines, because it reads the CPU's features.
   set -- "${data:?}"/tmp/* "${data:?}"/*.tmp.*
   for kind in $draft_kinds; do set -- "$@" "${data:?}/$kind"/*.tmp.*; done
   rm -rf --one-file-system -- "$@"

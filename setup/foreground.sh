@@ -138,7 +138,7 @@ died() {
   deaths=$((deaths + 1))
   case $deaths in 1 | 2 | 3) pause=0 ;; 4) pause=1 ;; 5) pause=2 ;; 6) pause=4 ;; *) pause=8 ;; esac
   say "the $1 ended by itself $how; starting it again$([ $pause -eq 0 ] || echo " in $pause s")"
-  # In the background, because a shell handles signals only while it waits.
+  # The pause is in the background, because a shell handles signals only while it waits.
   sleep $pause 3<&- 4>&- 5>&- 6<&- 7>&- 8>&- >/dev/null 2>&1 &
   wait $! || true
 }

@@ -85,7 +85,7 @@ image_bytes() {
     return
   fi
   memory_bytes=$(awk '/^MemTotal:/ { printf "%.0f", $2 * 1024 }' /proc/meminfo)
-  # In a container these are its own limits: "max", or more than the machine has, without a limit.
+  # In a container, the files have its own limits. Without a limit, they have "max", or more than the machine has.
   for limit in $(cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null); do
     case $limit in max | ???????????????????*) continue ;; esac
     [ "$limit" -ge "$memory_bytes" ] || memory_bytes=$limit
@@ -123,7 +123,7 @@ with_launcher() {
 # takes its uids, which no other process may take in between. Returns 1 if it does not listen.
 launch() {
   rm -f -- "$socket"
-  # In its own session, so that Ctrl-C reaches only this shell, which drains the service first.
+  # The launcher is in its own session, so that Ctrl-C reaches only this shell, which drains the service first.
   (with_launcher "$launcher.delegated" exec setsid setpriv --pdeathsig TERM -- sh -c "$unless_orphan" $$) </dev/null >&2 4>&- 5>&- &
   launcher_pid=$!
   clock

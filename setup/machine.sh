@@ -58,7 +58,7 @@ install_packages() {
 }
 
 apt_get() {
-  # Not inherited: a daemon that a package starts must not keep the set-up lock.
+  # The lock is not inherited: a daemon that a package starts must not keep it.
   exec 9<&-
   clean_env exec "$proxy_names" DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$@"
 }

@@ -28,7 +28,7 @@ choose_languages() {
   [ "$choice" = none ] || export ASSAY_LANGUAGES
 }
 
-# keep_languages: after the packs of the choice were built. Other commands than these do not change it.
+# keep_languages: stores the choice, after its packs were built. Commands other than these do not change it.
 keep_languages() {
   case $command in serve | worker | install | set-up | languages) ;; *) return 0 ;; esac
   ! software_is_prebuilt || return 0
@@ -102,7 +102,7 @@ remove_layers() {
   rm -rf -- "$plans"
 }
 
-# for_packs COMMAND...: in the process of `await` itself, which ends with it.
+# for_packs COMMAND...: runs it in the process of `await` itself, which ends with it.
 for_packs() {
   : "${NODE_EXTRA_CA_CERTS:=/etc/ssl/certs/ca-certificates.crt}"
   clean_env contained "$proxy_names NODE_EXTRA_CA_CERTS HOME ASSAY_DEBIAN_MIRROR ASSAY_DEBIAN_SECURITY_MIRROR" "$@"

@@ -1,4 +1,4 @@
-# PostgreSQL for the tests: Debian's server, unpacked (see unpack.sh). They run its programs themselves.
+# PostgreSQL for the tests: Debian's server, unpacked (see unpack.sh). The tests run its programs themselves.
 
 # find_postgres: sets $postgres to the directory below which usr/lib/postgresql is: / when the machine has a server.
 find_postgres() {

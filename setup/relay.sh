@@ -2,8 +2,8 @@
 #
 # Every process of that user can take descriptors from its other processes (pidfd_getfd). With a descriptor of the terminal
 # it could read root's input and change the terminal's settings, and control sequences make some terminals send input. With
-# a descriptor of a file it could truncate and overwrite the file. From a socket that is root's input as well it could read. So as_service
-# passes on none of them.
+# a descriptor of a file it could truncate and overwrite the file. From a socket that is also root's input, it could read this
+# input. So as_service passes on none of them.
 
 relay_pids= file_relay_pids=
 

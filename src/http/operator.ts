@@ -21,7 +21,7 @@ const STILL_MS = 60_000;
 const LAST_ANSWERS_MS = 1_000;
 
 /**
- * For local probes: no key, no TLS, loopback or a Unix socket only. `/live` reports that the process and its database
+ * The pages for local probes: no key, no TLS, loopback or a Unix socket only. `/live` reports that the process and its database
  * respond. `/ready` returns the same as `/api/health/ready`, with the full text of platform faults. `/metrics` is for
  * Prometheus, `/status` for `assay status`.
  */

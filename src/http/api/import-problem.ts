@@ -22,7 +22,10 @@ import { verifySubmissions } from "./verify-problem.ts";
 export const PROBLEM_BOUNDS: ProblemBounds = { problems: 500, bytes: 4_294_967_296 };
 /** The most bytes of all files of a package that a request imports; its archive is bounded as a large body. */
 export const MAX_IMPORT_BYTES = 268_435_456;
-/** Bytes of all files, before any is unpacked, and then of tests, of which several can have one file, that count against the rate limit like one request. */
+/**
+ * How many bytes count against the rate limit like one request: first those of all files, before any is unpacked, and then those of
+ * the tests, of which several can have the same file.
+ */
 const BYTES_PER_REQUEST = 16_777_216;
 /** Imports at the same time, of which an account has one. */
 const AT_ONCE = 2;

@@ -124,7 +124,7 @@ export async function whenJudged(
 ): Promise<Judgement | undefined> {
   let woken = Promise.withResolvers<void>();
   const wake = () => woken.resolve();
-  // Subscribed before the first read, and armed again before each further read, so that no end is missed.
+  // The subscription begins before the first read, and is armed again before each further one, so that no end is missed.
   const unsubscribe = judgements.onEnd(id, wake);
   signal.addEventListener("abort", wake, { once: true });
   try {

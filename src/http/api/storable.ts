@@ -28,7 +28,7 @@ export function checkStorable({ params, query, body, routeOptions }: FastifyRequ
   }
 }
 
-/** Iterative: a body of 2 MiB can be nested a million levels deep, more than the stack allows. */
+/** Does not call itself: a body of 2 MiB can be nested a million levels deep, which is more than the stack allows. */
 function isAllStorable(whole: unknown, bytes: readonly string[]): boolean {
   const left: unknown[] = [whole];
   while (left.length > 0) {

@@ -42,7 +42,7 @@ export class Cookies {
     return `${this.#secure ? "__Host-" : ""}${COOKIES[cookie].name}`;
   }
 
-  /** Lax, not Strict: a person who follows a link to the dashboard, or returns from the provider, must be signed in. */
+  /** SameSite is Lax, not Strict: a person who follows a link to the dashboard, or returns from the provider, must be signed in. */
   #write(reply: FastifyReply, cookie: CookieName, value: string, seconds: number): void {
     const secure = this.#secure ? "; Secure" : "";
     const attributes = `Path=/; HttpOnly; SameSite=Lax${secure}; Max-Age=${seconds}`;

@@ -39,8 +39,8 @@ import { submissionRoutes } from "./submissions.ts";
 import { tierRoutes } from "./tiers.ts";
 
 /**
- * Streams of a person at once: runs, judgements and lists, and of each visible page its changes. Each holds a connection, and
- * connections per address are limited.
+ * How many streams a person may have open at once: those of runs, judgements and lists, and one with the changes for each visible
+ * page. Each holds a connection, and connections per address are limited.
  */
 const MAX_WATCHED = 16;
 

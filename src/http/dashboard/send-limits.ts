@@ -6,7 +6,7 @@ import type { Store } from "../../store/store.ts";
 const PER_MINUTE: Readonly<Record<SendKind, number>> = { tests: 10, replays: 10 };
 
 /**
- * Per account. A replay adds a row that no quota counts, so a receiver that fails at once could otherwise cause endless
+ * Bounds of an account. A replay adds a row that no quota counts, so a receiver that fails at once could otherwise cause endless
  * rows.
  */
 export const REPLAY_BOUNDS: ReplayBounds = { pending: 1_000, perMinute: 1_000 };

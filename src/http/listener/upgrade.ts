@@ -32,7 +32,7 @@ const webSockets = new WebSocketServer({
   perMessageDeflate: false,
   maxPayload: MAX_MESSAGE_BYTES,
   autoPong: false,
-  // One message a turn of the event loop: a read of 64 KiB can have 10,900 empty ones.
+  // One message is handled in a turn of the event loop: a read of 64 KiB can have 10,900 empty ones.
   allowSynchronousEvents: false,
   ...MAX_PARTS,
 });

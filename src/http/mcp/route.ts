@@ -94,7 +94,7 @@ async function checkOrigin({ headers: { origin } }: FastifyRequest): Promise<voi
   if (!validateOriginHeader(origin, localhostAllowedOrigins()).ok) throw clientError("foreignOrigin", []);
 }
 
-/** One message: several in an array would count as one request. @throws ClientError. */
+/** Accepts only one message: several in an array would count as one request. @throws ClientError. */
 function checkMessage(body: unknown): void {
   if (!isObject(body)) throw clientError("bodyNotObject", []);
   const { params, ...message } = body;

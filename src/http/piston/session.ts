@@ -38,7 +38,7 @@ const CLOSE_MS = 2_000;
 
 /** All messages of a client: its program, its input and some signals. Messages without text count as well, because each is read. */
 const MAX_MESSAGES = MAX_LIVE_INPUT.pieces + 100;
-/** A client can have sent as many messages before it learns that the session is over. */
+/** How many messages a client can have sent before it learns that the session is over. */
 const MAX_LATE_MESSAGES = 256;
 
 /** A client that talks with its program. */
