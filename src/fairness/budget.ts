@@ -99,8 +99,14 @@ export class Budget {
       if (!isHeld) return;
       isHeld = false;
       this.#add(owner, -amount);
-      for (const waiting of this.#waiting) if (this.fits(waiting.owner, waiting.amount)) waiting.settle(true);
+      this.#serveWaiting();
     };
+  }
+
+  /** Gives what is free to owners that wait: first to those that hold least, and of several, to the one that has waited longest. */
+  #serveWaiting(): void {
+    const inOrder = [...this.#waiting].sort((a, b) => this.heldBy(a.owner) - this.heldBy(b.owner));
+    for (const waiting of inOrder) if (this.fits(waiting.owner, waiting.amount)) waiting.settle(true);
   }
 
   #add(owner: string, amount: number): void {

@@ -43,6 +43,9 @@ const BODIES_BYTES = 16 * 1_048_576;
 const LARGE_BODIES_BYTES = 2 * MAX_LARGE_BODY_BYTES;
 /** What an account may hold of either limit whatever others hold: clients with short programs never wait for those with long ones. */
 const SHORT_BODIES_BYTES = 65_536;
+/** Limit on bodies of requests without a key or a session, whose routes take at most MAX_FORM_BYTES, and what an address may hold in any case. */
+const STRANGERS_BYTES = 2 * 1_048_576;
+const SHORT_STRANGERS_BYTES = 16_384;
 /** What must arrive in each window of a body that is not known to be large. */
 const SLOWEST_BYTES = 4_096;
 /** A body that has partly arrived waits longer than a new one. */
@@ -76,9 +79,12 @@ declare module "fastify" {
 
 /** Memory for bodies, in bytes. */
 export interface BodyBudgets {
+  /** Of accounts and of people who are signed in. */
   readonly bodies: Budget;
-  /** Memory for bodies above MAX_BODY_BYTES. */
+  /** For their bodies above MAX_BODY_BYTES, and their archives. */
   readonly largeBodies: Budget;
+  /** Of requests without a key or a session, such as a sign-in: strangers use no memory of accounts. */
+  readonly bodiesOfStrangers: Budget;
 }
 
 export function bodyBudgets(): BodyBudgets {
@@ -89,6 +95,11 @@ export function bodyBudgets(): BodyBudgets {
       perOwner: "shared",
       inAnyCase: SHORT_BODIES_BYTES,
       waitMs: LARGE_WAIT_MS,
+    }),
+    bodiesOfStrangers: new Budget({
+      total: STRANGERS_BYTES,
+      perOwner: "shared",
+      inAnyCase: SHORT_STRANGERS_BYTES,
     }),
   };
 }
@@ -101,7 +112,7 @@ export function bodyBudgets(): BodyBudgets {
 export function readJsonOnly(
   server: FastifyInstance,
   eventLoop: EventLoopTurns,
-  { bodies, largeBodies }: BodyBudgets = bodyBudgets(),
+  { bodies, largeBodies, bodiesOfStrangers }: BodyBudgets = bodyBudgets(),
   admission?: Admission,
 ): void {
   server.decorateRequest("forgetBody", null);
@@ -125,8 +136,10 @@ export function readJsonOnly(
     const gone = disconnected(reply);
     let body = payload;
     let release: (() => void) | undefined;
+    const isStranger = request.caller === null && request.person === null;
+    const own = isStranger ? bodiesOfStrangers : bodies;
     if (isLarge || bytes > SHORT_BODIES_BYTES) {
-      const budget = isLarge ? largeBodies : bodies;
+      const budget = isLarge ? largeBodies : own;
       const { stepBytes, ...limits } = admission ?? ADMISSION;
       const steps = {
         ...limits,
@@ -138,7 +151,7 @@ export function readJsonOnly(
       body = arriving;
       release = () => arriving.release();
     } else {
-      release = await bodies.takeInTime(owner, bytes, gone);
+      release = await own.takeInTime(owner, bytes, gone);
       if (!release) throw noRoom(request);
     }
     request.forgetBody = () => {

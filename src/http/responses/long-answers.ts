@@ -12,6 +12,9 @@ import { DRAIN, type DrainLimits, endSlowReader } from "./drain.ts";
 /** Limit on output held by responses, for all accounts together, in bytes as written by programs. */
 const ANSWERS_BYTES = 40 * 1_048_576;
 
+/** What an account may hold of it whatever others hold: a short result never waits for slow readers of long ones. */
+const SHORT_ANSWERS_BYTES = 65_536;
+
 /** Text up to this size is sent in one piece, with a Content-Length. */
 const SHORT_BYTES = 16_384;
 
@@ -24,7 +27,7 @@ const RETRY_SECS = 5;
  * has received it.
  */
 export class LongAnswers {
-  readonly budget = new Budget({ total: ANSWERS_BYTES, perOwner: "shared" });
+  readonly budget = new Budget({ total: ANSWERS_BYTES, perOwner: "shared", inAnyCase: SHORT_ANSWERS_BYTES });
   readonly eventLoop: EventLoopTurns;
   readonly #meter: Meter;
   readonly drain: DrainLimits;

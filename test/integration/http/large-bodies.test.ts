@@ -56,6 +56,7 @@ async function small(t: TestContext, budgetMib: number, windowMs: number) {
   const budgets: BodyBudgets = {
     bodies: new Budget({ total: 16 * MIB, perOwner: "shared" }),
     largeBodies: new Budget({ total: budgetMib * MIB, perOwner: "shared", waitMs: 1_000 }),
+    bodiesOfStrangers: new Budget({ total: MIB, perOwner: "shared" }),
   };
   const server = fastify() as unknown as FastifyInstance;
   decorateCaller(server);
@@ -177,6 +178,36 @@ test(
     }
   },
 );
+
+test("strangers whose bodies do not end leave memory for accounts, and for sign-ins of others", LIMIT, async (t) => {
+  const { port, ask, key } = await startHttp(t, {
+    transport: { kind: "proxied", proxies: ["127.0.0.1"] },
+    limits: { maxConnectionsPerAddress: 2_000 },
+  });
+  const signIn =
+    "POST /dashboard/api/session HTTP/1.1\r\nHost: localhost\r\nOrigin: https://localhost\r\nContent-Type: application/json\r\n";
+  const forwarded = (address: string) => ({ "x-forwarded-proto": "https", "x-forwarded-for": address });
+  for (let at = 0; at < 1_200; at++) {
+    const raw = Raw.plain(port, true);
+    t.after(() => raw.socket.destroy());
+    raw.write(`${signIn}X-Forwarded-Proto: https\r\nX-Forwarded-For: 203.0.${at % 3}.${at % 100}\r\n`);
+    raw.write("Content-Length: 16384\r\n\r\n{");
+  }
+  await sleep(2_000); // until the service has read their headers
+  const body = { language: "python", code: "x", stdin: "y".repeat(200_000) };
+  const account = { method: "POST", path: "/api/submit", body, key: await key(), headers: forwarded("198.51.100.1") };
+  assert.equal((await ask(account)).status, 202);
+  const other = { email: "ada@example.org", password: "wrong" };
+  const headers = { ...forwarded("198.51.100.2"), origin: "https://localhost" };
+  const { status: answered } = await ask({
+    method: "POST",
+    path: "/dashboard/api/session",
+    body: other,
+    headers,
+    key: null,
+  });
+  assert.notEqual(answered, 503);
+});
 
 test("a parsed body holds its memory until the route releases it, even after a disconnect", LIMIT, async (t) => {
   const { send, until, handled, largeBodies } = await small(t, 64, 60_000);

@@ -85,3 +85,18 @@ test("an owner that holds little may take a little more, whatever others hold", 
   for (let owner = 0; owner < 20; owner++) assert.ok(budget.take(`f${owner}`, 5), "beyond the total");
   assert.equal(budget.take("a", 1), undefined);
 });
+
+test("what becomes free goes first to the owner that holds least", async () => {
+  const budget = new Budget({ total: 100, perOwner: "shared" });
+  const [first, second] = [budget.take("a", 30) ?? assert.fail(), budget.take("b", 20) ?? assert.fail()];
+  const served: string[] = [];
+  const wait = (owner: string, amount: number) =>
+    budget.takeInTime(owner, amount, never).then((release) => release && served.push(owner));
+  const all = [wait("b", 20), wait("c", 26)];
+  first();
+  await new Promise(setImmediate);
+  assert.deepEqual(served, ["c"]);
+  second();
+  await Promise.all(all);
+  assert.deepEqual(served, ["c", "b"]);
+});
