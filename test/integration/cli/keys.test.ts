@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { command } from "../../support/cli/one-process.ts";
 import { assay, dataDirectory } from "../../support/cli/processes.ts";
 
 const isRoot = process.getuid?.() === 0;
 
 test("keys create prints only the key", async (t) => {
   const data = dataDirectory(t);
-  const { code, stdout, stderr } = await assay("keys", "create", "--name", "n", "--account", "a", "--data", data);
+  const { code, stdout, stderr } = await command("keys", "create", "--name", "n", "--account", "a", "--data", data);
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^assay_live_[A-Za-z0-9_-]{32}\n$/);
   assert.equal(stderr, "");
@@ -17,15 +18,15 @@ test("keys create prints only the key", async (t) => {
 test("keys create --json includes the limits; list and revoke find the key", async (t) => {
   const data = dataDirectory(t);
   const limits = ["--rpm", "5", "--concurrency", "2", "--profiles", "judge,agent"];
-  const made = JSON.parse((await assay("keys", "create", "--name", "n", ...limits, "--json", "--data", data)).stdout);
+  const made = JSON.parse((await command("keys", "create", "--name", "n", ...limits, "--json", "--data", data)).stdout);
   assert.match(made.key, /^assay_live_/);
   assert.deepEqual([made.requestsPerMinute, made.concurrency, made.profiles], [5, 2, ["judge", "agent"]]);
-  const [listed] = JSON.parse((await assay("keys", "list", "--json", "--data", data)).stdout);
+  const [listed] = JSON.parse((await command("keys", "list", "--json", "--data", data)).stdout);
   assert.equal(listed.id, made.id);
   assert.equal(JSON.stringify(listed).includes(made.key), false);
-  assert.match((await assay("keys", "list", "--data", data)).stdout, new RegExp(`${made.prefix}.* n `));
-  assert.equal((await assay("keys", "revoke", made.key, "--data", data)).code, 0);
-  const again = await assay("keys", "revoke", made.key, "--data", data);
+  assert.match((await command("keys", "list", "--data", data)).stdout, new RegExp(`${made.prefix}.* n `));
+  assert.equal((await command("keys", "revoke", made.key, "--data", data)).code, 0);
+  const again = await command("keys", "revoke", made.key, "--data", data);
   assert.deepEqual([again.code, again.stdout], [1, ""]);
   assert.equal(again.stderr, "assay: there is no such live key\n");
 });
@@ -33,11 +34,11 @@ test("keys create --json includes the limits; list and revoke find the key", asy
 test("rotates a project's key with an overlap, updates it and lists it", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const json = async (...args: string[]) => {
-    const { code, stdout, stderr } = await assay("keys", ...args, "--json", ...data);
+    const { code, stdout, stderr } = await command("keys", ...args, "--json", ...data);
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
-  await assay("projects", "create", "--name", "shop", "--account", "acme", ...data);
+  await command("projects", "create", "--name", "shop", "--account", "acme", ...data);
   const profiles = ["--profiles", "judge,agent", "--default-profile", "agent"];
   const first = await json("create", "--name", "n", "--project", "shop", ...profiles);
   assert.deepEqual([first.project, first.account, first.defaultProfile], ["shop", "acme", "agent"]);
@@ -52,13 +53,13 @@ test("rotates a project's key with an overlap, updates it and lists it", async (
   );
   const overlapMs = Date.parse(second.old.expiresAt) - Date.parse(second.createdAt);
   assert.equal(overlapMs, 24 * 3_600_000, "a day unless told otherwise");
-  const { code, stdout, stderr } = await assay("keys", "rotate", second.id, "--overlap", "0", ...data);
+  const { code, stdout, stderr } = await command("keys", "rotate", second.id, "--overlap", "0", ...data);
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^assay_live_[A-Za-z0-9_-]{32}\n$/);
   assert.match(stderr, /^the old key assay_live_\S{6}… stops at \S+Z\n$/);
   const listed: { state: string }[] = await json("list", "--project", "shop");
   assert.deepEqual(listed.map(({ state }) => state).toSorted(), ["expired", "live", "live"]);
-  const { stdout: table } = await assay("keys", "list", ...data);
+  const { stdout: table } = await command("keys", "list", ...data);
   assert.match(table, /acme +shop +judge,agent +used never, stops \d{4}-/);
   assert.match(table, / expired \d{4}-/);
 });
@@ -76,7 +77,7 @@ test("prints the account of a new key or project if the command names no account
     [["projects", "create", "--name", "fresh"], made("fresh")],
   ];
   for (const [args, expected] of steps) {
-    const { code, stdout, stderr } = await assay(...args, ...data);
+    const { code, stdout, stderr } = await command(...args, ...data);
     assert.equal(code, 0, stderr);
     assert.match(stderr, expected, args.join(" "));
     assert.match(stdout, /^\S+\n$/);
@@ -85,9 +86,9 @@ test("prints the account of a new key or project if the command names no account
 
 test("prints a list in pages, and the command for the next page on stderr", async (t) => {
   const data = ["--data", dataDirectory(t)];
-  for (const name of ["a", "b", "c"]) await assay("keys", "create", "--name", name, "--account", name, ...data);
+  for (const name of ["a", "b", "c"]) await command("keys", "create", "--name", name, "--account", name, ...data);
   const names = async (...args: string[]) => {
-    const { stdout, stderr } = await assay("keys", "list", "--json", ...args, ...data);
+    const { stdout, stderr } = await command("keys", "list", "--json", ...args, ...data);
     const rows: { id: string; name: string }[] = JSON.parse(stdout);
     return { names: rows.map(({ name }) => name), last: rows.at(-1)?.id ?? "", stderr };
   };
@@ -97,7 +98,7 @@ test("prints a list in pages, and the command for the next page on stderr", asyn
   const second = await names("--limit", "2", "--after", first.last);
   assert.deepEqual([second.names, second.stderr], [["a"], ""]);
   assert.deepEqual((await names("--account", "b")).names, ["b"]);
-  const { code, stderr } = await assay("keys", "list", "--after", "none", ...data);
+  const { code, stderr } = await command("keys", "list", "--after", "none", ...data);
   assert.deepEqual([code, stderr], [1, "assay: unknown id none\n"]);
 });
 
@@ -108,7 +109,7 @@ test("several first commands at once create one database", async (t) => {
     all.map(({ code }) => code),
     [0, 0, 0],
   );
-  assert.equal(JSON.parse((await assay("keys", "list", "--json", "--data", data)).stdout).length, 3);
+  assert.equal(JSON.parse((await command("keys", "list", "--json", "--data", data)).stdout).length, 3);
 });
 
 test("files created by root's commands belong to the service, without access for others", {
@@ -141,7 +142,7 @@ test("a wrong option prints one sentence and fails", async (t) => {
     ["destroy"],
   ];
   for (const args of wrong) {
-    const { code, stdout, stderr } = await assay("keys", ...args, ...(args[0] === "destroy" ? [] : ["--data", data]));
+    const { code, stdout, stderr } = await command("keys", ...args, ...(args[0] === "destroy" ? [] : ["--data", data]));
     assert.notEqual(code, 0, args.join(" "));
     assert.equal(stdout, "", args.join(" "));
     assert.doesNotMatch(stderr, /\n +at /, args.join(" "));

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assay, dataDirectory } from "../../support/cli/processes.ts";
+import { command } from "../../support/cli/one-process.ts";
+import { dataDirectory } from "../../support/cli/processes.ts";
 
 const LINK = /^https:\/\/127\.0\.0\.1:8443\/dashboard\/welcome#[A-Za-z0-9_-]{43}\n$/;
 
 test("members link prints a new link until there is a member; invite and reset print links", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const ok = async (...args: string[]) => {
-    const { code, stdout, stderr } = await assay("members", ...args, ...data);
+    const { code, stdout, stderr } = await command("members", ...args, ...data);
     assert.equal(code, 0, stderr);
     return stdout;
   };
@@ -29,7 +30,7 @@ test("members link prints a new link until there is a member; invite and reset p
     [["disable", "bob@example.com"], /there is no person/],
     [["link", "--origin", "judge.example.com"], /--origin must be like https:/],
   ] as const) {
-    const { code, stdout, stderr } = await assay("members", ...args, ...data);
+    const { code, stdout, stderr } = await command("members", ...args, ...data);
     assert.deepEqual([code, stdout], [1, ""], args.join(" "));
     assert.match(stderr, why);
   }

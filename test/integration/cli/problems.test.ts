@@ -1,19 +1,21 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { buffer, text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
 import { openStore } from "../../../src/store/open.ts";
-import { assay, dataDirectory, MAIN } from "../../support/cli/processes.ts";
+import { command } from "../../support/cli/one-process.ts";
+import { dataDirectory, MAIN } from "../../support/cli/processes.ts";
 import { DMOJ, PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
 
 const LIMIT = { timeout: 60_000 };
 
 function directory(t: TestContext, files: Readonly<Record<string, string | Buffer>>, name = "sum"): string {
   const root = mkdtempSync(join(tmpdir(), "assay-package-"));
+  chmodSync(root, 0o755); // for commands that have become the user of the service
   t.after(() => rmSync(root, { recursive: true }));
   for (const [path, data] of Object.entries(files)) {
     const full = join(root, name, path);
@@ -42,7 +44,7 @@ async function imported(data: string, path: string, ...flags: string[]) {
 
 async function fixture(t: TestContext) {
   const data = dataDirectory(t);
-  assert.equal((await assay("accounts", "create", "--name", "shop", "--data", data)).code, 0);
+  assert.equal((await command("accounts", "create", "--name", "shop", "--data", data)).code, 0);
   return data;
 }
 
@@ -55,17 +57,17 @@ test("a package is stored, listed and deleted", LIMIT, async (t) => {
   const again = await imported(data, path, "--time-limit", "1.5", "--json");
   const { id, isNew, timeLimitSecs } = JSON.parse(again.out);
   assert.deepEqual([isNew, timeLimitSecs], [false, 1.5]);
-  const listed = JSON.parse((await assay("problems", "list", "--account", "shop", "--json", "--data", data)).stdout);
+  const listed = JSON.parse((await command("problems", "list", "--account", "shop", "--json", "--data", data)).stdout);
   assert.deepEqual(
     listed.map((one: Record<string, unknown>) => [one.id, one.name, one.version, one.tests]),
     [[id, "sum", 1, 3]],
   );
-  const table = await assay("problems", "list", "--account", "shop", "--data", data);
+  const table = await command("problems", "list", "--account", "shop", "--data", data);
   assert.match(table.stdout, /ID +NAME +VERSION +TESTS +MIB +UPDATED +TITLE\n.*sum.*Sum of two\n/);
-  assert.equal((await assay("problems", "delete", "sum", "--account", "shop", "--data", data)).code, 0);
-  const gone = await assay("problems", "delete", "sum", "--account", "shop", "--data", data);
+  assert.equal((await command("problems", "delete", "sum", "--account", "shop", "--data", data)).code, 0);
+  const gone = await command("problems", "delete", "sum", "--account", "shop", "--data", data);
   assert.deepEqual([gone.code, gone.stderr], [1, "assay: there is no problem sum in this account\n"]);
-  const audit = await assay("audit", "list", "--json", "--data", data);
+  const audit = await command("audit", "list", "--json", "--data", data);
   assert.match(audit.stdout, /problem\.import/);
   assert.match(audit.stdout, /problem\.delete/);
 });
@@ -116,8 +118,8 @@ test("a fault of the package is said once, and nothing is stored", LIMIT, async 
     assert.ok(errors[0]?.startsWith(message), errors[0]);
     assert.equal(errors[1], "");
   }
-  assert.equal((await assay("problems", "list", "--account", "shop", "--json", "--data", data)).stdout, "[]\n");
-  const unknown = await assay("problems", "list", "--account", "none", "--data", data);
+  assert.equal((await command("problems", "list", "--account", "shop", "--json", "--data", data)).stdout, "[]\n");
+  const unknown = await command("problems", "list", "--account", "none", "--data", data);
   assert.deepEqual([unknown.code, unknown.stderr], [1, "assay: there is no account none\n"]);
 });
 
@@ -132,7 +134,7 @@ test("set-up learns whether a package needs a launcher", LIMIT, async (t) => {
     [{ "problem.yaml": "a: [" }, [], 1, /^assay: problem.yaml:1: /],
   ];
   for (const [files, flags, code, said] of cases) {
-    const ended = await assay("problems", "import", directory(t, files), "--account", "shop", ...flags, "--probe");
+    const ended = await command("problems", "import", directory(t, files), "--account", "shop", ...flags, "--probe");
     assert.deepEqual([ended.code, ended.stdout], [code, ""], ended.stderr);
     assert.match(ended.stderr, said);
   }
@@ -160,5 +162,5 @@ test("a package that is cut off on its way is not stored", LIMIT, async (t) => {
     const code = await new Promise((resolve) => stores.once("close", resolve));
     assert.deepEqual([code, await said], [1, "assay: the package is cut off\n"]);
   }
-  assert.equal((await assay("problems", "list", "--account", "shop", "--json", "--data", data)).stdout, "[]\n");
+  assert.equal((await command("problems", "list", "--account", "shop", "--json", "--data", data)).stdout, "[]\n");
 });

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assay, dataDirectory } from "../../support/cli/processes.ts";
+import { command } from "../../support/cli/one-process.ts";
+import { dataDirectory } from "../../support/cli/processes.ts";
 
 test("creates, changes and lists accounts, projects and tiers, first on an empty data directory", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const json = async (...args: string[]) => {
-    const { code, stdout, stderr } = await assay(...args, "--json", ...data);
+    const { code, stdout, stderr } = await command(...args, "--json", ...data);
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
@@ -37,9 +38,9 @@ test("creates, changes and lists accounts, projects and tiers, first on an empty
 
 test("without --json, prints a table, or the one value that a script needs", async (t) => {
   const data = ["--data", dataDirectory(t)];
-  const { stdout: id } = await assay("projects", "create", "--name", "shop", ...data);
+  const { stdout: id } = await command("projects", "create", "--name", "shop", ...data);
   assert.match(id, /^[0-9a-f-]{36}\n$/);
-  const { stdout: account } = await assay("accounts", "create", "--name", "acme", ...data);
+  const { stdout: account } = await command("accounts", "create", "--name", "acme", ...data);
   assert.match(account, /^[0-9a-f-]{36}\n$/);
   const shown: [string, RegExp][] = [
     ["projects", /^ID +NAME +ACCOUNT +CREATED +STATE\n[0-9a-f-]{36} +shop +shop +\S+ +open\n$/],
@@ -47,7 +48,7 @@ test("without --json, prints a table, or the one value that a script needs", asy
     ["tiers", /^NAME +RPM +CONCURRENCY\nbeta +60 +10\n$/],
     ["audit", /^AT +ACTOR +ACTION +SUBJECT +ACCOUNT +ADDRESS +DETAIL\n\S+ +cli +account\.create +\S+ +acme +- +\{/],
   ];
-  for (const [command, expected] of shown) assert.match((await assay(command, "list", ...data)).stdout, expected);
+  for (const [noun, expected] of shown) assert.match((await command(noun, "list", ...data)).stdout, expected);
 });
 
 test("a mistake prints one sentence, fails and changes nothing", async (t) => {
@@ -66,10 +67,10 @@ test("a mistake prints one sentence, fails and changes nothing", async (t) => {
     [["projects", "destroy"], /unknown command|too many arguments/],
   ];
   for (const [args, expected] of refused) {
-    const { code, stdout, stderr } = await assay(...args, ...(args[1] === "destroy" ? [] : data));
+    const { code, stdout, stderr } = await command(...args, ...(args[1] === "destroy" ? [] : data));
     assert.notEqual(code, 0, args.join(" "));
     assert.equal(stdout, "", args.join(" "));
     assert.match(stderr, expected, args.join(" "));
   }
-  assert.deepEqual(JSON.parse((await assay("audit", "list", "--json", ...data)).stdout), []);
+  assert.deepEqual(JSON.parse((await command("audit", "list", "--json", ...data)).stdout), []);
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
+import { command } from "../../support/cli/one-process.ts";
 import { assay, dataDirectory, serve } from "../../support/cli/processes.ts";
 import { type Answer, makeCertificates, type Receiver, startReceiver } from "../../support/webhooks/receiver.ts";
 
@@ -15,7 +16,7 @@ interface Fixture {
   readonly data: string;
   /** The flags that allow and trust the receiver. */
   readonly flags: readonly string[];
-  readonly run: (...args: string[]) => ReturnType<typeof assay>;
+  readonly run: (...args: string[]) => ReturnType<typeof command>;
   readonly json: (...args: string[]) => Promise<unknown>;
 }
 
@@ -24,13 +25,13 @@ async function fixture(t: TestContext, answer?: Answer): Promise<Fixture> {
   const data = dataDirectory(t);
   const ca = join(data, "receivers.pem");
   writeFileSync(ca, certificates.ca);
-  const run = (...args: string[]) => assay("webhooks", ...args, "--data", data);
+  const run = (...args: string[]) => command("webhooks", ...args, "--data", data);
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await run(...args, "--json");
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
-  await assay("projects", "create", "--name", "shop", "--data", data);
+  await command("projects", "create", "--name", "shop", "--data", data);
   const flags = ["--webhook-allow", `127.0.0.1:${receiver.port}`, "--webhook-ca", ca];
   return { receiver, data, flags, run, json };
 }
@@ -131,7 +132,7 @@ test("ignores proxies in the environment", LIMIT, async (t) => {
   t.after(() => {
     for (const name of [...names, "NODE_USE_ENV_PROXY", "NO_PROXY", "no_proxy"]) delete process.env[name];
   });
-  assert.equal((await here.run("test", id, ...here.flags)).code, 0);
+  assert.equal((await assay("webhooks", "test", id, ...here.flags, "--data", here.data)).code, 0);
   assert.equal(here.receiver.received.length, 1);
   assert.equal(proxy.connections(), 0);
 });

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { command } from "../../support/cli/one-process.ts";
 import { assay, assayWithin, dataDirectory } from "../../support/cli/processes.ts";
 
 /** Public, and no name to look up: nothing is sent there by these commands. */
@@ -11,11 +12,11 @@ const URL = "https://93.184.216.34/hook";
 test("creates, lists, changes and removes an endpoint; prints a secret only once", async (t) => {
   const data = ["--data", dataDirectory(t)];
   const json = async (...args: string[]) => {
-    const { code, stdout, stderr } = await assay("webhooks", ...args, "--json", ...data);
+    const { code, stdout, stderr } = await command("webhooks", ...args, "--json", ...data);
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
-  await assay("projects", "create", "--name", "shop", ...data);
+  await command("projects", "create", "--name", "shop", ...data);
   const made = await json("create", "--project", "shop", "--url", URL);
   const { id, secret, createdAt, ...rest } = made;
   assert.deepEqual(rest, { url: URL, project: "shop", projectId: rest.projectId, signing: "standard", active: true });
@@ -31,20 +32,20 @@ test("creates, lists, changes and removes an endpoint; prints a secret only once
   assert.ok(Math.abs(Date.parse(rotated.formerEndsAt) - Date.now() - 3_600_000) < 60_000);
   assert.notEqual(rotated.secret, secret);
   assert.match(
-    (await assay("webhooks", "list", ...data)).stdout,
+    (await command("webhooks", "list", ...data)).stdout,
     new RegExp(`^${id} +shop +${URL} +raw +active$`, "m"),
   );
   assert.deepEqual(await json("remove", id), { id, removed: true });
   assert.deepEqual(await json("list"), []);
-  const { stdout: trail } = await assay("audit", "list", "--json", ...data);
+  const { stdout: trail } = await command("audit", "list", "--json", ...data);
   for (const hidden of [secret, rotated.secret, "/hook"]) assert.equal(trail.includes(hidden), false, hidden);
 });
 
 test("neither the database nor its journal contains a plain secret; only the owner can read the key file", async (t) => {
   const data = dataDirectory(t);
-  await assay("projects", "create", "--name", "shop", "--data", data);
-  const { stdout: secret } = await assay("webhooks", "create", "--project", "shop", "--url", URL, "--data", data);
-  const { stdout: key } = await assay("keys", "create", "--name", "k", "--project", "shop", "--data", data);
+  await command("projects", "create", "--name", "shop", "--data", data);
+  const { stdout: secret } = await command("webhooks", "create", "--project", "shop", "--url", URL, "--data", data);
+  const { stdout: key } = await command("keys", "create", "--name", "k", "--project", "shop", "--data", data);
   assert.match(secret, /^whsec_\S+\n$/);
   for (const name of readdirSync(join(data, "db"))) {
     const bytes = readFileSync(join(data, "db", name));
@@ -58,24 +59,22 @@ test("neither the database nor its journal contains a plain secret; only the own
 test("nothing starts and no key file is created if secrets are sealed with another key file", async (t) => {
   const data = dataDirectory(t);
   const create = ["webhooks", "create", "--project", "shop", "--url", URL, "--json", "--data", data];
-  await assay("projects", "create", "--name", "shop", "--data", data);
-  const { id } = JSON.parse((await assay(...create)).stdout);
+  await command("projects", "create", "--name", "shop", "--data", data);
+  const { id } = JSON.parse((await command(...create)).stdout);
   const key = join(data, "keys", "webhook.key");
   writeFileSync(key, randomBytes(32));
-  for (const command of [create, ["serve", "--data", data]]) {
-    const refused = await assay(...command);
+  for (const refused of [await command(...create), await assay("serve", "--data", data)]) {
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, new RegExp(`^assay: the secret of endpoint ${id} cannot be decrypted: .*\n$`));
   }
   const rotate = ["webhooks", "rotate", id, "--data", data];
-  const refused = await assay(...rotate);
+  const refused = await command(...rotate);
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /cannot be decrypted: .*; rotate without an overlap\n$/);
-  assert.equal((await assay(...rotate, "--now")).code, 0, "that is how it is repaired");
-  assert.equal((await assay(...create)).code, 0);
+  assert.equal((await command(...rotate, "--now")).code, 0, "that is how it is repaired");
+  assert.equal((await command(...create)).code, 0);
   rmSync(key);
-  for (const command of [create, rotate, ["serve", "--data", data]]) {
-    const refused = await assay(...command);
+  for (const refused of [await command(...create), await command(...rotate), await assay("serve", "--data", data)]) {
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /^assay: .*webhook\.key does not exist; .* copy the old key file.*\n$/);
   }
@@ -86,17 +85,17 @@ test("a named key file that is missing is to be created only for a database with
   const named = { ASSAY_SECRET_KEY_FILE: join(data, "keys", "named.key") };
   const create = ["webhooks", "create", "--project", "shop", "--url", URL, "--data", data];
   const within = ["env", ...Object.entries(named).map(([name, value]) => `${name}=${value}`)];
-  await assay("projects", "create", "--name", "shop", "--data", data);
+  await command("projects", "create", "--name", "shop", "--data", data);
   const first = await assayWithin(within, "", ...create);
   assert.match(first.stderr, /^assay: .*named\.key does not exist; create it as root with: .*\n$/);
-  assert.equal((await assay(...create)).code, 0);
+  assert.equal((await command(...create)).code, 0);
   const later = await assayWithin(within, "", ...create);
   assert.match(later.stderr, /^assay: .*named\.key does not exist; .* copy the old key file.*\n$/);
 });
 
 test("a mistake prints one sentence, fails and creates nothing", async (t) => {
   const data = ["--data", dataDirectory(t)];
-  await assay("projects", "create", "--name", "shop", ...data);
+  await command("projects", "create", "--name", "shop", ...data);
   const create = (url: string) => ["create", "--project", "shop", "--url", url];
   const refused: [string[], RegExp][] = [
     [["create", "--project", "shop"], /required option '--url <url>'/],
@@ -110,21 +109,21 @@ test("a mistake prints one sentence, fails and creates nothing", async (t) => {
     [["rotate-secret", "none"], /^assay: there is no webhook endpoint none\n$/],
   ];
   for (const [args, expected] of refused) {
-    const { code, stdout, stderr } = await assay("webhooks", ...args, ...data);
+    const { code, stdout, stderr } = await command("webhooks", ...args, ...data);
     assert.notEqual(code, 0, args.join(" "));
     assert.equal(stdout, "", args.join(" "));
     assert.match(stderr, expected, args.join(" "));
   }
-  assert.deepEqual(JSON.parse((await assay("webhooks", "list", "--json", ...data)).stdout), []);
+  assert.deepEqual(JSON.parse((await command("webhooks", "list", "--json", ...data)).stdout), []);
 });
 
 test("one command rotates the key file; rejects a wrong or missing file", async (t) => {
   const data = dataDirectory(t);
   const key = join(data, "keys", "webhook.key");
   const create = ["webhooks", "create", "--project", "shop", "--url", URL, "--json", "--data", data];
-  const reseal = (...more: string[]) => assay("webhooks", "reseal", ...more, "--data", data);
-  await assay("projects", "create", "--name", "shop", "--data", data);
-  const { id } = JSON.parse((await assay(...create)).stdout);
+  const reseal = (...more: string[]) => command("webhooks", "reseal", ...more, "--data", data);
+  await command("projects", "create", "--name", "shop", "--data", data);
+  const { id } = JSON.parse((await command(...create)).stdout);
   const old = readFileSync(key);
   const kept = await reseal("--new-key");
   assert.deepEqual([kept.code, kept.stdout, kept.stderr], [0, "1 of 1 secrets sealed again\n", ""]);
@@ -136,7 +135,7 @@ test("one command rotates the key file; rejects a wrong or missing file", async 
   assert.deepEqual([code, JSON.parse(stdout)], [0, { secrets: 1, resealed: 0, forgotten: 1 }]);
   assert.deepEqual(readFileSync(key), young);
   assert.deepEqual([statSync(key).uid, statSync(key).gid, statSync(key).mode], [uid, gid, mode]);
-  assert.equal((await assay(...create)).code, 0);
+  assert.equal((await command(...create)).code, 0);
   writeFileSync(key, old);
   const wrong = await reseal("--new-key", "--forget-old");
   assert.equal(wrong.code, 1);
@@ -146,6 +145,6 @@ test("one command rotates the key file; rejects a wrong or missing file", async 
   const missing = await reseal("--new-key");
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /^assay: .*webhook\.key does not exist; .* copy the old key file.*\n$/);
-  const { stdout: trail } = await assay("audit", "list", "--json", "--data", data);
+  const { stdout: trail } = await command("audit", "list", "--json", "--data", data);
   assert.ok(trail.includes("endpoint.reseal") && trail.includes(id));
 });
