@@ -42,11 +42,12 @@ export interface Known {
 }
 
 export function endpoints({ paths }: OpenApi): Endpoint[] {
+  const schemas = jsonSchemas();
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) => {
       const operation = described as { parameters: Parameter[]; requestBody?: { content: Content } };
       const reference = operation.requestBody?.content["application/json"]?.schema.$ref;
-      const body = jsonSchemas()[reference?.split("/").at(-1) as SchemaName] as Schema | undefined;
+      const body = schemas[reference?.split("/").at(-1) as SchemaName] as Schema | undefined;
       return { path, method: method.toUpperCase(), parameters: operation.parameters, body };
     }),
   );
