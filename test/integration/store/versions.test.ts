@@ -5,8 +5,8 @@ import type { Claim } from "../../../src/store/submissions/types.ts";
 import { addJudgement, enqueueJudgement, finish, LEASE_MS, newVersion } from "../../support/store/judgements.ts";
 import { addKey, enqueue, onEachDatabase, temporaryPostgres } from "../../support/store/temporary.ts";
 
-/** More contents than one transaction deletes. */
-const ANSWERS = Array.from({ length: 130 }, (_, at) => `answer ${at}`);
+/** More contents than one transaction deletes, and with the inputs more than two store. */
+const ANSWERS = Array.from({ length: 101 }, (_, at) => `answer ${at}`);
 
 onEachDatabase((temporaryStore) => {
   async function fixture(t: Parameters<typeof temporaryStore>[0]) {

@@ -14,13 +14,16 @@ export interface Member {
   readonly isSame?: boolean;
 }
 
+/** Archives with many empty members need it tens of thousands of times. */
+const EMPTY = deflateRawSync("");
+
 /** A ZIP archive with these members as they are. */
 export function zipOf(members: readonly Member[]): Buffer {
   const bodies: Buffer[] = [];
   const directory: Buffer[] = [];
   let at = 0;
   let last = 0;
-  for (const { name, data, mode = 0o100644, stated, packed = deflateRawSync(Buffer.from(data)), isSame } of members) {
+  for (const { name, data, mode = 0o100644, stated, packed = packedOf(data), isSame } of members) {
     const content = Buffer.from(data);
     const path = Buffer.from(name);
     const facts = Buffer.alloc(26);
@@ -47,4 +50,8 @@ export function zipOf(members: readonly Member[]): Buffer {
   end.writeUInt32LE(Buffer.concat(directory).length, 12);
   end.writeUInt32LE(at, 16);
   return Buffer.concat([...bodies, ...directory, end]);
+}
+
+function packedOf(data: string | Buffer): Buffer {
+  return data.length === 0 ? EMPTY : deflateRawSync(Buffer.from(data));
 }

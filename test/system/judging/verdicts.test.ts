@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { JUDGEMENT_VERDICTS, type JudgementVerdict } from "../../../src/domain/judgement.ts";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { source, useProduct } from "../../support/programs/product.ts";
 import { INPUT, LANGUAGES, type LanguageName, MATRIX } from "../matrix/cells.ts";
 import { judge } from "./judged.ts";
@@ -34,10 +35,16 @@ function requestFor(verdict: JudgementVerdict, language: LanguageName): object |
   return { language, code: source(language, row.program), limits, tests: [{ stdin: INPUT, expected: "" }] };
 }
 
-for (const database of ["sqlite", "postgres"] as const)
-  describe(`every verdict of a judgement, in every language, on ${database}`, { concurrency: 2 }, () => {
+/** Databases with the languages of a run: what a database stores of a verdict is the same for all languages with a compile step. */
+const RUNS = [
+  { database: "sqlite", languages: LANGUAGES },
+  { database: "postgres", languages: TOO_LONG ? (["c", "python"] as const) : LANGUAGES },
+] as const;
+
+for (const { database, languages } of RUNS)
+  describe(`every verdict of a judgement, in ${languages.join(", ")}, on ${database}`, { concurrency: 2 }, () => {
     const product = useProduct({ workers: 2, parked: true, database });
-    for (const language of LANGUAGES)
+    for (const language of languages)
       for (const verdict of JUDGEMENT_VERDICTS) {
         const request = requestFor(verdict, language);
         if (!request) {
