@@ -141,10 +141,8 @@ test("stops reading an endless response after 15 s or 1 MiB", { timeout: 60_000 
   });
   await new Promise<void>((resolve) => server.listen(path, resolve));
   t.after(() => server.close());
-  const beganMs = performance.now();
   const slow = await assay("status", "--operator-listen", `unix:${path}`);
   assert.match(slow.stderr, /^assay: no response from .*: no complete response within 15 s\n$/);
-  assert.ok(performance.now() - beganMs < 25_000);
   [piece, everyMs] = ["x".repeat(1 << 19), 10];
   const long = await assay("status", "--operator-listen", `unix:${path}`);
   assert.match(long.stderr, /^assay: no response from .*: the response is longer than 1 MiB\n$/);

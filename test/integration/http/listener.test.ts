@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
+import { stopwatch } from "../../support/stopwatch.ts";
 import { report } from "../../support/verdict/reports.ts";
 
 const LIMIT = { timeout: 30_000 };
@@ -31,7 +32,7 @@ test(
   LIMIT,
   async (t) => {
     const { port, caPath, ask } = await startHttp(t, { limits: SHORT });
-    const started = performance.now();
+    const tookMs = stopwatch();
     const slow = Array.from({ length: 20 }, () => Raw.secure(port, caPath));
     for (const raw of slow) raw.write("GET /api/health HTTP/1.1\r\nHost: x\r\nX-Slow: ");
     const drip = setInterval(() => {
@@ -40,7 +41,7 @@ test(
     t.after(() => clearInterval(drip));
     assert.equal((await ask({ path: "/api/health" })).status, 200);
     const answers = await Promise.all(slow.map(({ ended }) => ended));
-    assert.ok(performance.now() - started < 10_000);
+    assert.ok(tookMs() < 10_000);
     for (const answer of answers) {
       assert.match(answer, /^HTTP\/1\.1 408 /);
       assert.match(answer, /\{"error":"the request did not arrive in time"\}$/);
@@ -341,9 +342,9 @@ test("a client that keeps its connection does not prevent the service from stopp
   // A submission accepted earlier still gets its result.
   await runPending(store);
   assert.deepEqual(await waiting, { status: 200, connection: "close" });
-  const started = performance.now();
+  const tookMs = stopwatch();
   await server.close();
-  assert.ok(performance.now() - started < 2_000);
+  assert.ok(tookMs() < 2_000);
   await assert.rejects(
     new Promise((resolve, reject) => request({ host: "127.0.0.1", port }, resolve).once("error", reject).end()),
     { code: "ECONNREFUSED" },
@@ -356,9 +357,9 @@ test("a client that never finishes its request does not prevent the service from
   await new Promise((resolve) => slow.socket.once("secureConnect", resolve));
   slow.write("GET /api/health HTTP/1.1\r\nHost:");
   await sleep(50);
-  const started = performance.now();
+  const tookMs = stopwatch();
   await server.close();
-  assert.ok(performance.now() - started < 5_000);
+  assert.ok(tookMs() < 5_000);
 });
 
 function headersOf(answer: string): Record<string, string> {

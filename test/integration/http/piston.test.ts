@@ -5,6 +5,7 @@ import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { type Options, runPending, startHttp } from "../../support/http/running.ts";
+import { stopwatch } from "../../support/stopwatch.ts";
 import { onEachDatabase } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
 import { C, CODE, ENDS, HOSTILE, OK, PROGRAMS } from "./piston-tables.ts";
@@ -57,11 +58,11 @@ onEachDatabase((open) => {
   test("a hostile request has a clear error and leaves nothing", { timeout: 60_000 }, async (t) => {
     const { ask, store } = await startHttp(t, { open });
     for (const [name, body, status, message] of HOSTILE) {
-      const startedAt = performance.now();
-      const answer = await ask({ method: "POST", path: `${V2}/execute`, body, signal: AbortSignal.timeout(5_000) });
+      const tookMs = stopwatch();
+      const answer = await ask({ method: "POST", path: `${V2}/execute`, body });
       assert.deepEqual([answer.status, Object.keys(answer.json)], [status, ["message"]], `${name}: ${answer.text}`);
       assert.match(answer.json.message, message, name);
-      assert.ok(performance.now() - startedAt < 2_000, name);
+      assert.ok(tookMs() < 2_000, name);
     }
     assert.equal(await store.submissions.depth(), 0);
   });

@@ -8,6 +8,7 @@ import { Raw } from "../../support/http/raw.ts";
 import { type Ask, type Options, runPending, startHttp } from "../../support/http/running.ts";
 import { PACKAGES, type PackageTexts } from "../../support/problems/packages.ts";
 import { type Member, zipOf } from "../../support/problems/zip.ts";
+import { stopwatch } from "../../support/stopwatch.ts";
 import { type OpenTemporary, onEachDatabase, temporaryStore } from "../../support/store/temporary.ts";
 
 const LIMIT = { timeout: 60_000 };
@@ -199,10 +200,11 @@ test("a connection stays open while its import waits for others, although nothin
 
 test("hostile archives are rejected without delaying other requests", LIMIT, async (t) => {
   const { put, ask, server } = await importing(t, temporaryStore);
-  const bomb = deflateRawSync(Buffer.alloc(4_194_304), { level: 9 });
+  const large = Buffer.alloc(4_194_304);
+  const bomb = deflateRawSync(large, { level: 9 });
   assert.ok(bomb.length < 5_000);
   const test = (at: number): Member[] => [
-    { name: `x/data/secret/${at}.in`, data: Buffer.alloc(4_194_304, at) },
+    { name: `x/data/secret/${at}.in`, data: large, packed: bomb },
     { name: `x/data/secret/${at}.ans`, data: "" },
   ];
   const valid = membersOf(PACKAGES.factors, "x/");
@@ -233,9 +235,9 @@ test("hostile archives are rejected without delaying other requests", LIMIT, asy
   let isOver = false;
   const honest = (async () => {
     while (!isOver) {
-      const began = performance.now();
+      const tookMs = stopwatch();
       assert.equal((await ask({ path: "/api/health" })).status, 200);
-      slowest = Math.max(slowest, performance.now() - began);
+      slowest = Math.max(slowest, tookMs());
       await sleep(20);
     }
   })();
@@ -319,10 +321,13 @@ test("an import counts against the rate limit by its size; problems of an accoun
   const account = "bounded";
   const few = await key({ account, requestsPerMinute: 4 });
   const content = randomBytes(2_097_152);
-  const tests = Array.from({ length: 10 }, (_, at): Member[] => [
-    { name: `x/data/secret/${at}.in`, data: Buffer.concat([content, Buffer.from(`${at}`)]) },
-    { name: `x/data/secret/${at}.ans`, data: "" },
-  ]).flat();
+  const tests = Array.from({ length: 10 }, (_, at): Member[] => {
+    const data = Buffer.concat([content, Buffer.from(`${at}`)]);
+    return [
+      { name: `x/data/secret/${at}.in`, data, packed: deflateRawSync(data, { level: 0 }) },
+      { name: `x/data/secret/${at}.ans`, data: "" },
+    ];
+  }).flat();
   const large = zipOf([{ name: "x/problem.yaml", data: "name: X\n" }, ...tests]);
   assert.equal((await put(large, "?time_limit=1", { key: few })).status, 201); // 20 MiB: two requests
   assert.equal((await put(FACTORS, "", { key: few })).status, 201);

@@ -8,6 +8,7 @@ import type { Submission } from "../../../src/domain/submission.ts";
 import { traceOf } from "../../../src/tracing/identity.ts";
 import { Otlp } from "../../../src/tracing/otlp.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { stopwatch } from "../../support/stopwatch.ts";
 import { report } from "../../support/verdict/reports.ts";
 import { collector } from "./collector.ts";
 
@@ -92,9 +93,9 @@ test("an unavailable collector is logged and does not block", LIMIT, async (t) =
   // The exporter retries for some seconds first.
   while (!logs.some((line) => line.includes("ECONNREFUSED") && line.includes('"about":"tracing"'))) await sleep(50);
   tracer.ended(submission(), OUTCOME, START + 150);
-  const began = performance.now();
+  const tookMs = stopwatch();
   await tracer.close();
-  assert.ok(performance.now() - began < 4_000);
+  assert.ok(tookMs() < 4_000);
   while (!logs.some((line) => line.includes("the last spans were lost"))) await sleep(50);
 });
 
@@ -104,7 +105,7 @@ test("a collector that never answers delays the service's end by at most two sec
   t.after(() => silent.close());
   const { tracer } = await tracing(t, `http://127.0.0.1:${(silent.address() as { port: number }).port}`);
   for (let at = 0; at < 10_000; at++) tracer.ended(submission(), OUTCOME, START + 150);
-  const began = performance.now();
+  const tookMs = stopwatch();
   await tracer.close();
-  assert.ok(performance.now() - began < 4_000);
+  assert.ok(tookMs() < 4_000);
 });

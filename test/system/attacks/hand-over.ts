@@ -7,6 +7,7 @@ import { Slot } from "../../../src/sandbox/slot.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { shell } from "../../support/sandbox/steps.ts";
+import { stopwatch } from "../../support/stopwatch.ts";
 
 /**
  * Our compilers do not run code of a submission. Here, a compile step does: it may leave anything for the next step.
@@ -92,10 +93,10 @@ describe("files that cannot be executed are not executed, do not block, and are 
   };
   for (const [what, [script, errno]] of Object.entries(cases))
     test(what, async () => {
-      const started = performance.now();
+      const tookMs = stopwatch();
       const { failure, stdout } = await handOver(script);
       assert.deepEqual([failure?.step, failure?.errno, String(stdout)], ["exec", errno, ""]);
-      assert.ok(performance.now() - started < PROMPT_MS);
+      assert.ok(tookMs() < PROMPT_MS);
     });
 });
 
@@ -172,9 +173,9 @@ for name in (b"-rf", b"a\nb", b"\xff\xfe", b"...", b" ", b"x" * 255, b"\x1b[2J",
 
   test("directories nested up to their maximum number are removed quickly", async () => {
     const deep = "import os\nfor _ in range(240): os.mkdir('d'); os.chdir('d')\n";
-    const started = performance.now();
+    const tookMs = stopwatch();
     await handOver(`python3 -c "${deep}"`, ["/bin/true"]);
-    assert.ok(performance.now() - started < PROMPT_MS);
+    assert.ok(tookMs() < PROMPT_MS);
     const { stdout } = await slot.run(shell("ls -A"));
     assert.equal(String(stdout), "");
   });

@@ -62,12 +62,10 @@ test("the time limit of the import holds", LIMIT, async () => {
   const { sum } = PACKAGES;
   const problem = await imported(sum, "name=sum&time_limit=0.5");
   const code = sum["submissions/time_limit_exceeded/waits.py"];
-  const began = performance.now();
   const slow = await judge(product(), { language: "python", code, problem });
   assert.deepEqual([slow.verdict, verdicts(slow)[0]], ["TLE", "TLE"]);
   const { json } = await product().ask("GET", `/api/result/${slow.runs[0]?.submission_id}`);
   const { cpu_time_secs: used } = (json as { metrics: { cpu_time_secs: number } }).metrics;
   // The limit is that of the import: the profile's is 4 s.
   assert.ok(used >= 0.5 && used < 2, `${used} s`);
-  assert.ok(performance.now() - began < 20_000);
 });
