@@ -84,7 +84,9 @@ async function deliverTo(t: TestContext, answer: Answer, outcome?: Parameters<ty
 }
 
 test("delivers a result at once, signed, as the record that the API returns", LIMIT, async (t) => {
-  const { receiver, secret, store, project, id, delivery, tookMs } = await deliverTo(t, (response) => response.end("ok"));
+  const { receiver, secret, store, project, id, delivery, tookMs } = await deliverTo(t, (response) =>
+    response.end("ok"),
+  );
   assert.ok(tookMs < 3_000, "the deliverer was not woken");
   assert.deepEqual([delivery.state, delivery.attempts.length, delivery.attempts[0]?.status], ["delivered", 1, 200]);
   const [one, ...others] = receiver.received;
