@@ -130,6 +130,8 @@ export function readJsonOnly(
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
       throw tooLarge(request.routeOptions.url, bodyLimit);
     }
+    // It is refused before it is read.
+    if (bytes > bodyLimit && Number.isFinite(bytes)) return payload;
     // An import can wait for others with its archive.
     const isLarge = Math.min(bytes, bodyLimit) > MAX_BODY_BYTES || request.routeOptions.config.archive === true;
     const owner = ownerOf(request);

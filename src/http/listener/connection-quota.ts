@@ -36,7 +36,7 @@ export class ConnectionQuota {
 
   constructor(limits: Partial<ConnectionLimits>, meter: Meter) {
     this.#limits = { ...CONNECTIONS, ...limits };
-    this.#owned = new Budget({ total: this.most, perOwner: "shared" });
+    this.#owned = new Budget({ total: this.most + 1, perOwner: "shared" }); // of which one always stays free
     this.#meter = meter;
   }
 
