@@ -64,7 +64,7 @@ ASSAY_TEST_KERNEL_UML=$uml
 ASSAY_TEST_KERNEL_QEMU=$qemu
 ASSAY_TEST_TIMES=$instance_dir/times
 : >"$ASSAY_TEST_TIMES"
-unset ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX ASSAY_TEST_MATRIX_WITHOUT ASSAY_TEST_COLD ASSAY_TEST_PATIENCE
+unset ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX ASSAY_TEST_COLD ASSAY_TEST_PATIENCE
 test_names="TERM NO_COLOR CI ASSAY_DATA $(set | sed -n 's/^\(ASSAY_TEST_[A-Z0-9_]*\)=.*/\1/p' | tr '\n' ' ')"
 
 # Directories of this run, because the set-up of another command sweeps those of the data directory. The compile cache saves the

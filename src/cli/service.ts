@@ -12,7 +12,7 @@ import { Prometheus } from "../metrics/prometheus.ts";
 import { Purger } from "../retention/purger.ts";
 import { openStore } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
-import { Otlp } from "../tracing/otlp.ts";
+import type { Otlp } from "../tracing/otlp.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
 import type { SendOptions } from "../webhooks/send.ts";
 import { Worker } from "../worker/worker.ts";
@@ -53,7 +53,7 @@ export async function startService(config: Config): Promise<Service> {
   const meter = new Prometheus(languages.list().map(({ name }) => name));
   const store = await openStore({ ...config, meter });
   const sending = await sendingOf(store, config);
-  const tracing = tracingOf(config, log, "assay");
+  const tracing = await tracingOf(config, log, "assay");
   const tracer = tracing ?? NO_TRACER;
   const own = config.ownWorker ? startOwnWorker(config, store, log, { meter, tracer }) : null;
   // With a shared database this worker is one of several; otherwise it is the only one.
@@ -132,7 +132,7 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
       .map(({ name }) => name),
   );
   const store = await openStore({ ...config, meter: prometheus });
-  const tracing = tracingOf(config, log, "assay-worker");
+  const tracing = await tracingOf(config, log, "assay-worker");
   const own = startOwnWorker(config, store, log, { meter: prometheus, tracer: tracing ?? NO_TRACER });
   const { worker } = own;
   const operator = new OperatorServer(
@@ -170,8 +170,11 @@ async function sendingOf(store: Store, config: Config): Promise<SendOptions> {
   }
 }
 
-function tracingOf({ otlpEndpoint: endpoint }: Config, log: Logger, service: string): Otlp | null {
-  return endpoint === null ? null : new Otlp({ endpoint, service, version: VERSION, log });
+/** The library is loaded only if a collector is set: it has 160 modules. */
+async function tracingOf({ otlpEndpoint: endpoint }: Config, log: Logger, service: string): Promise<Otlp | null> {
+  if (endpoint === null) return null;
+  const { Otlp } = await import("../tracing/otlp.ts");
+  return new Otlp({ endpoint, service, version: VERSION, log });
 }
 
 interface OwnWorker {

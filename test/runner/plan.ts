@@ -31,6 +31,7 @@ const GROUPS = {
     name: "measuring",
     paths: [
       "system/bounds/answers",
+      "system/bounds/comparisons",
       "system/bounds/compile-steps",
       "system/bounds/connections",
       "system/bounds/event-loop-disk",
@@ -99,6 +100,7 @@ export const FULL_ONLY: readonly { readonly reason: string; readonly paths: read
       "They measure durations or the memory of the machine next to hostile load, so that another program can fail them.",
     paths: [
       "system/bounds/answers",
+      "system/bounds/comparisons",
       "system/bounds/compile-steps",
       "system/bounds/connections",
       "system/bounds/event-loop",
@@ -131,8 +133,9 @@ export const FULL_ONLY: readonly { readonly reason: string; readonly paths: read
     paths: ["system/setup/import", "system/setup/languages", "system/setup/survivors"],
   },
   {
-    reason: "Only changes of the launcher and of its protocol can fail them.",
-    paths: ["system/launcher/arm64", "system/launcher/fuzz"],
+    reason:
+      "They check the launcher in ways that only a change of it, of the hosts that it supports or of the image can fail.",
+    paths: ["system/hosts/fallback", "system/launcher/arm64", "system/launcher/fuzz", "system/launcher/recorded"],
   },
   {
     reason:
@@ -180,7 +183,10 @@ export const LONG_FILES: readonly string[] = [
   "integration/store/plans",
 ];
 
-/** The language packs of a plain run: from Debian and from npm, without a layer, with compat.c; compiled, interpreted, with threads. */
+/**
+ * The language packs of a run of their tests that is not full: from Debian and from npm, without a layer, with compat.c; compiled,
+ * interpreted, with threads.
+ */
 export const PLAIN_PACKS = "bash,coffeescript,cpp23,erlang";
 /** A file below these paths, or one that names them, needs the image with packs. */
 export const PACK_TESTS = "system/packs/";
@@ -212,8 +218,6 @@ export interface Variant {
 /** The most memory that a process of user-mode Linux can have: each of its pages is a mapping of a process of this machine. */
 const bytesInUml = () => String(Number(readFileSync("/proc/sys/vm/max_map_count", "utf8")) * 4_096);
 
-const WITHOUT = "busy busy-threads busy-children sleeps eats-managed-heap eats-files-and-memory";
-
 export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
   uml: {
     about: "only cgroup v2, in user-mode Linux",
@@ -227,17 +231,15 @@ export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
     environment: () => ({ ASSAY_TEST_MATRIX: "c java python", ASSAY_TEST_PROCESS_BYTES: bytesInUml() }),
     plain: {
       seconds: 1_800,
-      // Counters and verdicts depend on the cgroup version; signals, rlimits, and the filter and the mounts of the attacks do not.
-      suites: ["system/forgery/counters", "system/matrix/"],
+      // Counters depend on the cgroup version; signals, rlimits, and the filter and the mounts of the attacks do not.
+      suites: ["system/forgery/counters"],
       environment: () => ({
-        ASSAY_TEST_MATRIX: "python",
         // Starting runtimes that then wait takes it minutes.
         ASSAY_TEST_COLD: "yes",
-        // Its slow clock makes each of them take 8 to 80 s; system/forgery/ has similar programs.
-        ASSAY_TEST_MATRIX_WITHOUT: WITHOUT,
         ASSAY_TEST_PROCESS_BYTES: bytesInUml(),
       }),
-      leftOut: `test/system/attacks/, test/system/falsify/, test/system/forgery/ except for counters, and in test/system/matrix/ all languages except python and the programs ${WITHOUT}`,
+      leftOut:
+        "test/system/attacks/, test/system/falsify/, test/system/forgery/ except for counters, and test/system/matrix/",
     },
   },
   qemu: {

@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { TOO_LONG } from "../../support/programs/long.ts";
 import { FakeTests } from "./fake-tests.ts";
 
 const TWO_FILES = { "apples/red": 'test("sweet", () => {});', "pears/green": 'test("sour", () => {});' };
@@ -149,22 +150,26 @@ const REPORTS = `const { ASSAY_TEST_PATIENCE: patience, ASSAY_TEST_LAUNCHER: lau
 const runs = (stdout: string) => [...stdout.matchAll(/✔ run: (.*) \(/g)].map(([, how]) => how).toSorted();
 
 test("only the suites of the sandbox also run on another kernel, with longer timeouts", async () => {
-  using fake = new FakeTests({ "system/matrix/cells": REPORTS, "pears/green": REPORTS });
+  using fake = new FakeTests({ "system/forgery/counters": REPORTS, "pears/green": REPORTS });
   const { code, stdout, stderr } = await fake.run();
   assert.equal(code, 0, stderr);
   assert.deepEqual(runs(stdout), ["as ever", "as ever", "patient"]);
   assert.match(stdout, /tests 3\n(.*\n){6}.*duration_ms \d+\s*$/, "the last summary covers both");
-  assert.deepEqual(runs((await fake.run(["matrix"])).stdout), ["as ever"], "a word selects tests of this machine only");
+  assert.deepEqual(
+    runs((await fake.run(["counters"])).stdout),
+    ["as ever"],
+    "a word selects tests of this machine only",
+  );
 });
 
-test("full runs every variant of the chosen tests, and on runs only one variant", async () => {
-  using fake = new FakeTests({ "system/matrix/cells": REPORTS, "pears/green": REPORTS });
+test("full runs every variant of the chosen tests, and on runs only one variant", { skip: TOO_LONG }, async () => {
+  using fake = new FakeTests({ "system/forgery/counters": REPORTS, "pears/green": REPORTS });
   for (const [words, expected] of [
     ["full", ["as ever", "as ever", "cold", "patient", "patient", "sanitized"]],
-    ["full matrix", ["as ever", "cold", "patient", "patient", "sanitized"]],
+    ["full counters", ["as ever", "cold", "patient", "patient", "sanitized"]],
     ["full pears", ["as ever"]],
     ["on uml", ["patient"]],
-    ["on sanitized matrix/", ["sanitized"]],
+    ["on sanitized forgery/", ["sanitized"]],
     ["on cold", ["cold"]],
   ] as const) {
     const { code, stdout, stderr } = await fake.run(words.split(" "));
@@ -189,55 +194,62 @@ test("the other kernel runs concurrently with this machine's tests", async () =>
       });`;
   using fake = new FakeTests({
     "system/deploy/here": meets("own", "other"),
-    "system/matrix/there": `${meets("other", "own")}\ntest("both", () => {});`,
+    "system/forgery/counters-there": `${meets("other", "own")}\ntest("both", () => {});`,
   });
   const { code, stdout } = await fake.run();
   assert.equal(code, 0, stdout);
   assert.match(stdout, /own meets other[\s\S]*other meets own/, "the output of the other kernel follows the summary");
 });
 
-test("a run fails if the other kernel fails a test, runs no test or ends without a result", async () => {
+test("a run fails if the other kernel fails a test, runs no test or ends without a result", {
+  skip: TOO_LONG,
+}, async () => {
   using fake = new FakeTests({
-    "system/matrix/bad": 'if (process.env.ASSAY_TEST_PATIENCE > 1) throw new Error("bad");\ntest("cell", () => {});',
+    "system/forgery/counters-bad":
+      'if (process.env.ASSAY_TEST_PATIENCE > 1) throw new Error("bad");\ntest("cell", () => {});',
   });
   const plain = await fake.run([], { CI: "true" });
   assert.equal(plain.code, 1);
   assert.match(plain.stderr, /running again: only cgroup v2/, "it is repeated");
-  assert.equal((await fake.run(["full", "system/matrix/bad"])).code, 1);
-  fake.write("test/system/matrix/bad.test.ts", "");
+  assert.equal((await fake.run(["full", "system/forgery/counters-bad"])).code, 1);
+  fake.write("test/system/forgery/counters-bad.test.ts", "");
   fake.write(
-    "test/system/matrix/none.test.ts",
+    "test/system/forgery/counters-none.test.ts",
     'import { test } from "node:test";\nif (process.env.ASSAY_TEST_PATIENCE == 1) test("cell", () => {});',
   );
   fake.write("test/pears.test.ts", 'import { test } from "node:test";\ntest("sour", () => {});');
   for (const [words, none] of [
     ["on uml pears", "in none of test/system/matrix/"],
     ["full bitter", "no file or test name contains bitter"],
-    ["full matrix/none", "no test was run as the variant uml"],
-    ["on uml matrix/none", "no test was run as the variant uml"],
+    ["full counters-none", "no test was run as the variant uml"],
+    ["on uml counters-none", "no test was run as the variant uml"],
   ] as const) {
     const ended = await fake.run(words.split(" "));
     assert.equal(ended.code, 1, words);
     assert.ok(ended.stderr.includes(none), ended.stderr);
   }
   fake.writeKernels("#!/bin/sh\nexit 1");
-  assert.equal((await fake.run(["full", "system/matrix/none"])).code, 1);
+  assert.equal((await fake.run(["full", "system/forgery/counters-none"])).code, 1);
   fake.writeKernels("#!/bin/sh\nexit 0");
-  assert.equal((await fake.run(["on", "uml", "system/matrix/none"])).code, 1);
+  assert.equal((await fake.run(["on", "uml", "system/forgery/counters-none"])).code, 1);
 });
 
-test("after a failure on this machine no further variant runs, but the concurrent one is reported", async () => {
-  using fake = new FakeTests({ "system/matrix/cells": `${REPORTS}\nif (!(patience > 1)) throw new Error("bad");` });
+test("after a failure on this machine no further variant runs, but the concurrent one is reported", {
+  skip: TOO_LONG,
+}, async () => {
+  using fake = new FakeTests({ "system/forgery/counters": `${REPORTS}\nif (!(patience > 1)) throw new Error("bad");` });
   for (const words of [[], ["full"]]) {
     const { code, stdout } = await fake.run(words);
     assert.equal(code, 1);
-    assert.match(stdout, /✖ test.system.matrix.cells/);
+    assert.match(stdout, /✖ test.system.forgery.counters/);
     assert.deepEqual(runs(stdout), ["as ever", "patient"]);
   }
 });
 
-test("without support for the other kernel, the run prints it, and the set-up of full fails", async () => {
-  using fake = new FakeTests({ "system/matrix/cells": REPORTS });
+test("without support for the other kernel, the run prints it, and the set-up of full fails", {
+  skip: TOO_LONG,
+}, async () => {
+  using fake = new FakeTests({ "system/forgery/counters": REPORTS });
   const other = { ASSAY_TEST_PROCESSOR: "riscv64" };
   const plain = await fake.run([], other);
   assert.deepEqual([plain.code, runs(plain.stdout)], [0, ["as ever"]]);
@@ -255,7 +267,7 @@ for (const [mode, ms] of [
 ] as const) {
   test(`an interrupt also ends the other kernel (${mode})`, async () => {
     using fake = new FakeTests({
-      "system/matrix/cells": 'test("cell", () => {});',
+      "system/forgery/counters": 'test("cell", () => {});',
       "system/deploy/waits": `test("waits", () => new Promise((end) => setTimeout(end, ${ms})));`,
     });
     const booted = join(fake.root, "booted");
@@ -284,13 +296,14 @@ test("tests that measure durations run in full, or if a word selects them", asyn
 });
 
 test("set-up prepares only what the chosen tests need", async () => {
-  using fake = new FakeTests({ "system/matrix/cells": REPORTS, "system/packs/packs": REPORTS });
-  const plainPacks = /^uml packs=bash,[a-z0-9,]+\n$/;
+  using fake = new FakeTests({ "system/forgery/counters": REPORTS, "system/packs/packs": REPORTS });
+  const somePacks = /^packs=bash,[a-z0-9,]+\n$/;
   for (const [words, needs] of [
-    ["needs", plainPacks],
-    ["needs matrix", /^\n$/],
+    ["needs", /^uml\n$/],
+    ["needs packs", somePacks],
+    ["needs counters", /^\n$/],
     ["needs full", /^uml qemu packs=all\n$/],
-    ["needs full matrix", /^uml qemu\n$/],
+    ["needs full counters", /^uml qemu\n$/],
     ["needs on uml", /^uml\n$/],
     ["needs on cold", /^\n$/],
   ] as const) {

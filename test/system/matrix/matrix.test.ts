@@ -18,15 +18,11 @@ import { table } from "./table.ts";
 const COMPUTING = Math.min(2, availableParallelism());
 /** All languages, or those that `assay test` selects on another kernel, which it reports at its end. */
 const CHOSEN = process.env.ASSAY_TEST_MATRIX?.split(" ");
-/** Programs that it leaves out there. */
-const WITHOUT = process.env.ASSAY_TEST_MATRIX_WITHOUT?.split(" ") ?? [];
 /** The kernel sums up the CPU time of threads and children for all languages alike: `assay test full` tries each. */
 const SUMMED = ["busy-threads", "busy-children"];
 const SOME = ["c", "java", "python"];
 const isChosen = ({ language, row }: Pick<Cell, "language" | "row">) =>
-  (CHOSEN?.includes(language) ?? true) &&
-  !WITHOUT.includes(row.program) &&
-  !(TOO_LONG && SUMMED.includes(row.program) && !SOME.includes(language));
+  (CHOSEN?.includes(language) ?? true) && !(TOO_LONG && SUMMED.includes(row.program) && !SOME.includes(language));
 /** The default limit of the CPU time takes each program four seconds of a core, so one program of the plain run has it. */
 const profileOf = ({ language, row }: Cell): ProfileName =>
   TOO_LONG && row.cause === "cpu_timeout" && !(row.program === "busy" && language === "c") ? "agent" : "judge";

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
-import { onEachDatabase } from "../../../support/store/temporary.ts";
+import { TOO_LONG } from "../../../support/programs/long.ts";
+import { onEachDatabase, temporaryStore } from "../../../support/store/temporary.ts";
 import { report } from "../../../support/verdict/reports.ts";
 
 const LIMIT = { timeout: 120_000 };
@@ -12,7 +13,11 @@ const EXPECTED = "x".repeat(150_000);
 const large = (fill: string | number) => Buffer.alloc(MEBIBYTE, fill);
 
 onEachDatabase((open) => {
-  test("a batch and a list have the contents of all submissions, also the largest ones", LIMIT, async (t) => {
+  const skip = open !== temporaryStore && TOO_LONG;
+  test("a batch and a list have the contents of all submissions, also the largest ones", {
+    ...LIMIT,
+    skip,
+  }, async (t) => {
     const { ask, store } = await startHttp(t, { open });
     const create = async (more: object = {}) => {
       const submissions = Array.from({ length: BATCH }, () => ({ language_id: 71, source_code: "print(1)", ...more }));
