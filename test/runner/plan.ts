@@ -135,18 +135,40 @@ export const FULL_ONLY: readonly { readonly reason: string; readonly paths: read
   {
     reason:
       "They check the launcher in ways that only a change of it, of the hosts that it supports or of the image can fail.",
-    paths: ["system/hosts/fallback", "system/launcher/arm64", "system/launcher/fuzz", "system/launcher/recorded"],
+    paths: [
+      "system/hosts/fallback",
+      "system/launcher/analysis",
+      "system/launcher/arm64",
+      "system/launcher/fuzz",
+      "system/launcher/recorded",
+    ],
   },
   {
     reason:
-      "They look at one part of a page in every width and theme. The other files of the folder open each page in both themes.",
+      "They look at one page each. dashboard/pages opens every page in both themes, and three other files the pages of runs.",
     paths: [
+      "system/dashboard/budget",
+      "system/dashboard/changes",
       "system/dashboard/charts",
       "system/dashboard/choices",
+      "system/dashboard/everyday",
+      "system/dashboard/judgements",
       "system/dashboard/lists",
+      "system/dashboard/problems",
       "system/dashboard/program-files",
       "system/dashboard/real",
       "system/dashboard/usage-curve",
+      "system/dashboard/webhooks",
+    ],
+  },
+  {
+    reason: "They run programs as system/matrix/ does in more languages, or use clients as other tests do.",
+    paths: [
+      "system/client/packed",
+      "system/client/real",
+      "system/packs/",
+      "system/programs/languages",
+      "system/programs/typical",
     ],
   },
 ];
