@@ -55,7 +55,8 @@ interface Entry<Item> {
  * is expected to cost, and of several, the one served least recently. Without costs, this is one item of each owner in a circle.
  *
  * An owner that comes anew begins with an equal share of what the service has cost so far, as if it had been served like the
- * others. One whose service has cost more than that share does not become a new owner by waiting for nothing.
+ * others, but with no more than an owner that waits: short work comes before long work that has waited for its turn. An owner whose
+ * service has cost more than that does not become a new one by waiting for nothing.
  */
 export class Turns<Item> {
   /** In the order of service, the least recently served first. Owners that would begin anew anyway are absent. */
@@ -67,7 +68,7 @@ export class Turns<Item> {
   add(owner: string, item: Item, expected = 0): void {
     const entry = this.#owners.get(owner) ?? { items: [], cost: 0 };
     if (entry.items.length === 0) {
-      entry.cost = Math.max(entry.cost, this.#share);
+      entry.cost = Math.max(entry.cost, this.#costOfNew());
       this.#moveToEnd(owner, entry);
     }
     entry.items.push({ item, expected });
@@ -118,11 +119,17 @@ export class Turns<Item> {
 
   /** Adds what it cost to serve an owner, in any unit. */
   charge(owner: string, cost: number): void {
-    const entry = this.#owners.get(owner) ?? { items: [], cost: this.#share };
+    const entry = this.#owners.get(owner) ?? { items: [], cost: this.#costOfNew() };
     const waiting = [...this.#owners.values()].filter((one) => one.items.length > 0 && one !== entry).length;
     this.#share += cost / (waiting + 1);
     entry.cost += cost;
     this.#owners.set(owner, entry);
+  }
+
+  #costOfNew(): number {
+    let least = this.#share;
+    for (const { items, cost } of this.#owners.values()) if (items.length > 0 && cost < least) least = cost;
+    return least;
   }
 
   #moveToEnd(owner: string, entry: Entry<Item>): void {
@@ -130,9 +137,9 @@ export class Turns<Item> {
     this.#owners.set(owner, entry);
   }
 
-  /** Bounds the memory: an owner that waits for nothing, and whose service has cost no more than its share, is like a new one. */
+  /** Bounds the memory: an owner that waits for nothing, and whose service has cost no more than that of a new one, is like it. */
   #forgetIfNew(owner: string, { items, cost }: Entry<Item>): void {
-    if (items.length === 0 && cost <= this.#share) this.#owners.delete(owner);
+    if (items.length === 0 && (cost === 0 || cost <= this.#costOfNew())) this.#owners.delete(owner);
   }
 }
 

@@ -51,6 +51,37 @@ export async function packageFromZip(
   return unpacked;
 }
 
+/** Signatures of a ZIP archive's directory, of its end, and the lengths of their fixed parts. */
+const END_OF_DIRECTORY = { signature: 0x06054b50, bytes: 22, mostComment: 65_535 };
+const DIRECTORY_ENTRY = { signature: 0x02014b50, bytes: 46 };
+/** More entries are not added up. */
+const MOST_ADDED = 20_000;
+
+/**
+ * The bytes of all files of an archive by its directory, before anything is checked: an estimate of what it costs to import it.
+ * @returns infinity if they are not known, as with an archive within the archive.
+ */
+export function statedBytes(archive: Buffer): number {
+  const { signature, bytes, mostComment } = END_OF_DIRECTORY;
+  let end = archive.length - bytes;
+  while (end >= 0 && archive.length - end <= bytes + mostComment && archive.readUInt32LE(end) !== signature) end--;
+  if (end < 0 || archive.length - end > bytes + mostComment) return Number.POSITIVE_INFINITY;
+  const entries = archive.readUInt16LE(end + 10);
+  let at = archive.readUInt32LE(end + 16);
+  let sum = 0;
+  for (let n = 0; n < entries; n++) {
+    if (n === MOST_ADDED || at + DIRECTORY_ENTRY.bytes > archive.length) return Number.POSITIVE_INFINITY;
+    if (archive.readUInt32LE(at) !== DIRECTORY_ENTRY.signature) return Number.POSITIVE_INFINITY;
+    const nameBytes = archive.readUInt16LE(at + 28);
+    const name = at + DIRECTORY_ENTRY.bytes;
+    if (/\.zip$/i.test(archive.toString("latin1", name + nameBytes - 4, name + nameBytes)))
+      return Number.POSITIVE_INFINITY;
+    sum += archive.readUInt32LE(at + 24);
+    at = name + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
+  }
+  return sum;
+}
+
 function bytesOf(files: PackageFiles): number {
   return [...files.keys()].reduce((sum, path) => sum + (sizeOf(files, path) ?? 0), 0);
 }

@@ -7,6 +7,7 @@ import { WorkTurns } from "../../fairness/turn.ts";
 import { PackageError } from "../../problems/files.ts";
 import { PROBLEM_NAME } from "../../problems/import.ts";
 import { importInThread, type ThreadImport } from "../../problems/import-in-thread.ts";
+import { statedBytes } from "../../problems/zip.ts";
 import type { ProblemBounds, PutProblem } from "../../store/problems/types.ts";
 import { ownerOf } from "../access/caller.ts";
 import { countRequests } from "../access/rate-limit.ts";
@@ -32,7 +33,7 @@ const AT_ONCE = 2;
 const PER_ACCOUNT = 1;
 /** Further imports of an account that wait; more are an error. */
 const WAITING = 16;
-/** Bytes of a package that are imported in a millisecond. The archive has at most as many as the package. */
+/** Bytes of a package that are imported in a millisecond. */
 const BYTES_PER_MS = 12_000;
 /** A purge can delete the version before the problem has it. */
 const MAX_TRIES = 3;
@@ -86,7 +87,7 @@ export class ProblemImports {
       const { name, time_limit: limit, verify } = options();
       const archive = request.body;
       if (!Buffer.isBuffer(archive)) throw wrongMedia(request);
-      const expectedMs = archive.byteLength / BYTES_PER_MS;
+      const expectedMs = Math.min(statedBytes(archive), MAX_IMPORT_BYTES) / BYTES_PER_MS;
       request.body = null;
       const caller = await find();
       const owner = ownerOf({ caller, person: null, ip: request.ip });

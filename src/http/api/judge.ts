@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { CHECKER_TYPES } from "../../domain/check.ts";
 import { clientError } from "../../domain/error.ts";
-import { LongText } from "../../domain/json-pieces.ts";
+import { jsonPieces, LongText } from "../../domain/json-pieces.ts";
 import { type Judgement, verdictIn } from "../../domain/judgement.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { isTerminal, type Submission } from "../../domain/submission.ts";
@@ -13,6 +13,9 @@ import type { LongAnswers } from "../responses/long-answers.ts";
 import { addJudgement } from "./accept-judgement.ts";
 import { whenJudged } from "./judgements.ts";
 import { invalidPart, submitBody } from "./submit-request.ts";
+
+/** Outputs up to this size together are read at once. */
+const FEW_BYTES = 262_144;
 
 /** Cases of one request: the output of each is in the response. */
 export const MAX_CASES = 50;
@@ -58,11 +61,34 @@ export function judgeRoute(
       const fields = { id, status: ended?.status ?? "pending" };
       throw clientError("judgementNotFinished", [holdMs / 1000], { fields });
     }
+    const runs = ended.runs.map(async ({ test, submissionId }) => {
+      const found = await store.submissions.head(submissionId, accountId);
+      return [test, found] as const;
+    });
+    const found = new Map(await Promise.all(runs));
+    const bytes = [...found.values()].map((run) => run?.output?.bytes ?? 0);
+    const read = async (test: number) => {
+      const run = found.get(test);
+      return resultOf(ended, test, run?.output ? await run.output.read() : run?.submission);
+    };
     const admit = answers.admitFor(owner, request, reply);
-    const runs = ended.runs.map(({ submissionId }) => store.submissions.get(submissionId, accountId, admit));
-    const records = new Map((await Promise.all(runs)).map((one, at) => [ended.runs[at]?.test ?? 0, one]));
-    const results = ended.states.map((_, test) => resultOf(ended, test, records.get(test)));
-    return answers.send(owner, reply, { results, all_passed: ended.verdict === "AC" });
+    const allBytes = bytes.reduce((sum, one) => sum + one, 0);
+    if (allBytes <= FEW_BYTES) {
+      await admit(allBytes);
+      const results = await Promise.all(ended.states.map((_, test) => read(test)));
+      return answers.send(owner, reply, { results, all_passed: ended.verdict === "AC" });
+    }
+    // One output after the other is read and sent, so that the response needs no more memory than the largest one.
+    await admit(Math.max(...bytes));
+    async function* pieces() {
+      yield '{"results":[';
+      for (const test of ended?.states.keys() ?? []) {
+        if (test > 0) yield ",";
+        yield* jsonPieces(await read(test));
+      }
+      yield `],"all_passed":${ended?.verdict === "AC"}}`;
+    }
+    return answers.sendPieces(owner, reply.type("application/json; charset=utf-8"), pieces());
   });
 }
 

@@ -17,10 +17,7 @@ import type { LongAnswers } from "../responses/long-answers.ts";
 /** Shorter than the idle timeout of common proxies. */
 const HEARTBEAT_MS = 15_000;
 
-/** The most output that one read returns: the maximum output of a run. */
-export const READ_BYTES = 2 * 1_048_576;
-
-/** Time limit for sending what one read returned: 16 KiB a second. A slower client reconnects by itself. */
+/** Time limit for sending what one read returned, which is 2 MiB at most: 16 KiB a second. A slower client reconnects by itself. */
 const READ_MS = 128_000;
 
 /** Output bytes per event; as JSON, up to six times as long. */
@@ -88,12 +85,13 @@ async function* events(
       }
       woken = Promise.withResolvers(); // armed before the read, so that no change is missed
       const began = performance.now();
-      release = await answers.budget.takeInTime(owner, READ_BYTES, signal);
-      if (!release) return;
-      const output = await store.live.readAfter(id, seen);
+      const output = await store.live.readAfter(id, seen, async (bytes) => {
+        release = await answers.budget.takeInTime(owner, bytes, signal);
+        return release !== undefined;
+      });
       if (!output) return;
+      if (output.isWithheld) return; // others hold the memory for it: the client connects again
       const { status, pieces } = output;
-      if (pieces.length === 0) release();
       if ((status === "pending" || status === "running") && status !== sentStatus) yield event("status", { status });
       sentStatus = status;
       for (const piece of pieces) {
@@ -107,7 +105,7 @@ async function* events(
           await answers.eventLoop.turn(owner);
         }
       }
-      release();
+      release?.();
       if (isTerminal(status)) {
         const data = await ended(answers.admitFor(owner, request, reply));
         if (data === undefined) return;

@@ -15,6 +15,8 @@ export interface CountedConnection {
   readonly from: string;
   /** Null: no valid key or session so far. */
   owner: string | null;
+  /** How many requests are in progress on it. */
+  requests: number;
   /** Gives the connection back to the budget of its owner. */
   release: Release | null;
   readonly end: () => void;
@@ -22,8 +24,8 @@ export interface CountedConnection {
 
 /**
  * Limits connections, counted by address until a key or session is shown, and then in a shared budget of accounts and persons.
- * When there are too many, the oldest connection without an owner is ended for the new client: a legitimate client shows its
- * key at once.
+ * When there are too many, the oldest connection without an owner is ended for the new client, because a legitimate client shows its
+ * key at once. If all have owners, it is the connection that has been idle longest, of the owner that has most.
  */
 export class ConnectionQuota {
   readonly #limits: ConnectionLimits;
@@ -33,6 +35,8 @@ export class ConnectionQuota {
   readonly #all = new Set<CountedConnection>();
   /** Connections with an owner. */
   readonly #owned: Budget;
+  /** Those that are idle, by owner, in the order in which they became idle. */
+  readonly #idle = new Map<string, Set<CountedConnection>>();
 
   constructor(limits: Partial<ConnectionLimits>, meter: Meter) {
     this.#limits = { ...CONNECTIONS, ...limits };
@@ -53,11 +57,11 @@ export class ConnectionQuota {
   take(from: string, end: () => void): CountedConnection | undefined {
     const strangers = this.#strangers.get(from)?.size ?? 0;
     if (strangers >= this.#limits.maxConnectionsPerAddress) this.#endOldest(from, "address");
-    if (this.#all.size >= this.most && !this.#endOldest(this.#mostStrangers(), "all")) {
+    if (this.#all.size >= this.most && !this.#endOldest(this.#mostStrangers(), "all") && !this.#endIdle()) {
       this.#meter.count("connectionsRefused", { limit: "all" });
       return undefined;
     }
-    const connection = { from, owner: null, release: null, end };
+    const connection = { from, owner: null, release: null, requests: 0, end };
     this.#all.add(connection);
     this.#strangers.set(from, (this.#strangers.get(from) ?? new Set()).add(connection));
     return connection;
@@ -76,6 +80,36 @@ export class ConnectionQuota {
     return true;
   }
 
+  /** Notes that a request begins on the connection, which is not idle until `requestEnded`. */
+  requestBegan(connection: CountedConnection): void {
+    connection.requests++;
+    this.#forgetIdle(connection);
+  }
+
+  requestEnded(connection: CountedConnection): void {
+    connection.requests--;
+    const { owner, requests } = connection;
+    if (requests > 0 || owner === null || !this.#all.has(connection)) return;
+    this.#idle.set(owner, (this.#idle.get(owner) ?? new Set()).add(connection));
+  }
+
+  #forgetIdle(connection: CountedConnection): void {
+    const idle = connection.owner === null ? undefined : this.#idle.get(connection.owner);
+    idle?.delete(connection);
+    if (connection.owner !== null && idle?.size === 0) this.#idle.delete(connection.owner);
+  }
+
+  /** Ends the longest idle connection of the owner with most connections. */
+  #endIdle(): boolean {
+    const [most] = [...this.#idle.keys()].sort((a, b) => this.#owned.heldBy(b) - this.#owned.heldBy(a));
+    const [oldest] = this.#idle.get(most ?? "") ?? [];
+    if (!oldest) return false;
+    this.#meter.count("connectionsRefused", { limit: "all" });
+    this.leave(oldest);
+    oldest.end();
+    return true;
+  }
+
   /** Ends the count of a connection. Has no effect on one that was ended. */
   leave(connection: CountedConnection): void {
     if (this.#all.delete(connection)) this.#subtract(connection);
@@ -85,6 +119,7 @@ export class ConnectionQuota {
   #subtract(connection: CountedConnection): void {
     const { owner, from, release } = connection;
     if (owner !== null) {
+      this.#forgetIdle(connection);
       release?.();
       return;
     }

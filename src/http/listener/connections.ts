@@ -41,7 +41,12 @@ export class Connections implements Clients {
     });
   }
 
-  began(): boolean {
+  began({ raw }: Pick<FastifyRequest, "raw">, reply: Pick<FastifyReply, "raw">): boolean {
+    const connection = this.#open.get(nameOf(raw.socket) ?? "");
+    if (!connection) return true;
+    this.#quota.requestBegan(connection);
+    // The connection of a WebSocket is in use until it is closed.
+    if (raw.headers.upgrade === undefined) reply.raw.once("close", () => this.#quota.requestEnded(connection));
     return true;
   }
 

@@ -10,7 +10,7 @@ import type { LiveMark } from "../../store/live/types.ts";
 import { isStillValid } from "../access/auth.ts";
 import { callerOf, ownerOf } from "../access/caller.ts";
 import { accept } from "../api/accept.ts";
-import { quiet, READ_BYTES } from "../api/sse-output.ts";
+import { quiet } from "../api/sse-output.ts";
 import { toSubmitRequest } from "../api/submit-request.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { admitMessage } from "../listener/burst-guard.ts";
@@ -33,6 +33,8 @@ const GATHER_MS = 5;
 const REREAD_MS = 1_000;
 /** A session ends this soon after its key was revoked or its account suspended. */
 const CHECK_MS = 1_000;
+/** The most output that one read returns: the maximum output of a run. */
+const MOST_READ_BYTES = 2 * 1_048_576;
 /** The time limit of the answer of a client to the close of its connection. */
 const CLOSE_MS = 2_000;
 
@@ -201,9 +203,11 @@ export class Session {
       for (let seen: LiveMark | null = null; !this.#over.aborted; ) {
         await this.#checkKey();
         woken = Promise.withResolvers(); // armed before the read, so that no change is missed
-        release = await this.#answers.budget.takeInTime(owner, READ_BYTES, this.#over);
-        if (!release) throw noRoom(this.#request);
-        const output = await store.live.readAfter(id, seen);
+        const output = await store.live.readAfter(id, seen, async (bytes) => {
+          release = await this.#answers.budget.takeInTime(owner, bytes, this.#over);
+          return release !== undefined;
+        });
+        if (output?.isWithheld) throw noRoom(this.#request);
         await this.#inTime(async () => {
           for (const piece of output?.pieces ?? []) {
             if (seen && piece.fence !== seen.fence)
@@ -212,7 +216,7 @@ export class Session {
             await stages.output(piece);
           }
         });
-        release();
+        release?.();
         if (!output || isTerminal(output.status)) break;
         if (output.status === "running") await stages.compiling();
         else if (performance.now() > latestStart)
@@ -237,7 +241,7 @@ export class Session {
   /** Sends output, which takes memory of all accounts: a client that reads it too slowly is disconnected. */
   async #inTime(send: () => Promise<void>): Promise<void> {
     const { windowMs, leastBytes } = this.#answers.drain;
-    const timer = setTimeout(() => this.#socket.terminate(), (READ_BYTES * windowMs) / leastBytes);
+    const timer = setTimeout(() => this.#socket.terminate(), (MOST_READ_BYTES * windowMs) / leastBytes);
     try {
       await send();
     } finally {

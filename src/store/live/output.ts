@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
@@ -56,8 +56,15 @@ export function liveStore({ db, capabilities }: Database, transactions: Transact
       );
     },
 
-    /** @returns undefined for an unknown submission. */
-    async readAfter(id: string, seen: LiveMark | null): Promise<LiveOutput | undefined> {
+    /**
+     * @param admit awaited with the bytes of the output before it is read, if there is any; false withholds the output.
+     * @returns undefined for an unknown submission.
+     */
+    async readAfter(
+      id: string,
+      seen: LiveMark | null,
+      admit: (bytes: number) => Promise<boolean> = async () => true,
+    ): Promise<LiveOutput | undefined> {
       const submission = await db
         .selectFrom("submissions")
         .select(["seq", "status", "started_at"])
@@ -66,7 +73,6 @@ export function liveStore({ db, capabilities }: Database, transactions: Transact
       if (!submission) return undefined;
       let pieces = db
         .selectFrom("live_output")
-        .select(["fence", "n", "stream", "at", "bytes"])
         .where("submission_seq", "=", submission.seq)
         .orderBy("fence")
         .orderBy("n")
@@ -76,7 +82,14 @@ export function liveStore({ db, capabilities }: Database, transactions: Transact
           eb.or([eb("fence", ">", seen.fence), eb.and([eb("fence", "=", seen.fence), eb("n", ">", seen.n)])]),
         );
       }
-      return { status: statusOf(submission), pieces: await pieces.execute() } as LiveOutput;
+      const status = statusOf(submission);
+      const sizes = await pieces.select(sql<number>`octet_length(bytes)`.as("size")).execute();
+      if (sizes.length === 0) return { status, pieces: [] };
+      if (!(await admit(sizes.reduce((sum, { size }) => sum + Number(size), 0)))) {
+        return { status, pieces: [], isWithheld: true };
+      }
+      const read = await pieces.select(["fence", "n", "stream", "at", "bytes"]).limit(sizes.length).execute();
+      return { status, pieces: read } as LiveOutput;
     },
 
     /** Calls back at the start, new output and the end of a run, like `onWork`. @returns a function that ends the subscription. */

@@ -14,6 +14,8 @@ export interface LiveMark {
 }
 
 export interface LiveOutput {
+  /** Whether there is output that was not admitted. */
+  readonly isWithheld?: true;
   readonly status: Status;
   /** Pieces after the mark, in order. The pieces of a repeated run start at 0 again. */
   readonly pieces: readonly (LivePiece & LiveMark)[];

@@ -42,6 +42,34 @@ test("counts connections from one client port to several server addresses separa
   assert.equal(owned.length, 1, "an owner leaves as many places free as it holds");
 });
 
+test("a new client takes the place of the connection that has been idle longest, of the owner that has most", () => {
+  const { meter, times } = noting();
+  const quota = new ConnectionQuota({ maxConnections: 7 }, meter);
+  const ended: string[] = [];
+  const open = (name: string, owner: string) => {
+    const connection = quota.take("203.0.113.1", () => ended.push(name)) ?? assert.fail(name);
+    quota.requestBegan(connection);
+    assert.ok(quota.assign(connection, owner), name);
+    return connection;
+  };
+  const many = ["m0", "m1", "m2", "m3"].map((name) => open(name, "many"));
+  const few = ["f0", "f1"].map((name) => open(name, "few"));
+  const one = open("o0", "one");
+  assert.equal(
+    quota.take("198.51.100.1", () => {}),
+    undefined,
+    "no connection is idle",
+  );
+  for (const connection of [one, ...few, ...many]) quota.requestEnded(connection);
+  quota.requestBegan(many[0] ?? assert.fail());
+  const newcomer = quota.take("198.51.100.1", () => ended.push("newcomer")) ?? assert.fail();
+  assert.deepEqual(ended, ["m1"]);
+  assert.ok(quota.assign(newcomer, "another"));
+  quota.take("198.51.100.1", () => {}) ?? assert.fail();
+  assert.deepEqual(ended, ["m1", "m2"]);
+  assert.equal(times("connectionsRefused all"), 3);
+});
+
 const PROXIED = { kind: "proxied", proxies: ["127.0.0.1"] } as const;
 const from = (address: string) => ({ "x-forwarded-proto": "https", "x-forwarded-for": address });
 

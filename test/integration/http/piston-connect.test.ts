@@ -75,7 +75,7 @@ test("a session that fails in the middle releases its memory", LIMIT, async (t) 
     await store.submissions.repeat(claim.lease);
     const [again] = await store.submissions.claim("w", 60_000);
     assert.ok(again);
-    await store.live.append(again.lease, 0, [piece("b")]);
+    await store.live.append(again.lease, 0, [piece("b".repeat(2 * 1_048_576))]);
     assert.equal(await client.closed, "4002 Notified Error", `session ${n}`);
     assert.equal(messageOf(client), "the platform failed and ran the program again");
   }
@@ -268,7 +268,11 @@ test("a session without memory for its output fails instead of waiting for ever"
     await new Promise((resolve) => raw.socket.once("data", resolve));
     raw.socket.pause();
   }
-  const { client } = await begun();
+  const { client, claim } = await begun();
+  // Little output passes nevertheless.
+  await store.live.append(claim.lease, 0, [piece("a")]);
+  await client.until(() => client.output() === "a");
+  await store.live.append(claim.lease, 1, [piece("b".repeat(1_048_576), 1)]);
   assert.equal(await client.closed, "4002 Notified Error");
   assert.equal(messageOf(client), "too much data is in transit, try again later");
 });

@@ -189,17 +189,26 @@ test("work that is expected to be short comes before that of owners who wait wit
   assert.deepEqual(begun, ["a", "b", "short", "c", "d", "e"]);
 });
 
-test("owners of short work that come one after the other do not keep an owner of long work from being served", async () => {
+test("owners of short work that send more as soon as it has ended do not keep an owner of long work from being served", async () => {
   const { run, begun } = twoAtOnce((owner) => (owner === "long" ? 100 : 10));
-  // More wait at any time than can be served.
-  const first = [run("x"), run("y"), run("long", 100), run("z"), run("u"), run("v")];
-  const others: Promise<void>[] = [];
-  for (let n = 0; n < 200 && !begun.includes("long"); n++) {
-    others.push(run(`short${n}`), run(`other${n}`));
-    await new Promise(setImmediate);
-  }
+  let isOver = false;
+  const again = async (owner: string) => {
+    while (!isOver) await run(owner);
+  };
+  const short = ["u", "v", "w", "x", "y", "z"].map(again);
+  const long = run("long", 100);
+  for (let n = 0; n < 1_000 && !begun.includes("long"); n++) await new Promise(setImmediate);
+  isOver = true;
   assert.ok(begun.includes("long"), "it was never served");
-  await Promise.all([...first, ...others]);
+  await Promise.all([...short, long]);
+});
+
+test("short work of a newcomer comes before long work that has waited since before others were served", async () => {
+  const { run, begun } = twoAtOnce((owner) => (owner === "short" ? 1 : 100));
+  const long = ["a", "b", "c", "d", "e", "f", "g"].map((owner) => run(owner, 20));
+  while (begun.length < 4) await new Promise(setImmediate);
+  await Promise.all([...long, run("short", 1)]);
+  assert.ok(begun.indexOf("short") <= 5, String(begun));
 });
 
 test("work that is no longer needed leaves the queue at once", async () => {

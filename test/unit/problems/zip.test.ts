@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { filesFromZip, packageFromZip } from "../../../src/problems/zip.ts";
+import fc from "fast-check";
+import { filesFromZip, packageFromZip, statedBytes } from "../../../src/problems/zip.ts";
 import { zipOf } from "../../support/problems/zip.ts";
 
 const MEBIBYTE = 1_048_576;
@@ -35,4 +36,22 @@ test("files at one place of an archive are refused: together they take minutes",
   const expected = { name: "PackageError", message: "archive: is not a valid ZIP file: its files overlap" };
   await assert.rejects(filesFromZip(zipOf(members), { files: 50, bytes: MEBIBYTE }), expected);
   await assert.rejects(packageFromZip(zipOf(members)), expected);
+});
+
+test("the stated bytes of an archive are known before it is opened, and no bytes break the estimate", () => {
+  const files = [
+    { name: "problem.yaml", data: "name: x" },
+    { name: "data/1.in", data: "x".repeat(5_000) },
+  ];
+  const archive = zipOf(files);
+  assert.equal(statedBytes(archive), 5_007);
+  assert.equal(statedBytes(zipOf([...files, { name: "tests.ZIP", data: "" }])), Number.POSITIVE_INFINITY);
+  assert.equal(statedBytes(Buffer.from("nonsense")), Number.POSITIVE_INFINITY);
+  fc.assert(
+    fc.property(fc.nat(archive.length - 1), fc.uint8Array({ minLength: 1, maxLength: 8 }), (at, bytes) => {
+      const broken = Buffer.from(archive);
+      Buffer.from(bytes).copy(broken, at);
+      return statedBytes(broken) >= 0 && statedBytes(broken.subarray(0, at)) >= 0;
+    }),
+  );
 });
