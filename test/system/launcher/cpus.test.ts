@@ -100,8 +100,7 @@ describe("the CPUs of a box", () => {
   async function cpusWhileEnding(raw: Raw): Promise<Set<string>> {
     const wallMs = 3000;
     const others = new Set(programsOf(launcher).map(({ pid }) => pid));
-    const large = { MEMORY_BYTES: 1 << 30, KERNEL_BYTES: 1 << 30, WALKABLE_BYTES: 2 ** 40 };
-    const limits = { CPUS: 1, WALL_MS: wallMs, PROCESSES: 32, ...large };
+    const limits = { CPUS: 1, WALL_MS: wallMs, MEMORY_BYTES: 1 << 30, KERNEL_BYTES: 1 << 30, PROCESSES: 32 };
     const started = performance.now();
     let ended = false;
     const running = run(raw, step(["/usr/bin/python3", "-c", SLOW_TO_END], limits)).finally(() => {
