@@ -31,11 +31,10 @@ if [ $own_worker = yes ]; then
   asked=/ready
   image_in_memory=$(image_bytes)
   start_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
-  set -- serve --launcher-socket "$socket" "$@"
+  set -- --launcher-socket "$socket" "$@"
 else
   asked=/live
-  set -- serve "$@"
 fi
-set -- "$@" --dashboard "$dashboard"
+set -- serve --dashboard "$dashboard" "$@" # Node takes the last --dashboard, which can be the caller's
 start_service "$@"
 stay "$@"
