@@ -1,6 +1,6 @@
 /**
- * The allowed imports between the modules of src/; ARCHITECTURE.md has the reasons. A contributor reads `comment` when an
- * import breaks a rule.
+ * The allowed imports between the modules of src/. ARCHITECTURE.md ("Modules") has the same table, and reasons for it. A contributor
+ * reads `comment` when an import breaks a rule.
  */
 
 /** The modules that each module may import besides itself. main.ts and cli/ compose the modules and may import all. */
