@@ -27,7 +27,7 @@ export function benchCommand(): Command {
   return new Command("bench")
     .enablePositionalOptions()
     .description(
-      "Measure boxes and languages on this machine as ratios to bare runs of the same run. bench/README.md explains the rows.",
+      "Measure boxes and languages on this machine. Each figure is a ratio to the same work without a box, measured in turn. bench/README.md explains the rows.",
     )
     .option("--json", "print an array of {name, unit, median, p99, floor, ratio}")
     .option("--runs <number>", "boxes per row; a tenth of that per language, and judgements", wholeNumber, 300)
@@ -54,7 +54,7 @@ interface PeersFlags extends BenchFlags {
 /** `assay bench peers`: programs of all languages on this service and on other judges; bench/README.md explains the rows. */
 function peersCommand(): Command {
   return new Command("peers")
-    .description("Measure a service and go-judge, which it builds with the machine's Go, in turn on the same image.")
+    .description("Measure a service and go-judge in turn, with programs of the same image. The command builds go-judge with the machine's Go.")
     .option("--json", "print an array of {program, clients, ours, peer, ratio}")
     .option("--seconds <number>", "duration of each round; each side has two", wholeNumber, 2)
     .option("--clients <numbers>", "numbers of clients", wholeNumbers, [1, 4, 16])

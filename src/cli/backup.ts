@@ -9,7 +9,7 @@ import { DATA, DATABASE, type StoreOptions, withStore } from "./with-store.ts";
 export function backupCommand(): Command {
   return new Command("backup")
     .description(
-      "Write a consistent, compressed copy of the whole database to standard output while services and workers run: assay backup > FILE. It contains programs and results, and webhook secrets encrypted: protect it like the database, and keep the key file apart from it.",
+      "Write a consistent, compressed copy of the whole database to standard output while services and workers run: assay backup > FILE. It contains programs, results and encrypted webhook secrets. Protect it like the database, and store the key file elsewhere.",
     )
     .option(...DATA)
     .option(...DATABASE)

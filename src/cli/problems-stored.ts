@@ -36,7 +36,7 @@ export function addStored(problems: Command): void {
   commandOnStore(
     problems,
     "import",
-    "Store a problem package, up to 1 GiB, as the current version of the problem of its name. The same content again changes nothing. Without a time limit in the package or in the command, its accepted submissions run in sandboxes first, and the limit follows from them.",
+    "Store a problem package of up to 1 GiB as the current version of the problem with that name. If the content is that of the current version, nothing changes. If neither the package nor the command has a time limit, the accepted submissions of the package run in sandboxes first, and the limit follows from their times.",
   )
     .argument("<directory|zip>", "problem package")
     .requiredOption("--account <account>", "owning account, by name or id")

@@ -4,16 +4,16 @@ import { append } from "./option-values.ts";
 import { becomeOwner } from "./owner.ts";
 import { startService } from "./service.ts";
 import { noteWebhookSettings, ownWebhookSettings } from "./webhook-settings.ts";
-import { DATA, DATABASE } from "./with-store.ts";
+import { DATA } from "./with-store.ts";
 
 /** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. SIGHUP reads the certificate again (setup/command-serve.sh says when it is passed on). */
 export function serveCommand(): Command {
   return new Command("serve")
     .description(
-      "Set up the machine, then serve over HTTPS until SIGTERM or Ctrl-C. Running submissions may finish; the exit code is 0.",
+      "Set up the machine, then serve over HTTPS until SIGTERM or Ctrl-C. After that, running submissions may finish, and the exit code is 0.",
     )
     .option(...DATA)
-    .option(...DATABASE)
+    .option("--database <url>", "PostgreSQL database, which several machines can share (ASSAY_DATABASE)")
     .option("--listen <host:port>", "address for clients (ASSAY_LISTEN)")
     .option("--languages <names>", "language packs to set up: all, none, or names with commas (ASSAY_LANGUAGES)")
     .option("--workers <number>", "submissions to run at the same time (ASSAY_WORKERS)")

@@ -9,7 +9,7 @@ import { DATA } from "./with-store.ts";
 export function workerCommand(): Command {
   return new Command("worker")
     .description(
-      "Set up the machine, then run submissions from a shared PostgreSQL database until SIGTERM or Ctrl-C, without HTTP. Running submissions may finish; the exit code is 0. Several workers can share a machine.",
+      "Set up the machine, then run submissions from a shared PostgreSQL database until SIGTERM or Ctrl-C. It accepts no requests. After the signal, running submissions may finish, and the exit code is 0. Several workers can share a machine.",
     )
     .option(...DATA)
     .option("--database <url>", "PostgreSQL database, required (ASSAY_DATABASE)")

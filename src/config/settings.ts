@@ -93,28 +93,29 @@ export const settingsSchema = z.object({
     defaultText: "the last choice",
   }),
   ASSAY_WORKERS: setting(wholeNumber(1, 1024).prefault(String(availableParallelism())), {
-    description: "Number of submissions that run at the same time.",
+    description:
+      "Number of submissions that this process may run at the same time. It does not count workers, in spite of its name.",
     flag: "--workers",
     defaultText: "number of CPUs",
   }),
   ASSAY_ARTIFACT_BYTES: setting(wholeNumber(0, 1_073_741_824).prefault("134217728"), {
     description:
-      "Memory in which a worker keeps compiled programs, so that a source that an account submits again is not compiled again. An account may use at most a quarter of it. `0` keeps none.",
+      "Memory in which a worker keeps compiled programs. If an account submits the same source again, the worker need not compile it again. An account may use at most a quarter of this memory. `0` keeps none.",
   }),
   ASSAY_IMAGE_BYTES: setting(wholeNumber(0, 1_099_511_627_776).prefault(String(Math.floor(totalmem() / 4))), {
     description:
-      "Memory in which the launcher of a service or worker keeps the files of the image (about 1.7 GiB, and those of language packs), so that [no program is charged for them](security.md#what-is-not-promised). If the files are larger, none of them is kept, and the log and `assay doctor` report it. `0` keeps none.",
+      "Memory in which the launcher of a service or worker keeps the files of the image (about 1.7 GiB, and those of language packs), so that [no program is charged for them](security.md#what-is-not-promised). If the files are larger than this, none of them stays in memory, and the log and `assay doctor` report it. With `0`, none of them stays in memory.",
     defaultText: "a quarter of the memory",
   }),
   ASSAY_PARK_BYTES: setting(wholeNumber(0, 1_099_511_627_776).prefault(String(PARK_BYTES)), {
     description:
-      "Memory that a worker may use for language runtimes that it has started in advance. It chooses them by the recent mix of languages. `0` starts none.",
+      "Memory that a worker may use for language runtimes that it starts in advance. It starts those of the languages that were recently used most. With `0`, it starts none.",
     flag: "--no-park",
     defaultText: "a sixteenth of the memory, at most 1 GiB",
   }),
   ASSAY_TLS_CERT: setting(absolutePath.optional(), {
     description:
-      "Certificate file (PEM), which the service user can read. Set it together with `ASSAY_TLS_KEY`. SIGHUP (`systemctl reload assay`) makes the service read a renewed certificate.",
+      "Certificate file (PEM), which the user `assay` must be able to read. Set it together with `ASSAY_TLS_KEY`. After you have renewed the certificate, send SIGHUP (`systemctl reload assay`), and the service reads it again.",
     defaultText: "local certificate",
   }),
   ASSAY_TLS_KEY: setting(absolutePath.optional(), {
@@ -123,10 +124,10 @@ export const settingsSchema = z.object({
   }),
   ASSAY_TRUSTED_PROXY: setting(proxies.prefault(""), {
     description:
-      "Addresses or CIDR blocks of reverse proxies, separated by commas. The service then speaks plain HTTP, accepts connections only from these peers (on `unix:/PATH`, from every process that can open the file), and serves only requests that they forward with `X-Forwarded-Proto: https`.",
+      "Addresses or CIDR blocks of reverse proxies, separated by commas. With this setting, the service speaks plain HTTP, accepts connections only from these proxies, and serves only requests with the header `X-Forwarded-Proto: https`. If it listens on `unix:/PATH`, it accepts connections from every process that can open the file.",
   }),
   ASSAY_PLAIN_HTTP: setting(z.enum(["yes", "no"]).default("no"), {
-    description: "`yes` disables TLS, on a loopback address only.",
+    description: "`yes` disables TLS. It is allowed only if the service listens on a loopback address.",
     flag: "--plain-http",
   }),
   ASSAY_OPERATOR_LISTEN: setting(address.optional(), {
@@ -137,27 +138,27 @@ export const settingsSchema = z.object({
   }),
   ASSAY_MAX_CONNECTIONS: setting(wholeNumber(10, 100_000).prefault("2000"), {
     description:
-      "Largest number of client connections at the same time. An account may use at most as many as would still be free for others: half of them if it is the only one. At the limit, the service takes the address with the most connections without a valid key, and closes the oldest of these.",
+      "Largest number of client connections at the same time. An account may have at most as many connections as are still free. If it is the only one with connections, it can therefore use half of them. When all are used and another client connects, the service closes a connection: of the address that has the most connections without a valid key, the oldest of these.",
   }),
   ASSAY_MAX_CONNECTIONS_PER_ADDRESS: setting(wholeNumber(1, 100_000).prefault("1000"), {
     description:
-      "Largest number of connections of one address (a /64 in IPv6) without a valid key or session; a new one replaces the oldest. Behind a trusted proxy, this limit and `ASSAY_MAX_CONNECTIONS` count requests in progress by the address that the proxy names. On a socket file this limit does not apply.",
+      "Largest number of connections without a valid key or session that one address (in IPv6, a /64) may have. At this limit, a new connection of the address replaces its oldest one. Behind a trusted proxy, this limit and `ASSAY_MAX_CONNECTIONS` count requests in progress instead of connections, by the address that the proxy names. On `unix:/PATH`, this limit does not apply.",
   }),
   ASSAY_MAX_PENDING: setting(wholeNumber(1, 1_000_000).prefault("2000"), {
     description:
-      "Largest number of pending submissions. An account gets 503 once it has as many pending submissions as the queue has free places. If only one account submits, it can therefore use half of the queue; if two do the same, each can use a third. The next account always finds a free place.",
+      "Largest number of pending submissions. A submission gets 503 if its account already has as many pending submissions as the queue has free places. If only one account submits, it can therefore fill half of the queue; if two accounts submit, each can fill a third. Another account always finds a free place.",
   }),
   ASSAY_LEASE_MS: setting(wholeNumber(1_000, 3_600_000).prefault("15000"), {
     description:
-      "Time without a heartbeat after which the submissions of a worker are requeued. Use the same value on all machines.",
+      "Time after the last heartbeat of a worker until its submissions return to the queue. Use the same value on all machines.",
   }),
   ASSAY_DRAIN_MS: setting(wholeNumber(0, 3_600_000).prefault("20000"), {
     description:
-      "Time in which running submissions may finish after SIGTERM, before they return to the queue. A service that has not exited 15 s later is killed.",
+      "Time after SIGTERM in which running submissions may finish. Of those that have not finished then, submissions with the profile `judge` return to the queue, and submissions with the profile `agent` end with status `error`. A process that has not exited 15 s after this time is killed.",
   }),
   ASSAY_RETENTION_DAYS: setting(wholeNumber(0, 36_500).prefault("30"), {
     description:
-      "Days after which a finished submission is deleted in the background, with its program, input, output, evidence and deliveries. `0` keeps everything.",
+      "Days after its end until a submission is deleted, with its program, input, output, evidence and deliveries. With `0`, nothing is deleted.",
   }),
   ASSAY_OTLP_ENDPOINT: setting(
     z
@@ -178,7 +179,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_WEBHOOK_ALLOW: setting(receivers.prefault(""), {
     description:
-      "Webhook receivers that may have any address: `HOST:PORT` or `[IPV6]:PORT`, separated by commas, exactly as in the URL. HTTPS, a valid certificate and no redirect are still required.",
+      "Webhook receivers that may have any address, for example a private one: `HOST:PORT` or `[IPV6]:PORT`, separated by commas, exactly as in the URL. They must use HTTPS with a valid certificate, and must not redirect, as all receivers.",
     flag: "--webhook-allow",
   }),
   ASSAY_WEBHOOK_CA: setting(absolutePath.optional(), {
@@ -187,7 +188,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_SECRET_KEY_FILE: setting(absolutePath.optional(), {
     description:
-      "File with the keys that encrypt webhook secrets: 1 to 16 keys of 32 bytes. The first one encrypts, all of them decrypt. The default file is created if it is missing. A file that you name must exist, be the same on all machines of a database, and belong to `assay` with mode 0600 in a directory that `assay` can enter.",
+      "File with the keys that encrypt webhook secrets: 1 to 16 keys of 32 bytes. The first key encrypts; all keys decrypt. The default file is created if it is missing. A file that you name must exist, and its content must be the same on all machines that share a database. It must belong to the user `assay`, with mode 0600, in a directory that `assay` can enter.",
     defaultText: "`keys/webhook.key` in the data directory",
   }),
   ASSAY_LAUNCHER_SOCKET: setting(z.string().optional(), {
@@ -202,12 +203,12 @@ export const settingsSchema = z.object({
   }),
   ASSAY_OIDC_ISSUER: setting(issuer.optional(), {
     description:
-      "OpenID Connect provider (`https://…`) for [sign-in to the dashboard](dashboard.md#sign-in). It needs a client id and one of the two secrets.",
+      "OpenID Connect provider (`https://…`) for [sign-in to the dashboard](dashboard.md#sign-in). It also needs `ASSAY_OIDC_CLIENT_ID`, and either `ASSAY_OIDC_CLIENT_SECRET` or `ASSAY_OIDC_CLIENT_SECRET_FILE`.",
   }),
   ASSAY_OIDC_CLIENT_ID: setting(z.string().min(1).optional(), {
     description: "Client id of this service at the provider.",
   }),
-  ASSAY_OIDC_CLIENT_SECRET: setting(z.string().min(1).optional(), { description: "Client secret." }),
+  ASSAY_OIDC_CLIENT_SECRET: setting(z.string().min(1).optional(), { description: "Client secret of this service at the provider." }),
   ASSAY_OIDC_CLIENT_SECRET_FILE: setting(absolutePath.optional(), {
     description: "File with the client secret, which `assay` can read.",
   }),
