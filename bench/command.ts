@@ -54,7 +54,9 @@ interface PeersFlags extends BenchFlags {
 /** `assay bench peers`: programs of all languages on this service and on other judges; bench/README.md explains the rows. */
 function peersCommand(): Command {
   return new Command("peers")
-    .description("Measure a service and go-judge in turn, with programs of the same image. The command builds go-judge with the machine's Go.")
+    .description(
+      "Measure a service and go-judge in turn, with programs of the same image. The command builds go-judge with the machine's Go.",
+    )
     .option("--json", "print an array of {program, clients, ours, peer, ratio}")
     .option("--seconds <number>", "duration of each round; each side has two", wholeNumber, 2)
     .option("--clients <numbers>", "numbers of clients", wholeNumbers, [1, 4, 16])

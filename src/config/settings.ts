@@ -208,7 +208,9 @@ export const settingsSchema = z.object({
   ASSAY_OIDC_CLIENT_ID: setting(z.string().min(1).optional(), {
     description: "Client id of this service at the provider.",
   }),
-  ASSAY_OIDC_CLIENT_SECRET: setting(z.string().min(1).optional(), { description: "Client secret of this service at the provider." }),
+  ASSAY_OIDC_CLIENT_SECRET: setting(z.string().min(1).optional(), {
+    description: "Client secret of this service at the provider.",
+  }),
   ASSAY_OIDC_CLIENT_SECRET_FILE: setting(absolutePath.optional(), {
     description: "File with the client secret, which `assay` can read.",
   }),
