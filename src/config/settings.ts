@@ -138,7 +138,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_MAX_CONNECTIONS: setting(wholeNumber(10, 100_000).prefault("2000"), {
     description:
-      "Largest number of client connections at the same time. An account may have at most as many connections as are still free. If it is the only one with connections, it can therefore use half of them. When all are used and another client connects, the service closes a connection: of the address that has the most connections without a valid key, the oldest of these.",
+      "Largest number of client connections at the same time. An account may have at most as many connections as are still free. If it is the only one with connections, it can therefore use half of them. When all are used and another client connects, the service takes the address that has the most connections without a valid key, and closes its oldest one.",
   }),
   ASSAY_MAX_CONNECTIONS_PER_ADDRESS: setting(wholeNumber(1, 100_000).prefault("1000"), {
     description:
