@@ -1,12 +1,13 @@
-# assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore, problems import, list and delete: these need only
-# the store. The import of a package without a time limit also needs the launcher and the image. They work while a service runs.
+# assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore, problems import, list and delete. These commands need
+# only the database, and work while a service runs. `problems import` also needs the launcher and the image if the package has no time
+# limit.
 
-# The program cannot check this itself, because it gets no descriptor of a terminal (see relay.sh).
+# Node cannot check this itself, because it gets no descriptor of a terminal (see relay.sh).
 case $command in
 backup) [ ! -t 1 ] || fail "a backup is for a file: sudo assay backup > FILE" ;;
 restore) [ ! -t 0 ] || fail "a backup is read from a file: sudo assay restore < FILE" ;;
 esac
-# Only restore reads its input. A compromised service could read the rest of the input, such as of a script.
+# Only restore gets the standard input. If another command had it, a compromised service could read it, such as the rest of a script.
 if [ "$command" = restore ]; then exec 3<&0; else exec 3</dev/null; fi
 prepare_software
 measures=no socket=
@@ -26,8 +27,8 @@ make_service_group "$instance-service"
 open_relay
 case "$command ${1-}" in
 "problems import")
-  # The service's user can read neither the operator's files nor the parser's memory: root reads the package and gives it to the
-  # second process, which can write to the database.
+  # Two processes: root can read the operator's files, and the service's user can write to the database. The first one reads the package
+  # and passes it to the second one.
   package=$data/run/.package-$$
   rm -f -- "$package"
   mkfifo -m 0600 -- "$package"
@@ -43,7 +44,7 @@ case "$command ${1-}" in
 esac
 finish_node
 if [ -n "$beside_pid" ]; then
-  # The other process could measure for minutes more.
+  # Otherwise the first process could measure for minutes more, although the second one has failed.
   [ "$node_status" -eq 0 ] || kill -s TERM -- "-$beside_pid" 2>/dev/null || true
   package_status=0
   wait "$beside_pid" || package_status=$?

@@ -1,6 +1,6 @@
 # assay install [worker | --no-worker]: sets up, and lets systemd start launcher and service as separate units
-# (deploy/systemd/), now and at every boot. Repeated from a newer checkout or after a change of settings, it stops the running
-# units through systemd and starts the new ones. `assay uninstall` removes them.
+# (deploy/systemd/), now and at every boot. If the units already run, for example before an upgrade or a change of settings, it stops
+# them through systemd and starts them with the new files. `assay uninstall` removes them.
 
 for part in foreground welcome installed-versions units; do . "$checkout/setup/$part.sh"; done
 

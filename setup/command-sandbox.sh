@@ -1,12 +1,12 @@
-# assay run, judge, problems, doctor, bench: Node with its own launcher for the duration of the command.
+# assay run, judge, problems verify, doctor, bench: runs Node, with a launcher that ends with the command.
 
 exec 3<&0
 prepare_sandbox
 prepared "$command"
 take_uid_range
-# Doctor tests the start of the launcher itself; the others need a running one. Bench starts services with the last uid of
-# the range, not as the service's user: root works in the directories of these services, where a compromised service could
-# create links.
+# Doctor starts the launcher itself, to test its start; the other commands need a running one. Bench starts services with the last user id
+# of the range instead of the service's user: root works in the directories of these services, and a compromised service of the
+# service's user could create links there.
 case $command in
 doctor) ;;
 bench)

@@ -1,5 +1,5 @@
-# assay status: queries the running instances of this data directory. Sets nothing up: each is queried with the copy of
-# the program from which it was started.
+# assay status: asks the running instances of this data directory. It sets nothing up: it runs the copy of the checkout from which the
+# last of these instances was started.
 
 # Root made these files in a directory where only root can write. An instance runs while its lock is held.
 for dir in "$data"/run/*/; do
@@ -16,7 +16,8 @@ node=$(echo "$modules"/node_modules/node-linux-*/bin/node)
 exec 3</dev/null
 # With --watch, a form feed begins a new page.
 open_relay 's/\f/\x1b[H\x1b[J/g'
-# The instance kills the processes in this group when it ends, and a command that is interrupted does it itself.
+# The group is named after a running instance, which kills its processes when it ends. If this command is interrupted, it kills them
+# itself.
 interruptible
 trap leave EXIT
 make_service_group "$running-service-$$"

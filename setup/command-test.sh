@@ -1,4 +1,4 @@
-# assay test [full | on VARIANT] [WORD]: set up what the tests need and run them. test/run.ts says what they are.
+# assay test [full | on VARIANT] [WORD]: sets up what the tests need, and runs test/run.ts, which chooses the tests.
 
 ! is_release || fail "a release has no test tools: use assay doctor, or assay test in a checkout"
 test_mode=plain # for the packages of set-up
@@ -67,8 +67,8 @@ ASSAY_TEST_TIMES=$instance_dir/times
 unset ASSAY_TEST_PROCESS_BYTES ASSAY_TEST_MATRIX ASSAY_TEST_COLD ASSAY_TEST_PATIENCE
 test_names="TERM NO_COLOR CI ASSAY_DATA $(set | sed -n 's/^\(ASSAY_TEST_[A-Z0-9_]*\)=.*/\1/p' | tr '\n' ' ')"
 
-# Directories of this run, because the set-up of another command sweeps those of the data directory. The compile cache saves the
-# hundreds of later processes a tenth of the time. Only root may write there.
+# Temporary files and the compile cache of Node are in the directory of this run, because the set-up of another command removes those in
+# the data directory. The cache saves a tenth of the time of hundreds of processes. Only root may write to it.
 run_tests() {
   clean_env exec "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
     NODE_COMPILE_CACHE="$instance_dir/cache" "$node" test/run.ts "$@"

@@ -1,5 +1,5 @@
-# assay uninstall [--yes]: removes the data directory, and the user if set-up created it. Packages stay, because other
-# software may use them; the command that removes them is printed.
+# assay uninstall [--yes]: removes the units and the data directory, and the system user if set-up created it. Debian packages stay,
+# because other software may use them; it prints the command that removes them.
 
 . "$checkout/setup/units.sh"
 
@@ -49,12 +49,13 @@ if [ -n "$units" ]; then
   changed "removed $settings_file"
 fi
 sweep
-# The user is removed before the data: this fails while a process of that user runs, and uninstall can then be repeated.
+# The user is removed before the data. While a process of that user runs, userdel fails; the data is then still there, and uninstall can be
+# repeated.
 if [ $user_made = yes ]; then
   userdel "$service_user" || fail "cannot remove the user $service_user: end its processes, then repeat 'assay uninstall'"
 elif getent passwd "$service_user" >/dev/null; then
-  # Processes of that user can run on. They can no longer create files here, except in directories that they have open
-  # further below: therefore the time for rm is bounded.
+  # The user stays, so its processes may continue. From now on, they can create files only in subdirectories that they have open. Such
+  # files could make rm take forever, so its time is bounded.
   find "$data" -xdev -mindepth 1 -maxdepth 1 -type d -user "$service_user" -exec chown 0:0 {} + -exec chmod 0700 {} +
 fi
 directory_made=no

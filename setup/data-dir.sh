@@ -1,8 +1,8 @@
 # The data directory: its path, its ownership and its locks.
 #
-# .assay-data marks it as ours: without that file, a directory is neither filled nor removed.
-# Descriptors kept open: 9 = the set-up lock, 8 = the uid range, 7 = the running instance (see instance.sh),
-# 4 and 5 = relays of standard output and error (see relay.sh).
+# The file .assay-data marks it as ours: set-up neither fills nor removes a directory without this file.
+# These descriptors stay open: 9 = the set-up lock, 8 = the lock of the uid range, 7 = the lock of the running instance (see
+# instance.sh), 4 and 5 = the relays of standard output and error (see relay.sh).
 
 # choose_data_dir DIR: sets $data to the absolute path and rejects unsuitable directories.
 choose_data_dir() {
@@ -22,7 +22,8 @@ choose_data_dir() {
 }
 
 # only_root_changes_data: root runs programs from the data directory, so no other user may write there or rename a
-# directory on its path. In a sticky directory (/tmp) users cannot rename root's files, and everything below must be root's.
+# directory on its path. A parent that others can write to is allowed if it is sticky, like /tmp, because users cannot rename root's
+# files there.
 only_root_changes_data() {
   # %f: the mode in hex; of its bits, 022 is writing by group and others, 01000 is sticky.
   way_states=$(stat_way -c '%u 0x%f %n')
@@ -36,7 +37,7 @@ $way_states
 WAY
 }
 
-# stat_way OPTIONS...: stat of the data directory and its parents, as far as they exist.
+# stat_way OPTIONS...: runs stat on the data directory and its parents, as far as they exist.
 stat_way() {
   way=$data/
   while way=${way%/*} && [ -n "$way" ]; do [ ! -e "$way" ] || set -- "$@" "$way"; done
@@ -45,7 +46,8 @@ stat_way() {
 
 data_dir_is_ours() { [ -f "$data/.assay-data" ]; }
 
-# open_data_dir: creates it if necessary and takes the set-up lock: shared, or exclusive if the command changes the software anyway.
+# open_data_dir: creates the data directory if necessary, takes the set-up lock, and removes what killed commands left. The lock is
+# shared, or exclusive if drafts must be removed.
 open_data_dir() {
   data_dir_is_ours || claim_data_dir
   lock_set_up
@@ -55,7 +57,8 @@ open_data_dir() {
   sweep
 }
 
-# claim_data_dir: several commands may do it at once. One of them creates the directory; the others wait for its mark.
+# claim_data_dir: creates and marks the data directory. If several commands do so at once, one of them creates it, and the others wait
+# until it is marked.
 claim_data_dir() {
   made=no
   mkdir -p -- "$(dirname -- "$data")" || fail "cannot make the parents of $data"
@@ -82,7 +85,8 @@ mark_data_dir() {
 # only_ours FILE: creates a lock file that only root can open, because flock does not need write permission.
 only_ours() { (umask 077 && : >>"$1") && chmod 0600 -- "$1"; }
 
-# The set-up lock. Commands whose set-up has nothing to do share it, so that none of them waits. Only its exclusive holder makes and removes versions and drafts, which have .tmp. in their names.
+# The set-up lock. Commands that find everything set up share it, so that none of them waits. Only a command that holds it exclusively may
+# make and remove versions, and drafts of them, which have .tmp. in their names.
 set_up_is_exclusive=no
 
 lock_set_up() {
@@ -91,8 +95,9 @@ lock_set_up() {
   case ${command-} in install | set-up | release | test | languages) exclusively ;; *) take_set_up_lock --shared ;; esac
 }
 
-# exclusively: makes the set-up lock exclusive, before a change. The caller must then check again whether the change is needed: the
-# lock is released in between, and another command may have made the change. The versions that this command has found are in use until then, because they are the most recent ones.
+# exclusively: makes the set-up lock exclusive, before a change. The lock is released in between, and another command may make the change
+# then, so the caller must check again whether it is needed. Nobody removes the versions that this command has found meanwhile, because
+# they are the most recent ones.
 exclusively() {
   [ $set_up_is_exclusive = no ] || return 0
   take_set_up_lock --exclusive
@@ -100,7 +105,7 @@ exclusively() {
   echo "$$" >"$data/lock"
 }
 
-# lacks PATH: whether it has to be made. If so, this command alone may make it.
+# lacks PATH: whether this command has to make PATH. If so, it then holds the set-up lock exclusively.
 lacks() {
   [ ! -e "$1" ] || return
   exclusively
@@ -112,7 +117,7 @@ take_set_up_lock() {
   # Wait a second: the steps of a set-up that was just interrupted hold the lock until they have ended.
   if ! flock "$1" -w 1 9; then
     read -r holder <"$data/lock" || holder=unknown
-    # Before only root could open the file, the service could have written to it.
+    # The service's user may have opened the file before its mode was restricted to root.
     case $holder in '' | *[!0-9]*) holder=unknown ;; esac
     say "another set-up of $data is running (process $holder); waiting for it to end"
     await flock "$1" 9 || fail "could not take the lock $data/lock"
@@ -130,13 +135,13 @@ sweep() {
 # The kinds of hashed directories, in which set-up makes drafts.
 draft_kinds='app modules launcher image layers dashboard set-up run postgres arm64 promtool uml qemu'
 
-# has_drafts: whether there is anything for sweep_drafts. A command that is about to open its instance has one for a moment.
+# has_drafts: whether sweep_drafts would find anything. A command that opens its instance also has a draft for a moment.
 has_drafts() {
   set -- "$data"/tmp/* "$data"/*.tmp.*
   for kind in $draft_kinds; do set -- "$@" "$data/$kind"/*.tmp.*; done
   for draft; do
     [ -e "$draft" ] || [ -L "$draft" ] || continue
-    # Node's own, which any command makes.
+    # Node makes this directory itself, in any command. It is no draft.
     [ "$draft" = "$data/tmp/node-compile-cache" ] || return 0
   done
   return 1
@@ -165,8 +170,8 @@ unmount_below() {
 # in_use_by_others VERSION: whether a live instance or the next start of a unit needs it.
 in_use_by_others() { grep -qsxF "$data/$1" "$data"/run/*/uses "$data/current/uses"; }
 
-# keep_recent KIND: removes old versions (every change of the checkout creates a new app). The three most recently used
-# stay, as well as those of live instances and of the next start of a unit.
+# keep_recent KIND: removes old versions, because every change of the checkout makes a new one. The three most recently used versions
+# stay, and those that a live instance or the next start of a unit needs.
 keep_recent() {
   set -- "$1" "$data/$1"/*
   [ $# -gt 4 ] || return 0
@@ -177,14 +182,16 @@ keep_recent() {
   done
 }
 
-# keep_recent_versions: there are more of them only after a change. Without the exclusive lock, another command may be about to use one.
+# keep_recent_versions: does nothing without the exclusive lock: then this command has made no version, and another command may be about
+# to use an old one.
 keep_recent_versions() {
   [ $set_up_is_exclusive = yes ] || return 0
   for kind in app modules launcher image dashboard; do keep_recent "$kind"; done
   keep_layers
 }
 
-# keep_layers: removes images that have removed packs, and then the layers of no image. An image with packs names its layers.
+# keep_layers: removes images with packs that were removed, and then the layers that no image uses. The file `layers` of an image names
+# its layers.
 keep_layers() {
   [ -d "$data/layers" ] || return 0
   for named in "$data"/image/*/layers; do
