@@ -1,11 +1,12 @@
-# Shared by serve and worker: they run the launcher as root and an unprivileged process until SIGTERM.
-# A sourcing file sets $asked (the path of the operator listener that must return 200) and defines `welcome`.
+# Shared by serve and worker, which run two processes until SIGTERM: the launcher as root, and the service or worker without privileges.
+# A file that sources this one sets $asked, the path of the operator listener that returns 200 when the command is ready, and defines
+# `welcome`.
 #
-# If one of the two ends by itself before both were ready, its configuration is probably wrong, and the command fails.
-# Afterwards it is restarted: the other process reconnects, and its resources are reclaimed (launcher/cgroup/cgroup.c:
-# groups; src/store/submissions/lease.ts: submissions).
+# If one of the two processes ends by itself before the command was ready, its configuration is probably wrong, and the command fails.
+# If it ends later, it is restarted. The other process then reconnects, and what the ended process held is swept: cgroups by the
+# launcher (launcher/cgroup/cgroup.c), submissions by a worker (src/store/submissions/lease.ts).
 
-# option NAME DEFAULT ARGUMENTS...: prints the value of --NAME in the arguments; the last one counts.
+# option NAME DEFAULT ARGUMENTS...: prints the value of the last --NAME in the arguments, or DEFAULT if there is none.
 option() {
   option_name=$1 option_value=$2
   shift 2
@@ -77,7 +78,8 @@ reload() {
   if [ $was_ready = yes ] && [ -n "$service_pid" ]; then kill -s HUP "$service_pid" 2>/dev/null || true; fi
 }
 
-# end_service: ends the remains of an ended service. Returns its exit status, or 137 if it had threads or a tracer left.
+# end_service: waits for a service that has ended, and kills the processes that it left. Returns its exit status, or 137 if it had threads
+# or a tracer left.
 end_service() {
   if reapable_soon "$service_pid"; then
     service_status=0
@@ -87,7 +89,7 @@ end_service() {
   fi
   kill_child "$service_pid"
   end_service_group
-  # A tracer outside the group, or a system call that waits for the service's own file system, can keep it.
+  # A killed process does not end while a tracer outside the group holds it, or while a system call waits for a file system of its own.
   if reapable_soon "$service_pid"; then
     wait "$service_pid" || true
   else
@@ -116,9 +118,9 @@ stop() {
 
 lives() { [ -z "$1" ] || alive "$1"; }
 
-# died NAME PID SINCE: reports it and, once both were ready, returns when it may be restarted. This is immediately at
-# first, but a process that always dies at its start would use a whole processor: the pause doubles up to 8 s, until one
-# has run for 5 s.
+# died NAME PID SINCE: reports that a process has ended. If the command was ready before, it returns when the process may be restarted:
+# three times at once, then after a pause that doubles from 1 to 8 s, because a process that always dies at its start would use a
+# whole CPU. After a process has run for 5 s, this begins anew.
 died() {
   death_status=0
   if [ "$1" = service ]; then
@@ -150,8 +152,8 @@ deaths=0
 stay() {
   (ask_until_ready) &
   asker_pid=$!
-  # With a trap on CHLD, wait returns when any child ends. A child that ends between the check and the wait is noticed at
-  # the next event; the ticker bounds that time. Elsewhere the trap is off, because dash would end every other wait as well.
+  # With a trap on CHLD, `wait` returns when any child ends. If a child ends between the check and `wait`, `wait` returns only when another
+  # child ends; the ticker is a child that ends every 10 s. Elsewhere the trap is off, because in dash it would end every other `wait`.
   while :; do
     if [ -z "$ticker_pid" ] || ! alive "$ticker_pid"; then
       sleep 10 3<&- 4>&- 5>&- 6<&- 7>&- 8>&- >/dev/null 2>&1 &
@@ -171,7 +173,7 @@ stay() {
       run_service "$@"
     fi
     if [ -n "$asker_pid" ] && ! alive "$asker_pid"; then
-      # This child runs as the service's user: another process of that user can keep it from being reaped.
+      # The child runs as the service's user, so another process of that user can trace it, and then `wait` would not return.
       { reapable_soon "$asker_pid" && wait "$asker_pid"; } || stop 1 "the service did not become ready"
       asker_pid=
       was_ready=yes

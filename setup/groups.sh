@@ -1,9 +1,10 @@
 # Control groups of instances: assay-NAME is for the launcher, assay-NAME-service for all processes of the service's user.
 #
-# Such a process can leave its session and its parent, but not its group. Without the group, a process started by a
-# compromised service would outlive the service and keep its port, its database and its TLS key open.
+# A process of the service's user can leave its session and its parent, but not its cgroup. Without the cgroup, a compromised service
+# could start a process that outlives it and keeps its port, its database and its TLS key open.
 
-# own_groups: prints the directories of this shell's control groups: of version 2, and of the pids controller of version 1.
+# own_groups: prints the directories of the control groups in which this shell is: that of version 2, and that of the pids controller of
+# version 1.
 own_groups() {
   awk '
     NR == FNR {
@@ -50,8 +51,8 @@ end_service_group() {
   service_group=
 }
 
-# end_group GROUP: kills all processes in GROUP and the groups below it, and removes them. Fails if it is left: on a busy machine,
-# killed processes take their time to end.
+# end_group GROUP: kills all processes in GROUP and in the groups below it, and removes these groups. Fails if GROUP cannot be removed,
+# because killed processes have not ended yet, as on a busy machine.
 end_group() {
   tries=0
   while [ -d "$1" ] && [ $tries -lt 500 ]; do
@@ -64,8 +65,8 @@ end_group() {
   return 1
 }
 
-# kill_members GROUP: a forking process can outrun the list of members, but not cgroup.kill (version 2) or pids.max
-# (version 1).
+# kill_members GROUP: kills all processes in GROUP. A process that forks all the time could escape from a loop over the members, but not
+# from cgroup.kill (version 2), and it cannot fork with a pids.max of 0 (version 1).
 kill_members() {
   if [ -e "$1/cgroup.kill" ]; then
     { echo 1 >"$1/cgroup.kill"; } 2>/dev/null || true
@@ -78,8 +79,9 @@ kill_members() {
   done
 }
 
-# groups_named PATTERN...: prints the groups in every hierarchy whose name fits one of the patterns, without those below them. Only
-# groups owned by root: in a delegated tree, users could use our names and have us kill listed processes.
+# groups_named PATTERN...: prints the groups in every hierarchy whose name matches one of the patterns, without the groups below them. It
+# prints only groups owned by root: in a delegated tree, a user could make a group with such a name, and we would kill the
+# processes in it.
 groups_named() {
   set -- "$@" --
   while [ "$1" != -- ]; do
@@ -90,7 +92,7 @@ groups_named() {
   find /sys/fs/cgroup -maxdepth 12 -type d -user 0 \( "$@" \) -prune 2>/dev/null
 }
 
-# remove_groups NAME: removes the control groups of a dead instance. They are empty if its launcher could clean up. Fails if one is left.
+# remove_groups NAME: kills what is left in the control groups of a dead instance, and removes them. Fails if it cannot remove one.
 remove_groups() {
   # The bench starts a second launcher, with a group of its own (bench/launcher.ts).
   groups_named "assay-$1" "assay-$1-service*" "assay-$1-bench" | {

@@ -1,12 +1,12 @@
-# The files for units: the last set-up, under stable names, in DATA/current.
+# Units need stable names for the files of the last set-up. The directory DATA/current has them:
 #
 #   app, node, launcher, image, dashboard
-#                                links to matching versions; launcher and image only where programs run, dashboard only for
-#                                a service
+#                                links to versions that fit each other; launcher and image only where programs run, dashboard
+#                                only for a service
 #   environment                  the chosen options, for the units
-#   uses                         the versions to keep for it
+#   uses                         the versions that must not be removed while DATA/current names them
 #
-# It is a link, replaced atomically: a start finds either the old versions or the new ones.
+# DATA/current is a link, which is replaced atomically, so that a start finds either all old versions or all new ones.
 
 # choose_role ARGUMENTS...: [worker | --no-worker | software]
 choose_role() {

@@ -1,8 +1,8 @@
 # A running instance: its directory, its range of uids, its launcher.
 #
-# run/NAME/lock (descriptor 7) is held while the script or its launcher runs: if it can be taken, the instance is dead and
-# can be swept. The uid range (descriptor 8) is unique on the machine, because the kernel counts processes by uid. Its
-# lock is therefore in /run/assay, which only root can use: in /run/lock any user could hold it.
+# The script and its launcher hold the lock run/NAME/lock (descriptor 7). If another command can take the lock, the instance is dead, and
+# the command sweeps it. Each instance on the machine has a uid range of its own, because the kernel counts processes by uid. The
+# lock of the range (descriptor 8) is in /run/assay, where only root can take it; in /run/lock, any user could.
 
 instance= opened=
 launcher_pid=
@@ -10,15 +10,17 @@ image_in_memory=
 uid_base=
 uid_locks=/run/assay
 
-# Held by the command that serves this data directory, and by its launcher; not by the service, which root does not trust.
+# serve.lock is held by the command that serves this data directory, and by its launcher, but not by the service, which root does not
+# trust.
 take_serving() {
   only_ours "$data/serve.lock"
   exec 6<>"$data/serve.lock"
   flock -n 6 || fail "another 'assay serve' runs in $data"
 }
 
-# open_instance KIND: called with the set-up lock, shared or exclusive. Others sweep meanwhile, so the directory gets its name when its
-# lock is taken. Before that it is a draft, which only the exclusive holder of the set-up lock removes.
+# open_instance KIND: makes the directory of this instance. The caller holds the set-up lock, shared or exclusive. Other commands may sweep
+# at the same time, and would remove a directory whose lock is free. Therefore the directory is a draft until this command has its
+# lock, and is renamed then.
 open_instance() {
   new_instance=$1-$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')
   instance_dir=$data/run/$new_instance
@@ -70,22 +72,22 @@ take_uid_range() {
 }
 
 # slots_for WORKERS: prints the number of the launcher's slots: one for each submission that may run, one for self-tests, and
-# those in which runtimes wait (src/worker/worker.ts). An unused slot costs nothing.
+# some in which runtimes wait (src/worker/worker.ts). An unused slot costs nothing.
 slots_for() {
   waiting_slots=$(($1 + 4))
   [ $waiting_slots -le 64 ] || waiting_slots=64
   echo $(($1 + 1 + waiting_slots))
 }
 
-# image_bytes: prints how many bytes of memory may hold the files of the image while programs of others run: the setting, or a quarter
-# of the memory of this machine or container.
+# image_bytes: prints how many bytes of memory the files of the image may take: the setting, or a quarter of the memory of this machine or
+# container.
 image_bytes() {
   if [ -n "${ASSAY_IMAGE_BYTES-}" ]; then
     echo "$ASSAY_IMAGE_BYTES"
     return
   fi
   memory_bytes=$(awk '/^MemTotal:/ { printf "%.0f", $2 * 1024 }' /proc/meminfo)
-  # In a container, the files have its own limits. Without a limit, they have "max", or more than the machine has.
+  # In a container, these files contain its own limits. If there is none, they contain "max", or more than the machine has.
   for limit in $(cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null); do
     case $limit in max | ???????????????????*) continue ;; esac
     [ "$limit" -ge "$memory_bytes" ] || memory_bytes=$limit
@@ -105,8 +107,8 @@ start_launcher() {
   fi
 }
 
-# with_launcher PROGRAM RUNNER...: calls RUNNER with the launcher PROGRAM and all the arguments that root sets for it. With
-# $image_in_memory, the image stays in memory: for commands that run programs of several users for a long time.
+# with_launcher PROGRAM RUNNER...: calls RUNNER with the launcher PROGRAM and all the arguments that root sets for it. Commands that run
+# programs of several users for a long time set $image_in_memory, so that the image stays in memory.
 with_launcher() {
   launcher_program=$1
   shift
@@ -119,8 +121,8 @@ with_launcher() {
   "$@"
 }
 
-# launch: starts the launcher that start_launcher configured. A restarted launcher sweeps the groups of the former one and
-# takes its uids, which no other process may take in between. Returns 1 if it does not listen.
+# launch: starts the launcher that start_launcher configured. Returns 1 if it does not listen. After a restart, the launcher sweeps the
+# groups of the former one and uses the same uids; this script holds their lock in between.
 launch() {
   rm -f -- "$socket"
   # The launcher is in its own session, so that Ctrl-C reaches only this shell, which drains the service first.
@@ -141,8 +143,8 @@ launch() {
   done
 }
 
-# alive PID: false for an ended child, even before `wait`. Also false for a process of which only the first thread ended,
-# which only a compromised service does.
+# alive PID: whether the process runs. False for a child that has ended, even before `wait`. Also false for a process whose first thread
+# has ended and whose other threads run, which only a compromised service does.
 alive() {
   stat_of "$1" || return
   case ${process_stat##*) } in [ZX]*) return 1 ;; esac
@@ -161,7 +163,7 @@ end() {
   wait "$1"
 }
 
-# ask_to_end PID SECONDS: like end, without waiting for its exit status.
+# ask_to_end PID SECONDS: sends SIGTERM, and SIGKILL after that time. It does not wait for the exit status.
 ask_to_end() {
   kill -TERM "$1" 2>/dev/null || true
   waited=0
@@ -176,15 +178,14 @@ ask_to_end() {
   kill_child "$1"
 }
 
-# kill_child PID: kills all its threads, even if only the first has ended. The shell may have reaped the child, and its
-# number may belong to another process.
+# kill_child PID: kills the child, also if its first thread has ended and others run. It first checks that PID is still a child: the
+# shell may have reaped it, and another process may have its number.
 kill_child() {
   stat_of "$1" || return 0
   case ${process_stat##*) } in ?" $$ "*) kill -KILL "$1" 2>/dev/null || true ;; esac
 }
 
-# reapable PID: whether `wait` returns for a child that is not alive. It does not while the child has other threads or a
-# tracer.
+# reapable PID: whether `wait` would return for a child that is not alive. It would not while the child has other threads or a tracer.
 reapable() {
   for thread in "/proc/$1/task"/*; do
     [ "$thread" = "/proc/$1/task/$1" ] || [ ! -d "$thread" ] || return
@@ -212,8 +213,8 @@ stop_launcher() {
   return $stop_status
 }
 
-# remove_all_groups DIR: removes the control groups of the instance in DIR, and of the commands that it started if it was a test run:
-# their data directories are in its own, and an interrupted test cannot end them.
+# remove_all_groups DIR: removes the control groups of the instance in DIR. If it was a test run, also those of the commands that its tests
+# started: their data directories are in DIR, and an interrupted test cannot end them.
 remove_all_groups() {
   groups_left=0
   for named in "${1##*/}" $(find "$1/data" -regextype posix-extended -type d -regex '.*/data/run/[a-z0-9-]+' -printf '%f\n' 2>/dev/null); do
@@ -239,8 +240,8 @@ leave() {
   rm -f -- "$data"/run/.*-$$ "$data"/run/.*-$$.pipe
 }
 
-# Removes what dead instances left, after SIGKILL or a power cut: groups, mounts, directories. Several commands may do it at once, so
-# a dead instance is locked meanwhile.
+# Removes what dead instances left after SIGKILL or a power cut: groups, mounts and directories. Several commands may sweep at once, so each
+# takes the lock of a dead instance first.
 sweep_instances() {
   for dir in "$data"/run/*/; do
     dir=${dir%/}
@@ -261,8 +262,8 @@ sweep_instances() {
   sweep_uid_locks
 }
 
-# sweep_askers: removes groups of dead commands that asked a live instance, or the units, something: their names end with the process
-# id of the command.
+# sweep_askers: removes groups of dead commands, such as `assay status`, that asked a live instance or the units. The names of these groups
+# end with the process id of the command.
 sweep_askers() {
   groups_named 'assay-*-service-[0-9]*' | while read -r group; do
     asked=${group##*/assay-} && asked=${asked%-service-*}
@@ -272,7 +273,8 @@ sweep_askers() {
   done
 }
 
-# sweep_pipes: removes pipes of dead commands, whose names end with their process id. They exist only until both ends are open.
+# sweep_pipes: removes named pipes of dead commands. Their names end with the process id of the command. A live command removes its pipe as
+# soon as both ends are open.
 sweep_pipes() {
   for pipe in "$data"/run/.*-[0-9]* "$data"/run/.*-[0-9]*.pipe; do
     [ -e "$pipe" ] || continue
@@ -281,10 +283,11 @@ sweep_pipes() {
   done
 }
 
-# remove_instance_dir DIR: processes of the service's user can outlive their instance and create files in DIR/service
-# while rm runs, which then fails or does not end. Once root owns the directory, only processes with an open directory
-# below it can do so. The time is bounded for that case, and the next sweep tries again. The owner is changed first,
-# because without CAP_FOWNER (in a container) root can change the mode of its own files only.
+# remove_instance_dir DIR: removes the directory of an instance. Processes of the service's user can outlive the instance and create
+# files in DIR/service while rm runs, which then fails or does not end. Therefore root takes the directory over first. After that, only
+# processes that have a directory below it open can create files. For that case, the time of rm is bounded, and the next sweep tries
+# again. The owner is changed before the mode, because without CAP_FOWNER, as in a container, root can change the mode of its own
+# files only.
 remove_instance_dir() {
   if [ -d "$1/service" ]; then
     chown 0:0 -- "$1/service"
