@@ -1,5 +1,5 @@
-# For tests of arm64 on other machines: Debian's cross compiler, and an emulator that runs the programs that it builds, both unpacked
-# (see unpack.sh). On an arm64 machine, these tests use the native compiler, and all other tests run there too.
+# Tests for arm64 on other machines: Debian's cross compiler, and an emulator for the programs that it builds, unpacked (see
+# unpack.sh). On arm64 itself the native compiler is used, and the other tests cover far more.
 
 # find_arm64: sets $arm64 to a directory with two programs: gcc, and run, which runs the programs that gcc built.
 find_arm64() {
@@ -7,7 +7,7 @@ find_arm64() {
   arm64=$unpacked
 }
 
-# unpack_arm64 DIR: of the emulator's many target machines, only arm64 is unpacked. Paths become relative, because DIR can be anywhere.
+# unpack_arm64 DIR: keeps one of the emulator's many machines. Paths become relative, because the directory can be anywhere.
 unpack_arm64() {
   if [ "$(uname -m)" = aarch64 ]; then
     mkdir "$1"

@@ -65,8 +65,8 @@ apt_get() {
 
 installed_packages() { dpkg-query -W -f='${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | sort -u; }
 
-# record_packages: records the requested packages and their dependencies as changes. The list from before stays on disk
-# until they are recorded, so that they are not lost after SIGKILL.
+# record_packages: records the packages that apt has installed, with their dependencies, as changes. The list of the packages before the
+# installation stays on disk until then, so that the difference can be recorded even after SIGKILL.
 record_packages() {
   [ -f "$data/packages-before" ] || return 0
   added=$(installed_packages | comm -13 "$data/packages-before" -)
@@ -86,8 +86,8 @@ make_user() {
   changed "made the system user $service_user (no login, no home)"
 }
 
-# is_passed_on DESCRIPTOR: true for pipes, sockets and /dev/null, false for terminals, files and the socket that is root's input as well
-# (see relay.sh).
+# is_passed_on DESCRIPTOR: whether the service may get the descriptor itself, instead of a relay (see relay.sh). True for pipes, sockets
+# and /dev/null; false for terminals, files, and a socket that is root's standard input as well.
 is_passed_on() {
   if [ -S "/dev/fd/$1" ]; then
     # In $(...), descriptor 1 is another one.
@@ -98,12 +98,12 @@ is_passed_on() {
   fi
 }
 
-# The socket from which root's commands are read, for example by `ssh HOST sh <SCRIPT`: as output, it could be read as well.
+# With `ssh HOST sh <SCRIPT`, root's commands come from a socket that can also be the output: whoever has this output could read them.
 input_socket=
 [ ! -S /dev/fd/0 ] || input_socket=$(stat -L -c %i /dev/fd/0)
 
-# as_service COMMAND...: replaces the shell by COMMAND, as the service's user (see as-service). Its environment is PATH
-# and the variables in $service_names, which clean_env sets. It enters the control group $service_group, if that is set.
+# as_service COMMAND...: replaces the shell by COMMAND, which runs as the service's user (see as-service). COMMAND gets PATH and the variables
+# in $service_names, which clean_env sets, and enters the control group $service_group, if that is set.
 as_service() {
   # Without open_relay, the shell ends here.
   [ ! -t 0 ] || exec </dev/null
@@ -115,11 +115,12 @@ as_service() {
   exec /usr/bin/perl "$checkout/setup/as-service" "$service_user" "$service_group" "PATH $service_names" "$@"
 }
 
-# as_root COMMAND...: ends with this shell, like as_service: in its own session it gets no SIGHUP of the terminal. Its parent must be
-# this shell.
+# as_root COMMAND...: replaces the shell by COMMAND, as root, in a session of its own. There it gets no SIGHUP of the terminal, so it is
+# killed when its parent ends, which must be this shell.
 as_root() { exec setsid setpriv --pdeathsig TERM -- sh -c "$unless_orphan" $$ "$@"; }
 
-# setpriv --pdeathsig runs this with the process id of the parent: if that was killed before, no signal comes.
+# `setpriv --pdeathsig` runs this with the process id of the parent. If the parent was killed before that, the signal never comes, so this
+# checks whether the parent is still the same.
 # shellcheck disable=SC2016 # the inner shell expands it
 unless_orphan='[ "$PPID" = "$0" ] && exec "$@"'
 
@@ -129,7 +130,7 @@ give_to_service() {
     [ "$(stat -c %U:%G "$data/$private")" = "$service_user:$service_user" ] ||
       chown -R "$service_user:$service_user" "$data/$private"
   done
-  # Modes are read, because other processes of that user could take over a process that tests the access.
+  # This reads the modes instead of trying the access as that user, because other processes of the user could take over such a process.
   way_states=$(stat_way -L -c '0x%f %n')
   while read -r way_mode way; do
     [ $((way_mode & 01)) -ne 0 ] ||

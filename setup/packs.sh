@@ -1,13 +1,13 @@
-# Language packs: languages besides the eight, each with a layer of files for the image (image/layer).
+# Language packs: languages in addition to the eight, each with a layer of files for the image (image/layer).
 #
-#   $data/languages        the choice of packs, with commas; the next command keeps it
-#   $data/layers/HASH      files that packs add to an image
-#   $data/image/HASH       an image with layers, of hard links
+#   $data/languages        the names of the chosen packs, separated by commas
+#   $data/layers/HASH      the files that one or more packs add to an image
+#   $data/image/HASH       an image with packs: hard links to the files of the image without packs, and of the layers
 
 # packs_ts ARGUMENTS...
 packs_ts() { (cd "$app" && clean_env exec '' "$node" setup/packs.ts "$@"); }
 
-# choose_languages: sets ASSAY_LANGUAGES for the program: the setting, or the last choice.
+# choose_languages: sets ASSAY_LANGUAGES for Node: the setting, or the last choice.
 choose_languages() {
   choice=${ASSAY_LANGUAGES-}
   saved=$data/languages
@@ -28,7 +28,7 @@ choose_languages() {
   [ "$choice" = none ] || export ASSAY_LANGUAGES
 }
 
-# keep_languages: stores the choice, after its packs were built. Commands other than these do not change it.
+# keep_languages: stores the choice after its packs were built. Other commands than those named here do not change it.
 keep_languages() {
   case $command in serve | worker | install | set-up | languages) ;; *) return 0 ;; esac
   ! software_is_prebuilt || return 0
@@ -73,7 +73,7 @@ compose_image() {
     await for_packs "$app/image/layer" compose "$image" "$base" $(sed "s|\(.*\) \(.*\)|\1=$data/layers/\2|" "$plans/plan") ||
       fail "the language packs do not fit together; see the output above"
   elif has_other_states && exclusively && has_other_states; then
-    # The base has new states of the interpreters: since the last boot, or for other languages.
+    # The interpreters of the base image were frozen again, after a boot or for other languages.
     rm -rf -- "$image/frozen.tmp" "$image/rootfs/opt/assay/frozen"
     cp -al -- "$base/rootfs/opt/assay/frozen" "$image/frozen.tmp"
     mv -T -- "$image/frozen.tmp" "$image/rootfs/opt/assay/frozen"
@@ -90,7 +90,7 @@ has_other_states() {
   [ "$(ls -i -- "$base/rootfs/opt/assay/frozen" 2>/dev/null)" != "$(ls -i -- "$image/rootfs/opt/assay/frozen" 2>/dev/null)" ]
 }
 
-# remove_layers NAMES: those that no chosen pack shares.
+# remove_layers NAMES: removes the layers of these packs, except for layers that a chosen pack also uses.
 remove_layers() {
   base=$data/image/$("$app/image/build" --hash)
   plans=$data/tmp/packs.$$
@@ -102,7 +102,7 @@ remove_layers() {
   rm -rf -- "$plans"
 }
 
-# for_packs COMMAND...: runs it in the process of `await` itself, which ends with it.
+# for_packs COMMAND...: replaces the process of `await` by COMMAND.
 for_packs() {
   : "${NODE_EXTRA_CA_CERTS:=/etc/ssl/certs/ca-certificates.crt}"
   clean_env contained "$proxy_names NODE_EXTRA_CA_CERTS HOME ASSAY_DEBIAN_MIRROR ASSAY_DEBIAN_SECURITY_MIRROR" "$@"

@@ -1,6 +1,6 @@
-# Software outside of the data directory: in a container, the image has it, from `assay set-up software`
-# (deploy/container/Containerfile), and the data directory has only the data of the service. A start fetches, builds and
-# copies nothing.
+# Software outside of the data directory. In a container, the container image has the software, which `assay set-up software` made
+# (deploy/container/Containerfile), and the data directory has only the data of the service. A start then fetches, builds and copies
+# nothing.
 
 software=${checkout%/app/*}
 
@@ -16,7 +16,7 @@ use_software() {
   dashboard=$(readlink -f -- "$software/current/dashboard")
 }
 
-# about_machine COMMAND: whether the command is for a machine or a checkout.
+# about_machine COMMAND: whether the command changes a machine or a checkout, and so makes no sense in a container.
 about_machine() {
   case $1 in install | release | set-up | test | uninstall) ;; *) return 1 ;; esac
 }

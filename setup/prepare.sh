@@ -35,7 +35,7 @@ prepare_sandbox() {
 build_sandbox() {
   build_launcher
   build_image
-  # Releases and tests have the eight alone; the tests of packs name theirs (command-test.sh).
+  # Releases and tests have only the eight languages. For the tests of packs, command-test.sh adds the packs that they name.
   case $command in release | test) ;; *) add_packs "$ASSAY_LANGUAGES" ;; esac
   keep_languages
 }
@@ -48,19 +48,19 @@ prepared() {
   unlock_set_up
 }
 
-# run_node RUNNER COMMAND ARGS...: in the background, because a shell handles signals only while it waits. It is in its own
-# session (see as_service), so signals to the group of the terminal or supervisor reach only this shell, which forwards
-# them once: a second signal makes the service end immediately.
-# Sets $node_pid. Descriptor 3 is the caller's stdin, because a background process has none.
+# run_node RUNNER COMMAND ARGS...: starts Node in the background, because a shell handles signals only while it waits, and sets $node_pid.
+# Node has a session of its own (see as_service). Signals to the process group of the terminal or supervisor therefore reach only this
+# shell, which forwards the first one; a second one would end the service at once. Descriptor 3 is the caller's standard input,
+# because a background process of a shell has none.
 run_node() {
   node_runner=$1
   shift
-  # Files of a root's program go with its instance. The service's user cannot write to either directory.
+  # The temporary files of a program of root are in the directory of the instance, which is removed with it.
   scratch=
   [ "$node_runner" != as_root ] || [ -z "$instance" ] || scratch=TMPDIR=$instance_dir
   settings=$(env | sed -n 's/^\(ASSAY_[A-Z0-9_]*\)=.*/\1/p' | tr '\n' ' ')
   ASSAY_DATA=$data
-  # The threshold is for glibc: if glibc chooses it, large buffers after the first ones are not given back to the machine.
+  # glibc raises this threshold by itself, and then keeps the memory of large buffers, unless the variable fixes it.
   (clean_env "$node_runner" "$settings TERM NO_COLOR ASSAY_DATA" ${scratch:+"$scratch"} MALLOC_MMAP_THRESHOLD_=1048576 "$node" --disable-sigusr1 "$app/$entry" "$@") <&3 3<&- 6>&- 7>&- 8>&- &
   node_pid=$!
 }
@@ -69,8 +69,9 @@ run_node() {
 beside_pid=
 interruptions=0
 
-# Ends Node's process group, which includes doctor's launcher. Before setsid there is no such group. A second signal, at
-# least a second later, kills: a compromised service can stop the processes of its user.
+# Ends Node's process group, which includes the launcher of doctor. Until Node has called setsid, there is no such group, and only the
+# process gets the signal. A second signal, at least a second after the first, kills the group, because a compromised service can
+# stop the processes of its user.
 end_node() {
   clock
   case $interruptions in
@@ -82,8 +83,8 @@ end_node() {
   done
 }
 
-# finish_node: waits, forwards signals and sets $node_status to Node's exit status. Ctrl-C is forwarded as SIGTERM,
-# because background processes of a shell ignore SIGINT until Node has started; the exit status is still 130.
+# finish_node: waits for Node, forwards signals, and sets $node_status to Node's exit status. Ctrl-C is forwarded as SIGTERM, because
+# a background process of a shell ignores SIGINT until it is Node. The exit status after Ctrl-C is 130 nevertheless.
 finish_node() {
   ended_by=143
   trap end_node TERM HUP
@@ -94,7 +95,7 @@ finish_node() {
     alive "$node_pid" || break
   done
   # A signal can interrupt the wait while Node ends. The shell then still has Node's status; otherwise, wait returns 127.
-  # After the second signal it does not wait, because a tracer can keep an ended process.
+  # After a second signal, do not wait: a tracer can keep `wait` from returning.
   if [ $interruptions -eq 1 ]; then
     last_status=0
     wait "$node_pid" || last_status=$?

@@ -1,9 +1,9 @@
-# Output of the service's user to root's terminal or file goes through a pipe and a process of root, the relay.
+# If a process of the service's user writes to root's terminal or file, its output goes through a pipe and a process of root, the relay.
 #
 # Every process of that user can take descriptors from its other processes (pidfd_getfd). With a descriptor of the terminal
 # it could read root's input and change the terminal's settings, and control sequences make some terminals send input. With
 # a descriptor of a file it could truncate and overwrite the file. From a socket that is also root's input, it could read this
-# input. So as_service passes on none of them.
+# input. So as_service passes none of these descriptors to it.
 
 relay_pids= file_relay_pids=
 
@@ -15,8 +15,8 @@ plain_text='s/\xc2[\x80-\x9f]/?/g; s/[^\t\f -~\x80-\xff]/?/g'
 # plain [SED]: standard input as plain text. SED handles form feeds.
 plain() { LC_ALL=C sed -e "$plain_text" -e "${1:-s/\\f/?/g}"; }
 
-# open_relay [SED]: if standard output is not passed on, descriptor 4 leads to it, and descriptor 5 to standard error. A
-# terminal gets plain text.
+# open_relay [SED]: opens relays for standard output (descriptor 4) and standard error (descriptor 5), as far as they must not be passed on.
+# A terminal gets plain text.
 open_relay() {
   is_passed_on 1 || start_relay 1 4 "$@"
   if is_passed_on 2; then return; fi
@@ -40,14 +40,15 @@ start_relay() {
 
 # The relay is in its own session, so that Ctrl-C does not end it before the service.
 
-# to_terminal SED: sed keeps a whole line in memory, which is therefore bounded. After sed has ended, because a line was too
-# long or the terminal was closed, cat continues reading: the service must not block.
+# to_terminal SED: sed has a whole line in memory, so its memory is limited. sed ends if a line is too long or the terminal was closed. Then
+# cat continues to read, so that the service does not block.
 to_terminal() {
   # shellcheck disable=SC2016 # the inner shell expands it
   exec setsid sh -c 'ulimit -v 200000; LC_ALL=C sed -e "$1" -e "$2" 2>/dev/null; exec cat >/dev/null' sh "$plain_text" "$1"
 }
 
-# to_file: the first error ends the output of a command. A service survives a full disk, and its output in that time is lost.
+# to_file: copies output to a file. For a command, the first error ends the copy. For a service, output during a full disk is lost, and the
+# copy continues afterwards.
 to_file() {
   case $command in
   serve | worker) exec setsid sh -c 'until cat 2>/dev/null; do sleep 0.1; done' ;;

@@ -20,5 +20,5 @@ from_release() {
   tar -C "$2" --same-permissions --numeric-owner -xf "$checkout/release/$1.tar" || fail "cannot unpack $checkout/release/$1.tar"
 }
 
-# packed OPTION...: a tar stream that depends only on names, contents and modes.
+# packed OPTION...: prints a tar stream that depends only on the names, contents and modes of the files.
 packed() { tar --sort=name --format=gnu --owner=0 --group=0 --numeric-owner "$@"; }

@@ -2,7 +2,7 @@
 # start has nothing to do, an interrupt leaves nothing incomplete, and a running service keeps its files while a newer
 # checkout is set up.
 
-# source_of DIR: its files as a tar stream that depends only on names, contents and execute bits.
+# source_of DIR: prints the files of DIR as a tar stream that depends only on their names, contents and execute bits.
 source_of() {
   set -- "$1" --exclude=./.git --exclude=./release --exclude='./assay-*-linux-*.tar.gz*' --exclude='./assay[-_]client-*' \
     --exclude=node_modules --exclude=__pycache__ --exclude='*.tmp.*'
@@ -14,13 +14,13 @@ source_of() {
 
 hash_of_stdin() { sha256sum | cut -c1-16; }
 
-# place BUILT DIR: the last action of every step.
+# place BUILT DIR: renames a complete draft to its final name. It is the last action of every step.
 place() {
   rm -rf --one-file-system -- "${2:?}"
   mv -T -- "$1" "$2"
 }
 
-# install_app: copies the checkout. The service's user cannot read one below /root and must not run changing files.
+# install_app: copies the checkout, because the service's user cannot read a checkout below /root, and must not run files that change.
 install_app() {
   clock
   app_start=$now
@@ -89,8 +89,8 @@ install_modules() {
   node=$(echo "$modules"/node_modules/node-linux-*/bin/node)
 }
 
-# npm omits optional packages for which its Node is too old, and some of ours need a newer Node than Debian's. There it
-# first installs the packages with Node, and then all packages with that Node.
+# npm omits optional packages for which its Node is too old, and some of ours need a newer Node than Debian has. In this case, npm runs
+# twice: first it installs a new Node, with the packages that need no newer one; then, run by the new Node, it installs all packages.
 npm_ci() {
   cd "$1" || return
   npm_node=node
@@ -170,7 +170,7 @@ build_image() {
     fi
   fi
   freeze_interpreters
-  # The service's user must not read it: it could drop pages from the page cache, which would be charged to the next box.
+  # The service's user must not read the image: it could drop its pages from the page cache, and the next box would be charged for them.
   chmod 0700 "$data/image"
   touch "$image"
   [ "$(readlink "$data/image/current")" != "$image_hash" ] || return 0
@@ -179,7 +179,7 @@ build_image() {
   mv -T -- "$data/image/current.tmp.$$" "$data/image/current"
 }
 
-# A failure costs time in each submission, and nothing else.
+# If the freeze fails, submissions take longer, but work.
 freeze_interpreters() {
   ! "$app/image/build" --is-frozen "$image" || return 0
   exclusively

@@ -1,4 +1,4 @@
-# Long steps: each in its own process, with its output in a log file. An interrupt leaves nothing behind.
+# Long steps. Each runs in a process of its own, with its output in a log file. An interrupt leaves nothing behind.
 
 step_pid=
 step_may_be_killed=yes
@@ -46,7 +46,7 @@ clean_env() {
 # A machine behind a proxy needs these to reach its registries.
 proxy_names='http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY'
 
-# await COMMAND...: runs it in the background and waits, because a shell handles signals only while it waits.
+# await COMMAND...: runs COMMAND in the background and waits for it, because a shell handles signals only while it waits.
 await() {
   ("$@") </dev/null &
   step_pid=$!

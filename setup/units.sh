@@ -23,8 +23,8 @@ units_are_ours() {
   done
 }
 
-# make_settings: the first installation creates the file from the given settings. Later, only the operator edits it. Without the
-# language packs, which `assay languages` changes: the data directory has the choice.
+# make_settings: the first installation creates the file of settings from the given variables. Later, only the operator edits it.
+# ASSAY_LANGUAGES is left out, because `assay languages` changes the choice in the data directory.
 make_settings() {
   [ ! -e "$settings_file" ] || return 0
   given=$(env | sed -n '/^ASSAY_\(TEST_\|DEBIAN_\|DATA=\|LANGUAGES=\)/d; /^ASSAY_[A-Z0-9_]*=/p')

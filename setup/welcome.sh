@@ -1,6 +1,6 @@
 # Messages for the operator when the service is ready. Needs $listen; sets $url and $trust for clients.
 
-# The given address, unless it means all addresses.
+# choose_url ARGUMENTS...: sets $url to the address in $listen, or to 127.0.0.1 if that means all addresses, and $trust to options of curl.
 choose_url() {
   case ${listen%:*} in
   0.0.0.0 | '[::]' | '') url=127.0.0.1:${listen##*:} ;;
@@ -14,15 +14,16 @@ choose_url() {
   esac
 }
 
-# ask_node COMMAND...: sets $answer to the output as plain text. A process of the service's user can write to the pipe and keep it open, so
-# size and time are bounded, and the shell handles signals meanwhile, as it does not in $(...).
+# ask_node COMMAND...: sets $answer to the output of the command, as plain text. Other processes of the service's user can write to the pipe
+# and keep it open, so size and time are bounded. It does not use $(...), in which the shell would not handle signals.
 ask_node() {
   answer_file=$data/run/.answer-$$
   [ ! -d "${instance_dir-}" ] || answer_file=$instance_dir/answer # removed with the instance
   rm -f -- "$answer_file" "$answer_file.pipe"
   mkfifo -m 0600 -- "$answer_file.pipe"
-  # While descriptor 9 is open, opening the FIFO does not block: a signal between the two starts would leave a process that waits.
-  # Perl, because it buffers nothing and reads on after 64 KiB: the program does not fail by a longer list.
+  # While descriptor 9 is open, opening the FIFO does not block. Otherwise, a signal between the starts of the two processes would leave one
+  # that waits for the other. The reader is Perl, because it buffers nothing, and continues to read after 64 KiB, so that Node does
+  # not fail if its output is longer.
   # shellcheck disable=SC2016 # variables of Perl
   {
     setpriv --pdeathsig KILL perl -e 'while ($read = sysread(STDIN, $part, 65536)) {
@@ -35,7 +36,7 @@ ask_node() {
   asked_pid=$node_pid
   await_end "$asked_pid" 60
   asked_status=1
-  # Otherwise it was killed, or cannot be reaped.
+  # If it is not reapable, it was killed, or another process holds it.
   if reapable "$asked_pid"; then
     asked_status=0
     wait "$asked_pid" || asked_status=$?
