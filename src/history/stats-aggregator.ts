@@ -39,7 +39,7 @@ export class StatsAggregator {
   readonly #running: Promise<void>;
   /** True at the start, because an earlier process may have left uncounted submissions. */
   #happened = true;
-  #shrunkAtMs = Number.NEGATIVE_INFINITY;
+  #mergedAtMs = Number.NEGATIVE_INFINITY;
   #sampledAtMs = Number.NEGATIVE_INFINITY;
 
   private constructor(options: StatsAggregatorOptions) {
@@ -68,7 +68,7 @@ export class StatsAggregator {
       try {
         if (this.#happened) await this.#count();
         await this.#sample();
-        await this.#shrink();
+        await this.#mergeAndExpire();
       } catch (error) {
         this.#happened = true;
         log.error({ err: error }, "ended submissions could not be counted; trying again later");
@@ -99,13 +99,13 @@ export class StatsAggregator {
     }
   }
 
-  async #shrink(): Promise<void> {
+  async #mergeAndExpire(): Promise<void> {
     const { store, now = Date.now } = this.#options;
     const nowMs = now();
-    if (Math.abs(nowMs - this.#shrunkAtMs) < HOUR_MS) return;
+    if (Math.abs(nowMs - this.#mergedAtMs) < HOUR_MS) return;
     const hour = nowMs - (nowMs % HOUR_MS);
-    await store.history.shrink({ hoursBeforeMs: hour - MINUTES_KEPT_MS, forgetBeforeMs: hour - HOURS_KEPT_MS });
-    this.#shrunkAtMs = nowMs;
+    await store.history.mergeAndExpire({ mergeBeforeMs: hour - MINUTES_KEPT_MS, deleteBeforeMs: hour - HOURS_KEPT_MS });
+    this.#mergedAtMs = nowMs;
   }
 
   async #rest(ms: number): Promise<void> {

@@ -3,8 +3,8 @@ import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { countDeliveries, countEnds, hasUncountedDeliveries } from "./count.ts";
 import { addLoad, readQueue } from "./load.ts";
+import { mergeAndExpire } from "./merge-and-expire.ts";
 import { readDeliveries, readEnds, readFailing, readGroups, readLoad } from "./read-history.ts";
-import { shrink } from "./shrink.ts";
 import type { Counts, DeliveryCount, EndsOf, FailingEndpoint, Group, GroupBy, LoadCount, Range } from "./types.ts";
 
 /** Aggregates of ended submissions and deliveries, queue and slots by time. They outlive the records. */
@@ -48,11 +48,11 @@ export function historyStore({ db, capabilities: abilities }: Database, transact
       });
     },
 
-    /** Merges minutes before `hoursBeforeMs` into hours, and deletes everything before `forgetBeforeMs`. */
-    async shrink(times: { readonly hoursBeforeMs: number; readonly forgetBeforeMs: number }): Promise<void> {
+    /** Merges minutes before `mergeBeforeMs` into hours, and deletes everything before `deleteBeforeMs`. */
+    async mergeAndExpire(times: { readonly mergeBeforeMs: number; readonly deleteBeforeMs: number }): Promise<void> {
       await transactions.runAsyncCommit(async (trx) => {
         await abilities.lock(trx, "history");
-        await shrink(trx, times);
+        await mergeAndExpire(trx, times);
       });
     },
 

@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
 import { minuteOf } from "./count.ts";
-import { highest } from "./shrink.ts";
+import { highest } from "./merge-and-expire.ts";
 
 /** The account of the rows of the whole service. */
 export const WHOLE = "";

@@ -49,7 +49,7 @@ function storeOf(history: Partial<HistoryStore>) {
     count: async () => 0,
     countDeliveries: async () => 0,
     sample: async () => {},
-    shrink: async () => {},
+    mergeAndExpire: async () => {},
     read: async () => ({ ended: [], times: [] }),
     groups: async () => [],
     readOf: async () => [],
@@ -97,8 +97,8 @@ test("retries without a notification when the database is unavailable", async ()
 });
 
 test("once an hour, removes minutes older than two days and hours older than a month", async () => {
-  const calls: Parameters<HistoryStore["shrink"]>[0][] = [];
-  const { store } = storeOf({ shrink: async (times) => void calls.push(times) });
+  const calls: Parameters<HistoryStore["mergeAndExpire"]>[0][] = [];
+  const { store } = storeOf({ mergeAndExpire: async (times) => void calls.push(times) });
   const start = Date.UTC(2031, 0, 2, 3, 40);
   let nowMs = start;
   const summariser = StatsAggregator.start({ store, log, slots: () => 3, everyMs: EVERY_MS, now: () => nowMs });
@@ -108,7 +108,7 @@ test("once an hour, removes minutes older than two days and hours older than a m
   await until("the second removal", () => calls.length === 2);
   await summariser.stop();
   const hour = Date.UTC(2031, 0, 2, 3);
-  assert.deepEqual(calls[0], { hoursBeforeMs: hour - 2 * DAY_MS, forgetBeforeMs: hour - 31 * DAY_MS });
+  assert.deepEqual(calls[0], { mergeBeforeMs: hour - 2 * DAY_MS, deleteBeforeMs: hour - 31 * DAY_MS });
   assert.equal(calls.length, 2);
 });
 

@@ -111,9 +111,9 @@ onEachDatabase((temporaryStore) => {
     const hour = MINUTE - (MINUTE % HOUR_MS);
     const merged = [{ at: hour, pending: 3, running: 3, slots: 4 }];
     assert.deepEqual(await load(null, HOUR_MS), merged);
-    await store.history.shrink({ hoursBeforeMs: hour + HOUR_MS, forgetBeforeMs: 0 });
+    await store.history.mergeAndExpire({ mergeBeforeMs: hour + HOUR_MS, deleteBeforeMs: 0 });
     assert.deepEqual(await load(null), merged);
-    await store.history.shrink({ hoursBeforeMs: 0, forgetBeforeMs: hour + 1 });
+    await store.history.mergeAndExpire({ mergeBeforeMs: 0, deleteBeforeMs: hour + 1 });
     assert.deepEqual(await load(null), []);
   });
 });

@@ -107,21 +107,22 @@ onEachDatabase((temporaryStore) => {
       clock.nowMs = at;
       await end(store, clock, key);
     }
-    const shrink = () => store.history.shrink({ hoursBeforeMs: hour + HOUR_MS, forgetBeforeMs: hour - HOUR_MS });
+    const mergeAndExpire = () =>
+      store.history.mergeAndExpire({ mergeBeforeMs: hour + HOUR_MS, deleteBeforeMs: hour - HOUR_MS });
     const amounts = async () =>
       Object.fromEntries(
         (await store.history.read(ALL)).ended.map(({ at, amount }) => [(at - hour) / MINUTE_MS, amount]),
       );
     assert.equal(await store.history.count(4), 4);
-    await shrink();
+    await mergeAndExpire();
     assert.deepEqual(await amounts(), { 0: 3 });
     assert.equal(await countAll(store), 1);
     clock.nowMs = hour + 7 * MINUTE_MS;
     await end(store, clock, key);
     await countAll(store);
     assert.deepEqual(await amounts(), { 0: 3, 7: 1, 60: 1 });
-    await shrink();
-    await shrink();
+    await mergeAndExpire();
+    await mergeAndExpire();
     assert.deepEqual(await amounts(), { 0: 4, 60: 1 });
     const { times } = await store.history.read({ ...ALL, bucketMs: HOUR_MS });
     assert.equal(

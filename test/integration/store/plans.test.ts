@@ -115,7 +115,7 @@ onEachDatabase((temporaryStore) => {
         profiles: ["judge"],
         defaultProfile: "judge",
       } as const;
-      assert.equal(await store.keys.add({ ...key, ...limits }, "x", { live: 20, aDay: 100 }), "added");
+      assert.equal(await store.keys.add({ ...key, ...limits }, "x", { liveKeys: 20, aDay: 100 }), "added");
     });
     assert.ok(asked.length > 25, `only ${asked.length} statements were recorded`);
     await waysOf(database, asked, LISTED);
@@ -237,7 +237,7 @@ async function look(
   assert.equal((await store.live.readAfter(id, { fence, n: 0 }))?.pieces.length, 0);
   assert.ok(await store.submissions.finish(claim.lease, DONE));
   assert.ok(await store.history.count(256));
-  await store.history.shrink({ hoursBeforeMs: clock.nowMs - 60_000, forgetBeforeMs: 0 });
+  await store.history.mergeAndExpire({ mergeBeforeMs: clock.nowMs - 60_000, deleteBeforeMs: 0 });
   const range = { fromMs: clock.nowMs - 60_000, untilMs: clock.nowMs, bucketMs: 60_000, accountIds: [accountId] };
   await store.history.read(range);
   await store.history.countDeliveries(256);
