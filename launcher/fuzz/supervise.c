@@ -56,7 +56,7 @@ static void try_output(const uint8_t *data, size_t size)
 	close(ends[1]);
 	while (forward_output(&watch, &ends[0], stream, 1))
 		continue;
-	EXPECT(ends[0] == -1 && !outcome.write_error);
+	EXPECT(ends[0] == -1 && !outcome.read_error);
 	check_output(stream, text, size);
 }
 

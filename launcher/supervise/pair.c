@@ -178,7 +178,7 @@ static void relay_output(struct pair *p, int side, bool readable)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			w->o->write_error = w->o->write_error || n < 0;
+			w->o->read_error = w->o->read_error || n < 0;
 			close_fd(from);
 			r->closed_ns = now_ns();
 			break;

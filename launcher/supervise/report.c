@@ -62,7 +62,7 @@ void outcome_report(const struct outcome *o, const struct box *b, struct queue *
 	if (o->last_output_ns)
 		queue_int(out, KEY_OUTPUT_AGE_USEC,
 			  o->ended_ns > o->last_output_ns ? (o->ended_ns - o->last_output_ns) / 1000 : 0);
-	queue_int(out, KEY_WRITE_ERROR, o->write_error);
+	queue_int(out, KEY_READ_ERROR, o->read_error);
 	report_rlimits(o, out);
 	samples_report(&o->samples, out);
 	if (o->sent_signal)

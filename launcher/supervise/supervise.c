@@ -292,7 +292,7 @@ static bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 		if (n < 0 && err == EAGAIN)
 			return true;
 		if (n < 0)
-			w->o->write_error = true;
+			w->o->read_error = true;
 		close(*fd);
 		*fd = -1;
 	}
@@ -328,7 +328,7 @@ static void drain_pipes(struct watch *w)
 			struct pollfd more = {.fd = *fd[stream], .events = POLLIN};
 			if (now_ns() >= deadline) {
 				evidence_error(w->o, stream == 0 ? "stdout" : "stderr", ETIMEDOUT);
-				w->o->write_error = true;
+				w->o->read_error = true;
 				break;
 			}
 			collect_socket_cycles();

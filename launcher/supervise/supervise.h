@@ -28,7 +28,7 @@ struct outcome {
 	uint64_t waited_ns;      /* the part of wall_ns in which the other was at work */
 	uint64_t output_bytes[2]; /* bytes of stdout and stderr, forwarded or not */
 	uint64_t last_output_ns; /* 0: there was no output */
-	bool write_error;
+	bool read_error;
 	uint64_t survivors;
 	uint64_t kernel_bytes;   /* largest reading of the run */
 	uint64_t walkable_bytes; /* largest reading of the run (limits.c) */

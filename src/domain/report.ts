@@ -73,7 +73,7 @@ export interface StepReport {
   /** End of the run minus the last byte read, microseconds; null when nothing was written. */
   readonly outputAgeUsec: number | null;
   /** Reading the program's output failed. */
-  readonly writeError: boolean;
+  readonly readError: boolean;
 
   /** Processes still alive when the main one ended; the launcher killed them. */
   readonly survivors: number;

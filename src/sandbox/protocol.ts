@@ -112,7 +112,7 @@ export const KEYS = {
   STDOUT_SEEN: int(82, "ENDED"),
   STDERR_SEEN: int(83, "ENDED"),
   OUTPUT_AGE_USEC: int(84, "ENDED", "optional"),
-  WRITE_ERROR: int(85, "ENDED"),
+  READ_ERROR: int(85, "ENDED"),
   SURVIVORS: int(86, "ENDED"),
   CONTROL: bytes(87, "ENDED", "many"),
   CONTROL_MISSING: bytes(88, "ENDED", "many"),

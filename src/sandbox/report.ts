@@ -77,7 +77,7 @@ export function decodeReport(
     stdoutKept: output.stdout.length,
     stderrKept: output.stderr.length,
     outputAgeUsec: ended.optionalInt("OUTPUT_AGE_USEC"),
-    writeError: ended.int("WRITE_ERROR") === 1,
+    readError: ended.int("READ_ERROR") === 1,
     survivors: ended.int("SURVIVORS"),
     endUsec: ended.int("END_USEC"),
     controls: ended.texts("CONTROL"),

@@ -3,7 +3,7 @@ import type { StepReports } from "../domain/report.ts";
 import { evidence } from "./evidence.ts";
 import { judge } from "./judge.ts";
 import { metrics } from "./metrics.ts";
-import { compileOutput, executeOutput } from "./output.ts";
+import { outputOfCompile, outputOfExecute } from "./output.ts";
 
 /**
  * Builds the outcome of a submission from the launcher's reports: result, output, metrics
@@ -20,7 +20,7 @@ export function buildOutcome(steps: StepReports): Outcome {
     return {
       status: "completed",
       result,
-      output: executeOutput(execute),
+      output: outputOfExecute(execute),
       metrics: metrics(execute),
       evidence: proof,
     };
@@ -28,7 +28,7 @@ export function buildOutcome(steps: StepReports): Outcome {
   return {
     status: "completed",
     result,
-    output: compile ? compileOutput(compile) : null,
+    output: compile ? outputOfCompile(compile) : null,
     metrics: null,
     evidence: proof,
   };

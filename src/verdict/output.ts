@@ -6,7 +6,7 @@ const SIGKILL = 9;
 const STILL_WRITING_USEC = 20_000;
 
 /** The output of the execute step. */
-export function executeOutput(report: StepReport): Output {
+export function outputOfExecute(report: StepReport): Output {
   return { stdout: report.stdout, stderr: report.stderr, integrity: integrity(report) };
 }
 
@@ -14,7 +14,7 @@ export function executeOutput(report: StepReport): Output {
  * The output of a failed compile step, all of it as stderr: some compilers (tsc) print their
  * diagnostics on standard output, and the program itself has not written anything.
  */
-export function compileOutput(report: StepReport): Output {
+export function outputOfCompile(report: StepReport): Output {
   return {
     stdout: Buffer.alloc(0),
     stderr: Buffer.concat([report.stdout, report.stderr]),
@@ -26,7 +26,7 @@ export function integrity(report: StepReport): Integrity {
   if (report.stdoutSeen > report.stdoutKept || report.stderrSeen > report.stderrKept) {
     return "truncated_by_judge_limit";
   }
-  if (report.writeError) return "write_error";
+  if (report.readError) return "write_error";
   const { outputAgeUsec } = report;
   if (wasKilled(report) && outputAgeUsec !== null && outputAgeUsec <= STILL_WRITING_USEC) return "crash_mid_write";
   return "complete";

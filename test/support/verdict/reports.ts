@@ -36,7 +36,7 @@ export function report(changes: Partial<StepReport> = {}): StepReport {
     stdoutKept: stdout.length,
     stderrKept: stderr.length,
     outputAgeUsec: null,
-    writeError: false,
+    readError: false,
     survivors: 0,
     endUsec: 200,
     controls: CONTROLS,

@@ -197,7 +197,7 @@ test("reads 50 MB of output, forwards it up to the limit, and does not affect th
   assert.equal(entries.optionalInt("EXIT_CODE"), 0);
   assert.equal(entries.int("STDOUT_SEEN"), size);
   assert.equal(stdout.length, MiB);
-  assert.equal(entries.int("WRITE_ERROR"), 0);
+  assert.equal(entries.int("READ_ERROR"), 0);
   assert.equal((await raw.expect("TEARDOWN")).int("REAPED"), 1);
   raw.close();
 });

@@ -74,7 +74,7 @@ test("decodes every fact of a run, and repeats the facts of the hello in every r
     { signalSource: "bpf", backend: "cgroup_v2", pidfdMode: "native", seccompPolicy: "builtin-deny" },
   );
   assert.deepEqual(
-    [0, 1].map((flag) => decode({ WRITE_ERROR: flag }).writeError),
+    [0, 1].map((flag) => decode({ READ_ERROR: flag }).readError),
     [false, true],
   );
 });

@@ -53,9 +53,9 @@ test("a compiled file that cannot be executed is RE; a language runtime that can
 test("integrity is the first reason for incomplete output", () => {
   const some = Buffer.from("x");
   assert.equal(integrity(report({ stdout: some })), "complete");
-  assert.equal(integrity(report({ stdout: some, stdoutSeen: 2, writeError: true })), "truncated_by_judge_limit");
+  assert.equal(integrity(report({ stdout: some, stdoutSeen: 2, readError: true })), "truncated_by_judge_limit");
   assert.equal(integrity(report({ stderr: some, stderrSeen: 2 })), "truncated_by_judge_limit");
-  assert.equal(integrity(signalled(9, { writeError: true, killReason: "wall", outputAgeUsec: 0 })), "write_error");
+  assert.equal(integrity(signalled(9, { readError: true, killReason: "wall", outputAgeUsec: 0 })), "write_error");
 });
 
 test("output that was still arriving at a kill by the judge or the OOM killer is crash_mid_write", () => {

@@ -25,7 +25,7 @@ const programControlled: fc.Arbitrary<Partial<StepReport>> = fc
     pidsPeak: fc.integer({ min: 1, max: 10 }),
     survivors: fc.nat(9),
     outputAgeUsec: fc.option(fc.nat(1_000_000)),
-    writeError: fc.boolean(),
+    readError: fc.boolean(),
   })
   .map(({ end, discarded, ...facts }) => ({
     ...facts,
