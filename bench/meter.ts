@@ -31,7 +31,12 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
   const store = await openStore({ database, meter });
   const limits = { profiles: ["judge" as const], requestsPerMinute: 1_000_000, concurrency: 1_000 };
   const { key } = await createKey(store, { name: "k", ...limits }, "bench");
-  const workers = { size: () => 1, languages: () => ["python"], readiness: async () => READY, stop: async () => {} };
+  const workers = {
+    capacity: () => 1,
+    languages: () => ["python"],
+    readiness: async () => READY,
+    stop: async () => {},
+  };
   const log = pino({ level: "silent" });
   const languages = installedLanguages();
   const sending = {

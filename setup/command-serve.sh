@@ -1,5 +1,5 @@
-# assay serve: runs the launcher as root and the service without privileges, until SIGTERM. With --no-worker there is no
-# launcher, and no programs run here: workers on other machines share the database.
+# assay serve: runs the launcher as root and the service without privileges, until SIGTERM. With --no-worker, it runs the service
+# alone, without a launcher: workers on other machines, which share the database, run the programs.
 
 . "$checkout/setup/foreground.sh"
 . "$checkout/setup/welcome.sh"
@@ -14,7 +14,8 @@ own_worker=yes
 case " $* " in *" --no-worker "*) own_worker=no ;; esac
 
 exec 3</dev/null
-[ ! -e "$data/serve.lock" ] || take_serving # before any long step
+# A second service fails here, before any long step. A new data directory has no lock file yet, so the lock is taken below.
+[ ! -e "$data/serve.lock" ] || take_serving
 prepare_service
 take_serving
 make_certificate

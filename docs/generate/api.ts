@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorCode } from "../../src/domain/error.ts";
 import { EXAMPLES } from "../../src/http/openapi/examples.ts";
-import { ANYWHERE, ELSEWHERE, OPERATIONS } from "../../src/http/openapi/operations.ts";
+import { COMMON_ERRORS, OPERATIONS, OUTSIDE_ERRORS } from "../../src/http/openapi/operations.ts";
 import { jsonSchemas, type SchemaName } from "../../src/http/openapi/schemas.ts";
 import { code, table } from "./table.ts";
 
@@ -85,7 +85,7 @@ function typeOf({ type, enum: values, const: only, format, items, properties }: 
 
 /** Every error of the API by status, with an example of its text. /openapi.json has the operations that return it. */
 export function errors(): string {
-  const returned = new Set([...ANYWHERE, ...ELSEWHERE, ...OPERATIONS.flatMap(({ errors }) => errors)]);
+  const returned = new Set([...COMMON_ERRORS, ...OUTSIDE_ERRORS, ...OPERATIONS.flatMap(({ errors }) => errors)]);
   const rows = (Object.keys(ERRORS) as ErrorCode[])
     .filter((name) => returned.has(name))
     .sort((one, other) => ERRORS[one].status - ERRORS[other].status)

@@ -36,7 +36,7 @@ export function keyView(key: ApiKey): KeyView {
     concurrency: key.concurrency,
     profiles: key.profiles,
     defaultProfile: key.defaultProfile,
-    state: key.live ? "live" : key.revokedAtMs === null ? "expired" : "revoked",
+    state: key.isLive ? "live" : key.revokedAtMs === null ? "expired" : "revoked",
     createdAt: new Date(key.createdAtMs).toISOString(),
     revokedAt: iso(key.revokedAtMs),
     expiresAt: iso(key.expiresAtMs),

@@ -188,7 +188,7 @@ function checkSettings(
 
 async function findLiveKey(store: Store, which: string): Promise<ApiKey> {
   const matches = await store.keys.match({ id: which, hash: hashKey(which), prefix: which });
-  const [key, ...others] = matches.filter(({ live }) => live);
+  const [key, ...others] = matches.filter(({ isLive }) => isLive);
   if (!key) throw noSuchKey();
   if (others.length > 0) throw ambiguous();
   return key;
@@ -206,7 +206,7 @@ function noSuchKey(): AdminError {
 function tooManyKeys(refused: KeysRefused, bounds: KeyBounds | null): AdminError {
   if (refused === "full") {
     return new AdminError(
-      `the account has ${bounds?.live} live keys, the maximum without an administrator; revoke one first`,
+      `the account has ${bounds?.liveKeys} live keys, the maximum without an administrator; revoke one first`,
     );
   }
   return new AdminError(

@@ -10,7 +10,7 @@ import { AdminError } from "./error.ts";
  * of keys, or with a new key for each used-up quota, would have no limit. 20 live keys serve each part of a large client;
  * with 100 a day all can be rotated five times. Does not apply to administrators.
  */
-export const MEMBERS_KEYS: KeyBounds = { live: 20, aDay: 100 };
+export const MEMBERS_KEYS: KeyBounds = { liveKeys: 20, aDay: 100 };
 
 /** The profile of every key. An administrator grants others, which have larger limits. */
 const ANYBODYS: ProfileName = "judge";

@@ -50,7 +50,9 @@ export function nodesOf(fleet: WorkerRegistry | null, worker: Worker | null): Da
   return async () => {
     if (!worker) return [];
     const readiness = await worker.readiness();
-    return [{ id: worker.id, slots: worker.size(), languages: worker.languages(), readiness, provenAtMs: Date.now() }];
+    return [
+      { id: worker.id, slots: worker.capacity(), languages: worker.languages(), readiness, provenAtMs: Date.now() },
+    ];
   };
 }
 

@@ -63,7 +63,7 @@ export async function startService(config: Config): Promise<Service> {
     throw new ConfigError("a service without a worker needs a PostgreSQL database, which it shares with workers");
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
-  const summariser = StatsAggregator.start({ store, log, slots: () => workers.size() });
+  const summariser = StatsAggregator.start({ store, log, slots: () => workers.capacity() });
   const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
   const stopping = new AbortController();
   const nodes = nodesOf(fleet, own?.worker ?? null);
@@ -150,7 +150,7 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
     await stop();
     throw error;
   }
-  void own.begun.then(() => log.info({ workers: worker.size() }, "working"));
+  void own.begun.then(() => log.info({ workers: worker.capacity() }, "working"));
   return {
     async stop() {
       log.info("draining");

@@ -202,7 +202,10 @@ export const METRICS = {
     "assay_webhook_deliveries_oldest_due_age_seconds",
     "Time since the oldest due delivery became due; 0 if there is none",
   ),
-  capacity: gauge("assay_workers", "Submissions that can run at the same time, according to this process"),
+  capacity: gauge(
+    "assay_workers",
+    "Submissions that can run at the same time on all workers that this process knows; not the number of workers",
+  ),
   slots: gauge(
     "assay_slots",
     "Slots of this process. wanted: configured; alive: connected to the launcher; busy: running a submission",

@@ -31,7 +31,7 @@ export function faultyCheck(name: string, error: unknown): Check {
 /** Runs submissions. */
 export interface WorkerPool {
   /** Submissions that can run at the same time now; 0 if none can. */
-  size(): number;
+  capacity(): number;
   /** Canonical names of the languages that passed their smoke test, in a fixed order. */
   languages(): readonly string[];
   /** The newest proof; makes a new one if that is too old. Never rejects. */

@@ -8,7 +8,7 @@ import type { Store } from "../store/store.ts";
 /** Dependencies of the server on the rest of the service; main composes them. */
 export interface Dependencies {
   readonly store: Store;
-  readonly workers: Pick<WorkerPool, "size" | "languages" | "readiness">;
+  readonly workers: Pick<WorkerPool, "capacity" | "languages" | "readiness">;
   readonly languages: Languages;
   readonly log: Logger;
   /** Counts every request. */

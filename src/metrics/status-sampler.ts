@@ -8,7 +8,7 @@ import type { Store } from "../store/store.ts";
 export interface StatusSamplerOptions {
   readonly version: string;
   readonly store: Pick<Store, "ping" | "backlog">;
-  readonly workers: Pick<WorkerPool, "size" | "languages" | "readiness">;
+  readonly workers: Pick<WorkerPool, "capacity" | "languages" | "readiness">;
   /** Null in a process that runs no submissions. */
   readonly slots: () => SlotCounts | null;
   readonly dataDir: string;
@@ -53,7 +53,7 @@ export class StatusSampler {
         ready,
         readyAtMs: this.#readyAtMs,
         failures: checks.filter(({ ok }) => !ok),
-        workers: workers.size(),
+        workers: workers.capacity(),
         languages: workers.languages(),
       },
       slots: slots(),

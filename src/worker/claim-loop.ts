@@ -66,7 +66,7 @@ export class ClaimLoop {
     const { slots, leases, choose, serve } = this.#options;
     for (let next = this.#next(); next; next = this.#next()) {
       const { claim, abandoned } = next;
-      const isFree = slots.capacity > 0 && slots.free > 0;
+      const isFree = slots.capacity > 0 && slots.freeCount > 0;
       const slot = isFree && !abandoned ? slots.take((free) => choose(claim, free)) : undefined;
       if (!slot && !abandoned) return;
       this.#held.splice(this.#held.indexOf(next), 1);
@@ -153,7 +153,7 @@ export class ClaimLoop {
   /** Numbers of submissions to claim: several ahead at once, because a claim costs about the same for all of them. */
   #wanted(): { readonly startable: number; readonly more: number } {
     const { slots, ahead } = this.#options;
-    const startable = Math.max(Math.min(slots.capacity, slots.free), 0);
+    const startable = Math.max(Math.min(slots.capacity, slots.freeCount), 0);
     const missing = slots.alive > 0 ? Math.max(ahead.amount - this.#held.length, 0) : 0;
     return { startable, more: startable > 0 || missing > ahead.amount / 2 ? missing : 0 };
   }

@@ -14,7 +14,7 @@ export interface Plan {
 const NOTHING = Buffer.alloc(0);
 
 /** The step in a new work directory with these files, which a compile step of the owner left in one of the same size. */
-export function executeArtifact(execute: Step, { limits }: Step, files: readonly WorkFile[], owner: string): Step {
+export function stepForArtifact(execute: Step, { limits }: Step, files: readonly WorkFile[], owner: string): Step {
   const { workBytes, workInodes } = limits;
   return { ...execute, files, repeatsOf: owner, work: "fresh", limits: { ...execute.limits, workBytes, workInodes } };
 }

@@ -2,7 +2,7 @@ import type { Language } from "../domain/language.ts";
 import { PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Step } from "../sandbox/step.ts";
-import { executeArtifact, type Plan, plan } from "./plan.ts";
+import { type Plan, plan, stepForArtifact } from "./plan.ts";
 
 /** A way to run submissions with parked runtimes: the steps to park, in the order of the PARK frames. */
 export interface Preparation {
@@ -35,7 +35,7 @@ const NOTHING = { code: Buffer.alloc(0), stdin: Buffer.alloc(0) };
 function preparationsOf(language: Language, profile: ProfileName, languages: Languages): Preparation[] {
   const steps = plan(language, languages.limitsFor(language, profile), NOTHING);
   const ways: [boolean, Step[]][] = [[false, inOrder(steps)]];
-  if (steps.compile) ways.push([true, [executeArtifact(steps.execute, steps.compile, [], "")]]);
+  if (steps.compile) ways.push([true, [stepForArtifact(steps.execute, steps.compile, [], "")]]);
   return ways
     .filter(([, parked]) => parked.some(({ command }) => command.park))
     .map(([cached, parked]) => ({

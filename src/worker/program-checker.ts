@@ -12,7 +12,7 @@ import { fitsStep, type Step } from "../sandbox/step.ts";
 import { judge, judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
 import { type Ended, FEEDBACK, FILES, failed, INTERFACES } from "./checker-interfaces.ts";
-import { executeArtifact, planOfJudge } from "./plan.ts";
+import { planOfJudge, stepForArtifact } from "./plan.ts";
 import type { CompileCache, Execute } from "./run-steps.ts";
 
 /** Bytes of a text of a checker that are read. */
@@ -122,7 +122,7 @@ async function begin(
   const { compile, execute } = planOfJudge(language, limits, program);
   if (!compile) return execute;
   const artifact = await compiled(slot, compile, spec, cache);
-  return "verdict" in artifact ? artifact : executeArtifact(execute, compile, artifact.files, cache.owner);
+  return "verdict" in artifact ? artifact : stepForArtifact(execute, compile, artifact.files, cache.owner);
 }
 
 function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feedback }: CheckedTest): Step | Checked {

@@ -8,7 +8,7 @@ const ROUNDS_OF_PROOF = 3;
 const PAUSE_MS = 1_000;
 /** The first and the longest pause before languages that a restart left untested are tested again. It doubles each time. */
 const [PROVE_REST_MS, MOST_PROVE_REST_MS] = [10_000, 160_000];
-/** With eight languages in turn, each is tested about every 15 minutes, for half a percent of a core. */
+/** One language is tested at a time, for half a percent of a core. With eight languages, each is tested every 16 minutes. */
 const PROVE_NEXT_MS = 120_000;
 
 /** Schedules the smoke tests of a worker: all languages before it starts, later one at a time. */

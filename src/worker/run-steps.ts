@@ -3,7 +3,7 @@ import type { OnOutput, Slot } from "../sandbox/slot.ts";
 import type { Step } from "../sandbox/step.ts";
 import { judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
-import { executeArtifact, type Plan } from "./plan.ts";
+import { type Plan, stepForArtifact } from "./plan.ts";
 
 /** Artifacts of earlier compile steps, for one submission. */
 export interface CompileCache {
@@ -40,7 +40,7 @@ export async function runSteps(
   if (!compile) return { execute: await interact(execute, onOutput) };
   const artifact = cache.get(compile);
   if (artifact) {
-    const executed = await interact(executeArtifact(execute, compile, artifact.files, cache.owner), onOutput);
+    const executed = await interact(stepForArtifact(execute, compile, artifact.files, cache.owner), onOutput);
     return { compile: artifact.report, execute: { ...executed, keptBytes: artifact.keptBytes }, compileCached: true };
   }
   const { files, ...compiled } = await slot.run(compile);

@@ -13,7 +13,7 @@ import { StoreUnavailable } from "../store/database/errors.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
-import { compileOutput } from "../verdict/output.ts";
+import { outputOfCompile } from "../verdict/output.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import { ComparerLost } from "./comparer.ts";
 import { samplesOf } from "./convert-samples.ts";
@@ -293,6 +293,6 @@ export class Runner {
 /** The compiler's output for a program that it compiled; undefined if it is empty. Copied, so that the rest is not kept in memory. */
 function warningsOf({ compile, execute }: StepReports): Buffer | undefined {
   if (!compile || !execute) return undefined;
-  const { stderr } = compileOutput(compile);
+  const { stderr } = outputOfCompile(compile);
   return stderr.length > 0 ? Buffer.from(stderr.subarray(0, MAX_COMPILE_OUTPUT_BYTES)) : undefined;
 }

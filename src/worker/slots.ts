@@ -60,7 +60,7 @@ export class Slots {
   }
 
   /** Number of slots that can be taken. */
-  get free(): number {
+  get freeCount(): number {
     return this.#free.filter((slot) => slot.alive).length;
   }
 

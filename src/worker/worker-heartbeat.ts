@@ -6,7 +6,7 @@ export interface WorkerHeartbeatOptions {
   readonly store: Store;
   /** The worker's id, as in its leases. */
   readonly id: string;
-  readonly worker: Pick<WorkerPool, "size" | "languages" | "readiness">;
+  readonly worker: Pick<WorkerPool, "capacity" | "languages" | "readiness">;
   /** Validity of an announcement. */
   readonly leaseMs: number;
   readonly log: Logger;
@@ -76,7 +76,7 @@ export class WorkerHeartbeat {
       this.#proofWanted = false;
     }
     const { readiness, atMs } = this.#newest;
-    const announced = { id, slots: worker.size(), languages: worker.languages(), readiness, provenAtMs: atMs };
+    const announced = { id, slots: worker.capacity(), languages: worker.languages(), readiness, provenAtMs: atMs };
     try {
       await store.workers.announce(announced, leaseMs);
     } catch (error) {

@@ -47,11 +47,14 @@ export class WorkerRegistry implements WorkerPool {
     return fleet;
   }
 
-  size(): number {
+  capacity(): number {
     return this.#live.reduce((sum, { slots }) => sum + slots, 0);
   }
 
-  /** The languages that all workers have proven, because any of them may get a submission. */
+  /**
+   * The languages that every worker has proven, because any of them may get a submission. A worker that has not proven any
+   * language yet is ignored, because it claims nothing.
+   */
   languages(): readonly string[] {
     const proven = this.#live.map(({ languages }) => languages).filter(({ length }) => length > 0);
     return (proven[0] ?? []).filter((name) => proven.every((languages) => languages.includes(name)));

@@ -128,7 +128,7 @@ export class Worker implements WorkerPool {
     return new Worker(options);
   }
 
-  size(): number {
+  capacity(): number {
     return Math.min(this.#slots.alive, this.#options.workers);
   }
 

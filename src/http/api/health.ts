@@ -10,7 +10,7 @@ export function healthRoutes(server: FastifyInstance, { store, workers }: Depend
     return {
       status: readiness.ready ? "ok" : "degraded",
       enforcement_mode: enforcementMode(readiness),
-      workers: workers.size(),
+      workers: workers.capacity(),
       queue_depth: depth,
     };
   });

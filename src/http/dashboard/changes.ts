@@ -115,7 +115,7 @@ export class ChangeWatch {
     const read = await history.marks(scope.accountIds);
     const totals = before && !isDue("totals") ? before.totals : await history.totalsMark(scope.accountIds);
     if (before && read.runs !== before.runs) scope.usedAt = now;
-    const capacity = JSON.stringify([this.#d.workers.size(), this.#d.workers.languages()]);
+    const capacity = JSON.stringify([this.#d.workers.capacity(), this.#d.workers.languages()]);
     const marks: Marks = {
       ...read,
       totals,

@@ -33,7 +33,7 @@ export function firstStepsRoute(server: FastifyInstance, { store }: DashboardDep
     };
     return {
       project: projects.length > 0,
-      key: own.some(({ live }) => live),
+      key: own.some(({ isLive }) => isLive),
       run: await hasRun(),
       endpoint: endpoints.length > 0,
     };

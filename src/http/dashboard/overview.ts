@@ -66,9 +66,9 @@ async function nowOf({ store, workers }: DashboardDependencies, accountIds: read
     pending,
     oldestPendingMs,
     running: Object.values(running).reduce((sum, amount) => sum + amount, 0),
-    slots: workers.size(),
+    slots: workers.capacity(),
     deliveriesDue: deliveries,
-    ready: workers.size() > 0 && workers.languages().length > 0,
+    ready: workers.capacity() > 0 && workers.languages().length > 0,
   };
 }
 

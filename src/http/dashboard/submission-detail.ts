@@ -27,7 +27,7 @@ export interface LongDetail extends Omit<SubmissionDetail, "record" | "code" | "
 /** All details of a submission. */
 export async function detailOf(
   { store, languages }: { readonly store: Store; readonly languages: Languages },
-  { found, submission, program, run, live, originalId, samples }: ReadSubmission,
+  { found, submission, program, run, isFollowable, originalId, samples }: ReadSubmission,
 ): Promise<LongDetail> {
   const record = toLongRecord(submission);
   const runStats = submission.outcome?.runStats;
@@ -35,7 +35,7 @@ export async function detailOf(
     row: toRow(found),
     run: run && { judgementId: run.judgementId, test: run.test },
     originalId,
-    live,
+    live: isFollowable,
     record,
     source: sourceName(program, found.language, languages),
     code: new LongText(sourceOf(program)),

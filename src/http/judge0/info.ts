@@ -57,7 +57,7 @@ export function infoRoutes(server: FastifyInstance, dependencies: Dependencies):
   );
   server.get(`${JUDGE0}/workers`, async () => {
     const { pending, running } = await store.backlog();
-    const available = workers.size();
+    const available = workers.capacity();
     const working = Math.min(
       available,
       Object.values(running).reduce((sum, amount) => sum + amount, 0),

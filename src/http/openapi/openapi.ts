@@ -4,7 +4,7 @@ import { RATE_LIMIT_HEADERS } from "../access/rate-limit.ts";
 import { REQUEST_ID } from "../responses/request-id.ts";
 import { VERSION } from "../responses/version.ts";
 import { EXAMPLES } from "./examples.ts";
-import { ANYWHERE, ELSEWHERE, OPERATIONS, type Operation } from "./operations.ts";
+import { COMMON_ERRORS, OPERATIONS, type Operation, OUTSIDE_ERRORS } from "./operations.ts";
 import { componentSchemas, type SchemaName } from "./schemas.ts";
 
 /** The API as OpenAPI 3.1, generated from the validating schemas and the list of errors. */
@@ -54,13 +54,13 @@ export function openApi(): OpenApi {
           ]),
         ),
       },
-      responses: Object.fromEntries(ELSEWHERE.map((code) => [code, errorResponse([code])])),
+      responses: Object.fromEntries(OUTSIDE_ERRORS.map((code) => [code, errorResponse([code])])),
     },
   };
 }
 
 function describe({ id, summary, description, parameters, body, media, answers, errors }: Operation) {
-  const byStatus = Map.groupBy([...ANYWHERE, ...errors], (code) => ERRORS[code].status);
+  const byStatus = Map.groupBy([...COMMON_ERRORS, ...errors], (code) => ERRORS[code].status);
   const failed = [...byStatus].map(([status, codes]) => [status, errorResponse(codes)] as const);
   const succeeded = answers.map(
     (answer) =>

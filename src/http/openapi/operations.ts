@@ -37,7 +37,7 @@ export interface OperationResponse {
 }
 
 /** Errors of every endpoint, raised before or instead of its own response. */
-export const ANYWHERE: readonly ErrorCode[] = [
+export const COMMON_ERRORS: readonly ErrorCode[] = [
   "badRequest",
   "unknownQuery",
   "unauthorized",
@@ -54,12 +54,12 @@ export const ANYWHERE: readonly ErrorCode[] = [
 ];
 
 /** Errors outside the endpoints: unknown paths or methods, and pages. */
-export const ELSEWHERE: readonly ErrorCode[] = ["routeNotFound", "methodNotAllowed", "tooManyRequests"];
+export const OUTSIDE_ERRORS: readonly ErrorCode[] = ["routeNotFound", "methodNotAllowed", "tooManyRequests"];
 
 /**
  * Errors of the dashboard only (src/http/dashboard/). Its API is internal to its page and not part of the description.
  */
-export const DASHBOARD: readonly ErrorCode[] = [
+export const DASHBOARD_ERRORS: readonly ErrorCode[] = [
   "signInNeeded",
   "signInRefused",
   "notAllowed",
@@ -74,7 +74,7 @@ export const DASHBOARD: readonly ErrorCode[] = [
 ];
 
 /** Errors of the APIs of other services only, which have their own descriptions (src/http/compatibility.ts). */
-export const OTHER_APIS: readonly ErrorCode[] = ["pistonRequest", "pistonPackages", "upgradeRequired"];
+export const OTHER_API_ERRORS: readonly ErrorCode[] = ["pistonRequest", "pistonPackages", "upgradeRequired"];
 
 /** Errors of bodies. */
 const BODY: readonly ErrorCode[] = [
@@ -464,7 +464,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/languages",
     summary: "List the languages",
     description:
-      "Lists the languages whose smoke test passed in a real sandbox. The test runs at start-up and every 15 minutes.",
+      "Lists the languages whose smoke test passed in a real sandbox. The tests run at start-up, and after that one every two " +
+      "minutes, in turn.",
     parameters: [],
     answers: [{ status: 200, description: "The canonical names", schemas: ["Languages"] }],
     errors: [],
@@ -484,7 +485,9 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/health",
     summary: "Read the load",
-    description: "Returns the number of workers and of pending submissions. Clients can back off by `queue_depth`.",
+    description:
+      "Returns how many submissions can run at the same time (`workers`), and how many are pending (`queue_depth`). A client can " +
+      "send less while many are pending.",
     parameters: [],
     answers: [{ status: 200, description: "The service is healthy or degraded", schemas: ["Health"] }],
     errors: [],

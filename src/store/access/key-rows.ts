@@ -40,7 +40,7 @@ export function toApiKey(row: KeyRow & { account_name: string; project_name: str
     expiresAtMs: row.expires_at,
     replaces: row.replaces,
     lastUsedAtMs: row.last_used_at,
-    live: isLive(row, nowMs),
+    isLive: isLive(row, nowMs),
   };
 }
 

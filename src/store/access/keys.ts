@@ -265,7 +265,7 @@ async function refusedBy(
     .where("account_id", "=", accountId)
     .where((eb) => liveAt(eb, nowMs))
     .executeTakeFirstOrThrow();
-  return Number(live) >= bounds.live ? "full" : undefined;
+  return Number(live) >= bounds.liveKeys ? "full" : undefined;
 }
 
 function columnsOf({ requestsPerMinute, concurrency, profiles, defaultProfile }: KeyChanges) {

@@ -14,7 +14,7 @@ export interface ListPage {
 /** Limits of the keys of an account. The account's row is locked for the check, so they hold for all processes. */
 export interface KeyBounds {
   /** Live keys, including the new one. */
-  readonly live: number;
+  readonly liveKeys: number;
   /** Keys created in any 24 hours, including dead ones, because each has its own quota. */
   readonly aDay: number;
 }
@@ -45,7 +45,7 @@ export interface ApiKey {
   readonly replaces: string | null;
   readonly lastUsedAtMs: number | null;
   /** Neither revoked nor expired. */
-  readonly live: boolean;
+  readonly isLive: boolean;
 }
 
 /** The mutable settings of a key. */

@@ -26,7 +26,8 @@ export async function listDeliveries(
     })
     .limit(max);
   if (id !== undefined) query = query.where("deliveries.id", "=", id);
-  if (endpointId !== undefined) query = query.where(upTo(endpointId, before)).orderBy("endpoint_id", "desc");
+  if (endpointId !== undefined)
+    query = query.where(ofEndpointBefore(endpointId, before)).orderBy("endpoint_id", "desc");
   else if (before !== undefined) query = query.where("deliveries.seq", "<", before);
   if (submissionId !== undefined) query = query.where("submissions.id", "=", submissionId);
   if (accountIds) query = query.where("projects.account_id", "in", accountIds);
@@ -53,27 +54,30 @@ export async function listDeliveries(
   }));
 }
 
-/** Compared and sorted by pairs, so that no plan can read the deliveries of all accounts by seq alone. */
-function upTo(endpointId: string, before = Number.MAX_SAFE_INTEGER) {
+/**
+ * The deliveries of an endpoint whose seq is lower than `before`. It compares (endpoint_id, seq) as a pair: otherwise, the database
+ * could choose the index on seq, and read the deliveries of all accounts.
+ */
+function ofEndpointBefore(endpointId: string, before = Number.MAX_SAFE_INTEGER) {
   return sql<boolean>`(endpoint_id, deliveries.seq) >= (${endpointId}, 0)
     and (endpoint_id, deliveries.seq) < (${endpointId}, ${before})`;
 }
 
-/** Number of newest deliveries per endpoint. */
+/** The newest deliveries of an endpoint that are counted. */
 const RECENT = 20;
 
-/** States of the newest deliveries of these endpoints, with one read at the end of an index per endpoint. */
+/** Counts the states of the newest deliveries of each endpoint. It reads no older ones, because an index has them in this order. */
 export async function recentDeliveries(
   db: Kysely<Schema>,
   endpointIds: readonly string[],
 ): Promise<ReadonlyMap<string, RecentDeliveries>> {
   if (endpointIds.length === 0) return new Map();
-  const amount = (state: Delivery["state"]) => sql`(
+  const countSql = (state: Delivery["state"]) => sql`(
     select count(*) from (
       select state from deliveries where endpoint_id = endpoints.id order by seq desc limit ${sql.lit(RECENT)}
     ) as newest where state = ${sql.lit(state)})`;
   const { rows } = await sql<{ id: string } & Record<Delivery["state"], number | string>>`
-    select id, ${amount("delivered")} as delivered, ${amount("failed")} as failed, ${amount("pending")} as pending
+    select id, ${countSql("delivered")} as delivered, ${countSql("failed")} as failed, ${countSql("pending")} as pending
     from endpoints where removed_at is null and id in (${sql.join(endpointIds)})`.execute(db);
   return new Map(
     rows

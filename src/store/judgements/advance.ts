@@ -18,7 +18,7 @@ import { insertDeliveries } from "../deliveries/outbox.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { ENDED_COLUMNS, type Ending, endedBy, insertOutcomes } from "../submissions/outcomes.ts";
 
-/** Runs of one judgement in the queue at one time. While its key has more than BUSY pending submissions, it has one. */
+/** A judgement has at most MOST_QUEUED runs in the queue, but only one while its key has BUSY or more pending submissions. */
 const MOST_QUEUED = 64;
 const BUSY = 64;
 

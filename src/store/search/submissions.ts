@@ -50,7 +50,7 @@ export function submissionSearch({ db }: Database) {
       const loaded = (await loadPrograms(db, [row], 0)).get(row.seq);
       if (!submission || !found || !loaded) return undefined;
       const [originalId, samples] = [await stillThere(db, row.original_id), await samplesOf(db, row.seq)];
-      return { found, submission, program: loaded.program, run, live: row.live !== null, originalId, samples };
+      return { found, submission, program: loaded.program, run, isFollowable: row.live !== null, originalId, samples };
     },
   };
 }

@@ -31,8 +31,8 @@ export interface ReadSubmission {
   readonly program: Program;
   /** Null unless it is a run of a judgement. */
   readonly run: TestOf | null;
-  /** Whether its output can be watched while it runs. */
-  readonly live: boolean;
+  /** Whether its output is stored while it runs, so that people can follow it. Stays true after the end. */
+  readonly isFollowable: boolean;
   /** The submission that it repeats, unless that one is deleted. */
   readonly originalId: string | null;
   /** Null if there are none. */

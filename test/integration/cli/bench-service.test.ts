@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { z } from "zod";
 import { assayBench, NOBODY } from "../../support/cli/processes.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
 /** Both tests together take three minutes alone, and up to ten alongside another kernel. */
@@ -93,7 +93,7 @@ const LOADS = ["wait", "poll", "submit", "wait", "submit"];
 
 test("SQLite: both sandboxes under each load, with the requested numbers of records", {
   ...LIMIT,
-  skip: TOO_LONG,
+  skip: SKIPS_LONG,
 }, async () => {
   const { loaded, stored, idle, pending } = await measured("--seconds", "1", "--records", "300", "--keys", "3");
   assert.deepEqual(
@@ -113,7 +113,7 @@ test("SQLite: both sandboxes under each load, with the requested numbers of reco
 
 test("PostgreSQL: includes the server's work, shared by several services", {
   ...LIMIT,
-  skip: TOO_LONG,
+  skip: SKIPS_LONG,
 }, async () => {
   const server = await postgresServer();
   const url = server.url("postgres");

@@ -5,7 +5,7 @@ import { assayBench } from "../../support/cli/processes.ts";
 import { LISTED } from "../../support/languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { tracesLeft } from "../../support/launcher/machine.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 
 /** Every language is compiled bare and boxed, and boxes run for seconds until the machine is saturated. */
 const LIMIT = { timeout: 240_000 };
@@ -40,7 +40,7 @@ const rows = z.array(
 
 test("has rows for boxes, the service and each language, as ratios to their floors", {
   ...LIMIT,
-  skip: TOO_LONG,
+  skip: SKIPS_LONG,
 }, async () => {
   const { code, stdout, stderr } = await bench("--json", "--runs", "1");
   assert.equal(code, 0, stderr);

@@ -7,7 +7,13 @@ import addFormats from "ajv-formats";
 import { ERRORS } from "../../../src/domain/error.ts";
 import { toRecord } from "../../../src/domain/record.ts";
 import { openApi } from "../../../src/http/openapi/openapi.ts";
-import { ANYWHERE, DASHBOARD, ELSEWHERE, OPERATIONS, OTHER_APIS } from "../../../src/http/openapi/operations.ts";
+import {
+  COMMON_ERRORS,
+  DASHBOARD_ERRORS,
+  OPERATIONS,
+  OTHER_API_ERRORS,
+  OUTSIDE_ERRORS,
+} from "../../../src/http/openapi/operations.ts";
 import { SCHEMAS } from "../../../src/http/openapi/schemas.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 
@@ -54,23 +60,23 @@ test("the document has exactly the endpoints of the server", async (t) => {
 
 test("every error is an example of each endpoint that can return it", () => {
   const documented = new Set([
-    ...ANYWHERE,
-    ...ELSEWHERE,
-    ...DASHBOARD,
-    ...OTHER_APIS,
+    ...COMMON_ERRORS,
+    ...OUTSIDE_ERRORS,
+    ...DASHBOARD_ERRORS,
+    ...OTHER_API_ERRORS,
     ...OPERATIONS.flatMap(({ errors }) => errors),
   ]);
   assert.deepEqual([...documented].sort(), Object.keys(ERRORS).sort());
   const { paths, components } = openApi();
   for (const { path, method, errors } of OPERATIONS) {
     const { responses } = (paths[path]?.[method] ?? {}) as { responses: Responses };
-    for (const code of [...ANYWHERE, ...errors]) {
+    for (const code of [...COMMON_ERRORS, ...errors]) {
       const { status } = ERRORS[code];
       const media = responses[status]?.content["application/json"];
       assert.ok(media?.examples?.[code], `${method} ${path}: ${code}`);
     }
   }
-  assert.deepEqual(Object.keys(components.responses ?? {}).sort(), [...ELSEWHERE].sort());
+  assert.deepEqual(Object.keys(components.responses ?? {}).sort(), [...OUTSIDE_ERRORS].sort());
 });
 
 test("a record matches the schema at each stage", async (t) => {

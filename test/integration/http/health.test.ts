@@ -98,7 +98,7 @@ test("an operator that never finishes its request does not prevent the service f
 function operatorOver(store: Store, engine: Running["engine"]): OperatorServer {
   return new OperatorServer({
     store,
-    workers: { size: () => 0, languages: () => [], readiness: async () => engine.ready },
+    workers: { capacity: () => 0, languages: () => [], readiness: async () => engine.ready },
     metrics: { contentType: "text/plain", text: async () => "assay_ready 1\n" },
     status: async () => ({ version: "1.2.3" }),
   });

@@ -15,7 +15,7 @@ import { stopwatch } from "../../support/stopwatch.ts";
 import { PostgresServer } from "../../support/store/postgres-server.ts";
 
 const EMPTY = { pending: 0, oldestPendingMs: 0, held: 0, largestShare: 0, running: {}, deliveries: 0, oldestDueMs: 0 };
-const WORKERS = { size: () => 2, languages: () => ["c"], readiness: async () => READY };
+const WORKERS = { capacity: () => 2, languages: () => ["c"], readiness: async () => READY };
 
 function samplerWith(options: Partial<StatusSamplerOptions>): StatusSampler {
   return new StatusSampler({

@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { FakeTests } from "./fake-tests.ts";
 
 const TWO_FILES = { "apples/red": 'test("sweet", () => {});', "pears/green": 'test("sour", () => {});' };
@@ -162,7 +162,7 @@ test("only the suites of the sandbox also run on another kernel, with longer tim
   );
 });
 
-test("full runs every variant of the chosen tests, and on runs only one variant", { skip: TOO_LONG }, async () => {
+test("full runs every variant of the chosen tests, and on runs only one variant", { skip: SKIPS_LONG }, async () => {
   using fake = new FakeTests({ "system/forgery/counters": REPORTS, "pears/green": REPORTS });
   for (const [words, expected] of [
     ["full", ["as ever", "as ever", "cold", "patient", "patient", "sanitized"]],
@@ -202,7 +202,7 @@ test("the other kernel runs concurrently with this machine's tests", async () =>
 });
 
 test("a run fails if the other kernel fails a test, runs no test or ends without a result", {
-  skip: TOO_LONG,
+  skip: SKIPS_LONG,
 }, async () => {
   using fake = new FakeTests({
     "system/forgery/counters-bad":
@@ -235,7 +235,7 @@ test("a run fails if the other kernel fails a test, runs no test or ends without
 });
 
 test("after a failure on this machine no further variant runs, but the concurrent one is reported", {
-  skip: TOO_LONG,
+  skip: SKIPS_LONG,
 }, async () => {
   using fake = new FakeTests({ "system/forgery/counters": `${REPORTS}\nif (!(patience > 1)) throw new Error("bad");` });
   for (const words of [[], ["full"]]) {
@@ -247,7 +247,7 @@ test("after a failure on this machine no further variant runs, but the concurren
 });
 
 test("without support for the other kernel, the run prints it, and the set-up of full fails", {
-  skip: TOO_LONG,
+  skip: SKIPS_LONG,
 }, async () => {
   using fake = new FakeTests({ "system/forgery/counters": REPORTS });
   const other = { ASSAY_TEST_PROCESSOR: "riscv64" };

@@ -15,7 +15,7 @@ const SUCCESSOR = { id: "new", prefix: "assay_live_111111", hash: "hash of new" 
 const live = async (store: Store, hash: string) => (await store.keys.findCaller(hash)) !== undefined;
 const actions = async (store: Store) => (await store.audit.list({ max: 100 })).map(({ action }) => action);
 
-const boundsOf = (live: number | null): KeyBounds | null => (live === null ? null : { live, aDay: 100 });
+const boundsOf = (live: number | null): KeyBounds | null => (live === null ? null : { liveKeys: live, aDay: 100 });
 
 onEachDatabase((temporaryStore) => {
   test("a key's caller has the tier's limits unless the key overrides them", async (t) => {
@@ -93,7 +93,7 @@ onEachDatabase((temporaryStore) => {
     await store.keys.revoke("b", "x");
     const none = { id: "?", hash: "?", prefix: "?" };
     const ids = async (which: Partial<typeof none>) =>
-      (await store.keys.match({ ...none, ...which })).map(({ id, live }) => `${id} ${live}`);
+      (await store.keys.match({ ...none, ...which })).map(({ id, isLive }) => `${id} ${isLive}`);
     assert.deepEqual(await ids({}), []);
     assert.deepEqual(await ids({ id: "b" }), ["b false"]);
     assert.deepEqual(await ids({ hash: a.hash }), ["a true"]);
@@ -121,7 +121,7 @@ onEachDatabase((temporaryStore) => {
     assert.deepEqual([await live(store, old.hash), await live(store, SUCCESSOR.hash)], [true, true]);
     clock.nowMs = START_MS + 1010;
     assert.deepEqual([await live(store, old.hash), await live(store, SUCCESSOR.hash)], [false, true]);
-    assert.equal((await store.keys.list())[1]?.live, false);
+    assert.equal((await store.keys.list())[1]?.isLive, false);
   });
 
   test("without an overlap the old key expires at once", async (t) => {
@@ -229,7 +229,7 @@ onEachDatabase((temporaryStore) => {
     const { accountId } = await addKey(store, "first", { account: "one" });
     await addKey(store, "neighbour", { account: "two" });
     const other = another ? await another() : store;
-    const bounds = { live: 3, aDay: 8 };
+    const bounds = { liveKeys: 3, aDay: 8 };
     const mint = async (from: Store, name: string) => {
       const made: string[] = [];
       for (let at = 0; at < 6; at++) {

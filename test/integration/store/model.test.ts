@@ -8,7 +8,7 @@ import { isTerminal, MAX_ATTEMPTS, type Status } from "../../../src/domain/submi
 import { openStore } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Lease } from "../../../src/store/submissions/types.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { addKey, type Clock, enqueue, type OpenTemporary, onEachDatabase } from "../../support/store/temporary.ts";
 
 const LEASE_MS = 1000;
@@ -384,7 +384,7 @@ class Model {
   }
 }
 
-const RUNS = TOO_LONG ? 15 : 100;
+const RUNS = SKIPS_LONG ? 15 : 100;
 
 onEachDatabase((temporaryStore) => {
   test("the queue follows its rules for random operations, orders and processes", async (t) => {

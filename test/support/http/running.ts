@@ -127,7 +127,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       meter,
       store,
       workers: options.engineOver?.(store) ?? {
-        size: () => engine.workers,
+        capacity: () => engine.workers,
         languages: () => engine.languages,
         readiness: async () => engine.ready,
         stop: async () => {},

@@ -3,7 +3,7 @@ import { Agent, type RequestOptions, request } from "node:https";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FROM_OWN_PAGE } from "../../support/http/dashboard/signed-in.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { type BoundedService, boundedService } from "./service.ts";
 
 /** Memory bound for the whole process. */
@@ -14,7 +14,7 @@ const LIMIT = { timeout: 120_000 };
 /** Concurrent requests of each kind of long response and body. */
 const AT_ONCE = 40;
 
-for (const engine of TOO_LONG ? (["postgres"] as const) : (["sqlite", "postgres"] as const)) {
+for (const engine of SKIPS_LONG ? (["postgres"] as const) : (["sqlite", "postgres"] as const)) {
   test(
     `an account with ${AT_ONCE} requests of each kind of long response and body leaves memory and time to others (${engine})`,
     LIMIT,

@@ -6,13 +6,13 @@ import { MEMBERS_ENDPOINTS_A_DAY } from "../../../src/admin/endpoints.ts";
 import { MEMBERS_KEYS } from "../../../src/admin/member-keys.ts";
 import { MEMBERS_PROJECTS } from "../../../src/admin/projects.ts";
 import { startTwoTenants, type TwoTenants } from "../../support/http/dashboard/two-tenants.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { type OpenTemporary, onEachDatabase, temporaryStore } from "../../support/store/temporary.ts";
 
 /** Keys of the other account: one page of a list, and the number after years of use. */
 const FEW = 100;
 const MANY = 30_000;
-const ROUNDS = TOO_LONG ? 25 : 40;
+const ROUNDS = SKIPS_LONG ? 25 : 40;
 /** Allowed factor by which times of the honest account may rise. */
 const AT_MOST = 2;
 
@@ -89,7 +89,7 @@ onEachDatabase((open) => {
   });
 
   test("30,000 keys of another account do not slow the lists and submissions of an honest one", {
-    skip: open === temporaryStore && TOO_LONG,
+    skip: open === temporaryStore && SKIPS_LONG,
   }, async (t) => {
     // Two services alternate, so that other work of the machine affects both.
     const [few, many] = [await withKeys(t, open, FEW), await withKeys(t, open, MANY)];

@@ -6,7 +6,7 @@ import { loadLanguages } from "../../../src/languages/load.ts";
 import { chosenPacks } from "../../../src/languages/packs.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { BUSY_PACK_SOURCES, BUSY_SOURCES, compileStep, multiFile } from "./compilers.ts";
 import { AGENT, beside, buildNeighbours, compileFrame, JUDGE, type Limits, modeFrame } from "./neighbours.ts";
 
@@ -55,13 +55,13 @@ const HOSTILE = [
 /** These two kinds are only tested with each other: they use the look-ups that all boxes share, and others hardly look up names. */
 const [NAMES, RENAMES] = ["names", ["deep-renames", "deep-renames-with-gaps", "deep-renames-at-times"]] as const;
 /** The script that language 89 runs as its compile step starts these modes. */
-const HOSTILE_SCRIPTS = TOO_LONG
+const HOSTILE_SCRIPTS = SKIPS_LONG
   ? ["pass-a-byte"]
   : ["busy-60", "pass-a-byte", "pass-a-futex", "vfork-and-exit", "move-between-cpus", "change-protection", "barriers"];
-const SOURCES = TOO_LONG ? { cpp: BUSY_SOURCES.cpp as string } : BUSY_SOURCES;
+const SOURCES = SKIPS_LONG ? { cpp: BUSY_SOURCES.cpp as string } : BUSY_SOURCES;
 
 /** Variants have none, because `assay test` builds no packs for them. */
-const packs = TOO_LONG ? "" : (process.env.ASSAY_TEST_PACKS ?? "");
+const packs = SKIPS_LONG ? "" : (process.env.ASSAY_TEST_PACKS ?? "");
 const known = loadLanguages(LANGUAGES, packs ? chosenPacks(LANGUAGES, packs) : []);
 const PACK_SOURCES = Object.entries(BUSY_PACK_SOURCES).filter(([name]) => known.resolve(name));
 
@@ -107,7 +107,7 @@ describe("a program alongside a hostile neighbour", () => {
   }
 
   for (const profile of ["judge", "agent"] as const)
-    for (const honest of TOO_LONG ? [...(profile === "judge" ? HONEST.slice(0, 1) : []), NAMES] : [...HONEST, NAMES])
+    for (const honest of SKIPS_LONG ? [...(profile === "judge" ? HONEST.slice(0, 1) : []), NAMES] : [...HONEST, NAMES])
       test(`${profile}, ${honest}: the time alongside one busy process, and alongside each neighbour`, async (t) => {
         const meet = async ({ name, frame }: Neighbour): Promise<number> => {
           const own = modeFrame(program, honest, PROFILES[profile]);
@@ -123,7 +123,7 @@ describe("a program alongside a hostile neighbour", () => {
           let floor = 0;
           for (const [index, { ratios, ...neighbour }] of measured.entries()) {
             const within = ratios.filter((ratio) => ratio <= mostFor(neighbour.name)).length;
-            if (TOO_LONG && Math.max(within, ratios.length - within) >= DECIDED) continue;
+            if (SKIPS_LONG && Math.max(within, ratios.length - within) >= DECIDED) continue;
             if (floor === 0 || index % PER_BUSY === 0) floor = await meet(busy);
             ratios.push((await meet(neighbour)) / floor);
           }
@@ -140,7 +140,7 @@ describe("a program alongside a hostile neighbour", () => {
         }
       });
 
-  test("writes the table", { skip: process.env.ASSAY_TEST_NEIGHBOURS ? TOO_LONG : "no file is named" }, () => {
+  test("writes the table", { skip: process.env.ASSAY_TEST_NEIGHBOURS ? SKIPS_LONG : "no file is named" }, () => {
     assert.deepEqual(PACK_SOURCES.length, Object.keys(BUSY_PACK_SOURCES).length, "every pack has its row");
     const columns = Object.keys(PROFILES).flatMap((profile) =>
       [...HONEST, NAMES].map((honest) => `${profile}: ${honest}`),

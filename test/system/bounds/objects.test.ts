@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Launcher } from "../../support/launcher/launcher.ts";
 import { exists, groupsOf, programsOf, read } from "../../support/launcher/machine.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { source, useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
@@ -193,7 +193,7 @@ describe("the measurement includes memory that no counter has", () => {
 });
 
 /** A program makes more in `agent`. */
-const PROFILES = TOO_LONG ? ["agent"] : ["agent", "judge"];
+const PROFILES = SKIPS_LONG ? ["agent"] : ["agent", "judge"];
 
 for (const profile of PROFILES)
   describe(`in ${profile}, kernel objects of a program are charged to its box`, () => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { hashPassword } from "../../../src/admin/passwords.ts";
 import { ClientError } from "../../../src/domain/error.ts";
 import { Passwords } from "../../../src/http/dashboard/passwords.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { addPerson } from "../../support/store/members.ts";
 import { temporaryPostgres, temporaryStore } from "../../support/store/temporary.ts";
 
@@ -42,7 +42,7 @@ const KNOWN_WITHIN_MS = 10_000;
 
 for (const [engine, open, skip] of [
   ["SQLite", temporaryStore, false],
-  ["PostgreSQL", temporaryPostgres, TOO_LONG],
+  ["PostgreSQL", temporaryPostgres, SKIPS_LONG],
 ] as const)
   test(`a flood from many networks in two processes blocks unknown networks, but delays no person on a known network (${engine})`, {
     timeout: 120_000,
@@ -52,7 +52,7 @@ for (const [engine, open, skip] of [
     const password = "four words are good";
     const hash = await hashPassword(password);
     const people = await Promise.all(
-      Array.from({ length: TOO_LONG ? 3 : 10 }, async (_, n) => {
+      Array.from({ length: SKIPS_LONG ? 3 : 10 }, async (_, n) => {
         const [email, network] = [`person${n}@example.com`, `198.51.100.${n}`];
         const id = await addPerson(store, email);
         await store.people.setPassword(id, hash, null, "test");

@@ -6,7 +6,7 @@ import type { Store } from "../../../src/store/store.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { percentile, TIMES_ALONE } from "../../support/bounds/measured.ts";
 import { type Reply, type Running, startHttp } from "../../support/http/running.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { onEachDatabase, temporaryStore } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
 
@@ -85,7 +85,7 @@ async function burst({ submit }: Running, key: string): Promise<number> {
 onEachDatabase((open) => {
   test("alongside an account that fills the queue with 20 keys, an honest one takes at most twice its time plus one run", {
     timeout: 120_000,
-    skip: open === temporaryStore && TOO_LONG,
+    skip: open === temporaryStore && SKIPS_LONG,
   }, async (t) => {
     const running = await startHttp(t, { open, maxPending: MAX_PENDING, transport: { kind: "loopback" } });
     const { key, submit, store } = running;

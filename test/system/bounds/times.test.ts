@@ -7,7 +7,7 @@ import { Slot } from "../../../src/sandbox/slot.ts";
 import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf } from "../../support/launcher/machine.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { source } from "../../support/programs/product.ts";
 import { type Judged, judgedOn, useBoxes } from "../forgery/boxes.ts";
 import { connected, run, step } from "../launcher/raw.ts";
@@ -23,7 +23,7 @@ const END_MS = 250;
 const END_MS_PER_MIB = 4;
 /** The share of a program's run time that the slot may spend on its output as CPU time. */
 const SLOT_SHARE = 0.05;
-const [WALL_MS, CPU_MS] = TOO_LONG ? [1000, 700] : [1500, 1000];
+const [WALL_MS, CPU_MS] = SKIPS_LONG ? [1000, 700] : [1500, 1000];
 
 /** Programs whose end is slow: mode, and number of processes; `many` is the maximum of the profile. */
 const SLOW: readonly (readonly [way: string, processes: "one" | "many"])[] = [
@@ -72,7 +72,7 @@ const endMs = ({ facts }: Judged) => facts.endUsec / 1e3 + facts.spentMs.teardow
 
 for (const profile of PROFILE_NAMES) {
   describe(`a box ends in time with any program (${profile})`, () => {
-    for (const [way, processes] of TOO_LONG && profile === "agent" ? SLOW.filter(isOfAgent) : SLOW) {
+    for (const [way, processes] of SKIPS_LONG && profile === "agent" ? SLOW.filter(isOfAgent) : SLOW) {
       test(`${way}, ${processes}`, async (t) => {
         const count = processes === "one" ? 1 : profile === "judge" ? 9 : 60;
         const limits = { wallMs: WALL_MS, cpuMs: CPU_MS };
@@ -110,7 +110,7 @@ const WHOLE_TIME: readonly (readonly [way: string, cause: string])[] = [
   ["fewer-truncations", "cpu_timeout"],
 ];
 
-for (const profile of TOO_LONG ? PROFILE_NAMES.slice(0, 1) : PROFILE_NAMES) {
+for (const profile of SKIPS_LONG ? PROFILE_NAMES.slice(0, 1) : PROFILE_NAMES) {
   for (const [way, cause] of WHOLE_TIME) {
     test(`${way}, many, with the whole time of ${profile}: ${cause}`, async (t) => {
       const count = profile === "judge" ? 9 : 60;

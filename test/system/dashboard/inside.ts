@@ -2,7 +2,7 @@ import { type TestContext, test } from "node:test";
 import type { SignedInPerson } from "../../support/http/dashboard/signed-in.ts";
 import { startTwoTenants, type TwoTenants } from "../../support/http/dashboard/two-tenants.ts";
 import type { Options } from "../../support/http/running.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { type OpenTemporary, temporaryPostgres, temporaryStore } from "../../support/store/temporary.ts";
 import { type Visitor, visit } from "./browser.ts";
 import { builtDashboard } from "./built.ts";
@@ -25,7 +25,7 @@ const open = isPostgres ? temporaryPostgres : temporaryStore;
 /** Defines a test that runs on SQLite and on PostgreSQL. */
 export function onEachDatabase(title: string, run: (t: TestContext, open: OpenTemporary) => Promise<void>): void {
   if (!isPostgres) test(`${title}, on SQLite`, (t) => run(t, temporaryStore));
-  test(`${title}, on PostgreSQL`, { skip: !isPostgres && TOO_LONG }, (t) => run(t, temporaryPostgres));
+  test(`${title}, on PostgreSQL`, { skip: !isPostgres && SKIPS_LONG }, (t) => run(t, temporaryPostgres));
 }
 
 /** Ada, a member of one account, signed in, with the browser at the real service. */

@@ -100,12 +100,12 @@ test("the dashboard, from the first link to the end of a session", async (t) => 
     await page.getByRole("menuitem", { name: "Revoke key" }).click();
     await page.getByRole("dialog", { name: "Revoke the key grader?" }).getByText("This cannot be undone").waitFor();
     await button("Cancel").click();
-    assert.equal((await store.keys.list()).find(({ name }) => name === "grader")?.live, true);
+    assert.equal((await store.keys.list()).find(({ name }) => name === "grader")?.isLive, true);
     await button("Actions for grader").click();
     await page.getByRole("menuitem", { name: "Revoke key" }).click();
     await button("Revoke key").click();
     await page.getByText("Key grader revoked.").waitFor();
-    assert.equal((await store.keys.list()).find(({ name }) => name === "grader")?.live, false);
+    assert.equal((await store.keys.list()).find(({ name }) => name === "grader")?.isLive, false);
   });
 
   await t.test(

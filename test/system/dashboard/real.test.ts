@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { Webhook } from "standardwebhooks";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
 import { place, receiverSettings } from "../faults/places.ts";
 import { assertOnlyStatus, screenshot, type Visitor, violations, visit } from "./browser.ts";
@@ -55,7 +55,7 @@ async function looksGood(page: Page, what: string): Promise<void> {
 
 describe("a service of `assay serve`, from its first link, in a browser", { concurrency: 2 }, () => {
   for (const kind of ["SQLite", "PostgreSQL"] as const)
-    test(`on ${kind}`, { skip: kind === "PostgreSQL" && TOO_LONG }, (t) => newcomer(t, kind));
+    test(`on ${kind}`, { skip: kind === "PostgreSQL" && SKIPS_LONG }, (t) => newcomer(t, kind));
 });
 
 async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof place>[1]): Promise<void> {

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ComposeService, composeServices } from "../../support/deploy/manifests.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { PostgresServer } from "../../support/store/postgres-server.ts";
 import { freePort } from "../faults/real-serve.ts";
 import { Podman } from "./podman.ts";
@@ -53,7 +53,7 @@ const groupsLeft = () =>
   });
 
 test("an image of this checkout, run like compose.yaml, contains hostile programs, survives a kill and leaves nothing", {
-  skip: TOO_LONG,
+  skip: SKIPS_LONG,
 }, async (t) => {
   const podman = new Podman(t);
   const { assay, service, worker } = composeServices() as Record<"assay" | "service" | "worker", ComposeService>;

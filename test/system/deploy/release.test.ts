@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { ROOT } from "../../support/repo/documents.ts";
 import { makeRelease, PATH } from "./release.ts";
 
 test("a release of this checkout runs every language in a clean Debian 12 and 13 without a network", {
-  skip: TOO_LONG,
+  skip: SKIPS_LONG,
 }, (t) => {
   const { place, tarball } = makeRelease((remove) => t.after(remove));
   execFileSync("sha256sum", ["--check", "--status", `${tarball}.sha256`], { cwd: place });

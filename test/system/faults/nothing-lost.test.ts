@@ -5,7 +5,7 @@ import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { random } from "../../../bench/capacity/chance.ts";
 import { groupsOf, hostMounts } from "../../support/launcher/machine.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { PostgresServer } from "../../support/store/postgres-server.ts";
 import { makeCertificates, type Receiver, startReceiver } from "../../support/webhooks/receiver.ts";
 import { type Ledger, postgresLedger, sqliteLedger } from "./ledger.ts";
@@ -81,7 +81,7 @@ describe("nothing is lost", { concurrency: 2 }, () => {
   ] as const) {
     test(`after ${KILLS} kills during ${SUBMISSIONS} submissions, each has ended exactly once and is delivered (${database})`, {
       timeout: 3_600_000,
-      skip: database === "PostgreSQL" && TOO_LONG, // programs/processes.test.ts kills services and workers of one in a plain run
+      skip: database === "PostgreSQL" && SKIPS_LONG, // programs/processes.test.ts kills services and workers of one in a plain run
     }, async (t) => {
       t.diagnostic(`ASSAY_TEST_SEED=${SEED}`);
       const certificates = makeCertificates();

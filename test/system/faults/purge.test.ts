@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Agent } from "node:https";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { sendText } from "../../support/programs/product.ts";
 import type { Ledger } from "./ledger.ts";
 import { type Kind, place } from "./places.ts";
@@ -13,7 +13,7 @@ const RECORDS = 20_000;
 const CLIENTS = 4;
 const SAMPLES = 40;
 /** The purge is observed for at most this time. */
-const WATCHED_MS = TOO_LONG ? 3_000 : 10_000;
+const WATCHED_MS = SKIPS_LONG ? 3_000 : 10_000;
 /**
  * Allowed slowdown of the 95th percentile of submit times during a purge, and of the slowest, which a busy machine may
  * delay.
@@ -52,7 +52,7 @@ describe("a purge under load", { concurrency: 2 }, () => {
   for (const database of ["SQLite", "PostgreSQL"] as const)
     test(`${RECORDS} old records are removed under load without delaying clients (${database})`, {
       timeout: 240_000,
-      skip: database === "PostgreSQL" && TOO_LONG,
+      skip: database === "PostgreSQL" && SKIPS_LONG,
     }, async (t) => {
       const { home, ledger } = await place(t, database);
       const key = home.command("keys", "create", "--name", "k", "--rpm", "1000000", "--concurrency", "50");

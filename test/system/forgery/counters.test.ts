@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { accepted, assertSaid, countsSignals, cpuTimeout, exited, useBoxes } from "./boxes.ts";
 
@@ -17,7 +17,7 @@ describe("memory", () => {
   });
 
   test("a program that just fits is AC, because a peak at the limit is not an OOM kill", {
-    skip: PATIENCE > 1 && TOO_LONG,
+    skip: PATIENCE > 1 && SKIPS_LONG,
   }, async (t) => {
     const STEP = 65_536;
     for (let free = STEP; free < 32 * 1_048_576; free += STEP) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { useProduct } from "../../support/programs/product.ts";
 import { judge } from "./judged.ts";
 
@@ -14,7 +14,7 @@ const WITHIN = [1, MOST - 65_536, MOST - 1, MOST];
 const BEYOND = [MOST + 1, MOST + 4, 1_050_000, 1_060_000, MOST + 65_535, MOST + 65_536, MOST + 65_537, 10_000_000];
 
 /** Those that every pair of programs gets: a plain run has all of the others with one pair only. */
-const OF_EACH_PAIR = TOO_LONG ? [MOST, MOST + 1, MOST + 65_536] : [...WITHIN, ...BEYOND];
+const OF_EACH_PAIR = SKIPS_LONG ? [MOST, MOST + 1, MOST + 65_536] : [...WITHIN, ...BEYOND];
 
 const python = (code: string) => ({ language: "python", code });
 const interactor = (code: string) => ({
@@ -130,7 +130,7 @@ sys.exit(42)`;
           assert.equal((await run(size)).verdict, "AC");
         });
     const isSlow = name.startsWith("exceeds");
-    const slow = TOO_LONG ? [MOST + 1] : [MOST + 1, 10_000_000];
+    const slow = SKIPS_LONG ? [MOST + 1] : [MOST + 1, 10_000_000];
     const quick = name === "rejects" ? BEYOND : BEYOND.filter((one) => OF_EACH_PAIR.includes(one));
     for (const size of isSlow ? slow : quick)
       test(`of ${size} bytes is wrong; the interactor ${name}`, LIMIT, async () => {

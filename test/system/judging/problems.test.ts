@@ -9,7 +9,7 @@ import type { Slot } from "../../../src/sandbox/slot.ts";
 import { LocalJudge } from "../../../src/worker/judge-locally.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { DMOJ, PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { useSlot } from "../../support/sandbox/one-slot.ts";
 
 const LIMIT = { timeout: 120_000 };
@@ -58,7 +58,7 @@ const faultsOf = ({ faults, submissions }: Verified) => [
 const LARGEST = "sum";
 
 for (const [name, texts] of Object.entries(PACKAGES)) {
-  test(`the package ${name} behaves as it says`, { ...LIMIT, skip: name === LARGEST && TOO_LONG }, async () => {
+  test(`the package ${name} behaves as it says`, { ...LIMIT, skip: name === LARGEST && SKIPS_LONG }, async () => {
     const result = await verified(texts);
     assert.deepEqual(faultsOf(result), []);
     assert.ok(result.submissions.length > 0);

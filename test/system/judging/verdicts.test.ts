@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { JUDGEMENT_VERDICTS, type JudgementVerdict } from "../../../src/domain/judgement.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { source, useProduct } from "../../support/programs/product.ts";
 import { INPUT, LANGUAGES, type LanguageName, MATRIX } from "../matrix/cells.ts";
 import { judge } from "./judged.ts";
@@ -38,7 +38,7 @@ function requestFor(verdict: JudgementVerdict, language: LanguageName): object |
 /** Databases with the languages of a run: what a database stores of a verdict is the same for all languages with a compile step. */
 const RUNS = [
   { database: "sqlite", languages: LANGUAGES },
-  { database: "postgres", languages: TOO_LONG ? (["c", "python"] as const) : LANGUAGES },
+  { database: "postgres", languages: SKIPS_LONG ? (["c", "python"] as const) : LANGUAGES },
 ] as const;
 
 for (const { database, languages } of RUNS)

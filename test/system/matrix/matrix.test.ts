@@ -5,7 +5,7 @@ import { after, describe, test } from "node:test";
 import type { Limits, ProfileName } from "../../../src/domain/limits.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { environment } from "../../support/launcher/launcher.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { type Product, source, useProduct } from "../../support/programs/product.ts";
 import { PROCESS_BYTES, TOO_FEW_PAGES } from "../programs/process-bytes.ts";
 import { CELLS, type Cell, INPUT, withoutTheTracepoint } from "./cells.ts";
@@ -22,10 +22,10 @@ const CHOSEN = process.env.ASSAY_TEST_MATRIX?.split(" ");
 const SUMMED = ["busy-threads", "busy-children"];
 const SOME = ["c", "java", "python"];
 const isChosen = ({ language, row }: Pick<Cell, "language" | "row">) =>
-  (CHOSEN?.includes(language) ?? true) && !(TOO_LONG && SUMMED.includes(row.program) && !SOME.includes(language));
+  (CHOSEN?.includes(language) ?? true) && !(SKIPS_LONG && SUMMED.includes(row.program) && !SOME.includes(language));
 /** The default limit of the CPU time takes each program four seconds of a core, so one program of the plain run has it. */
 const profileOf = ({ language, row }: Cell): ProfileName =>
-  TOO_LONG && row.cause === "cpu_timeout" && !(row.program === "busy" && language === "c") ? "agent" : "judge";
+  SKIPS_LONG && row.cause === "cpu_timeout" && !(row.program === "busy" && language === "c") ? "agent" : "judge";
 /** Waiting programs run alongside computing ones, unless their compilers would take the only core for long. */
 const TOGETHER = COMPUTING > 1 || CHOSEN !== undefined;
 const WAITING = 4;

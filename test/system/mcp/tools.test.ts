@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SHOWN_BYTES } from "../../../src/http/mcp/results.ts";
 import { assay } from "../../support/cli/processes.ts";
 import { WAYS, type Where } from "../../support/mcp/clients.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { source, useProduct } from "../../support/programs/product.ts";
 
 const LIMIT = { timeout: 60_000 };
@@ -26,7 +26,7 @@ function where(): Where {
 }
 
 /** In a plain run one of each transport, and one of each kind of handshake. */
-const TRIED = Object.entries(WAYS).filter((_, at) => !TOO_LONG || at % 3 === 0);
+const TRIED = Object.entries(WAYS).filter((_, at) => !SKIPS_LONG || at % 3 === 0);
 
 for (const [way, connect] of TRIED) {
   let connection: ReturnType<typeof connect> | undefined;

@@ -8,7 +8,7 @@ import { plan } from "../../../src/worker/plan.ts";
 import { runSteps } from "../../../src/worker/run-steps.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { seedOf } from "../../support/sandbox/math-random.ts";
 import { park } from "../../support/sandbox/parked.ts";
@@ -81,10 +81,10 @@ for (const language of languages.list().filter(({ name }) => !OTHERS.includes(na
 
 /** One in 16 million seeds of 64 bits is smaller than two to the power of 40; every seed of 31 bits is. */
 const LARGE = 2n ** 40n;
-const RUNS = TOO_LONG ? 24 : 200;
+const RUNS = SKIPS_LONG ? 24 : 200;
 
 /** Both languages have the same runtime. */
-for (const language of TOO_LONG ? ["javascript"] : ["javascript", "typescript"]) {
+for (const language of SKIPS_LONG ? ["javascript"] : ["javascript", "typescript"]) {
   const drawn = async (code: string, isParked = false) => {
     const resolved = languages.resolve(language);
     assert.ok(resolved);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { isKeptGroup } from "../../support/launcher/machine.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { source, useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
@@ -112,7 +112,7 @@ function* mixed(total: number): Generator<[string, string]> {
   }
 }
 
-const RUNS = TOO_LONG ? 150 : 600;
+const RUNS = SKIPS_LONG ? 150 : 600;
 
 test(`${RUNS} mixed runs leave no additional process, mount, control group or namespace`, async () => {
   const { launcher, run } = product();

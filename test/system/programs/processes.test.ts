@@ -13,16 +13,19 @@ import {
   worker,
 } from "../../support/cli/processes.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { send } from "../../support/programs/product.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
-/** Two services and three workers on one PostgreSQL database: real processes and boxes, some of which are killed. */
-const SUBMISSIONS = TOO_LONG ? 150 : 240;
+/** How many programs are submitted. */
+const SUBMISSION_COUNT = SKIPS_LONG ? 150 : 240;
 const SENDERS = 16;
 const LEASE_MS = 2_000;
 const CONCURRENCY: Readonly<Record<string, number>> = { narrow: 2, wide: 3 };
-/** The slots of each of two workers. Together they are more than both keys may run at once, so that the limits of the keys apply. */
+/**
+ * The submissions that each worker may run at the same time. After the kills, two workers are left, which can run 6: more than the 5
+ * of both keys together, so that the concurrency of the keys is the limit.
+ */
 const SLOTS = 3;
 
 /** The database records every status change of a submission, and how many submissions of its key are running then. */
@@ -37,6 +40,7 @@ const WITNESS = `
   create trigger witness after update of status on submissions
     for each row when (old.status is distinct from new.status) execute function witness();`;
 
+/** Two services and three workers on one PostgreSQL database, with real processes and boxes. */
 interface Site {
   readonly pool: Pool;
   readonly services: Serving[];
@@ -94,7 +98,7 @@ test("when services and workers are killed, no submission is lost or duplicated,
   t.after(() => agent.destroy());
   const started = performance.now();
 
-  /** Sends the request to both services in turn until it is accepted. @returns the submission's id. */
+  /** Sends the request to one service after the other, beginning with `first`, until one accepts it. @returns the submission's id. */
   async function submit(n: number, first: number, wait: boolean): Promise<string> {
     const key = keys[n % 2 === 0 ? "narrow" : "wide"] ?? "";
     const body = { language: "python", code: `print(${n})` };
@@ -117,7 +121,7 @@ test("when services and workers are killed, no submission is lost or duplicated,
   const ids: string[][] = [];
   let next = 0;
   const sender = async () => {
-    for (let n = next++; n < SUBMISSIONS; n = next++) {
+    for (let n = next++; n < SUBMISSION_COUNT; n = next++) {
       // Every third submission goes to both services at once.
       const copies = n % 3 === 0 ? [0, 1] : [n % 2];
       ids[n] = await Promise.all(copies.map((at) => submit(n, at, n % 5 === 0)));
@@ -125,21 +129,21 @@ test("when services and workers are killed, no submission is lost or duplicated,
   };
 
   const kills = async () => {
-    while (next < SUBMISSIONS / 5) await sleep(10);
+    while (next < SUBMISSION_COUNT / 5) await sleep(10);
     workers[0]?.process.kill("SIGKILL");
-    while (next < (2 * SUBMISSIONS) / 5) await sleep(10);
+    while (next < (2 * SUBMISSION_COUNT) / 5) await sleep(10);
     services[0]?.process.kill("SIGKILL");
-    while (next < (3 * SUBMISSIONS) / 5) await sleep(10);
+    while (next < (3 * SUBMISSION_COUNT) / 5) await sleep(10);
     workers[1]?.process.kill("SIGKILL");
     await addWorker();
   };
 
   await Promise.all([...Array.from({ length: SENDERS }, sender), kills()]);
-  const open = async () =>
+  const countUnfinished = async () =>
     (await pool.query("select count(*)::integer as n from submissions where status in ('pending', 'running')")).rows[0]
       .n;
-  while ((await open()) > 0) await sleep(50);
-  t.diagnostic(`${SUBMISSIONS} in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  while ((await countUnfinished()) > 0) await sleep(50);
+  t.diagnostic(`${SUBMISSION_COUNT} in ${((performance.now() - started) / 1000).toFixed(1)} s`);
 
   // One submission for each idempotency key, however many requests were sent.
   assert.deepEqual(
@@ -147,7 +151,7 @@ test("when services and workers are killed, no submission is lost or duplicated,
     ids.map(() => 1),
   );
   const distinct = new Set(ids.flat());
-  assert.equal(distinct.size, SUBMISSIONS);
+  assert.equal(distinct.size, SUBMISSION_COUNT);
   const { rows: all } = await pool.query("select id, status, attempts from submissions");
   assert.deepEqual(new Set(all.map(({ id }) => id)), distinct);
 
@@ -176,8 +180,11 @@ test("when services and workers are killed, no submission is lost or duplicated,
   const most = Object.fromEntries(peaks.map((row) => [row.name, row.most]));
   const again = all.filter(({ attempts }) => attempts > 1).length;
   t.diagnostic(`${again} were run again; most running at once: ${JSON.stringify(most)}`);
-  const claimed = Object.values(CONCURRENCY).reduce((sum, one) => sum + one);
-  assert.ok(again <= 2 * claimed, `${again} were run again, but each killed worker had claimed at most ${claimed}`);
+  const mostClaimed = Object.values(CONCURRENCY).reduce((sum, one) => sum + one);
+  assert.ok(
+    again <= 2 * mostClaimed,
+    `${again} were run again, but each killed worker had claimed at most ${mostClaimed}`,
+  );
   assert.deepEqual(most, CONCURRENCY);
 
   // The remaining processes drain and exit with 0.

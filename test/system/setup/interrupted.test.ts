@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { type Command, FakeCheckout } from "./fake-checkout.ts";
 import { commandLine, processesBelow } from "./processes.ts";
 
@@ -69,7 +69,7 @@ function leftBy(fake: FakeCheckout, names: ReadonlySet<string>): string[] {
   return [...instancesOf(fake), ...groupsOf(names), ...mounts, ...processes, ...drafts];
 }
 
-for (const signal of TOO_LONG ? (["SIGKILL"] as const) : (["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"] as const))
+for (const signal of SKIPS_LONG ? (["SIGKILL"] as const) : (["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"] as const))
   test(`a command that ends by ${signal} leaves nothing behind, or nothing after the next command`, {
     timeout: 300_000,
   }, async () => {
@@ -120,7 +120,7 @@ test("long", async () => {
 });
 `;
 
-for (const signal of TOO_LONG ? (["SIGKILL"] as const) : (["SIGTERM", "SIGINT", "SIGKILL"] as const))
+for (const signal of SKIPS_LONG ? (["SIGKILL"] as const) : (["SIGTERM", "SIGINT", "SIGKILL"] as const))
   test(`assay test that ends by ${signal} leaves nothing behind, or nothing after the next command`, {
     timeout: 300_000,
   }, async () => {

@@ -70,7 +70,7 @@ test("slots that were closed because their runs were cancelled are opened again 
   assert.equal(slots.alive, 0);
   t.mock.timers.tick(4);
   await open(COUNT);
-  assert.equal(slots.free, COUNT);
+  assert.equal(slots.freeCount, COUNT);
 });
 
 test("while the launcher removes their boxes, it is asked again soon, and no failure is counted", LIMIT, async (t) => {
@@ -88,6 +88,6 @@ test("while the launcher removes their boxes, it is asked again soon, and no fai
   }
   t.mock.timers.tick(64);
   await open(1);
-  assert.equal(slots.free, COUNT);
+  assert.equal(slots.freeCount, COUNT);
   assert.equal(times("slotFailures"), 0);
 });

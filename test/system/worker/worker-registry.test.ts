@@ -23,7 +23,7 @@ class Said {
   known: readonly string[] = ["c", "python"];
   proof: Readiness = PROVEN;
   proofs = 0;
-  size = () => this.slots;
+  capacity = () => this.slots;
   languages = () => this.known;
   readiness = async () => {
     this.proofs++;
@@ -52,7 +52,7 @@ onEachDatabase((temporaryStore) => {
       const options = { store, id: `worker ${ids++}`, worker, leaseMs: LEASE_MS, log };
       const announcer = WorkerHeartbeat.start(options, Promise.resolve());
       users.push(announcer);
-      await until(() => fleet.size() > 0);
+      await until(() => fleet.capacity() > 0);
       return announcer;
     };
     return { fleet, join, store };
@@ -60,7 +60,7 @@ onEachDatabase((temporaryStore) => {
 
   test("a service without workers reports that and is not ready", LIMIT, async (t) => {
     const { fleet } = await fleetOf(t);
-    assert.equal(fleet.size(), 0);
+    assert.equal(fleet.capacity(), 0);
     assert.deepEqual(fleet.languages(), []);
     assert.equal((await fleet.readiness()).ready, false);
   });
@@ -71,13 +71,13 @@ onEachDatabase((temporaryStore) => {
     await join(first);
     assert.deepEqual(fleet.languages(), ["c", "python"]);
     const second = await join(Object.assign(new Said(), { slots: 3, known: ["python", "rust"] }));
-    await until(() => fleet.size() === 5);
+    await until(() => fleet.capacity() === 5);
     assert.deepEqual(fleet.languages(), ["python"]);
     await second.stop();
-    await until(() => fleet.size() === 2);
+    await until(() => fleet.capacity() === 2);
     assert.deepEqual(fleet.languages(), ["c", "python"]);
     first.slots = 1;
-    await until(() => fleet.size() === 1);
+    await until(() => fleet.capacity() === 1);
   });
 
   test("one worker with a recent proof of every control is enough to be ready", LIMIT, async (t) => {
@@ -112,7 +112,7 @@ onEachDatabase((temporaryStore) => {
         WorkerHeartbeat.start({ ...shared, id: `${id}`, worker }, begun),
       );
       try {
-        await until(() => fleet.size() === 4);
+        await until(() => fleet.capacity() === 4);
         const announced = { id: "stuck", slots: 1, languages: [], readiness: PROVEN, provenAtMs: Date.now() };
         await store.workers.announce(announced, 60_000);
         const nodes = await fleet.nodes();
@@ -181,11 +181,11 @@ onEachDatabase((temporaryStore) => {
     test(`a worker whose clock is an hour ${way} is registered, ready and removed like any other`, LIMIT, async (t) => {
       const { fleet, join, store } = await fleetOf(t, undefined, wrongMs);
       await join(new Said());
-      await until(() => fleet.size() === 2);
+      await until(() => fleet.capacity() === 2);
       await until(async () => (await fleet.readiness()).ready);
       // From here on, the worker is silent as if it had been killed.
       store.workers.announce = async () => {};
-      await until(() => fleet.size() === 0);
+      await until(() => fleet.capacity() === 0);
       assert.equal((await fleet.readiness()).ready, false);
     });
   }
@@ -195,7 +195,7 @@ onEachDatabase((temporaryStore) => {
     const { id, ...rest } = { id: "said", slots: 2, languages: ["c"], readiness: PROVEN };
     const announce = (provenAtMs: number) => store.workers.announce({ id, ...rest, provenAtMs }, 60_000);
     await announce(Date.now());
-    await until(() => fleet.size() === 2);
+    await until(() => fleet.capacity() === 2);
     const answer = fleet.readiness();
     assert.equal(await Promise.race([answer, sleep(300)]), undefined, "the request waits for a new proof");
     await announce(Date.now());
@@ -206,9 +206,9 @@ onEachDatabase((temporaryStore) => {
     const { fleet, store } = await fleetOf(t);
     const dead = { id: "dead", slots: 2, languages: ["c"], readiness: PROVEN, provenAtMs: Date.now() };
     await store.workers.announce(dead, LEASE_MS);
-    await until(() => fleet.size() === 2);
+    await until(() => fleet.capacity() === 2);
     const tookMs = stopwatch();
-    await until(() => fleet.size() === 0);
+    await until(() => fleet.capacity() === 0);
     assert.ok(tookMs() < 3 * LEASE_MS);
     assert.equal((await fleet.readiness()).ready, false);
   });

@@ -182,7 +182,7 @@ test("a worker offers only proven languages", LIMIT, async (t) => {
   const { worker, logs } = await working(t, { languages });
   assert.deepEqual(worker.languages(), ["python"]);
   assert.ok(logs.some((line) => line.includes('"language":"c"') && line.includes("not offered")));
-  assert.equal(worker.size(), 2);
+  assert.equal(worker.capacity(), 2);
   assert.equal((await worker.readiness()).ready, true);
 });
 
@@ -366,7 +366,7 @@ test("a killed slot delays its own run; other and later runs are not affected", 
   assert.deepEqual([stdoutOf(ended), ended.attempts], ["after all\n", 2]);
   const next = await Promise.all([1, 2, 3, 4].map((n) => submit(`print(${n})`)));
   for (const id of next) assert.equal(verdictOf(await end(id)), "AC");
-  await eventually("the second slot", () => worker.size() === 2);
+  await eventually("the second slot", () => worker.capacity() === 2);
   await eventually("the count of ends", () => times("ended python AC") === 6);
   assert.deepEqual(["sandboxesLost", "repeated python", "slotsLost", "slotsOpened"].map(times), [1, 1, 1, 3]);
 });
@@ -381,7 +381,7 @@ test("a cancelled run is killed at once, and its slot serves others", LIMIT, asy
   await eventually("the end of the program", () => programs().length === 0);
   assert.equal(await store.submissions.cancel(id, key.accountId), false);
   assert.equal(verdictOf(await end(await submit("print(1)"))), "AC");
-  await eventually("both slots", () => worker.size() === 2);
+  await eventually("both slots", () => worker.capacity() === 2);
   assert.equal((await now(id)).outcome?.result.cause, "cancelled");
   assertNothingLost({ logs, times });
 });
@@ -455,8 +455,8 @@ test(
 test("slots killed while idle are replaced at once", LIMIT, async (t) => {
   const { worker, times, submit, end } = await working(t);
   for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
-  await eventually("the loss", () => worker.size() === 0);
-  await eventually("new slots", () => worker.size() === 2);
+  await eventually("the loss", () => worker.capacity() === 0);
+  await eventually("new slots", () => worker.capacity() === 2);
   assert.deepEqual(["slotsLost", "slotsOpened"].map(times), [2, 4]);
   const id = await submit("print(1)");
   assert.equal(verdictOf(await end(id)), "AC");
@@ -477,14 +477,14 @@ test(
     assert.equal(await readyNow(), true);
     await launcher.kill();
     assert.equal(await readyNow(), false);
-    await eventually("the loss", () => worker.size() === 0);
+    await eventually("the loss", () => worker.capacity() === 0);
     const waiting = await submit("print('patient')");
     await sleep(1_100); // the first attempt to reconnect fails as well
     assert.equal((await now(waiting)).status, "pending");
     launcher = await startLauncher({ slots: 8, after: launcher });
     assert.equal(await readyNow(), true);
     assert.equal(stdoutOf(await end(waiting)), "patient\n");
-    await eventually("both slots", () => worker.size() === 2);
+    await eventually("both slots", () => worker.capacity() === 2);
     assert.equal(await readyNow(), true);
   },
 );

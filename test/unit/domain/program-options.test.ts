@@ -46,7 +46,7 @@ test("a variable has a plain name", () => {
   for (const name of ["", "1", "A=B", "A B", "Ä", "A\n", "A".repeat(65)]) assert.doesNotMatch(name, VARIABLE_NAME);
 });
 
-test("additions are the same after they were stored", () => {
+test("decoding returns the encoded program options, and their order makes no difference to the encoding", () => {
   const options: ProgramOptions = {
     files: [
       { name: "a/b", data: Buffer.from([0, 255]) },
@@ -68,13 +68,13 @@ test("additions are the same after they were stored", () => {
   assert.equal(
     encodeProgramOptions(reordered),
     encodeProgramOptions(options),
-    "the order of members makes no difference",
+    "the order of files and fields makes no difference",
   );
 });
 
 const languages = loadLanguages(LANGUAGES);
 
-test("each limit can be lowered, and what a verdict relates to it follows", () => {
+test("each limit can be lowered, and the CPU time stays within the wall time, and the stack below the memory", () => {
   for (const language of languages.list()) {
     const { execute } = languages.limitsFor(language, "judge");
     assert.deepEqual(lowered(execute, {}), execute, language.name);

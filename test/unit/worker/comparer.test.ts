@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { check } from "../../../src/domain/check.ts";
 import { Comparer, ComparerLost, ComparisonError, CPU_MS_PER_BYTE } from "../../../src/worker/comparer.ts";
-import { TOO_LONG } from "../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../support/programs/long.ts";
 
 const LIMIT = { timeout: 300_000 };
 const never = new AbortController().signal;
@@ -243,7 +243,7 @@ test("accounts share the time, not the number of comparisons", LIMIT, async () =
 });
 
 /** test/unit/fairness/turn.test.ts has the rule without processes. */
-const SLOWLY = { ...LIMIT, skip: TOO_LONG };
+const SLOWLY = { ...LIMIT, skip: SKIPS_LONG };
 
 test("an account that begins while the last comparison of another is under way owes it nothing", SLOWLY, async () => {
   const comparer = new Comparer();

@@ -40,7 +40,7 @@ export interface SubmissionDetail {
   readonly run: { readonly judgementId: string; readonly test: number } | null;
   /** The submission that it repeats, unless that one is deleted. */
   readonly originalId: string | null;
-  /** Whether its output can be followed while it runs: it was submitted with `stream`, or on the dashboard. */
+  /** Whether its output is stored while it runs: it was submitted with `stream`, or on the dashboard. Stays true after its end. */
   readonly live: boolean;
   readonly record: SubmissionRecord;
   /** Path of the source file in /box, as in messages of compilers. */

@@ -6,8 +6,8 @@ import type { Schema } from "../schema.ts";
 const AT_ONCE = 1_000;
 
 /**
- * Stores the causes of ended submissions for lists, because their outcomes have them behind megabytes of output. Accepted runs have
- * one cause, so they are not rewritten. A second column has the id of the submission that one repeats.
+ * Adds two columns for lists. `cause` is a copy of the cause in the outcome, where megabytes of output can precede it. It stays null
+ * for accepted runs, which all have the cause `normal_exit`. `original_id` is the id of the submission that this one repeats.
  */
 export async function causes(trx: Transaction<Schema>, _: Capabilities): Promise<void> {
   await trx.schema.alterTable("submissions").addColumn("cause", "text").execute();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
-import { TOO_LONG } from "../../../support/programs/long.ts";
+import { SKIPS_LONG } from "../../../support/programs/long.ts";
 import { onEachDatabase, temporaryStore } from "../../../support/store/temporary.ts";
 import { report } from "../../../support/verdict/reports.ts";
 
@@ -13,7 +13,7 @@ const EXPECTED = "x".repeat(150_000);
 const large = (fill: string | number) => Buffer.alloc(MEBIBYTE, fill);
 
 onEachDatabase((open) => {
-  const skip = open !== temporaryStore && TOO_LONG;
+  const skip = open !== temporaryStore && SKIPS_LONG;
   test("a batch and a list have the contents of all submissions, also the largest ones", {
     ...LIMIT,
     skip,
