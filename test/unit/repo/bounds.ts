@@ -98,7 +98,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/integration/http/dashboard/problems.test.ts",
     "test/unit/problems/compare.test.ts",
   ],
-  "connections; behind a proxy, requests under way": [
+  "connections; behind a proxy, requests in progress": [
     "test/system/bounds/connections.test.ts",
     "test/integration/http/connections.test.ts",
   ],
