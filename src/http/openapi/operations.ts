@@ -314,7 +314,7 @@ export const OPERATIONS: readonly Operation[] = [
     summary: "Judge a program on tests",
     description:
       "Runs a program on up to 500 tests, or on those of a problem, each in a sandbox of its own, and checks its outputs. The " +
-      "program is compiled once. The first test runs alone, so that a program that does not compile is `CE` at once. The first " +
+      "program is compiled once for each worker that runs tests. The first test runs alone, so that a program that does not compile is `CE` at once. The first " +
       "test, in the order of the request, that does not pass decides the verdict. Without `wait`, poll the judgement by its `id`.",
     parameters: [WAIT, IDEMPOTENCY],
     body: "JudgementRequest",
