@@ -58,5 +58,5 @@ export function addressOf(actor: AuditActor): string | null {
   return typeof actor === "string" ? null : actor.address;
 }
 
-/** Entries about signing in. Strangers can cause them, so they are bounded and not kept for ever. */
+/** Entries about signing in. Strangers can cause them, so their number is bounded, and they are deleted after some time. */
 export const DOOR_ACTIONS = ["person.sign-in", "person.sign-out", "person.refuse"] as const satisfies AuditAction[];

@@ -1,4 +1,4 @@
-/** Built-in checkers, which compare the output of a program with an answer. Pure; texts are bytes, but for `regex`. */
+/** Built-in checkers, which compare the output of a program with an answer. The functions are pure. Texts are bytes, except for those of `regex`. */
 
 import { compareExactly, compareLines, compareSortedLines, compareWords } from "./comparisons.ts";
 
@@ -19,7 +19,7 @@ export interface Checker {
 /** How the program of a checker in a request is called (src/worker/checker-interfaces.ts). */
 export const CHECKER_INTERFACES = ["kattis", "testlib"] as const;
 
-/** Paths of a checker's box that are not for its own files. */
+/** Paths that a checker's own files must not have, because its box has the files of the test there. */
 export const CHECKER_RESERVED = /^(judge|feedback)(\/|$)/;
 
 /** Most bytes of an input with its answer for a checker that is a program: its box has these, the output and its own files. */
@@ -70,7 +70,8 @@ export interface Comparison {
 
 /**
  * @param answers any of them passes.
- * @throws SyntaxError for an answer that is no regular expression. To parse and to run an expression can take any time: use a process.
+ * @throws SyntaxError for an answer that is no regular expression. Parsing and running an expression can take any time, so the
+ * caller needs a process that it can kill.
  */
 export function comparison(checker: Checker, answers: readonly Buffer[]): Comparison {
   const { type } = checker;

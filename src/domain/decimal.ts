@@ -1,6 +1,6 @@
 /**
- * Decimal numbers in texts, compared exactly. Doubles cannot do that: they end at 1.8e308, and of two large integers they know only
- * the first 17 digits. Pure, and in linear time: nothing is computed with as many digits as an exponent can stand for.
+ * Decimal numbers in texts, compared exactly. Doubles cannot do that: they end at 1.8e308, and they have only the first 17 digits of
+ * a large integer. Pure, and in linear time: nothing is computed with as many digits as an exponent can stand for.
  */
 
 /** A finite number: ± digits × 10^last. The digits have no zeros at either end; zero has none. */
@@ -11,7 +11,7 @@ interface Decimal {
   readonly last: number;
 }
 
-/** A longer exponent makes a text no number. Places stay integers that a double has exactly. */
+/** A text with a longer exponent is not a number. Within this bound, doubles represent the places of digits exactly. */
 const MAX_EXPONENT_DIGITS = 15;
 
 const INFINITE = /^[+-]?inf(?:inity)?$/i;
@@ -36,7 +36,7 @@ export function isClose(got: string, expected: string, absolute: number, relativ
   );
 }
 
-/** The tolerances of a comparison are the same for all of its numbers. */
+/** Parsed tolerances, because all numbers of a comparison have the same ones. */
 const KNOWN_TOLERANCES = new Map<number, Decimal>();
 const MOST_KNOWN = 16;
 

@@ -8,7 +8,7 @@ import type { Status } from "./submission.ts";
 export const JUDGEMENT_VERDICTS = ["AC", "WA", "TLE", "MLE", "PLE", "FSE", "SIG", "RE", "CE", "IE"] as const;
 export type JudgementVerdict = (typeof JUDGEMENT_VERDICTS)[number];
 
-/** When tests are left out: after the first failure, never, or in a group after its first failure. */
+/** Which tests are skipped: those after the first failure, none, or in each group those after its first failure. */
 export const STOPS = ["first_failure", "never", "group"] as const;
 export type Stop = (typeof STOPS)[number];
 
@@ -21,18 +21,18 @@ export const GROUP_RULES = ["sum", "min"] as const;
 export interface Group {
   readonly name: string;
   readonly rule: (typeof GROUP_RULES)[number];
-  /** Groups of which all tests must pass, otherwise this one is left out. */
+  /** If a test of these groups does not pass, this group is skipped. */
   readonly depends: readonly string[];
-  /** Set by a package: tests after the first failure of the group are left out in any case, and earn nothing. */
+  /** Set by a package: tests after the first failure of the group are skipped with every `stop`, and earn nothing. */
   readonly breaks?: true;
-  /** Set by a package: tests of the group can only pass or fail, so a checker that gives one of them points has failed. */
+  /** Set by a package: tests of the group can only pass or fail. If a checker gives one of them points, the checker has failed. */
   readonly passFail?: true;
 }
 
 /** Bounds of one judgement. */
 export const MAX_TESTS = 500;
 export const MAX_GROUPS = 100;
-/** The most points of a test: the points of all tests together are a number that doubles, JSON and the databases have. */
+/** The most points of a test. Within this bound, doubles, JSON and the databases represent the sum of all points. */
 export const MAX_POINTS = 1_000_000;
 /** The most bytes of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
 export const MAX_CONTENT_BYTES = 4_194_304;
@@ -60,13 +60,13 @@ export interface Definition {
   readonly groups: readonly Group[];
   readonly tests: readonly TestMeta[];
   /**
-   * Checkers accept or reject, and give no part of the points: the request has no points and groups, or the problem no scores.
-   * Absent otherwise, and in definitions that are older than this field.
+   * Set if checkers can only accept or reject, because the request has neither points nor groups, or the problem has no scores.
+   * Definitions that are older than this field do not have it.
    */
   readonly passFail?: true;
 }
 
-/** Runs of a judgement, if the checker of each test asks for as many passes as it may. */
+/** The most runs of a judgement: the checker of each test may ask for several passes. */
 export function mostRuns({ tests, checker }: Definition): number {
   return tests.reduce((sum, test) => {
     const spec = test.checker ?? checker;
@@ -74,7 +74,7 @@ export function mostRuns({ tests, checker }: Definition): number {
   }, 0);
 }
 
-/** `queued`: its run has not ended. `skipped`: left out, or it is not needed, whether its run was cancelled or had ended. */
+/** `queued`: its run has not ended. `skipped`: its result is not needed; it was never run, or its run was cancelled or had ended. */
 export type TestState = "waiting" | "queued" | "skipped" | JudgementVerdict;
 
 /**
@@ -105,13 +105,13 @@ export function decodeStates(text: string): TestState[] {
   return [...text].map((letter) => STATES.get(letter) ?? "skipped");
 }
 
-/** The verdict of a test that has ended; null while it waits or is queued, and if it is left out. */
+/** The verdict of a test that has ended; null while it waits or is queued, and if it is skipped. */
 export function verdictIn(state: TestState): JudgementVerdict | null {
   return state === "waiting" || state === "queued" || state === "skipped" ? null : state;
 }
 
 /**
- * @param checked null if the program was not AC; an interactor can have rejected it before it failed.
+ * @param checked null if the program was not AC. An interactor can have rejected a program that failed afterwards.
  */
 export function verdictOfRun({ status, result }: Outcome, checked: Checked | null): JudgementVerdict {
   if (status === "error") return "IE";
@@ -127,16 +127,18 @@ export interface Advance {
   readonly start: readonly number[];
   /** Tests that are not needed: waiting, queued, or ended before the failure that makes them superfluous. */
   readonly skip: readonly number[];
-  /** Null while it is open. */
+  /** Null until the judgement has ended. */
   readonly verdict: JudgementVerdict | null;
 }
 
 /**
- * The next steps of a judgement. Pure. States, verdict and points at its end follow from the results of the needed tests, in
- * whichever order they end: a contestant decides how long a test takes. The first test, in their order, that did not pass decides the
- * verdict; no test before it may be open then. With `never` and `group`, the score depends on all tests, so the first IE of a needed
- * test ends the judgement instead; first by their groups, since a group depends on those before it.
- * @param mostQueued of its runs at one time. Until one has ended, only one: it shows whether the program compiles.
+ * The next steps of a judgement. This function is pure. The final states, verdict and points follow from the results of the needed
+ * tests. The order in which runs end makes no difference, because a contestant decides how long a test takes. The first test, in the
+ * order of the tests, that did not pass decides the verdict, once all tests before it have ended. With `never` and `group`, the score
+ * depends on all needed tests, so an IE of one of them ends the judgement. Of several, the first by group and then by test decides,
+ * because a group depends only on groups before it.
+ * @param mostQueued the most runs in the queue at one time. Until the first run has ended, there is only one, which shows whether
+ * the program compiles.
  */
 export function advance(
   states: readonly TestState[],
@@ -153,7 +155,7 @@ export function advance(
   const progress = groupsProgress(states, tests);
   const byName = new Map(groups.map((group, order) => [group.name, { ...group, order }]));
   const groupOf = (at: number) => byName.get(tests[at]?.group ?? "") ?? NO_GROUP;
-  // The groups that the first failure of all leaves out are known once that failure is known.
+  // The groups that are skipped after the first failure are known once all tests before that failure have ended.
   const isDecided = isFirstFailure && failed >= 0 && !states.some((_, at) => at < failed && isOpen(at));
   const incomplete = new Set(isDecided ? tests.slice(failed).map(({ group }) => group) : []);
   for (const [name, { failed }] of progress) if (failed !== undefined) incomplete.add(name);
@@ -165,7 +167,7 @@ export function advance(
     const { name, breaks } = groupOf(at);
     return !without.has(name) && ((stop === "never" && !breaks) || at <= (progress.get(name)?.failed ?? states.length));
   };
-  /** No test that can still end makes this one superfluous, except for an IE before it. */
+  /** Whether the test is needed whatever the results of the open tests are. The exception is an IE before it. */
   const isSettled = (at: number) => {
     const { name, breaks } = groupOf(at);
     const mayBreak = stop === "group" || breaks;
@@ -206,7 +208,7 @@ interface GroupProgress {
   isOpen: boolean;
 }
 
-/** A test that was left out counts as a failure of its group. */
+/** A skipped test counts as a failure of its group. */
 function groupsProgress(states: readonly TestState[], tests: readonly TestMeta[]): Map<string, GroupProgress> {
   const groups = new Map<string, GroupProgress>();
   for (const [at, state] of states.entries()) {
@@ -222,7 +224,8 @@ function groupsProgress(states: readonly TestState[], tests: readonly TestMeta[]
 const NO_GROUP: Group & { readonly order: number } = { name: "", rule: "sum", depends: [], order: -1 };
 
 /**
- * The points that a checker can give for a test: with `min`, those of its group, of which the smallest earned ones count.
+ * The most points that a checker can give for a test. With `min`, these are all points of its group, and the test with the fewest
+ * earned points decides.
  * @returns null if it cannot give any.
  */
 export function mostPoints(
@@ -242,13 +245,13 @@ export interface GroupScore {
   readonly rule: Group["rule"];
   readonly score: number;
   readonly maxScore: number;
-  /** Whether all its tests passed; null while it can still be. */
+  /** Whether all its tests passed; null while this is still possible. */
   readonly passed: boolean | null;
 }
 
 /**
  * The points of each group by its rule.
- * @param shares of its points that each test earned, 0 to 1; 0 without AC.
+ * @param shares by test, the part of its points that it earned, from 0 to 1; 0 if it is not AC.
  */
 export function groupScores(
   { tests, groups }: Pick<Definition, "tests" | "groups">,
@@ -263,7 +266,7 @@ export function groupScores(
     const maxScore = own.reduce((sum, at) => sum + points(at), 0);
     const smallest = Math.min(...own.map((at) => shares[at] ?? 0));
     const { failed, isOpen } = progress.get(name) ?? { failed: undefined, isOpen: false };
-    // In judgements of older versions, a test after the failure that had ended before it is not skipped.
+    // Older releases did not skip a test after the first failure if the run of the test had ended before that failure.
     const counted = own.filter((at) => !breaks || at < (failed ?? states.length));
     const sum = counted.reduce((total, at) => total + points(at) * (shares[at] ?? 0), 0);
     const passed = failed !== undefined ? false : isOpen ? null : true;
@@ -277,7 +280,7 @@ export function groupScores(
   });
 }
 
-/** Sums of decimal fractions without the errors of their binary ones. */
+/** Rounds a sum of points to six decimals, which removes the errors of binary fractions. */
 export function rounded(points: number): number {
   return Number(points.toFixed(6));
 }

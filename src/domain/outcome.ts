@@ -96,7 +96,7 @@ export interface Evidence {
 
 /** Run statistics for the dashboard; not part of the record. */
 export interface RunStats {
-  /** The whole compile step; null without one, and if its result was kept from an earlier submission. */
+  /** The whole compile step; null if there was none, or if the result of an earlier submission was used. */
   readonly compileMs: number | null;
   /** Its parts; absent in old records, and when `compileMs` is null. */
   readonly compile?: { readonly wallMs: number; readonly teardownMs: number };
@@ -104,7 +104,7 @@ export interface RunStats {
   readonly execute: {
     /** The time from the request for the step to the end of the program. */
     readonly runMs: number;
-    /** The program alone; in an interaction with the time in which only the other was at work. Absent in old records. */
+    /** The program alone. In an interaction, the time includes that in which only the other program worked. Absent in old records. */
     readonly wallMs?: number;
     readonly teardownMs: number;
     /** Null if the kernel does not count the peak. */
@@ -131,7 +131,7 @@ export interface Outcome {
   readonly evidence: Evidence | null;
   /** Absent in old records and in runs that the platform failed. */
   readonly runStats?: RunStats;
-  /** Over the runs of a submission that ran several times; not part of the record, which is that of the last run. */
+  /** The means over all runs of a submission that ran several times. Not part of the record, which is that of the last run. */
   readonly means?: Pick<Metrics, "cpuUsec" | "memoryPeakBytes">;
   /** The output of a successful compilation, for a client of Judge0; not part of the record, and stored apart from it. */
   readonly compileOutput?: Buffer;

@@ -8,8 +8,8 @@ export const MAX_WORDS = 32;
 export const MAX_WORDS_BYTES = 16_384;
 
 /**
- * A path below /box: at most eight names of letters, digits and `. _ - + $`, which begin neither with a dot nor, because a
- * compiler gets some of them as arguments, with `-`.
+ * A path below /box: at most eight names of letters, digits and `. _ - + $`. A name does not begin with a dot, and not with `-`,
+ * because a compiler gets some paths as arguments.
  */
 export const FILE_PATH = /^(?=.{1,200}$)[A-Za-z0-9_+$][A-Za-z0-9._+$-]*(\/[A-Za-z0-9_+$][A-Za-z0-9._+$-]*){0,7}$/;
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
@@ -60,8 +60,9 @@ export function inField(limits: Limits, field: LimitField): number {
 }
 
 /**
- * The limits with the requested values, none above its own. Those that the meaning of a verdict relates to a lowered one follow it: CPU time is
- * at most wall time, and endless recursion ends on the stack before it reaches the memory limit.
+ * The limits with the requested values; a value above the present limit has no effect. Two relations hold afterwards as well, because
+ * verdicts depend on them: the CPU time is at most the wall time, and the stack is at most half of the memory, so that endless
+ * recursion ends at the stack before it reaches the memory limit.
  */
 export function lowered(limits: Limits, requested: RequestedLimits): Limits {
   const values = Object.entries(requested).map(([field, value]) => {
@@ -76,7 +77,7 @@ export function lowered(limits: Limits, requested: RequestedLimits): Limits {
   };
 }
 
-/** The options for a run with these arguments and limits; the lower one where both have the same limit. */
+/** The options for a run that has these arguments and limits besides its own. Of two values for a limit, the lower one holds. */
 export function forRun(
   options: ProgramOptions | undefined,
   { args = [], limits }: { readonly args?: readonly string[] | undefined; readonly limits: RequestedLimits },
@@ -90,7 +91,7 @@ export function forRun(
   return { ...own, args: [...own.args, ...args], limits: { ...own.limits, ...Object.fromEntries(lower) } };
 }
 
-/** JSON for the database and for the hash of a request; its members are always in this order. */
+/** JSON for the database and for the hash of a request. Its fields always have this order. */
 export function encodeProgramOptions({
   files,
   entry,
@@ -108,7 +109,7 @@ export function encodeProgramOptions({
     args,
     env: sorted(Object.entries(env)),
     limits: byField(limits),
-    // Left out if undefined: a program without them has the hash that it had before there were any.
+    // JSON omits undefined fields, so requests without these newer fields have the hash that they had in older releases.
     compileLimits: compileLimits && byField(compileLimits),
     compilerOptions,
     stderrToStdout,

@@ -16,17 +16,17 @@ export interface StepReport {
   /** Recorded by the launcher before it sends SIGKILL; the first cause wins. */
   readonly killReason: KillReason;
 
-  /** Monotonic nanoseconds from exec to exit; in an interaction without the time in which only the other was at work. */
+  /** Monotonic nanoseconds from exec to exit. In an interaction, the time in which only the other program worked does not count. */
   readonly wallNs: number;
-  /** In an interaction, `wallNs` with the time in which only the other was at work. */
+  /** In an interaction, `wallNs` and the time in which only the other program worked. */
   readonly elapsedNs?: number;
-  /** Whether, in an interaction, it ended, or was killed, before the other. */
+  /** In an interaction: whether this program ended, or was killed, before the other one. */
   readonly endedFirst?: boolean;
-  /** Whether, in an interaction, its output exceeded its limit while the other ran and was within its own. */
+  /** In an interaction: whether this program exceeded its output limit while the other one still ran, and had not exceeded its own. */
   readonly exceededFirst?: boolean;
   /** CPU time of the whole cgroup, to the end of its last process; microseconds. */
   readonly cpuUsec: number;
-  /** The limit of the request, as are `kernelLimitBytes` and `walkableLimitBytes`; all other numbers come from the launcher's report. */
+  /** This limit, `kernelLimitBytes` and `walkableLimitBytes` are those of the request. The launcher reports all other numbers. */
   readonly cpuLimitUsec: number;
 
   /** Peak of the cgroup. Files that the previous step left in the work directory are not charged to it. */
@@ -58,7 +58,7 @@ export interface StepReport {
   readonly fsizeSignals: number;
   /** SIGXCPU sent by the kernel itself. */
   readonly cpuRlimitSignals: number;
-  /** Whether the two counters above are live, or always 0. */
+  /** `none`: nothing counts these signals, and the two counters above are always 0. */
   readonly signalSource: "bpf" | "none";
 
   /** cpu.pressure of the leaf in microseconds; null where the kernel has no PSI. */

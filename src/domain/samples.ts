@@ -1,11 +1,11 @@
-/** Memory and CPU time of a step over its time, for users. Apart from the record, and not evidence. */
+/** Memory and CPU time in the course of a step, for users. They are not part of the record, and not evidence. */
 export interface Samples {
   readonly step: "compile" | "execute";
-  /** Since the start of the program, increasing; one for each value of the next two. */
+  /** Times since the start of the program, increasing. The next two lists have one value for each of them. */
   readonly atMs: readonly number[];
   /** CPU time until then. */
   readonly cpuMs: readonly number[];
-  /** The highest reading since the one before. Includes the files of the previous step, as the peak does. */
+  /** The highest reading since the previous sample. It includes the files of the previous step, as the peak does. */
   readonly memoryBytes: readonly number[];
   /** The time and CPU time of the whole step. */
   readonly end: { readonly atMs: number; readonly cpuMs: number };
@@ -23,10 +23,10 @@ export interface Sample {
   readonly memoryBytes: number;
 }
 
-/** The most that the launcher takes; later ones replace pairs of earlier ones. */
+/** The most samples of a step. To take more, the launcher first merges pairs of earlier ones. */
 export const MAX_SAMPLES = 128;
 
-/** The kernel charges whole pages. Files of a previous step can end within one: a reading is rounded down, not above the peak. */
+/** The kernel charges whole pages, but files of a previous step can end within a page. Readings are rounded down to stay below the peak. */
 const PAGE_BYTES = 4_096;
 
 /**

@@ -57,9 +57,9 @@ export interface AccountShare {
 }
 
 export interface Shares {
-  /** The accounts with the highest use, most pending submissions first. */
+  /** The accounts with the highest use; those with the most pending submissions are first. */
   readonly accounts: readonly AccountShare[];
-  /** Number of accounts with any use. */
+  /** The number of all accounts with any use. */
   readonly amount: number;
 }
 

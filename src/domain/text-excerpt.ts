@@ -1,4 +1,4 @@
-/** Parts of texts in messages for users. They are bytes of programs: a part that is shown begins and ends between characters. */
+/** Parts of texts in messages for users. The texts are bytes of programs, so each part is made to begin and end between characters. */
 
 import type { TextPart } from "./text-parts.ts";
 
@@ -9,7 +9,7 @@ const MAX_EXCERPT_BYTES = 60;
 /** How many of these bytes are before the difference. */
 const BYTES_BEFORE = 20;
 
-/** @param from where to begin; the rest of a long part is left out, and so are the bytes before. */
+/** @param from where the excerpt begins. The bytes before it, and the rest of a long part, are omitted. */
 export function excerptOf({ text, start, end }: TextRange, from = start): string {
   const first = characterAt(text, from, start);
   const after = end - first > MAX_EXCERPT_BYTES ? characterAt(text, first + MAX_EXCERPT_BYTES, start) : end;

@@ -1,7 +1,7 @@
 /**
- * Lines and words of a text as checkers read and compare them. Also for browsers, where texts are no Buffers: the dashboard marks
- * lines that differ by these rules. They read bytes where these are and take time in proportion to them, for any bytes. They make
- * no list of words or lines: a megabyte can have half a million.
+ * Lines and words of a text as checkers read and compare them. The dashboard marks lines that differ by the same rules, so this file
+ * also works in browsers, which have no Buffers. The readers copy no bytes, and take time in proportion to the text. They make no list
+ * of words or lines, because a megabyte can have half a million of them.
  */
 
 import { isClose } from "./decimal.ts";
@@ -66,7 +66,7 @@ export class Words<T extends Uint8Array> implements TextPart<T> {
   readonly text: T;
   start = 0;
   end = 0;
-  /** Whether the word is the first one of its line; but not if it is the first one of all. */
+  /** Whether the word is the first one of its line. False for the first word of the text. */
   isFirst = false;
   #any = false;
 
@@ -89,7 +89,7 @@ export class Words<T extends Uint8Array> implements TextPart<T> {
   }
 }
 
-/** From this size, a call of Node's own comparison pays. */
+/** From this size on, calling Node's own comparison is faster than a loop. */
 const LONG = 128;
 
 function isBuffer(text: Uint8Array): text is Buffer {
@@ -116,7 +116,7 @@ export interface Difference {
   /** Whether each text has such a line or word. */
   readonly hasGot: boolean;
   readonly hasExpected: boolean;
-  /** The first byte of it that differs; null: one of the two is missing, or only the line breaks differ. */
+  /** The first byte of the line or word that differs; null if one text does not have it, or if only the line breaks differ. */
   readonly at: number | null;
 }
 

@@ -119,7 +119,7 @@ export const DEFAULT_FIELDS: readonly Judge0Field[] = [
 /** The fields for which `sent` is read. */
 export const SENT_FIELDS: readonly Judge0Field[] = ["source_code", "stdin", "expected_output", "additional_files"];
 
-/** Those for which the output of the program is read. */
+/** The fields for which the output of the program is read. */
 export const OUTPUT_FIELDS: readonly Judge0Field[] = ["stdout", "stderr", "compile_output", "message"];
 
 /** How an answer is written. */

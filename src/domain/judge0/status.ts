@@ -31,7 +31,7 @@ const BY_VERDICT = { AC: 3, RE: 11, TLE: 5, MLE: 12, PLE: 12, FSE: 8, SIG: 12, I
   Judge0Status
 >;
 
-/** The status of an end. Standard output beyond its limit is not known as a whole, so it is no right answer, as in a judgement. */
+/** The status of an end. If standard output exceeds its limit, the answer is wrong, as in a judgement: its rest is unknown. */
 export function judge0StatusOf(outcome: Outcome, expected: Buffer | null): Judge0Status {
   const { verdict, cause, signal } = outcome.result;
   if (cause.startsWith("compile_") && verdict !== "IE") return 6;
@@ -40,7 +40,7 @@ export function judge0StatusOf(outcome: Outcome, expected: Buffer | null): Judge
   return !isCut(outcome, "stdout") && isSame(outcome.output?.stdout ?? Buffer.alloc(0), expected) ? 3 : 4;
 }
 
-/** The present status. @param ended that of the end, if it is stored. */
+/** The present status. @param ended the stored status of its end; null if there is none. */
 export function presentStatus({ status }: Pick<Submission, "status">, ended: number | null): Judge0Status {
   if (status === "pending") return 1;
   return status === "running" ? 2 : ((ended ?? 13) as Judge0Status);

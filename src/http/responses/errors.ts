@@ -127,8 +127,7 @@ function writeError(socket: Duplex, code: ByHand): void {
     socket.end();
     setTimeout(() => socket.destroy(), CLOSE_DELAY_MS).unref();
   };
-  // Keep reading only from a client that sends at full speed: a slow one would continue for as long as it is allowed
-  // to.
+  // Lingers only for a client that sends at full speed: a slow one would send for as long as it may.
   if (code === "headersTooLarge") linger(socket as Socket, () => false, close);
   else close();
 }

@@ -12,7 +12,7 @@ import { DRAIN, type DrainLimits, endSlowReader } from "./drain.ts";
 /** Limit on output held by responses, for all accounts together, in bytes as written by programs. */
 const ANSWERS_BYTES = 40 * 1_048_576;
 
-/** What an account may hold of it whatever others hold: a short result never waits for slow readers of long ones. */
+/** The part of the limit that an account may hold in any case, so that a short result never waits for slow readers of long ones. */
 const SHORT_ANSWERS_BYTES = 65_536;
 
 /** Text up to this size is sent in one piece, with a Content-Length. */
@@ -76,7 +76,7 @@ export class LongAnswers {
     // Fastify would read pieces for a HEAD request as fast as they come, and discard them, until long after the response.
     const sent = reply.request.method === "HEAD" ? [] : this.paced(owner, pieces, passed);
     const stream = Readable.from(sent, { highWaterMark: 1 });
-    // Whatever they hold is needed no longer than the response.
+    // After the response, the resources of the pieces are not needed any more.
     reply.raw.once("close", () => stream.destroy());
     return reply.send(stream);
   }
@@ -95,7 +95,7 @@ export class LongAnswers {
   }
 }
 
-/** @param request if it created a submission, the error has its id, so that the client can fetch the result. */
+/** @param request If it created a submission, the error contains the id, so that the client can fetch the result. */
 export function noRoom({ submissionId }: Pick<FastifyRequest, "submissionId">): Error {
   const fields = submissionId === null ? {} : { id: submissionId };
   return clientError("noRoom", [], { headers: { "retry-after": String(RETRY_SECS) }, fields });

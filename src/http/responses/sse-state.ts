@@ -8,7 +8,7 @@ import { disconnected } from "./client-disconnect.ts";
 import { endSlowReader } from "./drain.ts";
 import type { LongAnswers } from "./long-answers.ts";
 
-/** Shortest time between two states: a change in between is part of the next one. */
+/** The shortest time between two states. The second one has all changes of this time. */
 const LEAST_MS = 500;
 /** Interval at which `isAllowed` is checked. */
 const CHECK_MS = 1_000;
@@ -23,7 +23,7 @@ export interface Followed {
   readonly isAllowed: () => Promise<boolean>;
   /** The present state as JSON; undefined once it has been deleted. Null is not sent. */
   readonly read: () => Promise<{ readonly isLast: boolean; readonly value: unknown } | undefined>;
-  /** An event that a script of a page receives, unlike a comment. Also sent in place of null. */
+  /** The text of an event that is sent as a heartbeat, and in place of null. A page's script receives events, but not comments. */
   readonly heartbeat?: string;
 }
 
@@ -42,7 +42,7 @@ export function sendChanges(
   // A buffering proxy would hold the events until the end.
   reply.header("content-type", "text/event-stream; charset=utf-8").header("x-accel-buffering", "no");
   const signal = AbortSignal.any([disconnected(reply), stopping]);
-  /** Since when the client has had something to read; null while there is nothing. */
+  /** The time since which the client has something to read; null while it has nothing. */
   let sendingSince: number | null = null;
   const pieces = states(request, followed, signal, () => {
     sendingSince = null;

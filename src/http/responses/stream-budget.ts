@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import { clientError } from "../../domain/error.ts";
 import { Budget } from "../../fairness/budget.ts";
 
-/** A part of the budget is free once another stream ends. */
+/** The budget has space again once another stream ends. */
 const RETRY_SECS = 5;
 
 /** How many streams an owner may have open at once. */

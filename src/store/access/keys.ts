@@ -20,7 +20,7 @@ const TOUCH_MS = 60_000;
 
 const DAY_MS = 86_400_000;
 
-/** Keys that a search by name reads. */
+/** How many keys of an account a search by name reads. */
 const LOOKED_AT = 5_000;
 
 /** @param text part of the name in any case, or the beginning of the key. */
@@ -36,7 +36,7 @@ export type KeyStore = ReturnType<typeof keyStore>;
 export function keyStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
   const touched = new Map<string, number>();
   const callers = new Batcher((hashes: readonly string[]) => findCallers(db, hashes, now()));
-  /** The newest keys of an account, or of all: a search by name has no index. */
+  /** The newest keys of an account, or of all accounts. A search by name has no index, so it reads only these. */
   const newest = (accountId: string | null) => {
     const keys = db.selectFrom("api_keys").select("id").orderBy("created_at", "desc").orderBy("id", "desc");
     return (accountId === null ? keys : keys.where("account_id", "=", accountId)).limit(LOOKED_AT);
@@ -166,7 +166,7 @@ export function keyStore({ db, capabilities: abilities }: Database, transactions
     /**
      * Adds a key with the same settings. The old key expires after the overlap.
      * @param bounds as in `add`: during the overlap there is one more key.
-     * @returns the expiry of the old key in milliseconds since the epoch; undefined without such a
+     * @returns the expiry of the old key in milliseconds since the epoch; undefined if there is no such
      * live key, or if its expiry is already set.
      */
     rotate(
@@ -241,8 +241,8 @@ async function lockKey(trx: Transaction<Schema>, id: string): Promise<KeyRow | u
 }
 
 /**
- * The reason why an account gets no further key. Locks its row until the end of the transaction, so that two processes
- * cannot both take the last position.
+ * The reason why an account gets no further key; undefined if it gets one. Locks the row of the account until the end of the
+ * transaction, so that two processes cannot both add the last key.
  */
 async function refusedBy(
   trx: Transaction<Schema>,

@@ -10,7 +10,7 @@ export interface NamedObject {
   readonly isGone: boolean;
 }
 
-/** One read by primary key for each kind. Removed endpoints have a name too; deleted problems do not. */
+/** The objects with these ids. Makes one read by primary key for each kind. Removed endpoints have a name; deleted problems do not. */
 export async function namedObjects(
   db: Kysely<Schema>,
   ids: readonly string[],

@@ -29,7 +29,7 @@ interface Range {
 }
 
 /**
- * The place of the newest matches: one search reads a bounded number of entries, however rare the matches are.
+ * The newest matches. One search reads a bounded number of entries, however rare the matches are.
  * @param maxRows entries of an account that are read; a test has fewer.
  * @returns `next`: where this search ended; null if there is nothing older.
  */
@@ -53,7 +53,10 @@ export async function searchAudit(
   return { seqs, next: floor > from ? floor : null };
 }
 
-/** The narrowest index. Members read by account, so that entries of others neither delay nor reveal anything. */
+/**
+ * The indexes by which the entries are read: those with the fewest entries. For members, these are the indexes by account, so that
+ * entries of other accounts neither delay a search nor reveal anything by its time.
+ */
 function sourcesOf({ accountIds, subject, actor, action }: AuditSearch): readonly Source[] {
   if (subject !== undefined) return [["subject", subject]];
   if (accountIds) return [...new Set(accountIds)].map((id) => ["account_id", id] as const);
@@ -83,7 +86,7 @@ async function ofSource(
   return { seqs: rows.map(({ seq }) => seq), floor };
 }
 
-/** Compared and sorted by pairs, so that no plan can read all entries by seq alone. */
+/** Compares and sorts by pairs: otherwise, the database could choose the index on seq, and read all entries. */
 function between(source: Source, { from, before }: Range) {
   if (source === null) return sql<boolean>`seq >= ${from} and seq < ${before}`;
   const column = sql.ref(source[0]);
@@ -113,8 +116,8 @@ function matching(entries: Entries, { accountIds, actor, action, subject, sinceM
 }
 
 /**
- * Times have no index. Numbers increase with time, so a binary search with some twenty reads finds the place.
- * @returns the lowest number of an entry of then or later.
+ * Times have no index. Numbers increase with time, so a binary search with some twenty reads finds the entry.
+ * @returns the lowest number of an entry at this time or later.
  */
 async function seqAt(db: Kysely<Schema>, ms: number): Promise<number> {
   const end = async (direction: "asc" | "desc") =>

@@ -37,7 +37,7 @@ export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void
     .execute();
 }
 
-/** Further reads of the same by an administrator in this time get no entry, because pages reload automatically. */
+/** The time in which further reads of the same object by the same administrator get no entry, because pages reload automatically. */
 const READING_MS = 3_600_000;
 
 /** The audit trail. The transaction of each change adds its entry; entries of changes are never modified. */
@@ -119,7 +119,7 @@ export function auditStore({ db }: Database, transactions: Transactions, now: ()
       return { entries: rows.map(toEntry), next };
     },
 
-    /** What these ids name now, in these accounts; null for all. People are named only if it is for all accounts. */
+    /** The present names of the objects with these ids. @param accountIds only these accounts; null for all, and then also people. */
     named: (ids: readonly string[], accountIds: readonly string[] | null): Promise<ReadonlyMap<string, NamedObject>> =>
       namedObjects(db, ids, accountIds),
   };

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from "kysely";
 import { dueNow, runningNow, waiting } from "../queue/backlog.ts";
 import type { Schema } from "../schema/schema.ts";
 
-/** Texts that differ once something of the accounts has changed. */
+/** Texts that change whenever something of the accounts has changed. */
 export interface Marks {
   /** Submissions that were accepted, started or ended. */
   readonly runs: string;
@@ -32,7 +32,7 @@ export async function readMarks(db: Kysely<Schema>, accountIds: readonly string[
   };
 }
 
-/** Counted ends and load of the last hour: only the newest minutes change. */
+/** A mark of the counted ends and the load of the last hour. Only the newest minutes change, so nothing older is read. */
 export async function readTotalsMark(
   db: Kysely<Schema>,
   accountIds: readonly string[] | null,

@@ -24,7 +24,8 @@ export interface Capabilities {
    */
   readonly asyncCommit: <T>(work: (trx: Transaction<Schema>) => Promise<T>) => Promise<T>;
   /**
-   * Performs operations in one transaction in the thread of the connection, each atomic; null if they run like other work.
+   * Performs operations in one transaction, in the thread of the connection. Each operation is atomic. Null for an engine without
+   * such a thread: operations then run like other work.
    * @returns the result of each, in order, after the commit.
    */
   readonly performAll: ((calls: readonly Call[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>) | null;

@@ -8,8 +8,8 @@ import type { SqliteLink } from "./sqlite-link.ts";
 import type { Failure, Request, Statement, ThreadReply } from "./sqlite-thread.ts";
 
 /**
- * A writing connection for one transaction at a time, and a read-only one, which is opened when a read would wait for the
- * first: a command rarely needs its thread.
+ * A writing connection for one transaction at a time, and a read-only connection. The latter is opened only when a read would have to
+ * wait for the former, because a command rarely needs the second thread.
  */
 export class SqliteLinks {
   readonly #writer: SqliteLink;

@@ -41,7 +41,7 @@ export class SqliteLink {
   }
 }
 
-/** A thread. Those without a connection are kept and reused, because starting one takes 40 ms of CPU time. */
+/** A thread. A thread whose connection was closed is used for the next one, because starting a thread takes 40 ms of CPU time. */
 class SqliteThread {
   static readonly #mostUnused = 2;
   static readonly #unused: SqliteThread[] = [];

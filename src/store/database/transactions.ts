@@ -158,7 +158,7 @@ export class Transactions {
 }
 
 const MAX_TRIES = 6;
-/** The pause after the first attempt is at most twice as long. */
+/** Half of the longest pause after the first attempt. */
 const TRY_AGAIN_MS = 10;
 
 /**

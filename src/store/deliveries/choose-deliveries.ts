@@ -33,15 +33,16 @@ export interface Bodies {
 }
 
 /**
- * Chooses the deliveries to start, in turn (src/fairness/turn.ts); with equal attempts under way, the endpoint that has waited longest.
+ * Chooses the deliveries to start. Accounts and their endpoints take turns (src/fairness/turn.ts). Of endpoints with equally many
+ * attempts in progress, the one that has waited longest is served.
  *
- * Attempts and the memory for bodies are shared: of both, a single account gets half, and n accounts get 1/(n + 1) each. Memory
- * follows the rule of shared budgets (src/fairness/budget.ts). For attempts the rule is weaker: an account with fewer of them under
- * way than are free can start one, so that also the last one is used.
+ * Attempts and the memory for bodies are shared: a single account gets half of both, and each of n accounts gets 1/(n + 1). Memory
+ * follows the rule of shared budgets (src/fairness/budget.ts). For attempts, the rule is weaker: an account that has fewer attempts in
+ * progress than are free can start one, so that the last free attempt is used as well.
  *
- * If the next account has nothing under way and its body does not fit, memory is reserved for it: until it fits, only
+ * If the next account has no attempt in progress and its body does not fit, memory is reserved for the body: until it fits, only
  * small bodies start. Without the reservation, two accounts with slow receivers and bodies of 1 MB blocked a body of 12 MB
- * permanently. With it, the body waits at most until the attempts under way have ended.
+ * permanently. With it, the body waits at most until the attempts that are in progress now have ended.
  * @param endpoints modified: `underWay` includes the chosen deliveries.
  * @param dueOf returns the oldest due deliveries of an endpoint, up to a number.
  * @returns deliveries in the order of their start.

@@ -8,15 +8,15 @@ import { chooseDeliveries, type DeliveryBudget, type Due, type DueEndpoint } fro
 import type { DeliveryClaim, DeliveryKind } from "./types.ts";
 import { insertUncountedDeliveries } from "./uncounted.ts";
 
-/** Maximum claims per delivery, because its attempt could crash the process each time. */
+/** The most claims of a delivery. Without a bound, an attempt that crashes its process would be claimed again for ever. */
 const MAX_CLAIMS = 20;
 
 const OVER = { state: "failed", next_at: null, lease_until: null };
 
-/** Deliveries that one transaction ends without an attempt: an endpoint can have 100,000, and other transactions wait. */
+/** Deliveries that one transaction ends without an attempt. An endpoint can have 100,000, and other transactions wait meanwhile. */
 const MAX_ENDED = 500;
 
-/** Control characters are the longest in JSON: `\\u0001`. The rest of a record has about its stored size. */
+/** The most bytes of JSON for a byte of output: a control character becomes `\\u0001`. All other fields have about their stored size. */
 const JSON_BYTES = 6;
 const RECORD_BYTES = 4_096;
 /** A run in a judgement, with its message. */

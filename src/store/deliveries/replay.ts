@@ -75,7 +75,7 @@ export interface ReplayAsked {
 
 export interface ReplayStep {
   readonly replayed: number;
-  /** The next step continues after this seq; null at the end. */
+  /** The seq after which the next step continues; null if there is nothing more. */
   readonly next: number | null;
 }
 

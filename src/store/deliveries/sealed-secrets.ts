@@ -63,7 +63,7 @@ export function secretStore({ db, capabilities: abilities }: Database, transacti
       });
     },
 
-    /** Passes every secret to `prove`, which may throw, then runs `then`. No secret can be added or changed in the meantime. */
+    /** Passes every secret to `prove`, which may throw, and then runs `then`. Meanwhile, no secret can be added or changed. */
     proven<T>(prove: (endpointId: string, sealed: Buffer) => void, then: () => T): Promise<T> {
       return transactions.run(async (trx) => {
         await abilities.lock(trx, SECRETS_LOCK);

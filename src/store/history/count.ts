@@ -4,7 +4,7 @@ import type { Schema, UncountedRow } from "../schema/schema.ts";
 
 const MINUTE_MS = 60_000;
 
-/** The tables of amounts, with the columns of their keys after `at` and `account_id`. */
+/** The tables of amounts. Their keys are `at`, `account_id` and these columns. */
 export const AMOUNTS = {
   history: ["language", "verdict"],
   history_times: ["kind", "bin"],
@@ -35,7 +35,7 @@ async function takeUncounted(trx: Transaction<Schema>, max: number): Promise<Unc
   return await trx.deleteFrom("uncounted").where("submission_seq", "in", oldest).returningAll().execute();
 }
 
-/** Reads without a transaction, because most times there are none. */
+/** Reads without a transaction, because usually there are no uncounted deliveries. */
 export async function hasUncountedDeliveries(db: Kysely<Schema>): Promise<boolean> {
   return (await db.selectFrom("uncounted_deliveries").select("delivery_seq").limit(1).executeTakeFirst()) !== undefined;
 }

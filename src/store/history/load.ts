@@ -18,7 +18,10 @@ export interface Load {
   running: number;
 }
 
-/** What is pending and running now, of the service and of each account with any. Not part of a transaction, which others wait for. */
+/**
+ * What is pending and running now: of the whole service, and of each account that has any. It is read outside of transactions, because
+ * others would wait for these.
+ */
 export async function readQueue(db: Kysely<Schema>): Promise<readonly Load[]> {
   const whole: Load = { accountId: WHOLE, pending: 0, running: 0 };
   const all = new Map([[WHOLE, whole]]);
@@ -33,7 +36,7 @@ export async function readQueue(db: Kysely<Schema>): Promise<readonly Load[]> {
   return [...all.values()];
 }
 
-/** Adds a row for each; a row keeps the highest values of its minute. */
+/** Adds a row for each load. If the minute has a row already, that row gets the higher values. */
 export async function addLoad(
   trx: Transaction<Schema>,
   loads: readonly Load[],

@@ -8,7 +8,7 @@ import type { Admit } from "../submissions/types.ts";
 
 export type Judge0Store = ReturnType<typeof judge0Store>;
 
-/** The newest submissions of an account that lists and statistics look at, so that they read a bounded number of rows. */
+/** How many of the newest submissions of an account lists and statistics read, to bound their time. */
 export const MOST_LISTED = 10_000;
 
 /** Submissions of Judge0's clients. Those of other clients are unknown here. */
@@ -49,7 +49,7 @@ export function judge0Store({ db }: Database) {
       return { ids: rows.map(({ id }) => id), total: Number(total) };
     },
 
-    /** The number of the account's newest by language and status, and by the day of their acceptance. */
+    /** Counts the account's newest submissions by language and status, and by the day of their acceptance. */
     async statistics(accountId: string) {
       const day = 86_400_000;
       const { rows } = await sql<{ language_id: number; status: number; day: number; amount: number | string }>`

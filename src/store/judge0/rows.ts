@@ -5,7 +5,7 @@ import { insertDelivery } from "../deliveries/outbox.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import type { Ending } from "../submissions/outcomes.ts";
 
-/** Marks a submission that runs several times: others cost no read when they are claimed. */
+/** Marks a submission that runs several times, so that a claim of any other needs no read of its repeats. */
 const SEVERAL_RUNS = 2;
 
 /** `submissions.judge0`. */
@@ -56,7 +56,8 @@ export async function readRepeats(
 }
 
 /**
- * The status of ended submissions, which compares their output once, and their callbacks. Part of the transaction of the end.
+ * Stores the Judge0 status of ended submissions, so that their output is compared only once, and adds their callbacks. It is part of
+ * the transaction that ends them.
  * @returns whether there are callbacks.
  */
 export async function endJudge0(trx: Transaction<Schema>, ended: readonly Ending[], nowMs: number): Promise<boolean> {

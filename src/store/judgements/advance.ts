@@ -83,7 +83,7 @@ export async function advanceJudgements(
 async function recordRuns(trx: Transaction<Schema>, states: TestState[], ended: readonly Ending[]): Promise<void> {
   const rows = ended.flatMap(({ row, outcome, checked }) => {
     const { judgement_seq, test } = row;
-    // A run that is not needed any more.
+    // If its test is not queued any more, the result of the run is not needed.
     if (judgement_seq === null || test === null || states[test] !== "queued") return [];
     const { cpuUsec, wallNs, memoryBytes, ...result } = resultOfRun(outcome, checked ?? null);
     states[test] = result.verdict;
@@ -93,7 +93,7 @@ async function recordRuns(trx: Transaction<Schema>, states: TestState[], ended: 
   if (rows.length > 0) await trx.insertInto("runs").values(rows).execute();
 }
 
-/** Starts, leaves out and ends what follows from the states. @param states changed in place. */
+/** Starts and skips tests, and ends the judgement, as it follows from the states. @param states changed in place. */
 export async function takeSteps(
   trx: Transaction<Schema>,
   judgement: Locked,
@@ -211,7 +211,7 @@ export async function stopJudgement(trx: Transaction<Schema>, judgement: Locked,
   return [...stopped, ...(await endJudgement(trx, judgement, { states, verdict: "IE", score: 0 }, nowMs))];
 }
 
-/** The end of a judgement with everything that belongs to it. */
+/** Stores the end of a judgement, with its result and its deliveries. */
 async function endJudgement(
   trx: Transaction<Schema>,
   judgement: Locked,

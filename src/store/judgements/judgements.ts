@@ -24,7 +24,7 @@ import { cancelJudgement } from "./advance.ts";
 import type { JudgementSearch, NewVersion, Rejudged } from "./types.ts";
 import { keepComplete, putVersion } from "./versions.ts";
 
-/** Judgements that one search reads per match that it may return: bounds how long a rare verdict delays others. */
+/** The most judgements that one search reads: bounds how long a search for a rare verdict delays others. */
 const LOOKED_AT = 5_000;
 
 export type JudgementStore = ReturnType<typeof judgementStore>;

@@ -41,7 +41,7 @@ export interface Rejudged {
   readonly stop: Stop;
   readonly versionSeq: number;
   readonly tests: number;
-  /** The most runs of its tests: each pass that a checker may ask for is one. */
+  /** The most runs of its tests: each pass that a checker may ask for counts as a run. */
   readonly runs: number;
   readonly problem: ProblemReference | null;
 }

@@ -12,19 +12,19 @@ const MAX_BYTES = 1_048_576;
 const MAX_CONTENTS = 100;
 const PURGED_AT_ONCE = 100;
 
-/** Held by each transaction that adds or deletes contents, so that none is deleted while another version gets it. */
+/** Held by each transaction that adds or deletes contents, so that no content is deleted while another version begins to use it. */
 const CONTENTS_LOCK = "contents";
 
-/** A content by its place; the version may have it several times. */
+/** A content with its place in the version. The same content can have several places. */
 interface Placed extends LazyContent {
   readonly test: number;
   readonly place: number;
 }
 
-/** A purge can delete an unused version while it is put: then it is put again. */
+/** How often a version is stored: a purge can delete it while it is being stored, because nothing uses it yet. */
 const MAX_TRIES = 5;
 
-/** The states of a version. A doomed one is being deleted and never gets complete: its hash is free for another one. */
+/** The states of a version. A doomed version is being deleted and never becomes complete. Another version can have its hash. */
 const [DOOMED, INCOMPLETE, COMPLETE] = [-1, 0, 1];
 
 /**
@@ -92,7 +92,7 @@ export async function putVersion(
   }
 }
 
-/** Renews a version, so that no purge deletes it before the judgement that follows. @returns false if one has begun. */
+/** Renews a version, so that no purge deletes it before a judgement uses it. @returns false if a purge has begun to delete it. */
 async function keep(trx: Transaction<Schema>, seq: number, nowMs: number, complete?: number): Promise<boolean> {
   const kept = await trx
     .updateTable("versions")
@@ -103,7 +103,7 @@ async function keep(trx: Transaction<Schema>, seq: number, nowMs: number, comple
   return kept.numUpdatedRows > 0n;
 }
 
-/** Renews a version that has all its contents. @returns false if it does not have all of them, or not any more. */
+/** Renews a version that has all its contents. @returns false if contents are missing, or a purge has begun to delete it. */
 export async function keepComplete(trx: Transaction<Schema>, seq: number, nowMs: number): Promise<boolean> {
   const kept = await trx
     .updateTable("versions")
@@ -114,7 +114,7 @@ export async function keepComplete(trx: Transaction<Schema>, seq: number, nowMs:
   return kept.numUpdatedRows > 0n;
 }
 
-/** Those that the account does not have, each once. */
+/** The contents that the account does not have yet, each of them once. */
 async function missingOf(
   db: Pick<Kysely<Schema>, "selectFrom">,
   accountId: string,
@@ -142,7 +142,7 @@ async function seqsOf(
   return new Map(rows.map(({ hash, seq }) => [hash, seq]));
 }
 
-/** @param loaded by hash. @returns contents that are missing in both: then it changes nothing. */
+/** @param loaded the loaded contents by hash. @returns contents that are neither loaded nor stored; if there are any, nothing changes. */
 async function insertContents(
   trx: Transaction<Schema>,
   accountId: string,

@@ -7,7 +7,7 @@ import type { Schema } from "../schema/schema.ts";
 import type { Lease } from "../submissions/types.ts";
 import { heldSeq } from "./output.ts";
 
-/** All input of a run: as much as a submission can have from the start, in this many pieces. */
+/** The most input that a run can get while it runs: as many bytes as a submission can have as its input, in this many pieces. */
 export const MAX_LIVE_INPUT = { bytes: MAX_STDIN_BYTES, pieces: 10_000 } as const;
 
 /** Pieces that one read returns. */
@@ -27,7 +27,7 @@ export type LiveInputStore = ReturnType<typeof liveInputStore>;
 /** Rows that clients add during a run, its worker reads, and its end deletes. A repeated run reads them from the start. */
 export function liveInputStore({ db, capabilities }: Database, transactions: Transactions, wakeups: Notifier) {
   return {
-    /** Adds input for a submission that takes it. Of one submission, one call at a time. */
+    /** Adds input for a submission that takes it. For each submission, the caller makes one call at a time. */
     give(id: string, accountId: string, inputs: readonly LiveInput[]): Promise<Given> {
       return transactions.runAsyncCommit((trx) => give(trx, !capabilities.oneWriter, id, accountId, inputs), {
         notifications: (given) => (given === "given" ? [{ kind: "input", id }] : []),

@@ -124,7 +124,7 @@ export function invitationStore(database: Database, transactions: Transactions, 
       });
     },
 
-    /** Removes those that have expired. To be called now and then. */
+    /** Deletes expired invitations. To be called now and then. */
     async forget(): Promise<void> {
       const atMs = now();
       await transactions.runAsyncCommit((trx) =>

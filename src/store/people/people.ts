@@ -134,7 +134,7 @@ export function peopleStore(database: Database, transactions: Transactions, now:
           .where((eb) => eb.or([eb("provider_subject", "=", subject), eb("email", "=", email)]))
           .execute();
         const [known] = person;
-        if (person.length > 1) return undefined; // another person has the e-mail now
+        if (person.length > 1) return undefined; // another person uses the e-mail address now
         if (known) {
           if (known.disabled_at !== null) return undefined;
           if (known.provider_subject !== null && known.provider_subject !== subject) return undefined;

@@ -10,7 +10,7 @@ import type { ClientAddress, SessionPerson } from "./types.ts";
 /** Granularity of "last seen", because an open page sends requests every few seconds. */
 const TOUCH_MS = 60_000;
 
-/** Known places per person; a new one replaces the least recently used. */
+/** Known networks of a person; a new one replaces the one that was not used for the longest time. */
 const MAX_NETWORKS = 20;
 
 export type SessionStore = ReturnType<typeof sessionStore>;
@@ -19,8 +19,8 @@ export type SessionStore = ReturnType<typeof sessionStore>;
 export function sessionStore({ db }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
-     * Adds a session with its audit entry, and stores the place of the sign-in.
-     * @param hash of the token in the cookie. @param from the place of the person; null if unknown.
+     * Adds a session with its audit entry, and stores the network of the sign-in.
+     * @param hash of the token in the cookie. @param from the address of the person; null if unknown.
      */
     async begin(hash: string, personId: string, from: ClientAddress | null = null): Promise<void> {
       const at = now();
@@ -84,7 +84,7 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
       });
     },
 
-    /** Removes those that have expired. To be called now and then. */
+    /** Deletes expired sessions. To be called now and then. */
     async forget(): Promise<void> {
       const at = now();
       await transactions.runAsyncCommit((trx) =>

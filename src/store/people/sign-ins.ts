@@ -10,11 +10,11 @@ const WINDOW_MS = 60_000;
 /** Maximum difference between the clocks of machines; a time further ahead means that a clock was set back. */
 const SKEW_MS = 5_000;
 const HOUR_MS = 3_600_000;
-/** How long a place counts as known after a sign-in. */
+/** How long a network counts as known after a sign-in. */
 const KNOWN_MS = 90 * 24 * HOUR_MS;
 /** Retention of sign-in entries; all other audit entries are kept without limit. */
 const DOOR_ENTRIES_MS = 90 * 24 * HOUR_MS;
-/** Places per hour with their own entry for refused attempts at one person; all others share an entry. */
+/** Networks that get their own entry for the refused attempts at a person in an hour. All other networks share an entry. */
 const NETWORKS_PER_HOUR = 10;
 /** Entries that one transaction deletes. */
 const FORGOTTEN_AT_ONCE = 500;

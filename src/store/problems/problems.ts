@@ -9,7 +9,7 @@ import { keepComplete } from "../judgements/versions.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { FoundProblem, NewProblem, Problem, ProblemBounds, ProblemVersion, PutProblem } from "./types.ts";
 
-/** Versions of one problem: an import of a further one releases the oldest. */
+/** The most versions of a problem. When an import adds a further one, the problem gives up the oldest. */
 export const MAX_PROBLEM_VERSIONS = 10;
 
 /** Held by each transaction that adds a problem or a version, so that concurrent ones cannot exceed the bounds together. */
@@ -18,8 +18,8 @@ const PROBLEMS_LOCK = "problems";
 export type ProblemStore = ReturnType<typeof problemStore>;
 
 /**
- * Problems of accounts. Their versions are those of judgements (src/store/judgements/versions.ts), which are kept while a
- * problem or a judgement has them. An id of another account is like an unknown one. @param now milliseconds since the epoch.
+ * The problems of accounts. The versions of a problem are stored like those of judgements (src/store/judgements/versions.ts), while a
+ * problem or a judgement uses them. An id of another account counts as unknown. @param now milliseconds since the epoch.
  */
 export function problemStore({ db, capabilities }: Database, transactions: Transactions, now: () => number) {
   return {
@@ -56,7 +56,7 @@ export function problemStore({ db, capabilities }: Database, transactions: Trans
 
     /**
      * Newest first. @param accountIds null for all accounts; of several, each is read by itself, in the order of its index.
-     * @param before the `seq` of the last one of the page before.
+     * @param before the `seq` of the last problem of the previous page.
      */
     async list(
       accountIds: readonly string[] | null,

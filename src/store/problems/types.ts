@@ -1,4 +1,4 @@
-/** The properties of a version of a problem, by its import. */
+/** A version of a problem, with what its import found out about it. */
 export interface NewProblem {
   readonly accountId: string;
   /** Unique in the account. */
@@ -24,9 +24,9 @@ export interface ProblemBounds {
 export type PutProblem =
   /** `isNew`: a new version. Otherwise the current one has the same content. */
   | { readonly kind: "stored"; readonly id: string; readonly version: number; readonly isNew: boolean }
-  /** The version is deleted: it has to be put again. */
+  /** The version has been deleted in the meantime, and has to be stored again. */
   | { readonly kind: "versionGone" }
-  /** The account has as much as it may have. */
+  /** The account has reached its bounds. */
   | { readonly kind: "full"; readonly bound: keyof ProblemBounds };
 
 export interface ProblemVersion {

@@ -48,7 +48,7 @@ interface WaitingKey {
   readonly concurrency: number;
 }
 
-/** Pending submissions that no number of workers could run: all of suspended accounts, and those above a key's concurrency. */
+/** Pending submissions that would wait even with more workers: all of suspended accounts, and those above a key's concurrency. */
 function heldOf({ pending, running, concurrency, suspended_at }: WaitingKey): number {
   if (suspended_at !== null) return Number(pending);
   return Math.min(Number(pending), Math.max(Number(running) + Number(pending) - concurrency, 0));

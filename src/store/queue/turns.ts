@@ -3,7 +3,7 @@ import type { Schema } from "../schema/schema.ts";
 
 type Trx = Transaction<Schema>;
 
-/** Part of a submission: its queue is the key's, which is one of the account's. */
+/** The key and the account of a submission. Each key has a queue, and an account has the queues of its keys. */
 export interface KeyOfAccount {
   readonly keyId: string;
   readonly accountId: string;
@@ -28,7 +28,10 @@ export async function countRunning(db: Kysely<Schema>): Promise<RunningKey[]> {
   }));
 }
 
-/** Keys and accounts with the lowest turns are served next. @param served in the order of service, the last one gets the highest. */
+/**
+ * Gives keys and accounts new turns. Those with the lowest turns are served next.
+ * @param served in the order of service; the last one gets the highest turn.
+ */
 export async function takeTurns(trx: Trx, served: readonly KeyOfAccount[]): Promise<void> {
   await setTurns(trx, "api_keys", namesOf(served, "keyId"), "highest");
   await setTurns(trx, "accounts", namesOf(served, "accountId"), "highest");

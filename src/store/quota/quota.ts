@@ -96,11 +96,11 @@ export interface CountOptions {
    * request may then count longer than a minute, by the duration of the lock, and a restart before that loses it.
    */
   readonly onlyReads?: boolean;
-  /** How many requests it counts as, at least one. All of them are admitted, or none; more than the limit are never admitted. */
+  /** As how many requests it counts: at least one. Either all of them are admitted or none, so more than the limit never are. */
   readonly amount?: number;
   /**
-   * How many requests it has counted as before, for example when it arrived and its size was unknown. The returned wait is the time
-   * until all of it will be admitted if it is sent again. What it has counted as now is counted until then.
+   * As how many requests it has counted already, for example when it arrived and its size was unknown. These count until they leave
+   * the window. The returned wait is the time until the whole request, sent again, will be admitted.
    */
   readonly counted?: number;
 }

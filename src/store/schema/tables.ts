@@ -7,7 +7,7 @@ export interface BackedUp {
   readonly counts?: string;
   /** Whether a row can have 4 MiB. */
   readonly large?: true;
-  /** A column that references rows of the same table, which may follow later. */
+  /** A column that references other rows of the same table. They can come later in the backup. */
   readonly refersToItself?: string;
 }
 

@@ -5,10 +5,10 @@ import type { JudgementSearch, Named, Search, Total } from "./types.ts";
 /** Rows per account that one search reads: bounds how long a search delays others on SQLite. */
 const LOOKED_AT = 5_000;
 
-/** Rows per account that a count reads: some 15 ms on either database, among 100,000. */
+/** Rows of an account that a count reads. With 100,000 rows, it takes some 15 ms on either database. */
 const COUNTED = 10_000;
 
-/** An id of which only the beginning is known is between the beginning with these. */
+/** The lowest and the highest id that begin with a text: the text, and the rest of one of these. */
 const [LOWEST, HIGHEST] = ["0", "f"].map((digit) => "00000000-0000-0000-0000-000000000000".replaceAll("0", digit)) as [
   string,
   string,
@@ -137,7 +137,7 @@ async function inOrder<Row extends SharedRow>(db: Kysely<Schema>, table: Table, 
   return { ...page, next: from > range.from ? from : null };
 }
 
-/** The account of the searched key, project or problem, which have one each. @returns null without such a criterion. */
+/** The account of the key, project or problem that is searched for. @returns null if the search names none of them. */
 async function accountOf(
   db: Kysely<Schema>,
   { keyId, projectId, problemId }: JudgementSearch,
@@ -156,7 +156,7 @@ interface Range {
   readonly before: number;
 }
 
-/** The accounts of a search, one without a restriction, and its range of sequence numbers. */
+/** The accounts of a search (a single null if it has no restriction), and its range of sequence numbers. */
 async function scopeOf(db: Kysely<Schema>, table: Table, which: AnySearch) {
   const { sinceMs, untilMs, before: cursor, order } = which;
   const accountIds: readonly (string | null)[] = which.accountIds ?? (await accountOf(db, which)) ?? [null];

@@ -59,7 +59,7 @@ export interface FoundJudgement {
   readonly account: Named;
   readonly project: Named | null;
   readonly key: Named;
-  /** Its version of a problem; null for tests of its own. */
+  /** The version of the problem; null if the tests are part of the request. */
   readonly problem: ProblemVersion | null;
   readonly createdAtMs: number;
   readonly completedAtMs: number | null;

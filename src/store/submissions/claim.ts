@@ -143,8 +143,8 @@ async function choose(
 const AHEAD_BYTES = 8 * 1_048_576;
 
 /**
- * How many of these may be claimed before they can start. The first ones of the profile judge: a claimed run of an agent is not
- * repeated after a crash of its worker.
+ * How many of these may be claimed before they can start: those before the first one of the profile `agent`, because a claimed run of
+ * an agent is not repeated after a crash of its worker.
  */
 async function countAhead(trx: Transaction<Schema>, chosen: readonly Chosen[]): Promise<number> {
   const seqs = chosen.map(({ seq }) => seq);
@@ -206,8 +206,8 @@ export const HEADS = sql<Head>`
 const KEYS_AT_ONCE = 1_000;
 
 /**
- * Whether a running submission may go on with its next run on the slot that it has: it would be the next one in fair order if
- * it waited in the queue. Read without locks: what it decides is only who is served next.
+ * Whether a running submission may go on with its next run on its slot: it may if it would be next in fair order, had it waited in the
+ * queue. It is read without locks, because it decides only who is served next.
  */
 export async function isNext(db: Kysely<Schema>, lease: Pick<Lease, "submissionId" | "fence">): Promise<boolean> {
   const own = await db
@@ -228,7 +228,7 @@ export async function isNext(db: Kysely<Schema>, lease: Pick<Lease, "submissionI
 
 /**
  * The queues of keys for a claim, and whether there are others, of suspended accounts.
- * @param also a submission to be counted as if it were pending.
+ * @param also a submission that counts as if it were pending.
  */
 async function readQueues(
   db: Kysely<Schema>,

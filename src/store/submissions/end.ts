@@ -7,8 +7,8 @@ import type { Schema } from "../schema/schema.ts";
 import { type Ending, insertOutcomes, insertUncounted } from "./outcomes.ts";
 
 /**
- * Everything that belongs to the end of submissions, for every reason: outcomes, history, deliveries, and the next steps of
- * their judgements. Part of the transaction that changes their status.
+ * Stores what follows from the end of submissions, whatever the reason is: outcomes, history, deliveries, and the next steps of their
+ * judgements. It is part of the transaction that changes their status.
  * @param judgements of the runs among them, locked before the change.
  * @returns the notifications to send.
  */

@@ -20,15 +20,15 @@ export const ENQUEUE_LOCK = "enqueue";
  * because a client may take half a minute to send its body after the authentication. It finds known idempotency keys
  * before it checks the bound: a repeated request must not fail because of a full queue.
  *
- * An account can have as many pending submissions as places remain: half of the queue if it is alone, and 1/(n + 1) each
- * for n accounts. An account without pending submissions therefore always finds a place.
+ * An account can have at most as many pending submissions as the queue still has space for. An account alone can thus fill half of the
+ * queue, and each of n accounts 1/(n + 1) of it, so an account without pending submissions can always add one.
  */
 export async function enqueue(
   trx: Transaction<Schema>,
   { lock }: Pick<Capabilities, "lock">,
   { requests, nowMs }: { readonly requests: readonly Enqueue[]; readonly nowMs: number },
 ): Promise<Enqueued[]> {
-  // Serialised: concurrent transactions could both count the last place as free.
+  // One transaction at a time: otherwise, two of them could both add the last submission for which there is space.
   await lock(trx, ENQUEUE_LOCK);
   const found = new Map<Enqueue, Enqueued>();
   const ended = await endedKeys(trx, requests, nowMs);
@@ -48,7 +48,7 @@ export async function enqueue(
     const own = pending.get(accountId) ?? 0;
     if (keys.has(keyOf(request))) again.push(request);
     else if (request.onlyKnown) found.set(request, { kind: "unknown" });
-    // An account may have as many pending as are free before it, so that also the last place of the queue is used.
+    // The comparison is with the free space before this submission, so that the queue can become full.
     else if (own >= request.maxPending - queueDepth) found.set(request, { kind: "full", queueDepth });
     else if (request.judgement && !(await keepComplete(trx, request.judgement.versionSeq, nowMs)))
       found.set(request, { kind: "versionGone" });
@@ -199,7 +199,7 @@ async function insertJudgement(
   return seq;
 }
 
-/** Uses the index of pending submissions, which has the keys: the account of a submission would need its row. */
+/** Selects by the keys of the account: the index of pending submissions has keys, but no accounts. */
 async function countByAccount(trx: Transaction<Schema>): Promise<Map<string, number>> {
   const { rows } = await sql<{ account_id: string; amount: number | string }>`
     select amount, (select account_id from api_keys where id = key_id) as account_id

@@ -78,7 +78,7 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
   for (const { lease, outcome, judged } of finishes) {
     const claim = `${lease.submissionId} ${lease.fence}`;
     const row = ended.get(claim);
-    ended.delete(claim); // a duplicate in the group ends once
+    ended.delete(claim); // if the group contains a submission twice, it ends once
     if (row) ours.push({ row, outcome, checked: judged?.checked });
     valid.push(row !== undefined);
   }
@@ -137,8 +137,8 @@ export async function release(
 }
 
 /**
- * Gives up the slot between two runs: pending again, without counting the attempt, and in the place of its key's queue that it
- * had before. @returns false for a void lease.
+ * Gives up the slot between two runs: the submission is pending again, at its former position in the queue of its key, and the attempt
+ * does not count. @returns false for a void lease.
  */
 export async function yieldSlot(trx: Transaction<Schema>, { lease, progress }: Yield): Promise<boolean> {
   const row = await held(trx, lease)

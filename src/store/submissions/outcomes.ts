@@ -55,7 +55,7 @@ export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly E
   await trx.deleteFrom("live_input").where("submission_seq", "in", watched).execute();
 }
 
-/** Adds them to those that the history will count. */
+/** Adds the ended submissions to those that the history will count. */
 export async function insertUncounted(
   trx: Transaction<Schema>,
   ended: readonly Ending[],

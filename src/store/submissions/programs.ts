@@ -19,7 +19,7 @@ interface Loaded {
 }
 
 /**
- * The programs of submissions, by sequence number. That of a run is its judgement's, with the input of its test.
+ * The programs of submissions, by sequence number. The program of a run is that of its judgement, with the input of its test.
  * @param places of the contents of a test to read: 0 for its input alone; by default also its answers.
  */
 export async function loadPrograms(

@@ -31,7 +31,7 @@ export interface ClaimedTest {
   readonly checker: CheckerSpec;
   /** The checker, if it is a program. */
   readonly checkerProgram: Program | null;
-  /** Any of them is right. */
+  /** The answers. An output that matches any of them is right. */
   readonly answers: readonly Buffer[];
 }
 
@@ -55,7 +55,7 @@ export interface Enqueue {
   readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
   /** Maximum number of pending submissions of all keys; an account gets at most half of it (enqueue.ts). */
   readonly maxPending: number;
-  /** Accepts no new submission; finds only a known idempotency key. */
+  /** If true, no new submission is accepted, and only a known idempotency key has a result. */
   readonly onlyKnown?: boolean;
   /** Whether a user may watch the run. */
   readonly live?: boolean;
@@ -69,7 +69,7 @@ export interface Enqueue {
 }
 
 export type Enqueued =
-  /** `queueDepth`: pending submissions, including this one. */
+  /** `queueDepth`: the number of pending submissions, including this one. */
   | { readonly kind: "enqueued"; readonly submission: Submission; readonly queueDepth: number }
   /** The idempotency key is known with the same request: the submission in its present state, without its outcome. */
   | {
@@ -83,13 +83,13 @@ export type Enqueued =
   | { readonly kind: "conflict" }
   /** The answer with `onlyKnown` to an idempotency key that is unknown. */
   | { readonly kind: "unknown" }
-  /** The version of its judgement is deleted: it has to be put again. */
+  /** The version of its judgement has been deleted in the meantime, and has to be stored again. */
   | { readonly kind: "versionGone" }
   /** The key was revoked or expired after its authentication. */
   | { readonly kind: "revoked" }
   /** The account was suspended after the authentication. */
   | { readonly kind: "suspended" }
-  /** No place is left for this account; other accounts may still have places. */
+  /** The account has as many pending submissions as it may have. Other accounts may still be able to submit. */
   | { readonly kind: "full"; readonly queueDepth: number };
 
 export interface Swept {
