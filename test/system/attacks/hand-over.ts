@@ -62,7 +62,7 @@ test("files of a step belong to another user than the next step's, from a slot's
   }
 });
 
-/** A step that blocks would block for good. */
+/** The time limit of a step: one that blocks would otherwise do so for ever. */
 const TIMEOUT_MS = 60_000 * PATIENCE;
 const PROMPT_MS = 5_000 * PATIENCE;
 

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { type Product, source } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
-/** An attempt, by the name that the attacking program prints, and its expected result. */
+/** The expected result of each attempt, by the name that the attacking program prints for the attempt. */
 export type Way = readonly [probe: string, expected: string | RegExp];
 
 /** Attempts with the same expected result. */

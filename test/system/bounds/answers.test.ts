@@ -49,7 +49,7 @@ for (const engine of SKIPS_LONG ? (["postgres"] as const) : (["sqlite", "postgre
 const NOISE_MS = { p50: 10, p99: 500 };
 
 interface Kind extends Pick<RequestOptions, "method" | "path" | "headers"> {
-  /** Sent incompletely, so that the service waits for the rest. */
+  /** Requests whose bodies are sent incompletely, so that the service waits for the rest. */
   readonly body?: string;
   readonly length?: number;
 }

@@ -21,7 +21,7 @@ const SLOW = {
   stop: "never",
 };
 const TESTS = 12;
-/** Outputs of one account that wait for their comparison without a slot, and those of programs that run meanwhile. */
+/** The most outputs of one account that wait for their comparison without a slot, and those of the programs that run meanwhile. */
 const MOST_UNDER_WAY = 4 + SLOTS;
 
 interface Judgement {

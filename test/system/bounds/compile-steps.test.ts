@@ -16,9 +16,10 @@ import { BUSY_PACK_SOURCES, BUSY_SOURCES, multiFile } from "./compilers.ts";
 import { buildNeighbours } from "./neighbours.ts";
 
 /**
- * The compile step of Judge0's language 89 is a script of the program, so it shows what a compiler can do that runs code of
- * the program. Unbound pairs that pass a byte starve every other task of the machine for seconds, also slots of the highest
- * priority and processes that are being killed: a box used 7.9 s of CPU time of 2, and another ended 18 s late.
+ * The compile step of Judge0's language 89 is a script of the program. It therefore shows what is possible if a compiler runs code of
+ * the program. Pairs of processes that pass a byte back and forth, and are not bound to a CPU, starve every other task of the machine
+ * for seconds, even slots of the highest priority and processes that are being killed: a box used 7.9 s of CPU time instead of 2 s,
+ * and another box ended 18 s late.
  */
 
 const CPU_MS = 1_000;
@@ -41,7 +42,7 @@ describe("a compile step that runs code of the program, on a machine full of the
   });
   after(() => launcher.stop());
 
-  /** Slots that are closed after the test. A place is free a moment after its slot has ended. */
+  /** Slots that are closed after the test. The launcher accepts a new slot a moment after an old one has ended. */
   async function slotsFor(t: TestContext, count: number): Promise<Slot[]> {
     const slots: Slot[] = [];
     t.after(() => {

@@ -131,7 +131,7 @@ export const BUSY_SOURCES: Readonly<Record<string, string>> = {
   typescript: UNIONS,
 };
 
-/** Sources that keep the compilers of packs busy: of those packs that the test command adds and that have a compile step. */
+/** Sources that keep compilers busy, by pack: for each pack that the test command adds and that has a compile step. */
 export const BUSY_PACK_SOURCES: Readonly<Record<string, string>> = {
   cclang: INCLUDES,
   coffeescript: COFFEE,

@@ -7,8 +7,8 @@ import { zipOf } from "../../support/problems/zip.ts";
 import { type Product, useProduct } from "../../support/programs/product.ts";
 
 /**
- * An account that has nothing running waits for the next slot that becomes free, whatever others run: at most for one run and
- * its check. Each of these requests takes much longer than that as a whole.
+ * Whatever other accounts run, an account with nothing running waits only for the next slot that becomes free: at most for one run and
+ * its check. Each of these requests takes much longer as a whole.
  */
 const SLOTS = 2;
 /** Requests of the busy account: more than there are slots. */
@@ -32,7 +32,7 @@ interface Asked {
   readonly n: number;
 }
 
-/** A long request of the busy account. @returns when it ended, in milliseconds since the epoch. */
+/** Makes a long request of the busy account. @returns when it ended, in milliseconds since the epoch. */
 type Request = (asked: Asked) => Promise<number>;
 
 interface RunRecord {

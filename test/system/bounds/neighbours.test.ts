@@ -11,22 +11,23 @@ import { BUSY_PACK_SOURCES, BUSY_SOURCES, compileStep, multiFile } from "./compi
 import { AGENT, beside, buildNeighbours, compileFrame, JUDGE, type Limits, modeFrame } from "./neighbours.ts";
 
 /**
- * Allowed ratio of a program's time alongside a hostile neighbour to its time alongside a neighbour that only computes.
+ * The largest allowed ratio of two times of a program: that next to a hostile neighbour, and that next to one that only computes.
  */
 const MOST = 1.25;
 /**
- * A kernel thread collects circles of sockets in flight on any CPU, and no group is charged for its time. Renames in deep
- * directories are noticed after a tenth of a second, and can be taken for the work of their neighbour, if that has many files.
+ * Two exceptions. A kernel thread collects circles of sockets in flight on any CPU, and no group is charged for its time. Renames in
+ * deep directories are noticed only after a tenth of a second, and if their neighbour has many files, the slot can mistake it for the
+ * one that renames.
  */
 const mostFor = (hostile: string): number => (hostile === "circles" || hostile.startsWith("deep-renames") ? 3 : MOST);
 
 /**
- * Other work of the machine affects some runs more than others, hence the median is judged. The median of five is within
- * the bound if three are: then, or if three are not, the other tries are made for the table only.
+ * Other work of the machine affects some runs more than others, so the test judges the median. The median of five tries is within the
+ * bound if three tries are. Once three tries are within the bound, or three are not, further tries are made only for the table.
  */
 const TRIES = 5;
 const DECIDED = 3;
-/** The time alongside a busy process is measured again after so many others. */
+/** After so many measurements, the time next to a busy process is measured again. */
 const PER_BUSY = 6;
 
 /** Modes of neighbours.c. */
@@ -52,7 +53,7 @@ const HOSTILE = [
   "read-image",
   "circles",
 ];
-/** These two kinds are only tested with each other: they use the look-ups that all boxes share, and others hardly look up names. */
+/** These two are tested only with each other: both use the look-ups that all boxes share, and other programs hardly look up names. */
 const [NAMES, RENAMES] = ["names", ["deep-renames", "deep-renames-with-gaps", "deep-renames-at-times"]] as const;
 /** The script that language 89 runs as its compile step starts these modes. */
 const HOSTILE_SCRIPTS = SKIPS_LONG
@@ -60,7 +61,7 @@ const HOSTILE_SCRIPTS = SKIPS_LONG
   : ["busy-60", "pass-a-byte", "pass-a-futex", "vfork-and-exit", "move-between-cpus", "change-protection", "barriers"];
 const SOURCES = SKIPS_LONG ? { cpp: BUSY_SOURCES.cpp as string } : BUSY_SOURCES;
 
-/** Variants have none, because `assay test` builds no packs for them. */
+/** Variants of the tests have no sources of packs, because `assay test` builds no packs for variants. */
 const packs = SKIPS_LONG ? "" : (process.env.ASSAY_TEST_PACKS ?? "");
 const known = loadLanguages(LANGUAGES, packs ? chosenPacks(LANGUAGES, packs) : []);
 const PACK_SOURCES = Object.entries(BUSY_PACK_SOURCES).filter(([name]) => known.resolve(name));

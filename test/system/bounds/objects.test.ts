@@ -192,7 +192,7 @@ describe("the measurement includes memory that no counter has", () => {
     });
 });
 
-/** A program makes more in `agent`. */
+/** The profiles. In `agent`, a program can create more objects. */
 const PROFILES = SKIPS_LONG ? ["agent"] : ["agent", "judge"];
 
 for (const profile of PROFILES)

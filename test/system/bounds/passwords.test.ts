@@ -35,8 +35,8 @@ test("weak passwords by many links from many addresses do not block sign-ins", a
 });
 
 /**
- * Measured: 0.4 to 1.9 s, mostly 0.5 s, during both floods and other work (load 13) on two cores. The rest is
- * tolerance.
+ * The longest allowed wait. During both floods and other work (load 13) on two cores, 0.4 to 1.9 s were measured, mostly 0.5 s. The
+ * rest is tolerance.
  */
 const KNOWN_WITHIN_MS = 10_000;
 

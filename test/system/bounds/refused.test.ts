@@ -7,7 +7,7 @@ import { type BoundedService, boundedService } from "./service.ts";
 
 const PER_SECOND = 500;
 const ASKED = 100;
-/** Each round measures without and during the flood; other work of the machine invalidates some rounds. */
+/** Each round measures without a flood and then during one. Other work of the machine can make single rounds useless. */
 const ROUNDS = 4;
 /** Delay of a response caused by the test's clients, which share the cores with the service. */
 const MACHINE_MS = 5;

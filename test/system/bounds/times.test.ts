@@ -14,7 +14,7 @@ import { connected, run, step } from "../launcher/raw.ts";
 
 const boxes = useBoxes();
 
-/** Time limit from a deadline to the proven end of the box, on a machine with a spare CPU. */
+/** The longest allowed time from a deadline to the proven end of the box, on a machine with a spare CPU. */
 const END_MS = 250;
 /**
  * The kernel removes mappings and page table entries one by one. Measured CPU time for each charged MiB: 1.7 ms for
@@ -64,7 +64,7 @@ const isOfAgent = ([way]: (typeof SLOW)[number]) => way === "advice" || way === 
 
 const FLOODS = ["flood", "flood-bytes"];
 
-/** Delay factor from other load. */
+/** By how much other work of the machine may prolong times. */
 const loadFactor = () => Math.max(1, (loadavg()[0] ?? 0) / cpus().length);
 
 /** Time from the kill to the last process's end, and from the report to the proven end. */
@@ -143,7 +143,7 @@ const WALKS = [
   "frees",
 ];
 
-/** Page tables of 4 KiB: more than the bound for 60 tasks, and what just fits. Those of shared memory count four times. */
+/** Two numbers of page tables of 4 KiB: more than the bound for 60 tasks, and what just fits. Those of shared memory count four times. */
 const TABLES: readonly (readonly [tables: number, cause: string])[] = [
   [12_000, "oom_kill"],
   [590, "cpu_timeout"],
@@ -153,10 +153,10 @@ const PRIVATE_TABLES: typeof TABLES = [
   [2_300, "cpu_timeout"],
 ];
 
-/** Two tasks with so many page tables become 60 that walk them between two checks. */
+/** So many page tables that two tasks have before they become 60 tasks, which walk them between two checks. */
 const AT_ONCE = [5_000, "oom_kill"] as const;
 
-/** One process with these tables, as many as fit with a walk by the eight tasks that count at least. */
+/** Two numbers of page tables of one process: too many, and as many as fit. They count as if at least eight tasks walked them. */
 const ENDS: typeof TABLES = [
   [19_000, "oom_kill"],
   [4_500, "wall_timeout"],

@@ -161,7 +161,7 @@ test("a wrong key, a plain request and another path get an answer of HTTP", LIMI
   assert.equal(status, 426);
 });
 
-test("an account has a number of connections, and each counts against its rate limit", LIMIT, async () => {
+test("an account can have a limited number of connections, and each counts against its rate limit", LIMIT, async () => {
   const clients = Array.from({ length: 9 }, () => new Client());
   const opened = await Promise.allSettled(clients.map((client) => client.opened));
   assert.equal(opened.filter(({ status }) => status === "fulfilled").length, 8);

@@ -109,7 +109,7 @@ test("a program that does not compile has no run of its own", LIMIT, async () =>
 const LARGE =
   "template<int N> struct A { A<N - 1> a; A<N - 2> b; };\ntemplate<> struct A<0> {}; template<> struct A<1> {};\n";
 
-test("ends are Piston's", { timeout: 90_000 }, async () => {
+test("the ways in which a program can end are reported as by Piston", { timeout: 90_000 }, async () => {
   const end = async (code: string, more: object = {}) => {
     const { compile, run } = await call("execute", { language: "python", version: "*", files: [file(code)], ...more });
     return [(compile ?? run).status, run.code, run.signal, run.message];

@@ -83,13 +83,13 @@ export async function pageCpuMs(page: Page): Promise<() => Promise<number>> {
   };
 }
 
-/** Keeps how the page looks, as NAME.png, in the directory of ASSAY_TEST_SCREENSHOTS, if there is one: for people to look at. */
+/** Stores a picture of the page as NAME.png in the directory ASSAY_TEST_SCREENSHOTS, if it is set, for people to look at. */
 export async function screenshot(page: Page, name: string, fullPage = false): Promise<void> {
   const directory = process.env.ASSAY_TEST_SCREENSHOTS;
   if (directory) await page.screenshot({ path: join(directory, `${name}.png`), fullPage });
 }
 
-/** Waits for transitions, whose colours are neither of before nor of after, but not for endless animations. */
+/** Waits for the end of transitions, because colours are wrong during them. It does not wait for animations without an end. */
 const AT_REST = `(async () => {
   for (;;) {
     await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
@@ -100,7 +100,7 @@ const AT_REST = `(async () => {
   }
 })()`;
 
-/** What axe finds in the page when nothing moves. @param rules limits the search to these rules, for what only they find. */
+/** The violations that axe finds in the page once nothing moves. @param rules only these rules; by default all. */
 export async function violations(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.evaluate(AT_REST);
   await page.evaluate(AXE);

@@ -5,7 +5,7 @@ import { runPending } from "../../support/http/running.ts";
 import { addEndpoint } from "../../support/webhooks/project.ts";
 import { inside } from "./inside.ts";
 
-/** Most bytes of a cold page with its data, without the editor, which comes later. */
+/** The most bytes of a cold page with its data. The editor does not count, because it is loaded later. */
 const BUDGET_BYTES = 200_000;
 /** CodeMirror with a grammar. */
 const OF_THE_EDITOR = /assets\/(codemirror|code-mirror|editor|dist)/;
@@ -16,7 +16,7 @@ const OF_THE_EDITOR = /assets\/(codemirror|code-mirror|editor|dist)/;
  */
 const PAINT_MS = 400;
 const BLANK_MS = 100;
-/** A page that was late once is opened again: other work only delays a paint. */
+/** How often a page is opened that was late: other work can only delay a paint, so one paint in time is enough. */
 const TRIES = 3;
 
 test("every page, cold: at most 200 kB without the editor, and painted within 400 ms", async (t) => {

@@ -5,12 +5,12 @@ import { join } from "node:path";
 
 const root = new URL("../../..", import.meta.url).pathname;
 
-/** The page as set-up has built it. Where there was no set-up, one is built. */
+/** The dashboard as set-up has built it. Without a set-up, it is built here. */
 export function builtDashboard(): string {
   return process.env.ASSAY_TEST_DASHBOARD ?? buildDashboard();
 }
 
-/** Builds the page as set-up does, into a directory that goes with the process. */
+/** Builds the dashboard as set-up does, into a directory that is removed at the end of the process. */
 export function buildDashboard(): string {
   const directory = mkdtempSync(join(tmpdir(), "assay-dashboard-"));
   process.once("exit", () => rmSync(directory, { recursive: true }));

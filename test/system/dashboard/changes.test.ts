@@ -8,9 +8,9 @@ import { enqueue } from "../../support/store/temporary.ts";
 import { addEndpoint, DONE } from "../../support/webhooks/project.ts";
 import { inside, onEachDatabase } from "./inside.ts";
 
-/** The time of several searches of the service for changes. */
+/** Long enough for the service to search for changes several times. */
 const IDLE_MS = 6_000;
-/** A browser opens no more to one host. */
+/** The most connections that a browser opens to one host. */
 const CONNECTIONS = 6;
 
 onEachDatabase("pages follow the service without asking", async (t, open) => {

@@ -72,10 +72,10 @@ test("the charts of the overview, first steps, and the use of keys, projects and
     Array.from({ length: 427 }, () => ({ endpointId: endpoint.id, state: "failed", endedMs: thisMinute - MINUTE_MS })),
   );
   await store.history.count(10);
-  /** Sixty minutes that stay, because those of a window move on. */
+  /** A fixed period of sixty minutes, because the last sixty minutes would change during the test. */
   const hour = { from: thisMinute - 59 * MINUTE_MS, to: thisMinute + MINUTE_MS };
   const anHour = `/?from=${hour.from}&to=${hour.to}`;
-  /** The place of a minute in a chart, in the viewport. */
+  /** The position of a minute of a chart, in pixels of the viewport. */
   const placeIn = async (title: string) => {
     await chart(title).scrollIntoViewIfNeeded();
     const box = (await chart(title).boundingBox()) ?? assert.fail(`${title} is not shown`);

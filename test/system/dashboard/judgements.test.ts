@@ -22,7 +22,7 @@ const LINES = Array.from({ length: 12 }, (_, at) => `line ${at + 1} of the answe
 const ANSWER = `${LINES.join("\n")}\n`;
 const WRONG = ANSWER.replace("line 5 of the", "line 5 of \x1b[31mno");
 
-/** Ends by the input of the test. */
+/** A program that ends in the way that the input of the test names. */
 function outcomeOf({ program }: Claim): Outcome {
   const stdin = String(program.stdin);
   const wallNs =
@@ -246,7 +246,7 @@ test("the playground judges the program on tests", async (t) => {
   await result.getByText("wrong answer").first().waitFor();
   await result.getByRole("region", { name: "Difference of expected and got" }).waitFor();
   await looksGood(page, "playground-tests");
-  // A mode is no loss of the other.
+  // Switching between the two modes loses nothing of the other one.
   await page.getByText("one run", { exact: true }).click();
   assert.equal(await page.getByLabel("Standard input").inputValue(), "1");
   await page.getByText("tests", { exact: true }).click();

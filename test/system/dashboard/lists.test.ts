@@ -13,7 +13,7 @@ import { looksGood } from "./page-actions.ts";
 
 const SUBMISSIONS = "/submissions";
 const WIDE = { width: 1_440, height: 900 };
-/** Rows of the longest list, and the most elements of a page that shows a part of it. */
+/** The rows of the longest list, and the most elements of a page that shows a part of this list. */
 const LONG = 50_000;
 const MOST_NODES = 2_500;
 

@@ -136,7 +136,7 @@ test("an endpoint, from its first failure to the replay of what failed", async (
       await choose("Rotate secret");
       await button("Cancel").click();
       await choose("Remove endpoint");
-      // As in the API, the deliveries stay.
+      // The deliveries stay, as after a removal by a command.
       await page.getByRole("dialog").getByText("Deliveries stay on record").waitFor();
       await button("Remove endpoint").click();
       await page.getByText("Endpoint removed.").waitFor();

@@ -42,7 +42,7 @@ export async function concluded(
   return { ...stepped, result, evidence };
 }
 
-/** Runs one step like `concluded`, but draws no conclusion: a step that failed on the platform's side has no evidence. */
+/** Runs one step like `concluded`, and returns its report, because a step that the platform failed has no evidence. */
 export async function reported(
   step: Step,
   options: Interference = {},

@@ -11,7 +11,7 @@ const MIB = 1 << 20;
 /** Time to set the limit above the box. */
 const A_MOMENT = `sleep ${0.5 * PATIENCE}`;
 
-/** The files with the facts that are read from each, in the launcher's words. */
+/** The facts that are read from each file, with the launcher's names. */
 const V1 = {
   "memory.limit_in_bytes": ["memory limit"],
   "memory.max_usage_in_bytes": ["memory peak"],

@@ -48,7 +48,7 @@ test("without leftovers, the clean-up is verified and the slot continues", async
   await stopWell(launcher);
 });
 
-test("file systems of a box go, also when another user holds its mount list open", async (t) => {
+test("the file systems of a box are unmounted even while another user holds its mount list open", async (t) => {
   let holder: ChildProcess | undefined;
   t.after(() => holder?.kill("SIGKILL"));
   const result = await concluded(A_WHILE, {
@@ -69,7 +69,7 @@ test("file systems of a box go, also when another user holds its mount list open
   await stopWell(result.launcher);
 });
 
-test("file systems of a box that was given up before its init was ready go as well", async (t) => {
+test("the file systems of a box that was given up before its init was ready are unmounted as well", async (t) => {
   const held = new Map<string, number>();
   t.after(() => {
     for (const fd of held.values()) closeSync(fd);

@@ -6,7 +6,7 @@ import { childrenOf, groupsInUse, groupsOf, hostMounts, read } from "../../suppo
 /** The resources of a launcher, its slots and a service at one moment. */
 export interface Footprint {
   readonly launcherBytes: number;
-  /** The figure of the largest slot. */
+  /** The value of the slot with the most. */
   readonly slotBytes: number;
   readonly serviceBytes: number;
   readonly launcherDescriptors: number;
@@ -21,7 +21,7 @@ export interface Footprint {
   /** Lines in the mount lists of the slots and of the host. */
   readonly slotMounts: number;
   readonly hostMounts: number;
-  /** The figure of the whole machine, which others use as well: it is only reported. */
+  /** The value of the whole machine. It is only reported, because other programs use the machine as well. */
   readonly memoryGroupsOfMachine: number;
   readonly slabBytesOfMachine: number;
 }

@@ -14,7 +14,7 @@ import { connected, run, step, stepFrame } from "../launcher/raw.ts";
 
 const LIMIT = { timeout: 120_000 };
 
-test("the client abandons a hanging slot, the launcher kills it, and its place is reused", LIMIT, async () => {
+test("the client abandons a hanging slot, the launcher kills it, and a new slot gets its number", LIMIT, async () => {
   const launcher = await startLauncher({ slots: 1 });
   const slot = await Slot.open(launcher.socket);
   const [stopped] = childrenOf(launcher.pid);

@@ -3,14 +3,14 @@ import { Agent } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sendText, type TextAnswer } from "../../support/programs/product.ts";
 
-/** A killed part answers again within this time. */
+/** The time within which a killed part answers again. */
 const PATIENCE_MS = 240_000;
 const AGAIN_MS = 50;
-/** The limit of requests is a minute's: asking for the next place more often uses as much of the CPU as all submissions. */
+/** The pause after a refusal by the rate limit. Shorter pauses would take as much CPU time as all submissions. */
 const AGAIN_AT_LIMIT_MS = 250;
 const POLL_MS = 150;
 
-/** A submission from its client's view. */
+/** A submission as its client sees it. */
 interface Submitted {
   readonly key: string;
   /** All ids that were returned for its idempotency key. More than one is an error. */

@@ -195,7 +195,7 @@ async function storm(t: TestContext, kills: number, there: RealServe, attemptsOf
   assert.equal(await there.ended, 0, there.words());
   assert.deepEqual(groupsOf({ instance }), []);
   assert.deepEqual(readdirSync(`${there.data}/run`), []);
-  // A judge run is an error only after all attempts were lost; an agent run may be at the first.
+  // A run of the profile judge is an error only after all its attempts were lost; one of agent may be after the first.
   for (const n of errors) {
     const { profile = "judge" } = PROGRAMS[n % PROGRAMS.length] ?? assert.fail();
     const attempts = profile === "judge" ? MAX_ATTEMPTS : 1;

@@ -6,7 +6,7 @@ import { importProblem, judge } from "./judged.ts";
 const LIMIT = { timeout: 120_000 };
 const product = useProduct({ workers: 2 });
 
-/** Checkers that crash on output that is no number, as their authors did not expect it, by language. */
+/** Checkers by language that crash if the output is not a number, because their authors did not expect that. */
 const CRASHES: Readonly<Record<string, readonly [language: string, code: string]>> = {
   "an unwrap in Rust": [
     "rust",
@@ -51,7 +51,7 @@ let n: i32 = fs::read_to_string(path).unwrap().trim().parse().unwrap(); std::pro
   "a command that a signal ended": ["python", "import subprocess, sys\nsys.exit(128 + 11)"],
 };
 
-/** Exit codes without any text. Python's own are 1 and 2. */
+/** Ends of a checker with an exit code and no text. Python itself uses the codes 1 and 2. */
 const CODES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 41, 44, 50, 101, 127, 150, 200, 250, 255];
 
 const crashing = (called: string, [language, code]: readonly [string, string], more: object = {}) => ({

@@ -10,10 +10,10 @@ const product = useProduct({ workers: 2 });
 /** Bytes of standard output in the profile `judge`. */
 const MOST = 1_048_576;
 const WITHIN = [1, MOST - 65_536, MOST - 1, MOST];
-/** Around the limit, the pipe's size beyond it, and far beyond. */
+/** Sizes of an output: around the limit, beyond it by the size of the pipe, and far beyond it. */
 const BEYOND = [MOST + 1, MOST + 4, 1_050_000, 1_060_000, MOST + 65_535, MOST + 65_536, MOST + 65_537, 10_000_000];
 
-/** Those that every pair of programs gets: a plain run has all of the others with one pair only. */
+/** The sizes with which every pair of programs is tested. A plain run tests the other sizes with one pair only. */
 const OF_EACH_PAIR = SKIPS_LONG ? [MOST, MOST + 1, MOST + 65_536] : [...WITHIN, ...BEYOND];
 
 const python = (code: string) => ({ language: "python", code });
@@ -43,7 +43,7 @@ while seen < size:
 print("done", flush=True)`,
 };
 
-/** The interactor sends as many bytes as its input says, of which the first nine are this number. */
+/** An interactor that sends as many bytes as its input says. The first nine bytes are this number. */
 const SENDERS: Readonly<Record<string, string>> = {
   "waits for an answer": `size = int(open(sys.argv[1]).read())
 data = b'%09d' % size
@@ -104,7 +104,7 @@ data = b'x' * int(input())
 while data: data = data[os.write(1, data):]
 `;
 
-/** Ends of an interactor whose input ends before all bytes have come. */
+/** What an interactor does if its input ends before it has received all bytes. */
 const AT_THE_END: Readonly<Record<string, string>> = {
   rejects: "sys.exit(43)",
   "crashes on it": "int('')",

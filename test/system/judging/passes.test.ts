@@ -39,7 +39,7 @@ describe("a multi-pass problem", { concurrency: 2 }, () => {
     assert.deepEqual([judged.verdict, judged.runs[0]?.message], ["AC", "encoded cba;decoded abc"]);
   });
 
-  test("is wrong if the second pass is", LIMIT, async () => {
+  test("is wrong if the second pass is wrong", LIMIT, async () => {
     const judged = await run(
       "verb, text = input().split()\nprint(text[::-1] if verb == 'encode' else 'x')",
       multi(TWO_PASSES),

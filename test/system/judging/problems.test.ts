@@ -54,7 +54,7 @@ const faultsOf = ({ faults, submissions }: Verified) => [
   ...submissions.flatMap((one) => one.faults.map((fault) => `${one.path}: ${fault}`)),
 ];
 
-/** It takes as long as all others together, and judging/imported.test.ts judges its submissions. */
+/** A package whose test takes as long as those of all others together. judging/imported.test.ts judges its submissions as well. */
 const LARGEST = "sum";
 
 for (const [name, texts] of Object.entries(PACKAGES)) {
@@ -94,7 +94,7 @@ for (const [name, texts] of Object.entries(PACKAGES)) {
   });
 }
 
-test("a package that does not behave as it says has its faults named", LIMIT, async () => {
+test("the faults of a package that does not behave as it says are named", LIMIT, async () => {
   const faults = await verified({
     ...PACKAGES.words,
     "data/secret/3.in": "incomprehensibilities\n",
@@ -150,7 +150,7 @@ test("an input validator that reaches a limit, also of its compiler, rejects not
     );
 });
 
-test("a time limit that separates nothing is a fault", LIMIT, async () => {
+test("a time limit that does not separate fast from slow submissions is a fault", LIMIT, async () => {
   // On one of the tests, because the slowest one counts.
   const slow = "import time\nline = input()\nwhile line == '1 2' and time.process_time() < 1.2: pass\n";
   const { timeLimitSecs, faults } = await verified({
@@ -302,7 +302,7 @@ test("an import stores no time limit that its submissions do not support", LIMIT
   await assert.rejects(imported(only), { message: /no submission in an installed language to measure$/ });
 });
 
-test("an accepted submission that never ends costs an import one run", LIMIT, async (t) => {
+test("an accepted submission that never ends takes only one run of an import", LIMIT, async (t) => {
   const runs = t.mock.method(slot, "run").mock;
   const paths = Array.from({ length: 100 }, (_, at) => `data/secret/${at}`);
   const tests = Object.fromEntries(

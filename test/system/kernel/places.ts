@@ -28,7 +28,7 @@ export function makePlace(t: TestContext): Place {
   return { all, tools, dir, app };
 }
 
-/** The output of a runner, its exit code, and the processes that it left. */
+/** The output of a runner, its exit code, and the processes that still run after its end. */
 export async function run(
   runner: string,
   { all, tools, dir, app }: Place,

@@ -88,7 +88,7 @@ describe("the CPUs of a box", () => {
     raw.close();
   });
 
-  /** Processes with 20,000 mappings each: the kernel needs about 0.2 s to end them after the kill. */
+  /** A program of processes with 20,000 mappings each. The kernel needs about 0.2 s to end them after the kill. */
   const SLOW_TO_END = [
     "import mmap, os, time",
     "any(os.fork() == 0 for _ in range(11))",

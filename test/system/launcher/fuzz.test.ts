@@ -8,7 +8,7 @@ import { CORPUS, CORPUS_DIRECTORY, isFound } from "./corpus.ts";
 
 const FUZZ = new URL("../../../launcher/fuzz/", import.meta.url);
 const SECONDS = 3;
-/** A busy machine does more than this; a fuzzer that does nothing must fail. */
+/** Even a busy machine makes more executions than this, so a fuzzer that makes fewer does nothing. */
 const EXECUTIONS_AT_LEAST = 200;
 const KEPT_BYTES_MOST = 500_000;
 

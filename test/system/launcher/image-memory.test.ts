@@ -13,10 +13,10 @@ const MIB = 1_048_576;
 const boxes = useBoxes({ slots: 2, lockImage: true });
 const code = source("c", "ends/maps-image");
 
-/** Delay factor from other load. */
+/** By how much other work of the machine may prolong times. */
 const loadFactor = () => Math.max(1, (loadavg()[0] ?? 0) / cpus().length);
 
-/** The path in the image of its largest library, without what the kernel holds of it: as after a boot. */
+/** The path of the largest library of the image. Its pages are removed from memory first, as after a boot. */
 function largestLibrary(): { path: string; bytes: number } {
   const rootfs = join(environment("ASSAY_TEST_IMAGE"), "rootfs");
   const files = readdirSync(join(rootfs, "usr/lib"), { recursive: true, withFileTypes: true })

@@ -9,7 +9,7 @@ import { connected, type Entry, type Raw, run, step } from "./raw.ts";
 const MiB = 1 << 20;
 const HAS = { memory: ["memory.max", "memory.limit_in_bytes"], pids: ["pids.max"] };
 
-/** The groups of the box that waits for a step: what they control, and the inode of each. */
+/** The cgroups of the box that waits for a step, by what they control, with the inode of each. */
 function groupsOfBox(launcher: Launcher): { memory: number[]; pids: number[]; core: number[] } {
   const groups = { memory: [] as number[], pids: [] as number[], core: [] as number[] };
   for (const path of groupsOf(launcher).filter((path) => path.endsWith("/s0-b0"))) {

@@ -92,7 +92,7 @@ function describe(frame: Frame): string {
   return `${frame.name} ${texts.join(" ").trim()}`;
 }
 
-/** Connects until a slot answers: the place of a slot that has just ended is free a moment later. */
+/** Connects until a slot answers: after a slot has ended, the launcher accepts the next one a moment later. */
 export async function connected(path: string): Promise<Raw> {
   for (const deadline = performance.now() + PATIENCE_MS; ; ) {
     const raw = new Raw(path);

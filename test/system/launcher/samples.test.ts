@@ -13,14 +13,14 @@ const SAMPLES_SHARE = 0.03;
 /** The additional share for searches of a box with enough kernel memory for page tables that matter (launcher/supervise/kill.c). */
 const SEARCH_SHARE = 0.05;
 
-/** Takes a MiB every 4 ms. */
+/** A program that allocates a MiB every 4 ms. */
 const EATS = `
 import time
 taken = []
 while True:
     taken.append(bytearray(b"x") * (1 << 20))
     time.sleep(0.004)`;
-/** Keeps 31 processes and threads busy with new ones. */
+/** A program of 31 processes and threads that start new ones all the time. */
 const MANY = `
 import os, threading, time
 for n in range(20):

@@ -9,7 +9,7 @@ import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { source, useProduct } from "../../support/programs/product.ts";
 
 const LIMIT = { timeout: 60_000 };
-/** Connections that tests share are closed before the product. */
+/** The connections that tests share. They are closed before the product. */
 const closings: (() => unknown)[] = [];
 const context = { after: (close: () => unknown) => closings.unshift(close) } as unknown as TestContext;
 after(async () => {
@@ -25,7 +25,7 @@ function where(): Where {
   return { url: `https://127.0.0.1:${service.port}`, key, caPath: join(data, "tls", "server.pem") };
 }
 
-/** In a plain run one of each transport, and one of each kind of handshake. */
+/** The clients. In a plain run, there is one for each transport, and one for each kind of handshake. */
 const TRIED = Object.entries(WAYS).filter((_, at) => !SKIPS_LONG || at % 3 === 0);
 
 for (const [way, connect] of TRIED) {

@@ -12,7 +12,7 @@ export interface Hostile {
   readonly stdout?: string;
   /** Whether processes are left, which the judge ends. */
   readonly leaves?: true;
-  /** Runs it again as the same submission, whose compile step is not repeated: it must end as before. */
+  /** Whether the same program runs again, with the stored result of its compile step. It must end as before. */
   readonly twice?: true;
   /** Whether its output exceeds the limit. */
   readonly floods?: true;

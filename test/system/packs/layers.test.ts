@@ -95,7 +95,7 @@ function endOf(path: string, depth = 0): string | undefined {
   return parts.join("/");
 }
 
-/** Places where a program can write, or that are the host's in other sandboxes. */
+/** Directories into which a program can write, or which contain files of the host in other sandboxes. */
 const FOREIGN = /^(box|tmp|dev|proc|sys|run|home|root|mnt|media|var\/(tmp|run|lock|lib\/assay))(\/|$)/;
 
 test("no link leads to a place where programs can write, or that has the host's files", () => {

@@ -36,8 +36,8 @@ after(async () => {
 });
 
 /**
- * Makes the kernel forget what it holds of the large files in a directory, except pages that a program uses. The launcher then reads
- * them in huge pages, as after a boot; those of the last set-up may be gone, and parts were read again in small pages.
+ * Removes the pages of the large files of a directory from memory, except those that a program uses. The launcher then reads the files
+ * in huge pages, as after a boot. Otherwise, a part of the pages could be small ones that were read since the last set-up.
  */
 function dropPages(directory: string): void {
   for (const { parentPath, name } of readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isFile()))

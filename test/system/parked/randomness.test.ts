@@ -31,7 +31,7 @@ after(async () => {
   assert.equal(await launcher.stop(), 0, launcher.stderr());
 });
 
-/** The programs start many others. The time has no influence on the way in which a runtime starts. */
+/** A longer time limit, because the programs start many others. It makes no difference to the way in which a runtime starts. */
 const patient = (step: Step): Step => ({ ...step, limits: { ...step.limits, wallMs: 90_000, cpuMs: 60_000 } });
 /** A stack limit that no runtime was frozen with, so that it starts by itself. */
 const anew = (step: Step): Step => ({
@@ -41,7 +41,7 @@ const anew = (step: Step): Step => ({
 
 const LONG = { timeout: 400_000 * PATIENCE };
 
-/** The others run no program of their own, or one in another language. */
+/** Languages that are not tested, because they run no program of their own, or a program in another language. */
 const OTHERS = ["executable", "multifile", "plaintext"];
 
 for (const language of languages.list().filter(({ name }) => !OTHERS.includes(name))) {

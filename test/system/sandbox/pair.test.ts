@@ -43,7 +43,7 @@ function end({ failure, exitCode, signal, killReason }: StepReport): string {
 interface Case {
   readonly program: Step;
   readonly peer: Step;
-  /** How each ends. */
+  /** The ends of the program and of its interactor. */
   readonly ends: readonly [string | RegExp, string | RegExp];
   readonly first?: "program" | "peer";
   readonly more?: (program: StepReport, peer: StepReport) => void;
