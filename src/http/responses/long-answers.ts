@@ -18,6 +18,13 @@ const SHORT_ANSWERS_BYTES = 65_536;
 /** Text up to this size is sent in one piece, with a Content-Length. */
 const SHORT_BYTES = 16_384;
 
+/** JSON can write a byte of a text as six. */
+const LONGEST_ESCAPE = 6;
+
+function* slicesOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += SHORT_BYTES) yield bytes.subarray(at, at + SHORT_BYTES);
+}
+
 /** A client that reads at a normal speed has received its response by then. */
 const RETRY_SECS = 5;
 
@@ -57,11 +64,19 @@ export class LongAnswers {
     };
   }
 
-  /** Sends a value as JSON; long text is sent at the client's speed. */
-  send(owner: string, reply: FastifyReply, value: unknown): FastifyReply {
+  /**
+   * Sends a value as JSON; what is long is sent at the client's speed. The caller has admitted the long texts of the value; other
+   * text that is long, as of a judgement with hundreds of messages, counts against the limit here.
+   * @throws ClientError noRoom.
+   */
+  async send(owner: string, reply: FastifyReply, value: unknown): Promise<FastifyReply> {
     reply.type("application/json; charset=utf-8");
-    if (longBytes(value) <= SHORT_BYTES) return reply.send([...jsonPieces(value)].join(""));
-    return this.sendPieces(owner, reply, jsonPieces(value));
+    if (longBytes(value) > SHORT_BYTES) return this.sendPieces(owner, reply, jsonPieces(value));
+    const text = [...jsonPieces(value)].join("");
+    if (text.length <= LONGEST_ESCAPE * SHORT_BYTES) return reply.send(text);
+    const bytes = Buffer.from(text);
+    await this.admitFor(owner, reply.request, reply)(bytes.length);
+    return this.sendPieces(owner, reply, slicesOf(bytes));
   }
 
   /** Sends the pieces at the client's speed. */

@@ -5,10 +5,14 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import fastify, { type FastifyReply } from "fastify";
 import { jsonPieces, LongText } from "../../../src/domain/json-pieces.ts";
+import { NO_METER } from "../../../src/domain/meter.ts";
 import { toRecord } from "../../../src/domain/record.ts";
+import { EventLoopTurns } from "../../../src/fairness/turn.ts";
 import { checkShape, MAX_DEPTH, MAX_VALUES } from "../../../src/http/body/json-shape.ts";
 import { endSlowReader } from "../../../src/http/responses/drain.ts";
+import { LongAnswers } from "../../../src/http/responses/long-answers.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
@@ -59,6 +63,25 @@ test("disconnects a client that reads a long response too slowly, and releases w
   while (times("connectionsRefused reading") === 0) await sleep(50);
   raw.socket.resume();
   assert.ok((await raw.ended).length < 12_000_000);
+});
+
+test("a value of many short texts arrives unchanged, and counts until its reader has it", LIMIT, async (t) => {
+  const answers = new LongAnswers(new EventLoopTurns(), NO_METER);
+  const server = fastify();
+  const value = { messages: Array.from({ length: 100_000 }, (_, at) => `é𝄞 ${at}`) };
+  server.get("/", (_, reply) => answers.send("account a", reply as unknown as FastifyReply, value));
+  const origin = await server.listen({ port: 0, host: "127.0.0.1" });
+  t.after(() => server.close());
+  assert.deepEqual(await (await fetch(origin)).json(), value);
+  while (answers.budget.held > 0) await sleep(10);
+  const raw = Raw.plain(Number(new URL(origin).port));
+  raw.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  await once(raw.socket, "data");
+  raw.socket.pause();
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  assert.equal(answers.budget.heldBy("account a"), bytes);
+  raw.socket.destroy();
+  while (answers.budget.held > 0) await sleep(10);
 });
 
 test("a closed response has no slow reader", LIMIT, async (t) => {
