@@ -138,7 +138,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_MAX_CONNECTIONS: setting(wholeNumber(10, 100_000).prefault("2000"), {
     description:
-      "Largest number of client connections at the same time. An account may have at most as many connections as are still free. If it is the only one with connections, it can therefore use half of them. When all are used and another client connects, the service takes the address that has the most connections without a valid key, and closes its oldest one.",
+      "Largest number of client connections at the same time. An account may have at most as many connections as are still free. If it is the only one with connections, it can therefore use half of them. When all are used and another client connects, the service takes the address that has the most connections without a valid key, and closes its oldest one. If there is none, it closes the connection that has been idle longest, of the account with the most connections.",
   }),
   ASSAY_MAX_CONNECTIONS_PER_ADDRESS: setting(wholeNumber(1, 100_000).prefault("1000"), {
     description:
@@ -146,7 +146,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_MAX_PENDING: setting(wholeNumber(1, 1_000_000).prefault("2000"), {
     description:
-      "Largest number of pending submissions. A submission gets 503 if its account already has as many pending submissions as the queue has free places. If only one account submits, it can therefore fill half of the queue; if two accounts submit, each can fill a third. Another account always finds a free place.",
+      "Largest number of pending submissions. A submission gets 503 if its account already has as many pending submissions as the queue has free places. If only one account submits, it can therefore fill half of the queue; if two accounts submit, each can fill a third. An account without pending submissions can always add one, so the number can be exceeded by one for each account, and by the runs of judgements.",
   }),
   ASSAY_LEASE_MS: setting(wholeNumber(1_000, 3_600_000).prefault("15000"), {
     description:

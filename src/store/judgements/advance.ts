@@ -16,11 +16,14 @@ import { cancelled } from "../../domain/outcome.ts";
 import type { StoreEvent } from "../database/notifier.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
+import { HEADS } from "../submissions/claim.ts";
 import { ENDED_COLUMNS, type Ending, endedBy, insertOutcomes } from "../submissions/outcomes.ts";
 
-/** A judgement has at most MOST_QUEUED runs in the queue, but only one while its key has BUSY or more pending submissions. */
+/**
+ * The most runs of a judgement in the queue. The keys of an account share them, so that an account with many keys does not fill the
+ * queue. While a key has its share of pending submissions, each of its judgements has only one run there.
+ */
 const MOST_QUEUED = 64;
-const BUSY = 64;
 
 /** A judgement that the transaction has locked: no other transaction changes its states. */
 export type Locked = Pick<JudgementRow, (typeof LOCKED_COLUMNS)[number]>;
@@ -101,7 +104,7 @@ export async function takeSteps(
   nowMs: number,
 ): Promise<StoreEvent[]> {
   const definition = await readDefinition(trx, judgement.version_seq);
-  const rules = { stop: judgement.stop as Stop, mostQueued: await mostQueued(trx, judgement.key_id) };
+  const rules = { stop: judgement.stop as Stop, mostQueued: await mostQueued(trx, judgement) };
   const { start, skip, verdict } = advance(states, definition, rules);
   for (const test of skip) states[test] = "skipped";
   for (const test of start) states[test] = "queued";
@@ -130,12 +133,33 @@ async function readDefinition(trx: Transaction<Schema>, seq: number): Promise<De
   return JSON.parse(definition) as Definition;
 }
 
-async function mostQueued(trx: Transaction<Schema>, keyId: string): Promise<number> {
+async function mostQueued(
+  trx: Transaction<Schema>,
+  { key_id, account_id }: Pick<Locked, "key_id" | "account_id">,
+): Promise<number> {
+  const { rows: heads } = await HEADS.execute(trx);
+  const waiting = heads.map((head) => head.key_id).filter((key) => key !== key_id);
+  const others = waiting.length === 0 ? 0 : await countOf(trx, account_id, waiting);
+  const share = Math.max(1, Math.floor(MOST_QUEUED / (others + 1)));
   const { rows } = await sql<{ pending: number | string }>`select count(*) as pending from (
-    select 1 from submissions where status = 'pending' and key_id = ${keyId} limit ${sql.lit(BUSY)}
+    select 1 from submissions where status = 'pending' and key_id = ${key_id} limit ${share}
   ) as waiting`.execute(trx);
-  return Number(rows[0]?.pending) < BUSY ? MOST_QUEUED : 1;
+  return Number(rows[0]?.pending) < share ? share : 1;
 }
+
+/** How many of these keys an account has. */
+async function countOf(trx: Transaction<Schema>, accountId: string, keyIds: readonly string[]): Promise<number> {
+  const { count } = await trx
+    .selectFrom("api_keys")
+    .select((eb) => eb.fn.countAll().as("count"))
+    .where("id", "in", keyIds.slice(0, MOST_COUNTED))
+    .where("account_id", "=", accountId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Keys with pending submissions that are looked at, which bounds the statement. */
+const MOST_COUNTED = 1_000;
 
 /** Adds pending submissions for these tests. */
 export async function insertRuns(

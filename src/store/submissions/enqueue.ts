@@ -48,8 +48,7 @@ export async function enqueue(
     const own = pending.get(accountId) ?? 0;
     if (keys.has(keyOf(request))) again.push(request);
     else if (request.onlyKnown) found.set(request, { kind: "unknown" });
-    // The comparison is with the free space before this submission, so that the queue can become full.
-    else if (own >= request.maxPending - queueDepth) found.set(request, { kind: "full", queueDepth });
+    else if (isFull(own, queueDepth, request.maxPending)) found.set(request, { kind: "full", queueDepth });
     else if (request.judgement && !(await keepComplete(trx, request.judgement.versionSeq, nowMs)))
       found.set(request, { kind: "versionGone" });
     else {
@@ -200,6 +199,14 @@ async function insertJudgement(
 }
 
 /** Selects by the keys of the account: the index of pending submissions has keys, but no accounts. */
+/**
+ * Whether an account may have no more pending submissions: it may have as many as are free before the submission, so that the queue can
+ * become full. An account without any may always have one, also if judgements of others have more runs in the queue than it holds.
+ */
+function isFull(own: number, depth: number, maxPending: number): boolean {
+  return maxPending === 0 || (own > 0 && own >= maxPending - depth);
+}
+
 async function countByAccount(trx: Transaction<Schema>): Promise<Map<string, number>> {
   const { rows } = await sql<{ account_id: string; amount: number | string }>`
     select amount, (select account_id from api_keys where id = key_id) as account_id

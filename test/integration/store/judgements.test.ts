@@ -54,6 +54,26 @@ onEachDatabase((temporaryStore) => {
     assert.deepEqual(await claim(90), []);
   });
 
+  test("the keys of an account share the runs in the queue, and an account without any finds a place", async (t) => {
+    const { store } = await temporaryStore(t);
+    const claim = async (keys: number) => await store.submissions.claim("w", LEASE_MS, keys);
+    const keys = await Promise.all(
+      Array.from({ length: 8 }, (_, at) => addKey(store, `a${at}`, { account: "class", concurrency: 1 })),
+    );
+    const all = keys.map((key) => addJudgement(store, key, { answers: Array(100).fill("x"), stop: "never" }));
+    await Promise.all(all);
+    for (let round = 0; round < 12; round++) for (const one of await claim(8)) await finish(store, one, "AC");
+    const depth = await store.submissions.depth();
+    // The first key finds no other one with pending runs and gets 64, the next ones a half, a third and so on: 174 in all.
+    assert.ok(depth >= 8 && depth <= 174 + 8, `${depth}`);
+    const full = { maxPending: depth };
+    const [first] = keys;
+    assert.equal((await enqueue(store, first ?? assert.fail(), full)).kind, "full");
+    const other = await addKey(store, "another");
+    assert.equal((await enqueue(store, other, full)).kind, "enqueued");
+    assert.equal((await enqueue(store, other, full)).kind, "full");
+  });
+
   test("tests that passed before the failure of an earlier one earn nothing", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a", { concurrency: 20 });

@@ -183,7 +183,7 @@ class Model {
     const known = this.all.find((one) => one.idempotency !== null && one.idempotency.key === idempotency?.key);
     const pending = this.#with("pending");
     const own = pending.filter((one) => ACCOUNT_OF[one.key] === ACCOUNT_OF[key]).length;
-    const full = own >= MAX_PENDING - pending.length;
+    const full = own > 0 && own >= MAX_PENDING - pending.length;
     const kinds = results.map(({ kind }) => kind).sort();
     if (this.#suspended.has(ACCOUNT_OF[key] ?? "")) {
       assert.deepEqual(new Set(kinds), new Set(["suspended"]));
