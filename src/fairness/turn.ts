@@ -95,14 +95,17 @@ export class Turns<Item> {
    */
   take(mayServe: (owner: string) => boolean = () => true): Item | undefined {
     let [next, least, isAnyWaiting] = [undefined as string | undefined, Number.POSITIVE_INFINITY, false];
+    const costOfNew = this.#costOfNew();
+    let idle = 0;
     for (const [owner, entry] of this.#owners) {
       const [first] = entry.items;
-      if (!first) this.#forgetIfNew(owner, entry);
-      else {
+      if (!first) {
+        if (entry.cost <= costOfNew || ++idle > MOST_IDLE) this.#owners.delete(owner);
+      } else {
         isAnyWaiting = true;
         const cost = entry.cost + first.expected;
         if (cost < least && mayServe(owner)) [next, least] = [owner, cost];
-        if (least === 0) break; // none has less
+        if (least === 0 && this.#share === 0) break; // none has less, and there is nothing to forget
       }
     }
     if (!isAnyWaiting) {
@@ -128,6 +131,7 @@ export class Turns<Item> {
 
   #costOfNew(): number {
     let least = this.#share;
+    if (least === 0) return 0;
     for (const { items, cost } of this.#owners.values()) if (items.length > 0 && cost < least) least = cost;
     return least;
   }
@@ -142,6 +146,9 @@ export class Turns<Item> {
     if (items.length === 0 && (cost === 0 || cost <= this.#costOfNew())) this.#owners.delete(owner);
   }
 }
+
+/** Owners that wait for nothing, but whose costs are remembered: it bounds the time of a turn and the memory. */
+const MOST_IDLE = 1_000;
 
 export interface WorkLimits {
   /** Work in progress, of all owners together and of each; unlimited by default. */

@@ -101,8 +101,12 @@ export class ConnectionQuota {
 
   /** Ends the longest idle connection of the owner with most connections. */
   #endIdle(): boolean {
-    const [most] = [...this.#idle.keys()].sort((a, b) => this.#owned.heldBy(b) - this.#owned.heldBy(a));
-    const [oldest] = this.#idle.get(most ?? "") ?? [];
+    let [most, held] = ["", 0];
+    for (const owner of this.#idle.keys()) {
+      const holds = this.#owned.heldBy(owner);
+      if (holds > held) [most, held] = [owner, holds];
+    }
+    const [oldest] = this.#idle.get(most) ?? [];
     if (!oldest) return false;
     this.#meter.count("connectionsRefused", { limit: "all" });
     this.leave(oldest);

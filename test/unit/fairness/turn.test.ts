@@ -37,6 +37,19 @@ test("the owner whose service has cost least is next; one that was idle does not
   assert.equal(turns.take(), undefined);
 });
 
+test("thousands of owners that come once take neither time nor memory for good", () => {
+  const turns = new Turns<string>();
+  turns.add("long", "long", 1e9);
+  const before = process.cpuUsage();
+  for (let n = 0; n < 20_000; n++) {
+    turns.add(`once${n}`, `item${n}`);
+    assert.equal(turns.take(), `item${n}`);
+    turns.charge(`once${n}`, 1);
+  }
+  const { user, system } = process.cpuUsage(before);
+  assert.ok(user + system < 5_000_000, `${user + system} us`);
+});
+
 test("an owner that may not be served keeps its turn, and a removed item is not served", () => {
   const turns = new Turns<string>();
   for (const [owner, item] of [
