@@ -198,7 +198,6 @@ async function insertJudgement(
   return seq;
 }
 
-/** Selects by the keys of the account: the index of pending submissions has keys, but no accounts. */
 /**
  * Whether an account may have no more pending submissions: it may have as many as are free before the submission, so that the queue can
  * become full. An account without any may always have one, also if judgements of others have more runs in the queue than it holds.
@@ -207,6 +206,7 @@ function isFull(own: number, depth: number, maxPending: number): boolean {
   return maxPending === 0 || (own > 0 && own >= maxPending - depth);
 }
 
+/** The number of pending submissions of each account. It counts by key, because the index of pending submissions has no accounts. */
 async function countByAccount(trx: Transaction<Schema>): Promise<Map<string, number>> {
   const { rows } = await sql<{ account_id: string; amount: number | string }>`
     select amount, (select account_id from api_keys where id = key_id) as account_id
