@@ -59,6 +59,7 @@ const list = {
     408,
     (seconds: number) => `not finished within ${seconds} s; poll GET /api/judgements/{id}`,
   ),
+  judgementNotFinishedAtStop: row(408, () => "not finished before the service stopped; poll GET /api/judgements/{id}"),
   requestTimeout: row(408, () => "the request did not arrive in time"),
   bodyTooLarge: row(413, (bytes: number) => `request body must be at most ${bytes} bytes`),
   submissionTooLarge: row(

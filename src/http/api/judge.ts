@@ -1,17 +1,15 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { CHECKER_TYPES } from "../../domain/check.ts";
-import { clientError } from "../../domain/error.ts";
 import { jsonPieces, LongText } from "../../domain/json-pieces.ts";
 import { type Judgement, verdictIn } from "../../domain/judgement.ts";
 import { toLongRecord } from "../../domain/record.ts";
-import { isTerminal, type Submission } from "../../domain/submission.ts";
+import type { Submission } from "../../domain/submission.ts";
 import { callerOf, ownerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { disconnected } from "../responses/client-disconnect.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { addJudgement } from "./accept-judgement.ts";
-import { whenJudged } from "./judgements.ts";
+import { endedJudgement } from "./judgements.ts";
 import { invalidPart, submitBody } from "./submit-request.ts";
 
 /** Outputs up to this size together are read at once. */
@@ -48,19 +46,14 @@ export function judgeRoute(
   answers: LongAnswers,
   stopping: AbortSignal,
 ): void {
-  const { holdMs, store } = dependencies;
+  const { store } = dependencies;
   server.post("/api/judge", async (request, reply) => {
     const caller = callerOf(request);
     const { accountId } = caller;
     const owner = ownerOf(request);
     const id = await addJudgement(toJudgementBody(request.body), { caller, owner }, dependencies, answers);
     request.forgetBody?.();
-    const signal = AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), stopping]);
-    const ended = await whenJudged(dependencies, id, accountId, signal);
-    if (!ended || !isTerminal(ended.status)) {
-      const fields = { id, status: ended?.status ?? "pending" };
-      throw clientError("judgementNotFinished", [holdMs / 1000], { fields });
-    }
+    const ended = await endedJudgement(id, request, reply, dependencies, stopping);
     const runs = ended.runs.map(async ({ test, submissionId }) => {
       const found = await store.submissions.head(submissionId, accountId);
       return [test, found] as const;
@@ -82,11 +75,11 @@ export function judgeRoute(
     await admit(Math.max(...bytes));
     async function* pieces() {
       yield '{"results":[';
-      for (const test of ended?.states.keys() ?? []) {
+      for (const test of ended.states.keys() ?? []) {
         if (test > 0) yield ",";
         yield* jsonPieces(await read(test));
       }
-      yield `],"all_passed":${ended?.verdict === "AC"}}`;
+      yield `],"all_passed":${ended.verdict === "AC"}}`;
     }
     return answers.sendPieces(owner, reply.type("application/json; charset=utf-8"), pieces());
   });

@@ -36,9 +36,8 @@ export function judgementRoutes(
   answers: LongAnswers,
   stopping: AbortSignal,
 ): void {
-  const { store, holdMs } = dependencies;
+  const { store } = dependencies;
   const { judgements } = store;
-  const held = (reply: FastifyReply) => AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), stopping]);
 
   /** @throws ClientError judgementNotFound. */
   const find = async (request: FastifyRequest): Promise<Judgement> => {
@@ -47,12 +46,10 @@ export function judgementRoutes(
     if (!judgement) throw clientError("judgementNotFound", []);
     return judgement;
   };
-  /** Answers with the final record. @throws ClientError judgementNotFinished. */
+  /** Answers with the final record. @throws ClientError as endedJudgement(). */
   const sendEnded = async (request: FastifyRequest, reply: FastifyReply, id: string) => {
-    const ended = await whenJudged(dependencies, id, callerOf(request).accountId, held(reply));
-    if (ended && isTerminal(ended.status)) return answers.send(ownerOf(request), reply, toJudgementRecord(ended));
-    const fields = { id, status: ended?.status ?? "pending" };
-    throw clientError("judgementNotFinished", [holdMs / 1000], { fields });
+    const ended = await endedJudgement(id, request, reply, dependencies, stopping);
+    return answers.send(ownerOf(request), reply, toJudgementRecord(ended));
   };
 
   server.post("/api/judgements", { config: { values: MAX_JUDGEMENT_VALUES, large: true } }, async (request, reply) => {
@@ -113,6 +110,26 @@ export function judgementRoutes(
       },
     });
   });
+}
+
+/**
+ * Waits for the end of a judgement as long as a request may wait.
+ * @throws ClientError judgementNotFinished, or judgementNotFinishedAtStop if the service stops.
+ */
+export async function endedJudgement(
+  id: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  dependencies: Dependencies,
+  stopping: AbortSignal,
+): Promise<Judgement> {
+  const { holdMs } = dependencies;
+  const signal = AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), stopping]);
+  const judgement = await whenJudged(dependencies, id, callerOf(request).accountId, signal);
+  if (judgement && isTerminal(judgement.status)) return judgement;
+  const fields = { id, status: judgement?.status ?? "pending" };
+  if (stopping.aborted) throw clientError("judgementNotFinishedAtStop", [], { fields });
+  throw clientError("judgementNotFinished", [holdMs / 1000], { fields });
 }
 
 /** Resolves with the judgement once it has ended, or with its present state when `signal` aborts. */

@@ -54,6 +54,9 @@ export const EXAMPLES: { readonly [code in ErrorCode]: ClientError } = {
   judgementNotFinished: clientError("judgementNotFinished", [30], {
     fields: { id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "running" },
   }),
+  judgementNotFinishedAtStop: clientError("judgementNotFinishedAtStop", [], {
+    fields: { id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "pending" },
+  }),
   requestTimeout: clientError("requestTimeout", []),
   bodyTooLarge: clientError("bodyTooLarge", [MAX_BODY_BYTES]),
   submissionTooLarge: clientError("submissionTooLarge", [MAX_BODY_BYTES]),

@@ -132,5 +132,6 @@ const BODIES: Partial<Record<ErrorCode, SchemaName>> = {
   notFinished: "NotFinished",
   notFinishedAtStop: "NotFinished",
   judgementNotFinished: "NotFinished",
+  judgementNotFinishedAtStop: "NotFinished",
   notReady: "NotReady",
 };

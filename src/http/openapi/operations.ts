@@ -143,6 +143,7 @@ const JUDGED: readonly ErrorCode[] = [
   "unsupportedLanguage",
   "profileForbidden",
   "judgementNotFinished",
+  "judgementNotFinishedAtStop",
   "queueFull",
   "languagesUnproven",
 ];
@@ -347,7 +348,7 @@ export const OPERATIONS: readonly Operation[] = [
       "Returns the current state of the judgement. The record of each run, with its evidence, is at `/api/result/{submission_id}`.",
     parameters: [JUDGEMENT_ID, WAIT],
     answers: [{ status: 200, description: "The judgement", schemas: ["Judgement"] }],
-    errors: ["judgementNotFound", "judgementNotFinished", "badWait"],
+    errors: ["judgementNotFound", "judgementNotFinished", "judgementNotFinishedAtStop", "badWait"],
   },
   {
     id: "cancelJudgement",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
@@ -107,4 +108,23 @@ test("invalid requests are rejected before anything runs", LIMIT, async (t) => {
     assert.deepEqual([status, error.test(json.error)], [400, true], JSON.stringify(json));
   }
   assert.equal(ran(), 0);
+});
+
+test("a shutdown sends waiting clients a response that names the stop, and the id", LIMIT, async (t) => {
+  const { ask, store, server } = await startHttp(t);
+  const cases = [{ stdin: "a", expected: "aa" }];
+  const requests = {
+    "/api/judge": { ...PROGRAM, cases },
+    "/api/judgements?wait=true": { ...PROGRAM, tests: cases },
+  };
+  const waiting = Object.entries(requests).map(([path, body]) =>
+    ask({ method: "POST", path, body: JSON.stringify(body) }),
+  );
+  while ((await store.submissions.depth()) < 2) await sleep(5);
+  await server.close();
+  for (const { status, json } of await Promise.all(waiting)) {
+    assert.equal(status, 408);
+    const error = "not finished before the service stopped; poll GET /api/judgements/{id}";
+    assert.deepEqual(json, { error, id: json.id, status: "pending" });
+  }
 });
