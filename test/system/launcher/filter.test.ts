@@ -10,7 +10,7 @@ import { answer, answerOfRules, callsInHeaders, DONE, type Filter, filterOf, typ
  * The filters of both architectures, run by an interpreter. test/system/programs/seccomp.test.ts tests the native filter in the
  * kernel as well.
  */
-const { EPERM, EINVAL, ENOMEM, ENOSYS, ENOTTY, EAFNOSUPPORT, EOPNOTSUPP } = constants.errno;
+const { EACCES, EPERM, EINVAL, ENOMEM, ENOSYS, ENOTTY, EAFNOSUPPORT, EOPNOTSUPP } = constants.errno;
 const arm64 = environment("ASSAY_TEST_ARM64");
 const ARM64: Toolchain = { compiler: join(arm64, "gcc"), run: [join(arm64, "run")] };
 const NATIVE: Toolchain = { compiler: "gcc", run: [] };
@@ -159,6 +159,11 @@ function assertJudged(filter: Filter, call: (name: string, ...args: (number | bi
     HWPOISON: 100,
   }))
     assert.equal(call("madvise", 0, 0, number), EINVAL, `MADV_${advice}`);
+  const raised = -1 >>> 0;
+  assert.deepEqual(
+    [0, 19, raised].map((priority) => call("setpriority", 0, 0, priority)),
+    [DONE, DONE, EACCES],
+  );
   const [MAYMOVE, FIXED, DONTUNMAP] = [1, 2, 4];
   assert.deepEqual(
     [0, MAYMOVE, MAYMOVE | FIXED, MAYMOVE | DONTUNMAP].map((flags) => call("mremap", 0, 0, 0, flags)),

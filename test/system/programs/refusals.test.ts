@@ -23,6 +23,7 @@ const CASES: Readonly<Record<string, readonly [language: string, code: string, s
 #include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -46,6 +47,8 @@ int main(void)
   say("socket", socket(AF_INET, SOCK_STREAM, 0));
   say("flock", flock(file, LOCK_EX));
   say("lockf", lockf(file, F_LOCK, 0));
+  say("setpriority", setpriority(PRIO_PROCESS, 0, 19));
+  say(getpriority(PRIO_PROCESS, 0) == 0 ? "priority 0" : "another priority", 0);
   say("inotify", inotify_init1(0));
   say("shmget", shmget(IPC_PRIVATE, 4096, 0600));
   say("mlockall", mlockall(MCL_CURRENT));
@@ -56,7 +59,7 @@ int main(void)
 }
 `,
     "splice EINVAL\nvmsplice ENOSYS\ntee ENOSYS\nreadv ENOSYS\ngetifaddrs EAFNOSUPPORT\nsocket EAFNOSUPPORT\nflock done\n" +
-      "lockf done\ninotify ENOSYS\nshmget ENOSYS\nmlockall EPERM\nsched_setaffinity EPERM\nposix_fadvise EPERM\nbytes\nsendfile done\n",
+      "lockf done\nsetpriority done\npriority 0 done\ninotify ENOSYS\nshmget ENOSYS\nmlockall EPERM\nsched_setaffinity EPERM\nposix_fadvise EPERM\nbytes\nsendfile done\n",
   ],
   "C++: streams copy a file to the standard output": [
     "cpp",
