@@ -522,7 +522,7 @@ int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, u
  * Below LEFTOVER_MAX nothing is done: a compiler leaves up to 3 MiB, which the next box needs again. A negative dentry
  * takes about 400 bytes, so the next program can time at most 10,000 of them.
  */
-enum { GROWTH_ALLOWED = 1 << 20, LEFTOVER_MAX = 4 << 20, UNCHARGE_TIMEOUT_MS = 2000, RECLAIM_EVERY_MS = 8 };
+enum { GROWTH_ALLOWED = 1 << 20, LEFTOVER_MAX = 4 << 20, UNCHARGE_TIMEOUT_MS = 10000, RECLAIM_EVERY = 8 };
 
 bool host_swaps(void)
 {
@@ -734,7 +734,7 @@ static void reclaim(const struct groups *g, const struct leaf *leaf, uint64_t by
 int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_shared)
 {
 	uint64_t charged, deadline = now_ns() + UNCHARGE_TIMEOUT_MS * 1000000ull;
-	for (int waited_ms = 0;; waited_ms++) {
+	for (int waits = 0;; waits++) {
 		if (read_leftover(g, leaf, &charged) < 0)
 			return -1;
 		if (charged <= LEFTOVER_MAX)
@@ -749,10 +749,10 @@ int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, boo
 		}
 		if (now_ns() >= deadline)
 			return (int64_t)charged;
-		/* The memory of processes and mounts is uncharged some milliseconds after their end. */
-		if (waited_ms % RECLAIM_EVERY_MS == RECLAIM_EVERY_MS - 1)
+		/* The memory of processes and mounts is uncharged some milliseconds after their end, and later on a busy machine. */
+		if (waits % RECLAIM_EVERY == RECLAIM_EVERY - 1)
 			reclaim(g, leaf, charged);
-		usleep(1000);
+		usleep(waits < 100 ? 1000 : 10000);
 	}
 }
 

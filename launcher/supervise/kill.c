@@ -47,7 +47,11 @@
 #include "supervise/watch.h"
 
 enum {
-	RETRY_USEC = 1000,
+	/*
+	 * The pauses between the attempts of a helper or holder: the first one, and the longest one, after which they stay the same.
+	 * Sixty helpers that tried each millisecond used more CPU time than the calls that they were to end.
+	 */
+	RETRY_USEC = 1000, RETRY_LONGEST_USEC = 128000,
 	/* A process with fewer page tables needs no holder: 60 reads of so many take 0.1 s. */
 	HOLD_TABLES_KIB = 512,
 	/* How often a holder checks whether its address space still exists. */
@@ -79,6 +83,11 @@ static void use_all_cpus(void)
 	keyed(sched_setaffinity, 0, sizeof all, &all);
 }
 
+static unsigned longer_pause(unsigned usec)
+{
+	return usec < RETRY_LONGEST_USEC ? 2 * usec : usec;
+}
+
 /* The work of a helper: waits to write to an address space, again and again, until the process has ended. */
 static void take_address_space_lock(int proc, pid_t process, pid_t slot)
 {
@@ -86,12 +95,12 @@ static void take_address_space_lock(int proc, pid_t process, pid_t slot)
 	snprintf(name, sizeof name, "%d/clear_refs", process);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return;
-	while (getppid() == slot) {
+	for (unsigned pause = RETRY_USEC; getppid() == slot; pause = longer_pause(pause)) {
 		int fd = openat(proc, name, O_WRONLY | O_CLOEXEC);
 		if (fd < 0 || write(fd, "5", 1) < 0)
 			return; /* the process has ended */
 		close(fd);
-		usleep(RETRY_USEC);
+		usleep(pause);
 	}
 }
 
@@ -141,6 +150,13 @@ static bool is_releasing(struct watch *w)
 	return false;
 }
 
+uint64_t next_killed_check(const struct watch *w)
+{
+	uint64_t begun = w->killed_ns ? w->killed_ns : w->end.begun_ns;
+	uint64_t last = w->kill.checked_ns ? w->kill.checked_ns : begun;
+	return last + KILLED_CHECK_MS * 1000000ull + (last - begun) / KILLED_CHECK_SHARE;
+}
+
 void help_killed_processes(struct watch *w)
 {
 	enum { PF_EXITING = 4, DYING_MAX = 1024 };
@@ -166,6 +182,39 @@ void help_killed_processes(struct watch *w)
 	/* Only processes that exit get more CPUs: without preemption, the helpers need a CPU that no long call holds. */
 	cpus_spread(l->cpus, w->slot->number, task, exiting);
 	w->kill.checked_ns = now_ns();
+}
+
+/* Tells the client that the box is still ending, so that it does not take the slot for lost. */
+static void report_ending(struct watch *w)
+{
+	/* The program of a pair has the connection. */
+	struct watch *to = w->connection < 0 && w->peer ? w->peer : w;
+	if (to->connection < 0)
+		return;
+	queue_frame(to->out, FRAME_ENDING);
+	queue_frame_end(to->out);
+	if (queue_flush(to->out, to->connection) < 0)
+		to->connection = -1;
+}
+
+bool end_is_overdue(struct watch *w)
+{
+	struct end_progress *e = &w->end;
+	uint64_t now = now_ns(), cpu_usec;
+	if (!e->begun_ns)
+		*e = (struct end_progress){.begun_ns = now, .seen_ns = now, .reported_ns = now};
+	if (now >= e->next_check_ns) {
+		e->next_check_ns = now + END_PROGRESS_MS * 1000000ull;
+		if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_CPU_USEC, &cpu_usec) == 0 && cpu_usec > e->cpu_usec) {
+			e->cpu_usec = cpu_usec;
+			e->seen_ns = now;
+		}
+		if (e->seen_ns == now && now - e->reported_ns >= ENDING_MS * 1000000ull) {
+			e->reported_ns = now;
+			report_ending(w);
+		}
+	}
+	return now - e->seen_ns > END_TIMEOUT_MS * 1000000ull || now - e->begun_ns > END_LONGEST_MS * 1000000ull;
 }
 
 /* ---- while the box runs: the search for page tables, and holders ---- */
@@ -284,8 +333,12 @@ static void hold(const struct watch *w, int proc, int index, pid_t slot)
 	if (fd < 0 || identify_space(proc, space->task, &now) < 0 || !same_space(&now, space))
 		return;
 	w->kill.opened[index] = true;
-	for (bool killed = false; pread(fd, &byte, 1, 0) != 0; usleep(killed ? RETRY_USEC : 0)) {
-		if (!killed && poll(&kill_event, 1, HOLDER_CHECK_MS) > 0) {
+	bool killed = false;
+	for (unsigned pause = RETRY_USEC; pread(fd, &byte, 1, 0) != 0;) {
+		if (killed) {
+			usleep(pause);
+			pause = longer_pause(pause);
+		} else if (poll(&kill_event, 1, HOLDER_CHECK_MS) > 0) {
 			use_all_cpus();
 			killed = true;
 		}

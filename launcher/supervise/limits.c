@@ -225,7 +225,7 @@ uint64_t next_check(const struct watch *w, bool end_only)
 	if (sample < next)
 		next = sample;
 	if (w->o->reason != KILL_NONE)
-		next = (w->kill.checked_ns ? w->kill.checked_ns : w->killed_ns) + KILLED_CHECK_MS * 1000000ull;
+		next = next_killed_check(w);
 	if (end_only && w->end_only_until < next)
 		next = w->end_only_until;
 	for (int stream = 0; stream < 2; stream++)

@@ -236,7 +236,7 @@ static void serve_side(struct pair *p, int side, const struct pollfd *on)
 	read_output_if_due(w, &w->box->err_fd, 1, on[ON_ERR].revents);
 	if (p->ended[side])
 		return;
-	w->unkillable = killed && now_ns() - w->killed_ns > END_TIMEOUT_MS * 1000000ull;
+	w->unkillable = killed && end_is_overdue(w);
 	if (on[ON_END].revents || w->unkillable) {
 		end_side(p, side);
 		return;
@@ -301,6 +301,8 @@ static int start_pair(struct pair *p, struct failure *f)
 		set_deadlines(&w[side]);
 		w[side].wall_deadline = UINT64_MAX; /* check_wall_limits() checks the limit instead */
 	}
+	for (int side = 0; side < SIDES; side++)
+		w[side].peer = &w[!side];
 	p->attributed_until = now_ns();
 	p->turn_check_at = p->attributed_until + TURN_CHECK_NS;
 	return 0;

@@ -560,13 +560,16 @@ static void kill_survivors(struct watch *w)
 		kill_box(w);
 	}
 	struct pollfd init = {.fd = w->box->init_fd, .events = POLLIN};
-	uint64_t deadline = now_ns() + END_TIMEOUT_MS * 1000000ull;
 	while (poll(&init, 1, KILLED_CHECK_MS) <= 0) {
-		if (now_ns() >= deadline) {
+		if (end_is_overdue(w)) {
 			evidence_error(w->o, "end of the pid namespace", ETIMEDOUT);
 			break;
 		}
-		help_killed_processes(w);
+		if (now_ns() >= next_killed_check(w))
+			help_killed_processes(w);
+		/* The other program of a pair goes on meanwhile; its limits hold. */
+		if (w->peer && !w->peer->box->reaped_program)
+			check_deadlines(w->peer);
 	}
 	end_helpers(w); /* one of them can be the last to leave an address space, and then removes it */
 	w->o->end_ns = now_ns() - (w->killed_ns ? w->killed_ns : w->o->ended_ns);
@@ -651,7 +654,7 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 			return;
 		}
 		/* The slot then ends with an error instead of hanging, and the launcher sweeps and reuses its number. */
-		w->unkillable = killed && now_ns() - w->killed_ns > END_TIMEOUT_MS * 1000000ull;
+		w->unkillable = killed && end_is_overdue(w);
 		if (w->unkillable)
 			return;
 		if (killed && now_ns() >= next_check(w, false))

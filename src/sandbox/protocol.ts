@@ -20,6 +20,7 @@ export const FRAMES = {
   PEER: 12,
   INPUT: 13,
   SIGNAL: 14,
+  ENDING: 15,
 } as const;
 // end
 export type FrameName = keyof typeof FRAMES;

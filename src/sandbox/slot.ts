@@ -20,7 +20,8 @@ const [OPEN_MS, PARK_MS] = [30_000, 30_000];
 
 /**
  * A slot may take this longer for a step than its wall limit. Set-up, evidence and teardown have their own deadlines; their sum
- * is smaller even for a program that cannot be killed (15 s, then the same for the teardown).
+ * is smaller even for a program that cannot be killed (15 s, then the same for the teardown). While a killed program still uses
+ * CPU time, its slot sends ENDING, and the time begins again.
  */
 const SILENCE_MS = 45_000;
 
@@ -62,7 +63,8 @@ interface Running {
   readonly startedMs: number;
   readonly resolve: (reports: readonly StepReport[]) => void;
   readonly reject: (error: Error) => void;
-  readonly timer: NodeJS.Timeout;
+  readonly timeoutMs: number;
+  timer: NodeJS.Timeout;
 }
 
 /** The buffer into which all slots read, one after the other. Without it, Node would allocate as much for each read. */
@@ -153,7 +155,7 @@ export class Slot {
       if (!steps.every(fitsStep)) return reject(new StepSizeError("the step has too many files or bytes"));
       const frames = encode(); // throws for an invalid limit, before anything has started
       const wallMs = steps.reduce((sum, { limits }) => sum + limits.wallMs, 0);
-      const timer = setTimeout(() => this.#loseLate(), wallMs + steps.length * SILENCE_MS);
+      const timeoutMs = wallMs + steps.length * SILENCE_MS;
       const outputs = steps.map(({ limits }) => ({
         stdout: new Captured(),
         stderr: new Captured(),
@@ -176,7 +178,8 @@ export class Slot {
         startedMs: performance.now(),
         resolve,
         reject,
-        timer,
+        timeoutMs,
+        timer: this.#startTimer(timeoutMs),
       };
       this.#write(frames);
     });
@@ -211,7 +214,7 @@ export class Slot {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);
       if (this.#running || this.#parking) return reject(new SandboxError("the slot is not idle"));
-      const timer = setTimeout(() => this.#loseLate(), PARK_MS);
+      const timer = this.#startTimer(PARK_MS);
       this.#parking = { resolve, reject, timer };
       this.#write(encodePark(step));
     });
@@ -234,8 +237,8 @@ export class Slot {
     this.#socket.destroy();
   }
 
-  #loseLate(): void {
-    this.#lose(new SandboxError("the slot did not respond in time"));
+  #startTimer(timeoutMs: number): NodeJS.Timeout {
+    return setTimeout(() => this.#lose(new SandboxError("the slot did not respond in time")), timeoutMs);
   }
 
   #write(pieces: readonly Buffer[]): void {
@@ -263,6 +266,10 @@ export class Slot {
       case "STDERR":
         answer.stderr.push(frame.body);
         if (answer === running.outputs[0]) running.onOutput("stderr", frame.body);
+        break;
+      case "ENDING":
+        clearTimeout(running.timer);
+        running.timer = this.#startTimer(running.timeoutMs);
         break;
       case "FILE":
         answer.files.push(decodeFile(new Entries(frame)));

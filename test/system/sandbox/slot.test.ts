@@ -128,6 +128,26 @@ test("a slot that is silent for 45 s beyond the wall limit is lost", LIMIT, asyn
   assert.equal(losses(), 1);
 });
 
+test("a slot that reports a slow end, by ENDING, has as much time again", LIMIT, async (t) => {
+  const { slot, peer } = await opened(t);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let heard = () => {};
+  const report = slot.run(shell("true"), () => heard());
+  await peer.heard();
+  for (let reports = 0; reports < 3; reports++) {
+    t.mock.timers.tick(LIMITS.wallMs + 44_999);
+    const output = new Promise<void>((resolve) => {
+      heard = resolve;
+    });
+    peer.say(frame("ENDING"), frame("STDOUT", Buffer.from("output")));
+    await output;
+  }
+  t.mock.timers.tick(LIMITS.wallMs + 44_999);
+  assert.equal(slot.alive, true);
+  t.mock.timers.tick(1);
+  await assert.rejects(report, lost("the slot did not respond in time"));
+});
+
 test("an open slot can be idle for any time", LIMIT, async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { slot } = await opened(t);
