@@ -26,15 +26,18 @@ const FILES = [
 
 /** GET /openapi.json, the reference page at /docs, the documents below it and their search. They need no key. */
 export function documentationRoutes(server: FastifyInstance): void {
-  const document = openApi();
-  const json = JSON.stringify(document);
-  // A reader sees all fields of a body in one place.
-  const complete = { ...document, components: { ...document.components, schemas: jsonSchemas() } };
+  // Made for the first reader: to describe all schemas takes a service longer than all else at its start.
+  const json = once(() => JSON.stringify(openApi()));
   // Loaded with the first request for a page, so that a service without readers does not hold the renderer in memory.
-  const pages = once(() => import("../docs/pages.ts").then(({ renderPages }) => renderPages(complete)));
+  const pages = once(async () => {
+    const { renderPages } = await import("../docs/pages.ts");
+    const document = openApi();
+    // A reader sees all fields of a body in one place.
+    return renderPages({ ...document, components: { ...document.components, schemas: jsonSchemas() } });
+  });
   const config = { open: true };
   server.get("/openapi.json", { config }, async (_request, reply) =>
-    reply.type("application/json; charset=utf-8").send(json),
+    reply.type("application/json; charset=utf-8").send(json()),
   );
   const send = (reply: FastifyReply, text: string) =>
     reply.type("text/html; charset=utf-8").header("content-security-policy", PAGE_POLICY).send(text);
@@ -51,8 +54,8 @@ export function documentationRoutes(server: FastifyInstance): void {
   }
 }
 
-function once<T>(load: () => Promise<T>): () => Promise<T> {
-  let loaded: Promise<T> | undefined;
+function once<T>(load: () => T): () => T {
+  let loaded: T | undefined;
   return () => {
     loaded ??= load();
     return loaded;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import type { Language } from "../../../src/domain/language.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
@@ -44,7 +45,12 @@ const LONG = { timeout: 400_000 * PATIENCE };
 /** Languages that are not tested, because they run no program of their own, or a program in another language. */
 const OTHERS = ["executable", "multifile", "plaintext"];
 
-for (const language of languages.list().filter(({ name }) => !OTHERS.includes(name))) {
+/** Programs of compiled languages start by themselves, so that a plain run does not need them. */
+const STARTED = ["c", "cpp", "go", "rust"];
+
+const isTested = ({ name }: Language) => !OTHERS.includes(name) && !(SKIPS_LONG && STARTED.includes(name));
+
+for (const language of languages.list().filter(isTested)) {
   test(`${language.name}: every random number is a new one`, LONG, async () => {
     const code = readFileSync(new URL(language.source, PROGRAMS));
     const stdin = Buffer.from("program");
