@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
+import { abortAfter } from "../domain/abort-after.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { toPlain } from "../languages/load.ts";
@@ -65,7 +66,7 @@ export async function importInThread<T>(
   const next = async (): Promise<ImportReply> => {
     const [ending, over] = [new AbortController(), new AbortController()];
     void exceedsCpuTime(thread, mostCpuMs, ending.signal).then((exceeds) => exceeds && over.abort());
-    const late = AbortSignal.any([signal, over.signal, AbortSignal.timeout(MOST_WALL_MS), ending.signal]);
+    const late = abortAfter(MOST_WALL_MS, signal, over.signal, ending.signal);
     try {
       const [answer] = (await Promise.race([once(thread, "message", { signal: late }), failed])) as [ImportReply];
       if ("fault" in answer) throw new PackageError("", answer.fault);

@@ -1,6 +1,6 @@
 import { AssayError } from "./error.ts";
 import { type JudgementEvent, judgementEvents, type SubmissionEvent, submissionEvents } from "./events.ts";
-import { type AssayOptions, isAccepted, pause, Transport } from "./transport.ts";
+import { type AssayOptions, isAccepted, pause, Timeout, Transport } from "./transport.ts";
 import type {
   Accepted,
   Batch,
@@ -205,9 +205,9 @@ export class Assay {
     { timeoutMs, ...options }: WaitOptions,
     first: (options: SubmitOptions) => Promise<T | Ended>,
   ): Promise<T> {
-    const deadline = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
-    const signals = [options.signal, deadline].filter((signal) => signal !== undefined);
-    const given = { ...options, signal: AbortSignal.any(signals) };
+    const deadline = timeoutMs === undefined ? undefined : new Timeout(timeoutMs, options.signal);
+    const signal = deadline?.signal ?? options.signal;
+    const given = signal ? { ...options, signal } : options;
     let id: string | null = null;
     try {
       for (let ask = first; ; ask = (options) => this.#held<T | Ended>(path, String(id), options)) {
@@ -215,11 +215,13 @@ export class Assay {
         const now = await ask(given).catch(accepted);
         if (now.status === "completed" || now.status === "error") return now as T;
         id = now.id;
-        await pause(LEAST_BETWEEN_MS - (performance.now() - began), given.signal);
+        await pause(LEAST_BETWEEN_MS - (performance.now() - began), signal);
       }
     } catch (cause) {
-      if (!deadline?.aborted || options.signal?.aborted) throw cause;
+      if (!deadline?.isOver || options.signal?.aborted) throw cause;
       throw new AssayError({ code: "deadline", message: `it did not end within ${timeoutMs} ms`, id, cause });
+    } finally {
+      deadline?.clear();
     }
   }
 }

@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import tls from "node:tls";
 import { errorOf } from "./error.ts";
+import { Timeout } from "./transport.ts";
 
 interface Message {
   readonly id?: string | number;
@@ -57,6 +58,7 @@ async function forward(message: Message, body: string): Promise<void> {
   const { id } = message;
   const cancelling = new AbortController();
   if (id !== undefined) open.set(id, cancelling);
+  const timeout = new Timeout(TIMEOUT_MS, cancelling.signal);
   try {
     const response = await fetch(address, {
       method: "POST",
@@ -64,13 +66,14 @@ async function forward(message: Message, body: string): Promise<void> {
       body,
       // A redirect would send the key to another address.
       redirect: "error",
-      signal: AbortSignal.any([cancelling.signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      signal: timeout.signal,
     });
     const answered = await pass(response, message);
     if (!answered && id !== undefined) throw new Error("the connection ended before the answer");
   } catch (error) {
     if (!cancelling.signal.aborted) refuse(message, textOf(error));
   } finally {
+    timeout.clear();
     if (id !== undefined) open.delete(id);
   }
 }

@@ -79,13 +79,15 @@ export class Transport {
   async #repeating<T>(call: Call, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries++) {
       call.signal?.throwIfAborted();
-      const timeout = AbortSignal.timeout(this.#timeoutMs);
+      const timeout = new Timeout(this.#timeoutMs, call.signal);
       try {
-        return await send(call.signal ? AbortSignal.any([call.signal, timeout]) : timeout);
+        return await send(timeout.signal);
       } catch (error) {
         call.signal?.throwIfAborted();
         if (!call.isRepeatable || tries >= this.retries || !isTemporary(error)) throw error;
         await pause(delayMs(tries, error.retryAfterSecs), call.signal);
+      } finally {
+        timeout.clear();
       }
     }
   }
@@ -133,6 +135,29 @@ export function isAccepted(error: AssayError): boolean {
 export function delayMs(tries: number, retryAfterSecs: number | null): number {
   const random = Math.random() * Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** tries);
   return (retryAfterSecs ?? 0) * 1000 + random;
+}
+
+/**
+ * Aborts its signal after a time, or with another signal. An AbortSignal.timeout() that is passed to AbortSignal.any() can be collected
+ * as garbage in Node, and then aborts nothing; this timer keeps its signal until it is cleared.
+ */
+export class Timeout {
+  readonly signal: AbortSignal;
+  readonly #late = new AbortController();
+  readonly #timer: ReturnType<typeof setTimeout>;
+
+  constructor(ms: number, signal: AbortSignal | undefined) {
+    this.#timer = setTimeout(() => this.#late.abort(new DOMException("The time is over", "TimeoutError")), ms);
+    this.signal = signal ? AbortSignal.any([signal, this.#late.signal]) : this.#late.signal;
+  }
+
+  get isOver(): boolean {
+    return this.#late.signal.aborted;
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
 }
 
 /** @throws the reason of the signal once it aborts. */

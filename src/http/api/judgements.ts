@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { abortAfter } from "../../domain/abort-after.ts";
 import { clientError } from "../../domain/error.ts";
 import { JUDGEMENT_VERDICTS, type Judgement } from "../../domain/judgement.ts";
 import { toJudgementRecord, toJudgementSummary } from "../../domain/judgement-record.ts";
@@ -124,7 +125,7 @@ export async function endedJudgement(
   stopping: AbortSignal,
 ): Promise<Judgement> {
   const { holdMs } = dependencies;
-  const signal = AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), stopping]);
+  const signal = abortAfter(holdMs, disconnected(reply), stopping);
   const judgement = await whenJudged(dependencies, id, callerOf(request).accountId, signal);
   if (judgement && isTerminal(judgement.status)) return judgement;
   const fields = { id, status: judgement?.status ?? "pending" };

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { abortAfter } from "../../domain/abort-after.ts";
 import { clientError } from "../../domain/error.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { isTerminal, type Submission } from "../../domain/submission.ts";
@@ -45,7 +46,7 @@ export function resultRoutes(
 
   server.get("/api/result/:id", async (request, reply) => {
     const wait = readWait(request.query);
-    const signal = () => AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), ended]);
+    const signal = () => abortAfter(holdMs, disconnected(reply), ended);
     const submission = await find(
       request,
       reply,

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { abortAfter } from "../../domain/abort-after.ts";
 import { clientError } from "../../domain/error.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { isTerminal } from "../../domain/submission.ts";
@@ -31,7 +32,7 @@ export function submitRoute(
     const admit = answers.admitFor(owner, request, reply);
     if (known || !wait) reply.code(202).header("location", `/api/result/${id}`);
     if (!wait && !known) return { id, status, queue_depth: accepted.queueDepth };
-    const signal = AbortSignal.any([AbortSignal.timeout(dependencies.holdMs), disconnected(reply), ended]);
+    const signal = abortAfter(dependencies.holdMs, disconnected(reply), ended);
     const read = wait
       ? submissions.whenTerminal(id, accountId, signal, admit, !known)
       : submissions.get(id, accountId, admit);

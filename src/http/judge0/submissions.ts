@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { abortAfter } from "../../domain/abort-after.ts";
 import { ClientError, clientError } from "../../domain/error.ts";
 import { type Judge0Form, judge0Answer, NotUtf8Error, SENT_FIELDS } from "../../domain/judge0/fields.ts";
 import { WorkTurns } from "../../fairness/turn.ts";
@@ -54,7 +55,7 @@ export function judge0SubmissionRoutes(
   const read = async (id: string, request: FastifyRequest, reply: FastifyReply, form: Judge0Form, waits = false) => {
     const { accountId } = callerOf(request);
     const admit = answers.admitFor(ownerOf(request), request, reply);
-    const signal = () => AbortSignal.any([AbortSignal.timeout(holdMs), disconnected(reply), stopping]);
+    const signal = () => abortAfter(holdMs, disconnected(reply), stopping);
     const submission = await (waits
       ? store.submissions.whenTerminal(id, accountId, signal(), admit, true)
       : store.submissions.get(id, accountId, admit));

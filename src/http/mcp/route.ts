@@ -1,5 +1,6 @@
 import { createMcpHandler, localhostAllowedOrigins, validateOriginHeader } from "@modelcontextprotocol/server";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { abortAfter } from "../../domain/abort-after.ts";
 import { ClientError, clientError } from "../../domain/error.ts";
 import { ownerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -54,7 +55,7 @@ export function mcpRoute(
       return refusedCall(id, quotaError);
     }
     const gone = disconnected(reply);
-    const signal = AbortSignal.any([AbortSignal.timeout(dependencies.holdMs), gone, stopping]);
+    const signal = abortAfter(dependencies.holdMs, gone, stopping);
     const asked = new Request(`https://service${MCP_PATH}`, {
       method: "POST",
       headers: headersOf(request),

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { abortAfter } from "../../domain/abort-after.ts";
 import { clientError } from "../../domain/error.ts";
 import { isTerminal, type Submission } from "../../domain/submission.ts";
 import type { Admit } from "../../store/submissions/types.ts";
@@ -53,7 +54,7 @@ async function whenEnded(
   const over = AbortSignal.any([disconnected(reply), stopping]);
   let now: Submission | undefined;
   for (let waits = 0; waits < MOST_WAITS && !over.aborted; waits++) {
-    const signal = AbortSignal.any([AbortSignal.timeout(holdMs), over]);
+    const signal = abortAfter(holdMs, over);
     now = await store.submissions.whenTerminal(id, accountId, signal, admit, waits === 0);
     if (now && isTerminal(now.status)) return now;
     if (!now) break; // deleted

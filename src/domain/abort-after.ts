@@ -1,0 +1,14 @@
+/**
+ * A signal that aborts after `ms`, or as soon as one of `signals` does. It is no reason for the process to stay.
+ *
+ * Do not pass an AbortSignal.timeout() to AbortSignal.any() instead: Node can collect the timeout as garbage while the signal of any()
+ * is still in use, which then never aborts. The timer here keeps its signal.
+ */
+export function abortAfter(ms: number, ...signals: readonly AbortSignal[]): AbortSignal {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new DOMException("The time is over", "TimeoutError")), ms);
+  timer.unref();
+  const signal = AbortSignal.any([late.signal, ...signals]);
+  signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  return signal;
+}
