@@ -26,7 +26,7 @@ function newcomersHands({ page }: Visitor) {
     if (who.email) await page.getByLabel("E-mail").fill(who.email);
     await page.getByLabel("Your name").fill(who.name);
     await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
-    await button("Create account").click();
+    await button("Create sign-in").click();
     await heading("Overview");
   };
   /** The secret that a dialog displays once. */

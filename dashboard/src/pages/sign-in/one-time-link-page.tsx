@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "@tanstack/react-router";
 import type { SubmitEvent } from "react";
 import type { Invitation } from "../../../../src/http/dashboard/api/session.ts";
-import { mutations, queries } from "../../client/api.ts";
+import { isNotFound, mutations, queries } from "../../client/api.ts";
 import { openDashboard } from "../../client/session.ts";
 import { TableSkeleton } from "../../components/data-table.tsx";
 import { text } from "../../components/form.tsx";
@@ -20,15 +20,15 @@ export function OneTimeLinkPage() {
   const invitation = useQuery({
     ...queries.invitation(token),
     enabled: token !== "",
-    retry: false,
     staleTime: Infinity,
   });
-  if (token === "" || invitation.error) {
+  const { error } = invitation;
+  if (token === "" || isNotFound(error)) {
     return (
       <AuthLayout title="This link does not work">
         <p>
-          {token === "" ? "The link is incomplete." : sentence(invitation.error?.message ?? "")} Links work once and
-          expire; ask an administrator for a new one.
+          {error ? sentence(error.message) : "The link is incomplete."} Ask an administrator for a new one. If nobody
+          can sign in yet, <code>assay members link</code> prints a link on the machine of the service.
         </p>
         <p>
           <Link to="/sign-in">Sign in</Link>
@@ -66,7 +66,7 @@ function Accept({ token, of: { kind, email, account, expiresAt } }: { token: str
         {kind === "first" && "You will have access to all accounts, and can invite members."}
         {kind === "invite" &&
           (account ? `You will have access to ${account}.` : "You will have access to all accounts.")}
-        {kind === "reset" && "The old password and all its sessions then end."} The link expires{" "}
+        {kind === "reset" && "The new password replaces the old one and ends all your sessions."} The link expires{" "}
         <Timestamp at={expiresAt} />.
       </p>
       {accepting.error && <ErrorMessage text={sentence(accepting.error.message)} />}
@@ -89,7 +89,7 @@ function Accept({ token, of: { kind, email, account, expiresAt } }: { token: str
           withAsterisk={false}
         />
         <Button type="submit" fullWidth loading={accepting.isPending || accepting.isSuccess}>
-          {kind === "reset" ? "Set password" : "Create account"}
+          {kind === "reset" ? "Set password" : "Create sign-in"}
         </Button>
       </form>
     </>
