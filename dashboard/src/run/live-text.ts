@@ -37,7 +37,7 @@ export class LiveText {
     return { text, firstLine: this.#firstLine, isCut: this.#isCut };
   }
 
-  /** Drops old text up to the beginning of a line, or in a line that is too long. */
+  /** Drops the oldest text, up to the beginning of a line. If that line begins too far on, drops up to a place within a line. */
   #shorten(): void {
     const text = this.#parts.join("");
     const most = text.length - MAX_CHARACTERS;

@@ -14,7 +14,7 @@ interface Props {
   readonly layout: "page" | "panel" | "playground";
 }
 
-/** Stop while it runs; afterwards run again and open elsewhere. */
+/** The button that stops the run, and after its end the buttons that run it again or open it elsewhere. */
 export function RunActions({ of: detail, layout }: Props) {
   const { id, account } = detail.row;
   const navigate = useNavigate();

@@ -14,7 +14,7 @@ import { isOpen, type LiveOutput } from "./use-live-run.ts";
 
 type Stream = "stdout" | "stderr";
 
-/** Parts of a program besides its files, whose paths never begin with a dot. */
+/** The names of the source and the input among the parts of a program. No path of a file begins with a dot. */
 export const SOURCE = ".source";
 const STDIN = ".stdin";
 
@@ -29,10 +29,10 @@ interface Props {
   /** The shown part of the program. */
   readonly part: string;
   readonly onPart: (part: string) => void;
-  readonly onLine: (line: number, file?: string) => void;
+  readonly onLineChosen: (line: number, file?: string) => void;
 }
 
-/** The program on the left, what it wrote on the right. */
+/** The program on the left, and its output on the right. */
 export function RunPanes({ hasSource, ...props }: Props) {
   return (
     <div className={css.panes} data-alone={!hasSource || undefined}>
@@ -107,7 +107,12 @@ function ProgramPane({
   return <Viewer key={part} head={head} label={label} text={readable} original={text} download={download} {...marks} />;
 }
 
-function OutputPane({ of: detail, live, messages, onLine }: Pick<Props, "of" | "live" | "messages" | "onLine">) {
+function OutputPane({
+  of: detail,
+  live,
+  messages,
+  onLineChosen,
+}: Pick<Props, "of" | "live" | "messages" | "onLineChosen">) {
   const { row, record, cut, live: isStreamed, run } = detail;
   const { integrity } = record.output;
   const open = isOpen(detail);
@@ -174,7 +179,7 @@ function OutputPane({ of: detail, live, messages, onLine }: Pick<Props, "of" | "
           firstLine={open ? live[shown].firstLine : 1}
           download={open ? null : fileOf(row.id, shown)}
           links={shown === "stderr" && !open ? links : []}
-          onLine={onLine}
+          onLineChosen={onLineChosen}
         />
       )}
       {below}

@@ -7,17 +7,17 @@ import type { Message } from "./source-messages.ts";
 
 interface Props {
   readonly of: SubmissionDetail;
-  /** The message with the reason. */
+  /** The message that says why the run ended. */
   readonly decided: Message | undefined;
   /** What the program wrote last, if it wrote no message about a line. */
   readonly lastWritten: string | undefined;
   /** Number of other messages. */
   readonly more: number;
-  readonly onLine: (line: number, file?: string) => void;
+  readonly onLineChosen: (line: number, file?: string) => void;
 }
 
-/** Why the run ended so, and on which line of the source. */
-export function RunReason({ of: detail, decided, lastWritten, more, onLine }: Props) {
+/** Why the run ended as it did, and on which line of the source. */
+export function RunReason({ of: detail, decided, lastWritten, more, onLineChosen }: Props) {
   const { explanation, record } = detail;
   if (!explanation) {
     const isRunning = detail.row.status === "running";
@@ -31,7 +31,12 @@ export function RunReason({ of: detail, decided, lastWritten, more, onLine }: Pr
       </p>
       {decided && (
         <p className={css.message}>
-          <Button variant="light" color="red" size="compact-sm" onClick={() => onLine(decided.line, decided.file)}>
+          <Button
+            variant="light"
+            color="red"
+            size="compact-sm"
+            onClick={() => onLineChosen(decided.line, decided.file)}
+          >
             Line {decided.line}
             {decided.file !== undefined && ` of ${decided.file}`}
           </Button>

@@ -63,7 +63,7 @@ export function RunTabs({ of: detail, tab, onTab }: Props) {
   );
 }
 
-/** The only part that changes after the end. */
+/** The deliveries: the only part of a run that changes after its end. */
 function Deliveries({ of: { row, deliveries } }: { of: SubmissionDetail }) {
   const { data = deliveries } = useQuery(queries.deliveriesOf(row.id));
   if (data.length === 0)

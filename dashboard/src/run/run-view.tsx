@@ -27,8 +27,8 @@ interface Props {
   /** The open tab; without it, the view keeps its own. */
   readonly tab?: string | undefined;
   readonly onTab?: (tab: string) => void;
-  /** A message leads to this line of the source; for a layout without the source. */
-  readonly onLine?: (line: number) => void;
+  /** Called when a person chooses a message about this line, for a layout without the source. */
+  readonly onLineChosen?: (line: number) => void;
 }
 
 /** One run: how it ended and why, its times and limits, source and output, evidence. */
@@ -95,7 +95,7 @@ interface BodyProps extends Omit<Props, "id"> {
   readonly live: LiveOutput;
 }
 
-function Body({ of: detail, live, layout, tab, onTab, onLine }: BodyProps) {
+function Body({ of: detail, live, layout, tab, onTab, onLineChosen }: BodyProps) {
   const { record, source, code, files, timeline, usage, samples } = detail;
   const { cause, verdict } = record.result;
   const [target, setTarget] = useState<ScrollTarget | null>(null);
@@ -125,7 +125,7 @@ function Body({ of: detail, live, layout, tab, onTab, onLine }: BodyProps) {
   const toLine = (line: number, file: string = SOURCE) => {
     setPart(file);
     setTarget({ line, isAsked: true });
-    if (file === SOURCE) onLine?.(line);
+    if (file === SOURCE) onLineChosen?.(line);
   };
   const measured = (
     <div className={css.measurements}>
@@ -156,7 +156,7 @@ function Body({ of: detail, live, layout, tab, onTab, onLine }: BodyProps) {
         setTarget(null);
       }}
       hasSource={layout !== "playground"}
-      onLine={toLine}
+      onLineChosen={toLine}
     />
   );
   return (
@@ -166,7 +166,13 @@ function Body({ of: detail, live, layout, tab, onTab, onLine }: BodyProps) {
         {verdict === null ? titleOf(detail) : `${titleOf(detail)}, ${verdict}`}
       </p>
       <RunFacts of={detail} isShort={layout === "playground"} />
-      <RunReason of={detail} decided={decided} lastWritten={lastWritten} more={messages.length - 1} onLine={toLine} />
+      <RunReason
+        of={detail}
+        decided={decided}
+        lastWritten={lastWritten}
+        more={messages.length - 1}
+        onLineChosen={toLine}
+      />
       {layout === "playground" ? (
         <>
           {panes}

@@ -16,7 +16,7 @@ const HEIGHT = CPU + 22;
 /** Space of a label of the time axis. */
 const LABEL_PX = 56;
 
-/** Memory and CPUs of a step over its time, below each other on one axis. Its element is as high before its width is known. */
+/** Memory and CPUs of a step over its time, below each other on one time axis. The element has its final height even before its width is known. */
 export function UsageCurve({ of: samples }: { of: Samples }) {
   const { ref, width } = useElementSize();
   const [pointed, point] = useState<number | null>(null);

@@ -5,7 +5,7 @@ import { API, queries } from "../client/api.ts";
 import { streamWhileVisible } from "../client/stream.ts";
 import { LiveText, type LiveTextState } from "./live-text.ts";
 
-/** Output of this time is shown at once. */
+/** Output that arrives within this time is shown together. */
 const SHOW_MS = 100;
 
 export interface LiveOutput {

@@ -223,7 +223,7 @@ test("the charts of the overview, first steps, and the use of keys, projects and
     await go("/keys");
     await page.getByRole("link", { name: "unused", exact: true }).click();
     await page.getByRole("main").getByRole("link", { name: "playground", exact: true }).click();
-    await page.getByRole("heading", { name: "By the API" }).waitFor();
+    await page.getByRole("heading", { name: "Run it with the API" }).waitFor();
     await page.getByText("X-API-Key").first().waitFor();
   });
 

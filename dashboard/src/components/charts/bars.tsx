@@ -12,7 +12,7 @@ export const Bars = memo(function Bars({ canvas: { x, y, step }, stacks }: Props
   return stacks.map((parts, index) => {
     let below = 0;
     return (
-      // biome-ignore lint/suspicious/noArrayIndexKey: a bucket is its place
+      // biome-ignore lint/suspicious/noArrayIndexKey: buckets never move, so the index identifies one
       <g key={index}>
         {parts.map(({ colour, value }) => {
           const from = y(below);

@@ -14,7 +14,7 @@ export const COLOURS = ["black", "red", "green", "yellow", "blue", "magenta", "c
 const COLOUR_SHIFT = STYLES.length;
 const STYLE_BITS = (1 << COLOUR_SHIFT) - 1;
 
-/** A sequence that selects colours: short and of digits only; any other is text with a visible control character. */
+/** A short sequence of digits that selects colours. Any other sequence is shown as text, with the name of its control character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it begins with one
 const SELECT = /\x1b\[([\d;:]{0,64})m/y;
 

@@ -28,7 +28,7 @@ const READ: Extension = [
   SYNTAX_THEME,
 ];
 
-/** A text that is only read, in a shadow root like the editor. */
+/** A read-only text. Like the editor, it is in a shadow root. */
 export default function CodeMirrorViewer(props: ViewerProps) {
   const { text, label, language, wrap, firstLine = 1, links, marked, target, searching = 0, follow } = props;
   const container = useRef<HTMLDivElement>(null);
@@ -36,8 +36,8 @@ export default function CodeMirrorViewer(props: ViewerProps) {
   const grammar = useRef(new Compartment());
   const wrapping = useRef(new Compartment());
   const numbers = useRef(new Compartment());
-  const { onLine, onFollow } = props;
-  const choose = useEffectEvent((line: number, file?: string) => onLine?.(line, file));
+  const { onLineChosen, onFollow } = props;
+  const choose = useEffectEvent((line: number, file?: string) => onLineChosen?.(line, file));
   const followed = useEffectEvent((isAtEnd: boolean) => onFollow?.(isAtEnd));
   const isFollowing = useEffectEvent(() => follow === true);
   const now = useMemo(() => {
@@ -87,7 +87,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
     return () => editor.destroy();
   }, [label]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new view has a new label, and needs its text
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new label makes a new view, which needs the text
   useEffect(() => {
     const editor = view.current;
     if (!editor) return;

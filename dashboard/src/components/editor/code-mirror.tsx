@@ -10,7 +10,7 @@ import { grammarOf } from "./grammars.ts";
 import { scrollToLine } from "./scroll-target.ts";
 import { SYNTAX_THEME } from "./syntax-theme.ts";
 
-/** Replaces typing over a selection, for which Chromium adds a style attribute that the policy forbids. */
+/** Inserts text that is typed over a selection, because Chromium would add a style attribute, which the policy forbids. */
 const TYPED_OVER = EditorView.domEventHandlers({
   beforeinput({ inputType, data }, view) {
     if (inputType !== "insertText" || data === null || view.composing || view.state.selection.main.empty) return false;
@@ -78,7 +78,7 @@ export default function CodeMirror({ text, language, label, readOnly, target = n
 
   useEffect(() => {
     const editor = view.current;
-    // Typed text is already there. Text from elsewhere can also be undone.
+    // Typed text is already in the editor. A text from elsewhere replaces it as one change, which can be undone.
     if (!editor || editor.state.doc.toString() === text) return;
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
   }, [text]);

@@ -17,12 +17,12 @@ export interface DecorationState {
   readonly targetLine: number | null;
 }
 
-/** A place in the text that leads to a line of another one. */
+/** A place in the text that leads to a line of another text, as an error message leads to the source. */
 export interface Link {
   readonly from: number;
   readonly to: number;
   readonly line: number;
-  /** Which text; absent: the source. */
+  /** The path of that other text; absent for the source. */
   readonly file?: string | undefined;
 }
 
@@ -44,7 +44,7 @@ export const decorationState = StateField.define<DecorationState>({
     effects.reduce((now, effect) => (effect.is(setDecorations) ? effect.value : now), value),
 });
 
-/** Colours and names of control characters, of the visible part alone, however many the text has. */
+/** Colours, and marks on the names of control characters. Only those of the visible part exist, however many the text has. */
 export const TERMINAL_COLOURS = ViewPlugin.fromClass(
   class {
     decorations: DecorationSet;

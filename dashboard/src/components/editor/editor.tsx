@@ -8,7 +8,7 @@ interface Props {
   /** Label for screen readers. */
   readonly label: string;
   readonly readOnly?: boolean;
-  /** A new object scrolls again. */
+  /** The line to scroll to. Another object scrolls again, even with the same line. */
   readonly target?: ScrollTarget | null;
   readonly onChange?: (text: string) => void;
   /** Ctrl+Enter, or Cmd+Enter. */

@@ -1,7 +1,7 @@
-/** Characters of a line: browsers take seconds for a line of a megabyte, and minutes if it has control characters. */
+/** Most characters of a shown line. Browsers take seconds for a line of a megabyte, and minutes if it has control characters. */
 export const MAX_LINE = 1_000;
 
-/** A text whose long lines are continued on the next ones. Positions and lines of the text as it was lead to those shown. */
+/** A text whose long lines are continued on further lines. The functions below convert between it and the original text. */
 export interface Continued {
   readonly text: string;
   /** Positions in `text` of the line feeds that were added. */
@@ -19,7 +19,7 @@ export function continueLines(text: string, most: number = MAX_LINE): Continued 
     const end = text.indexOf("\n", start);
     const until = end === -1 ? text.length : end;
     for (; until - start > most; line++) {
-      // Not within a character.
+      // A character that is a surrogate pair stays whole.
       start += isHighSurrogate(text.charCodeAt(start + most - 1)) ? most - 1 : most;
       added.push(start + added.length);
       continuing.push(line + 1);
@@ -35,24 +35,24 @@ export function continueLines(text: string, most: number = MAX_LINE): Continued 
   return { text: parts.join("\n"), added, continuing };
 }
 
-/** The position in the shown text of one in the text as it was. */
+/** Converts a position in the original text to one in the shown text. */
 export function shownPosition({ added }: Continued, position: number): number {
   // The n-th addition has n before it.
   return position + firstIndex(added.length, (i) => (added[i] ?? 0) - i > position);
 }
 
-/** The number of the shown line where this one begins. */
+/** Converts the number of an original line to that of the shown line where it begins. */
 export function shownLine({ continuing }: Continued, line: number): number {
   return line + firstIndex(continuing.length, (i) => (continuing[i] ?? 0) - i > line);
 }
 
-/** The number of the line as it was; null for a continuation. */
+/** Converts the number of a shown line to that of the original line; null for a continuation. */
 export function lineNumber({ continuing }: Continued, shown: number): number | null {
   const before = firstIndex(continuing.length, (i) => (continuing[i] ?? 0) > shown);
   return continuing[before - 1] === shown ? null : shown - before;
 }
 
-/** The text between two shown positions without what was added. */
+/** The original text between two positions in the shown text. */
 export function originalText({ text, added }: Continued, from: number, to: number): string {
   const [first, last] = [
     firstIndex(added.length, (i) => (added[i] ?? 0) >= from),

@@ -1,7 +1,7 @@
 import { type Coloured, readColours } from "./ansi.ts";
 import { CONTROL, nameOf } from "./control-characters.ts";
 
-/** A text of a program as it is shown: control characters by name, without effect. */
+/** A text of a program as it is shown: with the names of control characters instead of the characters. */
 export interface PrintableText extends Coloured {
   /** Starts of the names in `text`, ascending. */
   readonly names: readonly number[];
@@ -19,7 +19,10 @@ export function readInput(text: string): PrintableText {
   return nameControls({ text, starts: [], styles: [] });
 }
 
-/** Names in the text itself: the editor takes quadratic time for many widgets, and some characters turn text around. */
+/**
+ * Writes the names into the text itself. The editor would take quadratic time for many widgets, and some characters change the
+ * direction of the text.
+ */
 function nameControls({ text, starts: before, styles }: Coloured): PrintableText {
   const parts: string[] = [];
   const names: number[] = [];

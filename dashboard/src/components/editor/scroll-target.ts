@@ -7,7 +7,7 @@ export interface ScrollTarget {
   readonly isAsked?: boolean;
 }
 
-/** Scrolls to the middle of a text, and leaves the page where it is, unlike a scroll of the editor. */
+/** Scrolls within a text, until the line is in the middle. Unlike the editor's own scrolling, this does not move the page. */
 export function scrollToLine(view: EditorView, { line, isAsked }: ScrollTarget): void {
   const { scrollDOM, state } = view;
   if (line > state.doc.lines) return;

@@ -15,13 +15,14 @@ interface Common {
   readonly language?: string;
   /** Number of the first line. */
   readonly firstLine?: number;
-  /** Places in the text as it is shown. */
+  /** Their positions refer to `text`, not to `original`. */
   readonly links?: readonly Link[];
   /** Lines with a message. */
   readonly marked?: readonly number[];
-  /** A new object scrolls again. */
+  /** The line to scroll to. Another object scrolls again, even with the same line. */
   readonly target?: ScrollTarget | null;
-  readonly onLine?: (line: number, file?: string) => void;
+  /** Called when a person chooses a link to a line. */
+  readonly onLineChosen?: (line: number, file?: string) => void;
 }
 
 export interface ViewerProps extends Common {
@@ -46,12 +47,12 @@ interface Props extends Common {
 
 const CodeMirrorViewer = lazy(() => import("./code-mirror-viewer.tsx"));
 
-/** A text that is only read: with line numbers and search; as plain text until the viewer is loaded. */
-export function Viewer({ head, download, original, isLive = false, ...text }: Props) {
+/** Shows a text with line numbers and search, which nobody can edit. Until CodeMirror is loaded, shows its start as plain text. */
+export function Viewer({ head, download, original, isLive = false, ...content }: Props) {
   const [wrap, setWrap] = useState(true);
   const [searching, setSearching] = useState(0);
   const [follow, setFollow] = useState(true);
-  const { label } = text;
+  const { label } = content;
   return (
     <div className={css.viewer}>
       <div className={css.toolbar}>
@@ -76,9 +77,9 @@ export function Viewer({ head, download, original, isLive = false, ...text }: Pr
         )}
       </div>
       <div className={css.editor} data-viewer>
-        <Suspense fallback={<pre className={css.placeholder}>{text.text.text.slice(0, FIRST)}</pre>}>
+        <Suspense fallback={<pre className={css.placeholder}>{content.text.text.slice(0, FIRST)}</pre>}>
           <CodeMirrorViewer
-            {...text}
+            {...content}
             wrap={wrap}
             searching={searching}
             follow={isLive && follow}
@@ -90,7 +91,7 @@ export function Viewer({ head, download, original, isLive = false, ...text }: Pr
   );
 }
 
-/** Characters shown while the viewer loads. */
+/** Characters shown until CodeMirror is loaded. */
 const FIRST = 4_000;
 
 interface ToolProps {

@@ -13,7 +13,7 @@ import { PlaygroundSkeleton } from "./playground-skeleton.tsx";
 
 const route = getRouteApi("/inside/playground");
 
-/** The program to begin with: the draft, that of the submission in the URL, or an example. A problem in the URL is selected. */
+/** Begins with the draft, with the program of the submission in the URL, or with an example. A problem in the URL is selected. */
 export function PlaygroundPage() {
   const { draft: written, isStored } = useDraft();
   const { accounts } = usePerson();

@@ -15,7 +15,7 @@ import { Input, InputChoice } from "./input.tsx";
 import css from "./playground.module.css";
 import type { Judged } from "./snippets.ts";
 
-// After a run.
+// Loaded after the first judgement.
 const JudgementResult = lazy(async () => ({ default: (await import("./judgement-result.tsx")).JudgementResult }));
 const RunResult = lazy(async () => ({ default: (await import("./run-result.tsx")).RunResult }));
 
@@ -140,10 +140,10 @@ export function Playground({ languages, now, isStored }: Props) {
           <VisuallyHidden component="h2" id={resultLabel}>
             Result
           </VisuallyHidden>
-          <Result of={now} onLine={(line) => setTarget({ line, isAsked: true })} />
+          <Result of={now} onLineChosen={(line) => setTarget({ line, isAsked: true })} />
         </section>
         <section className={css.api}>
-          <h2>By the API</h2>
+          <h2>Run it with the API</h2>
           {input === "problem" && !judged ? (
             <p>Choose a problem first.</p>
           ) : (
@@ -157,7 +157,7 @@ export function Playground({ languages, now, isStored }: Props) {
 
 const START = { run: "Run", tests: "Run tests", problem: "Judge" } as const;
 
-function Result({ of: now, onLine }: { of: Draft; onLine: (line: number) => void }) {
+function Result({ of: now, onLineChosen }: { of: Draft; onLineChosen: (line: number) => void }) {
   const { input = "run", judged, from } = now;
   if (input !== "run") {
     if (judged?.on === placeOf(now))
@@ -176,7 +176,7 @@ function Result({ of: now, onLine }: { of: Draft; onLine: (line: number) => void
   if (from) {
     return (
       <Suspense>
-        <RunResult key={from} id={from} onLine={onLine} />
+        <RunResult key={from} id={from} onLineChosen={onLineChosen} />
       </Suspense>
     );
   }

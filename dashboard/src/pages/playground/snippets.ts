@@ -14,7 +14,7 @@ export interface Snippet {
   readonly text: string;
 }
 
-/** @param authority file with the authority of the service's own certificate; null: clients know the authority. */
+/** @param authority Path of the file with the authority of the service's own certificate; null if clients know the authority. */
 export function snippets(origin: string, run: Run | Judged, authority: string | null = null): readonly Snippet[] {
   const request = "stdin" in run ? submissionOf(run) : judgementOf(run);
   const url = `${origin}${request.path}?wait=true`;

@@ -3,11 +3,11 @@ import { Icon } from "../../components/icon.tsx";
 import type { TestDraft, Tests } from "./draft.ts";
 import css from "./tests-editor.module.css";
 
-/** More are sent with an API key. */
+/** Most tests on this page. A request with an API key can have more. */
 export const MAX_TESTS = 50;
 
 const CHECKERS: readonly { readonly value: string; readonly label: string }[] = [
-  { value: "lines", label: "lines: white space at the ends is ignored" },
+  { value: "lines", label: "lines: white space at the ends of lines and of the output is ignored" },
   { value: "exact", label: "exact: the same bytes" },
   { value: "tokens", label: "tokens: the same words" },
   { value: "floats", label: "floats: numbers may differ by 10⁻⁶" },

@@ -9,7 +9,7 @@ import { useAction } from "../../components/use-action.ts";
 import css from "./problem.module.css";
 import { storeVerification } from "./verifications.ts";
 
-/** Uploads a ZIP archive. A fault of the package is the error of the form, with its file and line. */
+/** Uploads a ZIP archive. Shows a fault of the package, with file and line, as the error of the form. */
 export function ImportDialog({ onClose }: { onClose: () => void }) {
   const { accounts } = usePerson();
   const navigate = useNavigate();
@@ -32,7 +32,7 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
     },
     {
       toast: ({ version, isNew }) =>
-        isNew ? `Imported as version ${version}.` : `Version ${version} has this content.`,
+        isNew ? `Imported as version ${version}.` : `Nothing changed: version ${version} already has this content.`,
       done: ({ id, verification }) => {
         storeVerification(id, verification);
         return navigate({ to: "/problems/$id", params: { id } });
@@ -66,17 +66,22 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
           name="account"
           data={accounts.map(({ id, name }) => ({ value: id, label: name }))}
         />
-        <TextInput label="Name" description="If not that of the directory in the archive" name="name" maxLength={64} />
+        <TextInput
+          label="Name"
+          description="Empty: the name of the directory in the archive"
+          name="name"
+          maxLength={64}
+        />
         <TextInput
           label="CPU time limit in seconds"
-          description="If not that of the package"
+          description="Empty: the limit of the package"
           name="limit"
           inputMode="decimal"
           maxLength={9}
         />
         <Checkbox
           label="Verify its submissions"
-          description="Judges each program in submissions/ with the key playground, and compares its verdicts with the package. The same package again changes nothing else."
+          description="Judges each program in submissions/ with the playground key of the account, and compares the verdicts with those that the package expects. If nothing changed since the current version, only the verification runs."
           name="verify"
         />
         {importing.isPending && (
