@@ -79,7 +79,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether the id is unknown or invalid. */
+/** Whether the service answered that an id or a one-time link is unknown or invalid. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 404 || error.status === 400);
 }
@@ -120,7 +120,7 @@ export const queries = {
   settings: () => getQuery<Settings>("/settings"),
   judgement: (id: string) => getQuery<JudgementDetail>(`/judgements/${encodeURIComponent(id)}`),
   problem: (id: string) => getQuery<ProblemDetail>(`/problems/${encodeURIComponent(id)}`),
-  /** @param state of the test: the answer has its run once it has ended. */
+  /** @param state The state of the test. It is part of the cache key, because the answer has the run once the test has ended. */
   test: (id: string, test: number, state: string) =>
     queryOptions({
       queryKey: ["/judgements/tests", id, test, state],
@@ -259,7 +259,7 @@ async function sendAndParse<T>(path: string, init: RequestInit): Promise<T> {
   return parseAnswer<T>(answer.status, await textOf(answer));
 }
 
-/** Statuses of a proxy without an answer of the service. */
+/** Statuses with which a proxy says that the service did not answer. */
 const GATEWAY_FAILURES = [502, 504];
 
 async function sendRequest(path: string, init: RequestInit): Promise<Response> {
@@ -269,7 +269,7 @@ async function sendRequest(path: string, init: RequestInit): Promise<Response> {
   return answer;
 }
 
-/** The connection can also be lost within the body. */
+/** Reads the body, during which the connection can also be lost. */
 function textOf(answer: Response): Promise<string> {
   return answer.text().catch(throwUnreachable);
 }
@@ -281,7 +281,7 @@ function throwUnreachable(error: Error): never {
 }
 
 interface Progress {
-  /** Gets the sent part, 0 to 1. */
+  /** Called with the share of the bytes that has been sent, from 0 to 1. */
   readonly onSent: (share: number) => void;
   /** Cancels the upload. */
   readonly signal: AbortSignal;

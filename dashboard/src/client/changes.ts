@@ -4,10 +4,10 @@ import { addressOf } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 import { followStream } from "./stream.ts";
 
-/** Time for the answers to requests that were sent before the stream began. */
+/** In this time, the requests that were sent before the stream began are answered. */
 const SETTLE_MS = 1_000;
 
-/** Repeats the visible queries of the topics; others are repeated when a page shows them. */
+/** Repeats the visible queries of the topics at once. The others are repeated when a page shows them. */
 function invalidate(topics: readonly string[]): void {
   void queryClient.invalidateQueries({
     predicate: ({ meta }) => meta?.topics?.some((one) => topics.includes(one)) === true,
@@ -22,7 +22,7 @@ export function useChanges(): void {
     const end = followStream({
       url: () => addressOf("/changes"),
       onEvent: (event, data, isFirst) => {
-        // Changes before the first event are not in the stream. Unchanged answers are 304.
+        // The stream does not report changes from before its first event. An unchanged answer is a short 304.
         if (isFirst) timer = setTimeout(() => invalidate(all), SETTLE_MS);
         if (event === "state") invalidate((JSON.parse(data) as Changes).topics);
       },

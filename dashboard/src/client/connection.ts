@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** How often a page without an answer tries again. */
+/** Time between the attempts of a page that gets no answer. */
 const PROBE_MS = 3_000;
 
 export interface Connection {

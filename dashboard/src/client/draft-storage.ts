@@ -1,9 +1,9 @@
 /**
- * What the browser keeps for the signed-in person: the draft of the playground, over a reload and the end of the session. It
- * is in the storage of the tab and has its owner, so that the next person in the same browser never gets it.
+ * Keeps the draft of the playground when the page is reloaded or the session expires. The draft is in the storage of the tab,
+ * with the id of the person who wrote it, so that the next person in the same browser never gets it.
  */
 
-/** Key in the storage of all tabs. Its value is the id of the signed-in person; it has none after a sign-out. */
+/** Key in the storage of all tabs. Its value is the id of the signed-in person; after a sign-out, there is no value. */
 const SIGNED_IN = "assay-signed-in";
 const DRAFT = "assay-draft";
 
@@ -12,17 +12,17 @@ interface StoredDraft {
   readonly value: unknown;
 }
 
-/** The person of this document. */
+/** The id of the person who was signed in when this document was loaded; null before a sign-in and after a sign-out. */
 let owner: string | null = null;
 
-/** A session of this person exists. */
+/** Notes that this person is signed in, and deletes the draft of anybody else. */
 export function signedIn(id: string): void {
   owner = id;
   localStorage.setItem(SIGNED_IN, id);
   if (read()?.owner !== id) sessionStorage.removeItem(DRAFT);
 }
 
-/** The person signed out. */
+/** Notes the sign-out, and deletes the draft. */
 export function signedOut(): void {
   owner = null;
   localStorage.removeItem(SIGNED_IN);
@@ -40,9 +40,9 @@ export function storedDraft(): unknown {
   return last && last.owner === owner ? last.value : undefined;
 }
 
-/** @returns false, with nothing stored, if it is larger than the browser's limit. */
+/** @returns false if the draft is larger than the browser allows. Then none is stored. */
 export function storeDraft(value: unknown): boolean {
-  if (owner === null) return true; // after the sign-out
+  if (owner === null) return true; // After a sign-out, no draft is kept.
   try {
     sessionStorage.setItem(DRAFT, JSON.stringify({ owner, value } satisfies StoredDraft));
     return true;
@@ -56,7 +56,7 @@ function read(): StoredDraft | null {
   return JSON.parse(sessionStorage.getItem(DRAFT) ?? "null") as StoredDraft | null;
 }
 
-// Another tab signed out, or signed in another person, whose session this tab now has.
+// Another tab signed out, or signed in another person. Tabs share one session, so this one has to start again.
 window.addEventListener("storage", ({ key, newValue }) => {
   if (key !== SIGNED_IN || owner === null || newValue === owner) return;
   owner = null;

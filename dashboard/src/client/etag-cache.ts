@@ -5,7 +5,10 @@ interface Answer {
   readonly length: number;
 }
 
-/** Answers with their tags, least recently used first: an unchanged answer is not sent again. Only in memory, unlike the browser's cache. */
+/**
+ * Answers with their tags, least recently used first. The service does not send an unchanged answer again. Unlike those in the
+ * browser's cache, these answers are only in memory.
+ */
 const answers = new Map<string, Answer>();
 const MAX_LENGTH = 8_000_000;
 

@@ -9,12 +9,12 @@ export const queryClient: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: noticeEndOfSession }),
   mutationCache: new MutationCache({ onError: noticeEndOfSession }),
   defaultOptions: {
-    // The page shows that there is no connection; paused requests would only stay silent.
+    // By default, requests pause while the browser is offline, and nobody sees why. Here they fail, and the page says so.
     mutations: { networkMode: "always" },
     queries: {
       networkMode: "always",
       staleTime: 10_000,
-      // Client errors would repeat; other failures are retried once.
+      // A request with a client error would fail again. Other failures are retried once.
       retry: (failures, error) =>
         failures < 1 && !(error instanceof ApiError && error.status > 0 && error.status < 500),
       retryDelay: 500,
@@ -24,7 +24,7 @@ export const queryClient: QueryClient = new QueryClient({
 
 watchConnection(
   () => queryClient.query({ ...queries.session(), staleTime: 0, retry: false }),
-  // A list that follows a stream is updated by it.
+  // Lists that follow a stream are updated by the stream.
   () => void queryClient.invalidateQueries({ predicate: ({ meta }) => meta?.isFollowed !== true }),
 );
 

@@ -15,7 +15,7 @@ export function useAccountOptions(): readonly AccountRef[] {
   return accounts.length > 1 ? accounts : [];
 }
 
-/** File with the authority of the service's own certificate, for clients; null for another certificate. */
+/** Path, on the machine of the service, of the authority of its own certificate; null if clients know the authority. */
 export function useAuthority(): string | null {
   const { data } = useQuery(queries.session());
   return data?.authority ?? null;

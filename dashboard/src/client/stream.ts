@@ -2,24 +2,24 @@ import { markReachable, markUnreachable } from "./connection.ts";
 
 /** The service sends something at least every 15 seconds. */
 const SILENCE_MS = 40_000;
-/** A rejected stream is not repeated by the browser. The pause doubles with each rejection. */
+/** The browser does not open a rejected stream again: this module does, after this pause, which doubles with each rejection. */
 const AGAIN_MS = 5_000;
 const MOST_AGAIN_MS = 60_000;
 
 interface Following {
   /** Returns the address of the stream; called at each start. */
   readonly url: () => string;
-  /** @param isFirst whether the event is the first of its stream: changes since an earlier stream may be missing. */
+  /** @param isFirst Whether the event is the first of its stream. Then changes since the previous stream may be missing. */
   readonly onEvent: (event: string, data: string, isFirst: boolean) => void;
-  /** The service or a proxy rejects streams: the caller asks in another way. */
+  /** Called when the service or a proxy rejects the stream, so that the caller can send requests instead. */
   readonly onRejected: () => void;
 }
 
 const EVENTS = ["state", "alive"] as const;
 
 /**
- * A stream of the service for as long as the page is visible: hidden pages would use up the connections that a browser opens to
- * one host. @returns a function that ends it.
+ * Follows a stream of the service while the page is visible. Streams of hidden pages would use up the connections that a browser
+ * opens to one host. @returns a function that ends the stream.
  */
 export function followStream({ url, onEvent, onRejected }: Following): () => void {
   let source: EventSource | null = null;
@@ -74,8 +74,8 @@ export function followStream({ url, onEvent, onRejected }: Following): () => voi
 }
 
 /**
- * The stream of one run or judgement, also only while the page is visible. It begins with all that was sent before.
- * @returns a function that ends it.
+ * Opens the stream of one run or judgement whenever the page becomes visible, and closes it when the page is hidden. A stream
+ * begins with everything that was sent before. @returns a function that ends the stream.
  */
 export function streamWhileVisible(open: () => EventSource): () => void {
   let source: EventSource | null = null;

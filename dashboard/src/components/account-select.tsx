@@ -2,7 +2,7 @@ import { NativeSelect } from "@mantine/core";
 import { useAccountOptions } from "../client/session.ts";
 
 interface Props {
-  /** Visible; otherwise only for screen readers. */
+  /** A visible label. Without it, only screen readers get a label. */
   readonly label?: string;
   readonly value: string | undefined;
   readonly onChange: (id: string | undefined) => void;

@@ -1,6 +1,6 @@
 interface Request {
   readonly url: string;
-  /** File with the authority of the service's own certificate; null: curl knows the authority. */
+  /** Path of the file with the authority of the service's own certificate; null if curl knows the authority. */
   readonly authority: string | null;
   readonly key: string;
   /** Sent as JSON. */
@@ -8,7 +8,7 @@ interface Request {
 }
 
 /**
- * A request to the public API that works as copied into a shell. The body is one line that begins with a brace, so it cannot
+ * A command for a shell that sends a request to the public API. The body is one line that begins with a brace, so it cannot
  * end the here-document, and the shell expands nothing in it.
  */
 export function curlOf({ url, authority, key, body }: Request): string {

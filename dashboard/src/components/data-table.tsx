@@ -21,7 +21,7 @@ interface Props<T> {
   readonly faded?: (row: T) => boolean;
 }
 
-/** Columns that fit on a tablet. */
+/** This many columns fit on a tablet. */
 const FEW = 6;
 
 /** A table; on narrow screens each row is a card. Roles are explicit, because this CSS removes the implicit ones. */

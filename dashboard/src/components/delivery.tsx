@@ -108,7 +108,7 @@ function AttemptEntry({ of: attempt, isLast }: { of: Attempt; isLast: boolean })
             {answer ? (
               <>
                 <CodeBlock label={`Response body of attempt ${number}`}>{answer}</CodeBlock>
-                <p className={css.hint}>The first KiB is kept.</p>
+                <p className={css.hint}>Only the first KiB was stored.</p>
               </>
             ) : (
               <p className={css.hint}>Empty.</p>
@@ -137,7 +137,7 @@ function HeadersOf({ name, of: headers }: { name: string; of: Headers }) {
   );
 }
 
-/** Loaded when it is opened: a record can have megabytes. */
+/** The body, which is loaded when it is opened, because a record can have megabytes. */
 function RequestBody({ id }: { id: string }) {
   const [open, setOpen] = useState(false);
   const body = useQuery({ ...queries.sentBody(id), enabled: open });

@@ -1,4 +1,7 @@
-/** Units of relative times, each with half of the next smaller unit: from there, a future time is rounded up. */
+/**
+ * Units of relative times, each with half of the next smaller unit. A future time that is short of a unit by at most this half is
+ * rounded up: 23 h 30 min is a day.
+ */
 const UNITS = [
   ["day", 86_400_000, 1_800_000],
   ["hour", 3_600_000, 30_000],

@@ -10,7 +10,7 @@ interface Props {
   /** The button before its first use. */
   readonly button: (handlers: Handlers) => ReactElement;
   readonly load: () => Promise<unknown>;
-  /** The lazy component that replaces the button: it has its menu, which is open at first. */
+  /** The lazy component that replaces the button. It has a button and the menu, which is open at first. */
   readonly children: ReactNode;
 }
 

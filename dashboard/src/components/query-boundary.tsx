@@ -25,7 +25,7 @@ export function QueryBoundary<T>({ query: { data, error, isFetching, refetch }, 
     );
   }
   if (error) {
-    // An object that does not exist is not there after another try either.
+    // Another attempt would not find an object that does not exist.
     const again = isNotFound(error) ? {} : { again: refetch };
     return <ErrorMessage text={`Not loaded: ${error.message}.`} {...again} busy={isFetching} />;
   }

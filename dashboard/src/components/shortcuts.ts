@@ -27,8 +27,9 @@ export function switchSingleKeys(on: boolean): void {
 }
 
 /**
- * Calls a handler for its key while the component is mounted. @param keys of one character, `Escape` or `Ctrl+K`.
- * @param turn `last`: only without another handler of the key.
+ * Calls the handler of a pressed key while the component is mounted.
+ * @param keys The handlers by key. A key is one character, `Escape` or `Ctrl+K`.
+ * @param turn `last`: these handlers are called only if no other component handles the key.
  */
 export function useShortcuts(keys: Readonly<Record<string, Handler>>, turn: "first" | "last" = "first"): void {
   const newest = useRef(keys);

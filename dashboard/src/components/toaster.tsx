@@ -22,7 +22,7 @@ export function toast(text: string, tone: Tone = "good"): void {
   setCurrent({ text, tone });
 }
 
-/** Shows it at the button that has the focus, for results that need no reading. */
+/** Shows a text at the button that has the focus, for results that need no reading. */
 export function toastAtButton(text: string): void {
   const { activeElement: at } = document;
   setCurrent({ text, tone: "good", at: at?.closest("button") ?? null });

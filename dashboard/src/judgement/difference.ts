@@ -90,7 +90,7 @@ function wholeOf(text: Uint8Array) {
 function linesOf(text: string, type: string): EncodedLine[] {
   const encoder = new TextEncoder();
   const lines = text.split("\n").map((line, at) => ({ number: at + 1, text: line, bytes: encoder.encode(line) }));
-  // The empty text after the last line feed is no line. For `exact`, its absence is a difference.
+  // Blank lines at the end do not count. For `exact` they do, because it compares every byte.
   if (type !== "exact") while (isBlank(lines.at(-1)?.bytes ?? NOT_BLANK)) lines.pop();
   return lines;
 }

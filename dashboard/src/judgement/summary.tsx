@@ -28,7 +28,7 @@ export function summaryOf({ row, tests }: JudgementState): string {
   return `${title} on test ${decided + 1}`;
 }
 
-/** The place of the first test that did not pass; null: none. */
+/** The index of the first test that did not pass; null: none. */
 export function firstFailure(tests: JudgementState["tests"]): number | null {
   const at = tests.findIndex(isFailure);
   return at < 0 ? null : at;

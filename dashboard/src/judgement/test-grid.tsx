@@ -7,7 +7,7 @@ import { labelOf, signOf, stateText } from "./test-states.ts";
 
 interface Props {
   readonly of: Pick<JudgementState, "groups" | "tests">;
-  /** The place of a test; null: none. */
+  /** The index of the selected test; null: none. */
   readonly selected: number | null;
   readonly onSelect: (test: number) => void;
 }
@@ -29,7 +29,7 @@ export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {
             {tests.map(
               ({ name, group: own, state }, at) =>
                 own === group.name && (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a test is its place
+                  // biome-ignore lint/suspicious/noArrayIndexKey: tests never move, so the index identifies one
                   <li key={at}>
                     <button
                       type="button"

@@ -87,7 +87,7 @@ function Contents({ of, test: { state }, checker }: { of: TestDetail; test: Judg
   );
 }
 
-/** Null for the stream that was not cut, if the other one was. */
+/** Null for a stream that was not cut off, if only the other stream was. */
 function integrityOf({ integrity, cut }: NonNullable<TestDetail["run"]>, stream: "stdout" | "stderr"): string | null {
   const isOther = integrity === "truncated_by_judge_limit" && cut !== null && !cut.includes(stream);
   return isOther ? null : integrity;

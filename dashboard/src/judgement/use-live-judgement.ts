@@ -10,7 +10,7 @@ export function useLiveJudgement(id: string) {
   const [streaming, setStreaming] = useState(false);
   const query = useQuery({
     ...queries.judgement(id),
-    // Nothing changes after the end.
+    // An ended judgement does not change.
     staleTime: ({ state: { data } }) => (data && !isOpen(data) ? Number.POSITIVE_INFINITY : 0),
     meta: { topics: streaming ? [] : ["runs"] },
   });

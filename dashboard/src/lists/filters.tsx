@@ -9,7 +9,7 @@ import css from "./filters.module.css";
 import { SavedViewsButton } from "./saved-views-button.tsx";
 
 export interface FilterProps {
-  /** A row of the list, as a noun. */
+  /** The noun for a row of the list, such as "submission". */
   readonly what: string;
   /** The verdicts to choose from, each with its words. */
   readonly verdicts: Readonly<Record<string, string>>;

@@ -45,7 +45,7 @@ interface Props<Row> {
   readonly children?: ReactNode;
 }
 
-/** A table of which only the visible rows exist, so that 50,000 are as fast as 50. Scrolls with the page. */
+/** A table that scrolls with the page. Only its visible rows are elements, so that 50,000 rows are as fast as 50. */
 export function ListTable<Row extends { readonly id: string }>({
   caption,
   columns,
@@ -60,7 +60,7 @@ export function ListTable<Row extends { readonly id: string }>({
   const container = useRef<HTMLDivElement>(null);
   const [margin, setMargin] = useState(0);
   const [current, setCurrent] = useState<string>();
-  /** The row that gets the focus once it is drawn: more keys can be pressed before. */
+  /** The row that gets the focus once it is drawn. A key that is pressed before that moves on from this row. */
   const focusTarget = useRef<string>(undefined);
   useLayoutEffect(() => {
     const top = (container.current?.getBoundingClientRect().top ?? 0) + window.scrollY;

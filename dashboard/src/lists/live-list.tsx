@@ -15,14 +15,14 @@ import css from "./live-list.module.css";
 import { type ListRow, type ListSource, useLiveList } from "./use-live-list.ts";
 
 export interface ListColumn<Row> extends Column<Row> {
-  /** The time of acceptance, the only order of a list: the service sorts all matches by it. */
+  /** Whether the column is the time of acceptance. The service can sort all matches only by this time. */
   readonly isOrder?: boolean;
 }
 
 interface Props<Row extends ListRow> {
   readonly source: ListSource<Row>;
   readonly search: Search;
-  /** A row, as a noun. */
+  /** The noun for a row, such as "submission". */
   readonly what: string;
   readonly columns: readonly ListColumn<Row>[];
   /** Whether the user has filtered the rows. */
@@ -33,7 +33,7 @@ interface Props<Row extends ListRow> {
   readonly open?: (id: string) => void;
   readonly opened?: string | undefined;
   readonly handle?: RefObject<ListTableHandle | null>;
-  /** Shown without any row. */
+  /** Shown if there is no row. */
   readonly children: ReactNode;
 }
 

@@ -10,7 +10,7 @@ export interface View {
 }
 
 export interface ViewsProps {
-  /** A row of the list, as a noun. */
+  /** The noun for a row of the list, such as "submission". */
   readonly what: string;
   readonly search: Search;
   readonly onChange: (search: Search) => void;
@@ -26,7 +26,7 @@ export function isSame(one: Search, other: Search): boolean {
   return sorted(one) === sorted(other);
 }
 
-/** Entries of another form, such as those of another version, are left out. */
+/** Reads the views, without entries of another form, which another version can have stored. */
 export function readViews(stored: string): readonly View[] {
   try {
     const found: unknown = JSON.parse(localStorage.getItem(stored) ?? "[]");

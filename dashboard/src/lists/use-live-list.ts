@@ -129,7 +129,7 @@ function withChanges<Row extends ListRow>(list: List<Row>, rows: readonly Row[])
   return { ...list, pages };
 }
 
-/** Newer rows follow the last ones, if those are shown. */
+/** In a list that is sorted oldest first, adds new rows at the end, if the last page is loaded. */
 function withMore<Row extends ListRow>(list: List<Row>, fresh: readonly Row[]): List<Row> {
   const last = list.pages.at(-1);
   if (!last || last.next !== null || fresh.length === 0) return list;

@@ -88,7 +88,7 @@ export default function CommandPalette({ onClose, onMake }: Props) {
   );
 }
 
-/** Runs and judgements whose ids begin with the text. They are already matches. */
+/** Runs and judgements whose ids begin with the text. The service has found them. */
 function useFound(searchText: string): Choice[] {
   const navigate = useNavigate();
   const isAnId = OF_AN_ID.test(searchText);
@@ -184,7 +184,7 @@ function usePages(): Choice[] {
 
 function useActions(onMake: Props["onMake"]): Choice[] {
   const navigate = useNavigate();
-  // Else a style element would suspend them, which the policy forbids.
+  // Without this option, Mantine suspends transitions with a style element, which the policy forbids.
   const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const isDark = colorScheme === "dark";
   const action = (id: string, icon: IconName, label: string, act: Choice["act"]): Choice => ({

@@ -15,7 +15,7 @@ const SCHEMES = [
 ] as const;
 
 export default function PersonMenu({ person, version }: { person: Person; version: string }) {
-  // Else a style element would suspend them, which the policy forbids.
+  // Without this option, Mantine suspends transitions with a style element, which the policy forbids.
   const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const navigate = useNavigate();
   const signOut = useMutation({

@@ -61,8 +61,8 @@ export function Shell() {
         <OfflineNotice />
         {person.suspended.map((name) => (
           <p key={name} className={css.notice}>
-            <Icon name="alert" /> The account {name} is suspended. Its keys are refused and nothing of it is run. Ask
-            the operator of the service.
+            <Icon name="alert" /> The account {name} is suspended. Requests with its keys are rejected, and its
+            submissions are not started. Ask an administrator.
           </p>
         ))}
         <Outlet />

@@ -23,7 +23,7 @@ export function SharedCursor({ starts, bucketMs, zoom, children }: Props) {
   const [at, choose] = useState<number | null>(null);
   const [selected, select] = useState<Span | null>(null);
   const cursor = useMemo(() => {
-    // After a change of the range, what was chosen can be outside.
+    // After a change of the range, the chosen buckets can be outside of it.
     const isInside = (index: number) => index < starts.length;
     return {
       starts,

@@ -9,11 +9,11 @@ interface Props {
   readonly ends: (bin: number) => readonly [low: number, high: number];
 }
 
-/** A cell for each bin with values. Its colour is stronger the more values there are, by their square root, so that rare ones are seen. */
+/** A cell for each bin that has values. Its opacity grows with the square root of their number, so that rare values are seen. */
 export const Heatmap = memo(function Heatmap({ canvas: { x, y, step }, columns, ends }: Props) {
   const most = Math.max(1, ...columns.flatMap((bins) => bins.map(([, amount]) => amount)));
   return columns.map((bins, index) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: a bucket is its place
+    // biome-ignore lint/suspicious/noArrayIndexKey: buckets never move, so the index identifies one
     <g key={index} className={css.cells}>
       {bins.map(([bin, amount]) => {
         const [low, high] = ends(bin);

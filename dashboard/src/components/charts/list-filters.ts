@@ -2,7 +2,7 @@ import type { Grouping } from "../../../../src/http/dashboard/api/overview.ts";
 import type { Search } from "../../client/search.ts";
 import { type Span, type Times, timesOf } from "./times.ts";
 
-/** Filters of the submissions that a part of a chart counts. */
+/** The filters with which the list shows the submissions of a class of ended runs (series-colours.ts). */
 export function ofVerdict(verdict: string): Search {
   const cause = { CE: "compile_error", RE: "nonzero_exit" }[verdict];
   const filters = { verdict: verdict === "CE" ? "RE" : verdict, ...(cause && { cause }) };
@@ -13,7 +13,10 @@ export function ofGroup(by: Exclude<Grouping, "verdict">, id: string): Search {
   return { [by]: id };
 }
 
-/** Adds the time of these buckets to filters. Charts count the ends of runs, while the list searches by the time of acceptance. */
+/**
+ * Adds the time of these buckets to filters. The list can differ from the chart: it searches by the time of acceptance, while
+ * charts count the ends of runs.
+ */
 export function during(times: Times, span: Span, filters: Search): Search {
   const { fromMs, toMs } = timesOf(times, span);
   return { ...filters, since: new Date(fromMs).toISOString(), until: new Date(toMs).toISOString() };

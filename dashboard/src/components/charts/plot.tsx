@@ -18,7 +18,7 @@ const LABEL_PX = 64;
 const DRAG_PX = 4;
 
 export interface Canvas {
-  /** Left edge and width of a bucket, and the position of a value. */
+  /** `x` is the left edge of a bucket, `step` is its width, and `y` is the position of a value. */
   readonly x: (index: number) => number;
   readonly step: number;
   readonly y: (value: number) => number;
@@ -28,20 +28,20 @@ export interface LegendEntry {
   readonly name: string;
   readonly value: string;
   readonly colour?: string | undefined;
-  /** Lengths of dashes of its line. */
+  /** Lengths of dashes and gaps of its line. */
   readonly dashes?: string | undefined;
-  /** The submissions of it. */
+  /** The filters with which the list shows its submissions. */
   readonly search?: Search | undefined;
 }
 
 interface Props {
   readonly title: string;
   readonly axis: Axis;
-  /** The legend of these buckets. */
+  /** Returns the legend for these buckets. */
   readonly legend: (span: Span) => readonly LegendEntry[];
   /** Shown instead of a chart without values. */
   readonly empty: string | null;
-  /** Opens what a click on a bucket means. @param height of the click, 0 to 1; null for a key. */
+  /** Called when a person chooses a bucket. @param height The height of the click, from 0 to 1; null for a key. */
   readonly onPick: (index: number, height: number | null) => void;
   readonly actions?: ReactNode;
   /** Shown below the chart. */
@@ -50,8 +50,8 @@ interface Props {
 }
 
 /**
- * A chart over time. The pointer or arrow keys choose a bucket in all charts, whose values are shown above without moving the
- * layout; dragging, or Shift and arrow keys, selects some to zoom in on.
+ * A chart over time. The pointer or the arrow keys choose a bucket in all charts, and each chart shows its values of that bucket
+ * above it, where space is reserved. Dragging, or Shift with the arrow keys, selects buckets to zoom in on.
  */
 export function Plot({ title, axis, legend, empty, onPick, actions, below, children }: Props) {
   const { ref, width } = useElementSize();
@@ -210,7 +210,7 @@ export function Plot({ title, axis, legend, empty, onPick, actions, below, child
   );
 }
 
-/** A square of the colour, or a part of the line. */
+/** A square in the colour of the entry, or a piece of its line. */
 function Mark({ colour, dashes }: Pick<LegendEntry, "colour" | "dashes">) {
   if (colour === undefined) return null;
   if (dashes === undefined) return <i style={{ background: colour }} />;

@@ -19,7 +19,7 @@ interface Label {
   readonly text: string;
 }
 
-/** Labels at full hours, or at the beginning of days, in local time. @param places how many buckets a label is wide. */
+/** Labels at full hours, or at the beginning of days, in local time. @param places The width of a label, in buckets. */
 export function labels({ starts, bucketMs }: Times, places: number): readonly Label[] {
   const least = places * bucketMs;
   const interval = INTERVALS_MS.find((each) => each >= least) ?? 30 * DAY_MS;

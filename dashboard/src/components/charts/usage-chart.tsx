@@ -20,7 +20,7 @@ const STATES = [
 
 interface Props {
   readonly usage: UsageHistory;
-  /** The filter of its runs. */
+  /** The filters with which the list shows the counted runs. */
   readonly runs: Search;
   readonly isDeliveries: boolean;
 }

@@ -28,7 +28,7 @@ export function LanguagesPage() {
   return (
     <Page
       title="Languages"
-      lead="A language is offered while its smoke test passes on every live worker, in a real sandbox."
+      lead="A language is offered while every worker passes its smoke test in a real sandbox. A worker that has not proven any language yet does not count."
     >
       <QueryBoundary query={languages} placeholder={<TableSkeleton rows={8} />}>
         {(all) =>

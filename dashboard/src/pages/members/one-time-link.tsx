@@ -5,8 +5,8 @@ import { Timestamp } from "../../components/timestamp.tsx";
 export function OneTimeLink({ link, title, onClose }: { link: Link; title: string; onClose: () => void }) {
   return (
     <SecretDialog title={title} what="link" secret={link.url} onClose={onClose}>
-      Send this link over a trusted channel: the first person who opens it can use it. It is shown only now, works once,
-      and expires <Timestamp at={link.expiresAt} />.
+      Send this link over a trusted channel, because anyone who has it can use it. It is shown only now, works once, and
+      expires <Timestamp at={link.expiresAt} />.
     </SecretDialog>
   );
 }

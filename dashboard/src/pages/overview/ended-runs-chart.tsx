@@ -21,11 +21,11 @@ const GROUPING_NAMES: Readonly<Record<Grouping, string>> = {
   project: "by project",
 };
 
-/** Series besides those of the groups. */
+/** The names of the series without a group. */
 const REST = "others";
 const NONE = "no project";
 
-/** A part of each bar. */
+/** One part of every bar. */
 interface Series {
   readonly name: string;
   readonly colour: string;
@@ -36,7 +36,7 @@ interface Series {
 interface Props {
   readonly history: History;
   readonly by: Grouping;
-  /** Parts of 100 %. */
+  /** Whether each bar shows the parts of 100 %. */
   readonly asShare: boolean;
   readonly account: string | undefined;
   readonly onChange: (change: { by?: Grouping; share?: true | undefined }) => void;

@@ -12,7 +12,7 @@ import css from "./first-steps.module.css";
 /** A placeholder, because a key is shown once, when it is created. */
 const KEY = "YOUR_API_KEY";
 
-/** The steps of a new user, which are marked as they happen; gone when all are done or the person dismisses them. */
+/** The first steps, each marked when it is done. They disappear when all are done, or when the person dismisses them. */
 export function FirstSteps({ account }: { account: string | undefined }) {
   const { id } = usePerson();
   const dismissal = `assay-first-steps-dismissed-${id}`;
@@ -51,7 +51,7 @@ export function FirstSteps({ account }: { account: string | undefined }) {
         </Step>
         <Step isDone={data.run} title="Run a first program">
           <p>
-            In a shell, with your key for <code>{KEY}</code>
+            Run this in a shell, with your key instead of <code>{KEY}</code>
             {authority !== null && ", on the machine of the service, or with a copy of the certificate file"}:
           </p>
           <CodeBlock label="First run with curl">{line}</CodeBlock>
@@ -61,7 +61,7 @@ export function FirstSteps({ account }: { account: string | undefined }) {
         </Step>
         <Step isDone={data.endpoint} title="Add a webhook endpoint">
           <p>
-            Results are then sent to you, signed. <Link to="/webhooks">Go to webhooks</Link>
+            The service then sends you each result with a signature. <Link to="/webhooks">Go to webhooks</Link>
           </p>
         </Step>
       </ol>
@@ -73,7 +73,7 @@ function isComplete({ project, key, run, endpoint }: Record<"project" | "key" | 
   return project && key && run && endpoint;
 }
 
-/** A done step is folded. */
+/** One step. Once it is done, its instructions are hidden. */
 function Step({ isDone, title, children }: { isDone: boolean; title: string; children: ReactNode }) {
   return (
     <li className={css.step} data-done={isDone || undefined}>

@@ -63,8 +63,8 @@ export function OverviewPage() {
         actions={overview.data && <RangeControl range={range} shown={shownIn(overview.data.history)} onChange={show} />}
       >
         <p className={css.hint} id="charts-hint">
-          Drag in a chart to zoom all; click a bar or a name to list its runs. Keys: arrows move, Shift and arrows
-          select, Enter zooms or lists.
+          Drag in a chart to zoom in on a time in all charts. Click a bar or a name to list its runs. With the keyboard,
+          the arrows move, Shift with an arrow selects, and Enter zooms in on the selection or lists the runs.
         </p>
         <QueryBoundary query={overview} placeholder={<ChartsSkeleton />}>
           {({ history }) => (

@@ -36,7 +36,7 @@ export function SignInPage() {
         <p role="status">Your session ended. Sign in to continue.</p>
       )}
       {refused && !signIn.error && (
-        <ErrorMessage text="Sign-in failed: the provider's e-mail address needs an invitation here first." />
+        <ErrorMessage text="Sign-in failed: the provider did not confirm who you are, or no member here has the e-mail address that it reports. An administrator can invite you." />
       )}
       {signIn.error && <ErrorMessage text={sentence(signIn.error.message)} />}
       <form onSubmit={submit}>

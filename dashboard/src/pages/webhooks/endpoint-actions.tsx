@@ -17,7 +17,7 @@ interface Props {
 
 const ACTS = { pause: Pause, signing: ChangeSigning, rotate: RotateSecretDialog, remove: Remove } as const;
 
-/** What changes or removes an endpoint; each asks first. */
+/** The actions that change or remove an endpoint. Each asks for confirmation. */
 export default function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
   const [act, setAct] = useState<keyof typeof ACTS | null>(null);
   const Act = act && ACTS[act];
@@ -83,8 +83,8 @@ function ChangeSigning({ endpoint: { id, signing }, onClose }: Props) {
         onSubmit={(form) => changing.mutate(form)}
       >
         <p>
-          Applies from the next attempt on. Receivers that verify the other form reject deliveries until you change
-          them.
+          Applies from the next attempt on. Receivers that verify the previous form reject deliveries until you change
+          the receivers.
         </p>
         <NativeSelect label="Signing" name="signing" data={SIGNINGS} defaultValue={signing} data-autofocus />
       </Form>
