@@ -1,5 +1,5 @@
-# The local certificate: from a new authority that is constrained to this machine's names, and whose key is deleted once it
-# has signed. To trust ca.pem is therefore to trust only this service.
+# The local certificate. A new authority signs it, which is constrained to this machine's names. The key of the authority is deleted
+# afterwards, so whoever trusts ca.pem trusts only this service.
 
 tls_days=800       # Apple's systems refuse more than 825
 tls_renew_days=30

@@ -32,7 +32,7 @@ case "$command ${1-}" in
   package=$data/run/.package-$$
   rm -f -- "$package"
   mkfifo -m 0600 -- "$package"
-  exec 9<>"$package" # to open one end does not block
+  exec 9<>"$package" # while it is open, opening one end does not block
   run_node as_root "$command" ${socket:+--launcher-socket "$socket"} "$@" >"$package" 9>&-
   beside_pid=$node_pid
   exec 3<"$package" 9>&-

@@ -1,8 +1,8 @@
 # The data directory: its path, its ownership and its locks.
 #
 # The file .assay-data marks it as ours: set-up neither fills nor removes a directory without this file.
-# These descriptors stay open: 9 = the set-up lock, 8 = the lock of the uid range, 7 = the lock of the running instance (see
-# instance.sh), 4 and 5 = the relays of standard output and error (see relay.sh).
+# These descriptors stay open: 9 = the set-up lock, 8 = the lock of the uid range, 7 = the lock of the running instance,
+# 6 = the lock of the command that serves (for these three see instance.sh), 4 and 5 = the relays of standard output and error (see relay.sh).
 
 # choose_data_dir DIR: sets $data to the absolute path and rejects unsuitable directories.
 choose_data_dir() {

@@ -47,7 +47,7 @@ install_packages() {
   installed_packages >"$data/packages-before.tmp.$$"
   mv "$data/packages-before.tmp.$$" "$data/packages-before"
   step_may_be_killed=no
-  # After dpkg was killed, it rejects all commands until this one.
+  # After dpkg was killed, it rejects every command except for `dpkg --configure -a`.
   [ -z "$(ls /var/lib/dpkg/updates)" ] || step dpkg "finishing what an earlier installation left" dpkg --configure -a
   # A failing source does not matter if the other sources have the packages: the installation decides.
   try_step package-lists "reading" apt_get update || say "not all package lists could be read; see $step_log"
@@ -105,11 +105,11 @@ input_socket=
 # as_service COMMAND...: replaces the shell by COMMAND, which runs as the service's user (see as-service). COMMAND gets PATH and the variables
 # in $service_names, which clean_env sets, and enters the control group $service_group, if that is set.
 as_service() {
-  # Without open_relay, the shell ends here.
   [ ! -t 0 ] || exec </dev/null
+  # If open_relay was not called, descriptors 4 and 5 are closed, and the shell ends here.
   is_passed_on 1 || exec >&4
   is_passed_on 2 || exec 2>&5
-  # Variables for perl itself. It warns about a locale that the machine does not have.
+  # These variables change what perl does. It also warns about a locale that the machine does not have.
   unset PERL5OPT PERL5LIB PERL5DB
   export LC_ALL=C
   exec /usr/bin/perl "$checkout/setup/as-service" "$service_user" "$service_group" "PATH $service_names" "$@"

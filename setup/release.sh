@@ -15,7 +15,8 @@ for_this_machine() {
     fail "this release is for $(cat "$checkout/release/machine"), and this machine is $(uname -m)"
 }
 
-# from_release NAME DIR: files are owned by root, regardless of the user that unpacked the release, and have the stored modes.
+# from_release NAME DIR: unpacks a part of the release in DIR. The files are owned by root, regardless of the user that unpacked the
+# release, and have the stored modes.
 from_release() {
   tar -C "$2" --same-permissions --numeric-owner -xf "$checkout/release/$1.tar" || fail "cannot unpack $checkout/release/$1.tar"
 }

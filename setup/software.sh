@@ -61,7 +61,7 @@ vite_build() {
   clean_env contained 'HOME' "$node" node_modules/.bin/vite build dashboard --configLoader native --outDir "$1" --emptyOutDir
 }
 
-# Packages of hundreds of files, which become one: loading them took a third of the CPU time of a command.
+# Each of these packages has hundreds of files. They become one file, because loading them took a third of the CPU time of a command.
 packed_modules='kysely/dist/index.js zod/index.js'
 
 # A release has different modules, without those for development and tests.
