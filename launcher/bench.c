@@ -2,7 +2,7 @@
  * assay-bench: measures the cost of isolation in a program of its own, so that the serving launcher contains none of
  * this. The floor F is vfork + exec + reading stdout to its end + reaping a static hello. A warm box runs the same
  * file, from the start signal until its evidence is read. Both alternate in one run, so that disturbances affect both.
- * `assay bench` starts it and reads its JSON.
+ * The command `assay bench` starts it and reads its JSON.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -50,7 +50,7 @@ static int load(const char *path)
 	return n == (ssize_t)program_size ? 0 : -1;
 }
 
-/* The process that removes the groups when a measurement fails, and its launcher. Workers leave that to it. */
+/* The launcher, and the one process that removes its groups when a measurement fails. Workers leave that to this process. */
 static struct launcher *owner;
 static pid_t owner_pid;
 

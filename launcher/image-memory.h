@@ -14,7 +14,7 @@
  * such pages, and visits every mapping of each one. A program with 65,000 mappings makes one page fault last for
  * seconds, during which it uses CPU time and cannot be killed. With this, a box has no page that can be reclaimed.
  *
- * `bytes` receives the size of all files. It needs CAP_IPC_LOCK, which prepare() drops.
+ * `bytes` receives the size of all files. The caller needs CAP_IPC_LOCK, which prepare() drops.
  * Returns -1 with a failure if the files are larger (EFBIG) or cannot be locked. Then none of them is.
  */
 int image_lock(const char *image, uint64_t most, uint64_t *bytes, struct failure *f);

@@ -1,6 +1,6 @@
 /*
  * assay-launcher: builds boxes, runs programs in them and reports facts. Of the processes that serve requests or programs, only those
- * of the launcher run as root. `assay` or systemd starts it. PROTOCOL.md explains how it works; its processes are:
+ * of the launcher run as root. The command `assay` or systemd starts it. PROTOCOL.md explains how it works; its processes are:
  *
  *   launcher   This file, prepare.c and serve.c. It listens on a Unix socket. The command line,
  *              which root writes, fixes image, uids and control group. It enters the

@@ -14,7 +14,7 @@ struct area {
 	size_t size;
 };
 
-/* Makes the area at least as large, with its content. -1: there is no memory, and nothing has changed. */
+/* Makes the area at least `size` bytes large, and keeps its content. -1: there is no memory, and nothing has changed. */
 int area_grow(struct area *a, size_t size);
 void area_free(struct area *a);
 /* Returns the memory of a static area, which gets this size in the first call. Ends the process if there is no memory. */

@@ -320,7 +320,7 @@ void collect_socket_cycles(void)
 static bool no_sockets_left(const struct lane *lane)
 {
 	uint64_t deadline = now_ns() + REAP_TIMEOUT_MS * 1000000ull;
-	static const char none[] = "sockets: used 0\n"; /* to read this count takes 2 us, a list of the sockets 14 us */
+	static const char none[] = "sockets: used 0\n"; /* reading this count takes 2 us, reading a list of the sockets 14 us */
 	char text[sizeof none - 1];
 	for (;;) {
 		ssize_t n = pread(lane->sockets, text, sizeof text, 0);
@@ -348,7 +348,7 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 	t->reaped = reap(b->init_fd, &b->reaped_init) && t->reaped;
 
 	if (b->mounted_work && !s->work_shared)
-		close_fd(&s->work); /* an open directory would prevent that its memory is freed */
+		close_fd(&s->work); /* an open directory would keep its memory from being freed */
 	if (t->reaped)
 		unmount_all(s, b, t);
 	close_fd(&b->mount_ns);

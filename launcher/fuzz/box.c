@@ -1,7 +1,7 @@
 /*
  * Tests how a slot reads its mount list after a box: each line that an idle slot does not have is a leftover mount.
  *
- * Input: the mountinfo of an idle slot, a NUL, and the one after the box.
+ * Input: the mountinfo of an idle slot, a NUL, and the mountinfo after the box.
  */
 #include "../box/box.c"
 #include "files.h"

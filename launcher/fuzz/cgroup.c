@@ -2,7 +2,7 @@
  * Tests how the launcher reads the files of cgroups, and the two lists by which it finds its own cgroup. A number is accepted
  * only if a second implementation finds the same one, a signal goes only to a listed process, and no path leaves the mount.
  *
- * Input: one byte that chooses, then the text; for the last choice two texts with a NUL between them.
+ * Input: one byte that chooses what is read, then its text. For the two lists these are two texts, with a NUL between them.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

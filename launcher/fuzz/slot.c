@@ -1,5 +1,6 @@
 /*
- * Sends any frames to a slot: each is served, skipped as late input, or refused with a reason and nothing after it is read.
+ * Sends any frames to a slot. Each frame is served, is skipped as late input, or is refused with a reason. After a refusal, nothing
+ * more is read.
  *
  * Input: the bytes that a client sends before it closes.
  */

@@ -2,7 +2,7 @@
  * Tests how a slot reads what a running program writes: its output, and the memory that it shares until its exec. Also tests
  * how the strings of a request get into that memory, and the samples of a run.
  *
- * Input: one byte that chooses, then the data for that choice.
+ * Input: one byte that chooses what is tested, then the data for it.
  */
 #include "../cgroup/cgroup.c"
 #include "../supervise/limits.c"

@@ -82,7 +82,7 @@ struct session {
 	bool work_used;             /* a payload has used the work directory */
 	unsigned steps_on_work;     /* steps that have used this work directory, plus the next one */
 	struct shape work_shape;    /* sizes of the work directory */
-	struct shape new_work_shape, same_work_shape; /* sizes in the last step with a new work directory; with KEEP_WORK */
+	struct shape new_work_shape, same_work_shape; /* sizes in the last step with a new work directory, and with KEEP_WORK */
 	bool has_leftovers;         /* something could not be removed */
 };
 

@@ -64,7 +64,7 @@ enum {
 #define SEARCH_NS 20000000ull
 #define URGENT_SEARCH_NS 2000000ull
 #define RELEASE_NS 200000000ull
-/* How long one process may try to exhaust the memory of a box, and all together, of which the last can begin just before. */
+/* How long one process may try to exhaust the memory of a box. The next one begins only if all took at most OOM_FORCERS_NS. */
 #define OOM_FORCER_NS 1000000000ull
 #define OOM_FORCERS_NS 2000000000ull
 

@@ -16,8 +16,8 @@ enum {
 	OOM_RECHECK_NS = 5000000,
 	KERNEL_CHECK_NS = 20000000,
 	/*
-	 * The interval if there may be more processes than FEW_PROCESSES, which can all begin calls that walk page tables; and if
-	 * the page tables in use are too many for all processes that there may be.
+	 * Shorter intervals of checks. The first is for a limit of more than FEW_PROCESSES processes, which can all begin calls that
+	 * walk page tables. The second is for page tables that so many processes could walk for longer than WALKABLE_BYTES permits.
 	 */
 	FREQUENT_CHECK_NS = 5000000, URGENT_CHECK_NS = 1000000, FEW_PROCESSES = 16,
 	UNCHARGE_NS = 1000000000, /* how long the box stays frozen without progress */

@@ -21,19 +21,19 @@
 #include "supervise/watch.h"
 
 enum {
-	CHECK_NS = 10000000, /* the shortest time between two checks; the longest is three times as much: a box must not know when */
+	CHECK_NS = 10000000, /* the shortest time between two checks; the longest is three times this, so that a box cannot predict one */
 	RUN_NS = 10000000, /* how long a box runs after a freeze */
-	/* The first freeze, and the longest: each is twice as long as the one before, until CALM_CHECKS in a row were not slow. */
+	/* The first freeze, and the longest. Each is twice as long as the one before, until CALM_CHECKS checks in a row were not slow. */
 	FREEZE_NS = 90000000, FREEZE_LONGEST_NS = 1440000000, CALM_CHECKS = 12,
-	/* One check looks up names for so long, without the time for which they wait. */
+	/* How long one check looks up names, apart from the time for which the look-ups wait. */
 	PROBE_NS = 200000,
 	LOOKUPS_MAX = 128, LOOKUP_PAUSE_NS = 4000, SLOW_FACTOR = 3, SLOW_LOOKUPS_ENOUGH = 4,
-	/* Shares: of the time of the look-ups, as much may be waiting; of a CPU, a box that is to blame uses at least as much. */
+	/* Look-ups are blocked if they wait for this fraction of their time. A box can be to blame if it uses this fraction of a CPU. */
 	WAITING_SHARE = 4, RUNNING_SHARE = 16,
-	/* One slow check alone can be an accident: the box is frozen if another one was slow not more than so many checks before. */
+	/* One slow check alone can be an accident. The box is frozen if another check was slow at most this many checks before. */
 	REMEMBERED_CHECKS = 4,
 	INODES_NS = 100000000, /* how often the files are counted */
-	/* Fewer files give a depth at which a rename is as fast as others. A directory counts twice in a tmpfs. */
+	/* With fewer files, no directory is so deep that a rename takes longer than others. A directory counts twice in a tmpfs. */
 	DEEP_INODES = 1024,
 	BASELINE_LOOKUPS = 64, /* measured before any box runs */
 };

@@ -22,7 +22,7 @@ uint64_t samples_deadline(const struct samples *s)
 	return s->interval_ns ? s->next_ns + slack(s) : UINT64_MAX;
 }
 
-/* Of each pair, the time and CPU time of the second and the memory of the larger remain, so that no peak is lost. */
+/* Merges each pair: the time and CPU time are those of the second, the memory is the larger one, so that no peak is lost. */
 static void halve(struct samples *s)
 {
 	for (unsigned i = 0; i < SAMPLES_MAX / 2; i++) {
@@ -35,7 +35,7 @@ static void halve(struct samples *s)
 	s->interval_ns *= 2;
 }
 
-/* The service relies on it that times of the list increase, and that CPU time never decreases. */
+/* The service relies on a list in which times increase and CPU time never decreases. */
 static void add_sample(struct samples *s, struct sample one)
 {
 	if (s->count == SAMPLES_MAX)

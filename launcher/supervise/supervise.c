@@ -35,7 +35,7 @@ void evidence_error(struct outcome *o, const char *what, int err)
 
 /* ---- the start ---- */
 
-enum { TASKS_MAX = 128 /* threads of a runtime; none has as many */ };
+enum { TASKS_MAX = 128 /* no runtime has as many threads */ };
 
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
@@ -300,8 +300,8 @@ static bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 }
 
 /*
- * The slot does not read at each write: for a program that wrote byte by byte for 0.7 s of CPU time, it used 1.7 s. A full read
- * below the limit is followed by the next at once; the limit bounds how often.
+ * The slot does not read at each write: for a program that wrote byte by byte for 0.7 s of CPU time, the slot used 1.7 s. A full
+ * read below the limit is followed by the next one at once; the limit bounds how often.
  */
 void read_output_if_due(struct watch *w, int *fd, int stream, bool readable)
 {

@@ -18,7 +18,7 @@ enum {
 	END_TIMEOUT_MS = 15000, END_LONGEST_MS = 90000,
 	END_PROGRESS_MS = 1000, /* how often the slot looks at the CPU time of a killed box */
 	ENDING_MS = 5000,       /* how often it tells the client that the box is still ending */
-	/* After a kill, the processes that are left are checked so often at first, and later after this share of the time since then. */
+	/* After a kill, the processes that are left are checked at this interval, plus this fraction of the time since the kill. */
 	KILLED_CHECK_MS = 10, KILLED_CHECK_SHARE = 20,
 	HELPERS_MAX = 128,
 	HOLDERS_MAX = 128,

@@ -107,7 +107,7 @@ void queue_frame_end(struct queue *q);
 /* Sends as much as the socket accepts without blocking. -1 if the peer has disconnected. */
 int queue_flush(struct queue *q, int fd);
 static inline bool queue_empty(const struct queue *q) { return q->sent == q->size; }
-/* Frees the buffer after an unusually large output. Only when everything has been sent. */
+/* Frees the buffer after an unusually large output. Call it only when everything has been sent. */
 void queue_shrink(struct queue *q);
 void queue_free(struct queue *q);
 
