@@ -25,7 +25,7 @@ export function choose(word: string, isFull: boolean): Chosen {
     return { files: all.filter((path) => !startsWithOne(below(path), left)), name: null };
   }
   if (named.length > 0) return { files: named, name: null };
-  // Only files with the word are loaded, unless there are none: titles can be composed.
+  // Only files that contain the word are loaded. If there are none, all are loaded, because titles can be composed.
   const mentioning = all.filter((path) => readFileSync(path, "utf8").includes(word));
   return { files: mentioning.length > 0 ? mentioning : all, name: word.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&") };
 }

@@ -13,7 +13,8 @@ export interface TestRun {
 
 /**
  * What tests may not leave, a line for each: control groups with the name of the run, mounts below the data directory, and processes of
- * programs in it. Other instances of the data directory are excluded, by their names, and the mount for the databases of this run.
+ * programs in it. Two things are excluded: lines with the name of another instance of the data directory, and the mount for the
+ * databases of this run.
  */
 function state({ data, instance }: TestRun): Set<string> {
   const others = attempt(() => readdirSync(`${data}/run`), []).filter((name) => name !== instance);
@@ -65,7 +66,7 @@ function attempt<T>(read: () => T, otherwise: T): T {
   }
 }
 
-/** Watches for what the tests leave, from now on. */
+/** Finds what the tests leave behind from now on. */
 export class Leftovers {
   readonly #run: TestRun;
   readonly #before: Set<string>;
@@ -75,7 +76,7 @@ export class Leftovers {
     this.#before = state(place);
   }
 
-  /** What is new. Processes that end get three seconds. */
+  /** Returns the lines that are new. Waits up to three seconds for processes that are ending. */
   async find(): Promise<string[]> {
     for (let tries = 0; ; tries++) {
       const left = [...state(this.#run)].filter((line) => !this.#before.has(line)).sort();

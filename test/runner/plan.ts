@@ -73,7 +73,7 @@ const GROUPS = {
 
 export interface Phase {
   readonly group: Group;
-  /** It may go on until the end of the run. */
+  /** A variant that runs alongside this phase, and may go on until the end of the run. */
   readonly variantAlongside?: VariantName;
 }
 
@@ -208,13 +208,13 @@ export const LONG_FILES: readonly string[] = [
 ];
 
 /**
- * The language packs of a run of their tests that is not full: from Debian and from npm, without a layer, with compat.c; compiled,
- * interpreted, with threads.
+ * The language packs that their tests use in a run that is not full. Some are from Debian and some from npm, one has no layer and one
+ * needs compat.c; the languages are compiled, interpreted or use threads.
  */
 export const PLAIN_PACKS = "bash,coffeescript,cpp23,erlang";
 /** A file below these paths, or one that names them, needs the image with packs. */
 export const PACK_TESTS = "system/packs/";
-/** Needs that image in a full run only. */
+/** This file needs that image in a full run only. */
 export const LONG_PACK_TESTS = "system/bounds/neighbours.test.ts";
 
 const SANDBOX_SUITES: readonly string[] = ["system/matrix/", "system/forgery/", "system/attacks/", "system/falsify/"];
@@ -248,17 +248,17 @@ export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
     suites: SANDBOX_SUITES,
     kernel: { boot: "test/system/kernel/uml", tools: "ASSAY_TEST_KERNEL_UML" },
     usesOneCpu: true,
-    // Each page of memory costs it a signal, and it charges the time of other processes to its own programs.
+    // Each page of memory costs this kernel a signal, and it charges the time of other processes to its own programs.
     patience: 8,
     seconds: 7_200,
-    // Compiled to machine code, with a managed heap, interpreted: the kernel counts all others in the same way.
+    // One is compiled to machine code, one has a managed heap, one is interpreted. The kernel counts all others in the same way.
     environment: () => ({ ASSAY_TEST_MATRIX: "c java python", ASSAY_TEST_PROCESS_BYTES: bytesInUml() }),
     plain: {
       seconds: 1_800,
       // Counters depend on the cgroup version; signals, rlimits, and the filter and the mounts of the attacks do not.
       suites: ["system/forgery/counters"],
       environment: () => ({
-        // Starting runtimes that then wait takes it minutes.
+        // This kernel would take minutes to start runtimes that wait.
         ASSAY_TEST_COLD: "yes",
         ASSAY_TEST_PROCESS_BYTES: bytesInUml(),
       }),

@@ -1,6 +1,6 @@
 /**
  * The time of an honest account alongside a busy one is at most this multiple of its time alone, plus one run of the
- * busy account, because a started run is not interrupted. Two, because its share is half of the slots.
+ * busy account, because a started run is not interrupted. It is two, because the share of the honest account is half of the slots.
  */
 export const TIMES_ALONE = 2;
 

@@ -148,7 +148,7 @@ async function says({ process: child, output, ended }: Started, pattern: RegExp)
   });
 }
 
-/** @returns status and body of GET. The certificate is not the subject here. */
+/** Sends GET, without a check of the certificate. @returns the status and the body. */
 export function get(port: number, path: string, key: string): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     const options = { host: "127.0.0.1", port, path, agent: false, rejectUnauthorized: false };

@@ -10,7 +10,7 @@ const PIP = { PATH: process.env.PATH, PIP_DISABLE_PIP_VERSION_CHECK: "1", HOME: 
 
 /**
  * Installs Judge0's own Python package into a new directory, removed after the test.
- * @returns null where there is no pip, or no index answers: another failure is one of the test.
+ * @returns null if there is no pip, or if no index answers. @throws after any other failure.
  */
 export function installJudge0(t: TestContext): string | null {
   const directory = mkdtempSync(join(tmpdir(), "assay-judge0-"));
@@ -26,7 +26,7 @@ export function installJudge0(t: TestContext): string | null {
   throw new Error(`${PACKAGE} could not be installed: ${installed.stderr}`);
 }
 
-/** A machine can name another index. */
+/** The variables by which a machine can name another index or a proxy. */
 function settingsOfPip(): Record<string, string> {
   const names = Object.keys(process.env).filter((name) =>
     /^(PIP_|(HTTPS?|NO)_PROXY$|SSL_CERT|REQUESTS_CA)/i.test(name),

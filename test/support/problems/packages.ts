@@ -1,4 +1,4 @@
-/** Problem packages of each supported shape, by name: path → text. */
+/** The files of a problem package: path → text. This file has a package of each supported shape. */
 export type PackageTexts = Readonly<Record<string, string>>;
 
 const SUM_INPUT_VALIDATOR = `import re, sys
@@ -150,7 +150,7 @@ console.log((process.argv[2] === "as-is" ? words : words.sort()).join("\\n"));
 `,
 };
 
-/** The newer format with points for each test, a condition for all of them, and a language that the ending does not tell. */
+/** The newer format with points for each test, a condition for all of them, and a program whose ending does not tell its language. */
 const thirds: PackageTexts = {
   "problem.yaml": "problem_format_version: 2025-09\nname: Thirds\ntype: scoring\nlimits:\n  code: 1\n  output: 1\n",
   "data/sample/1.in": "1\n",

@@ -1,20 +1,20 @@
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** A member of an archive, also an invalid one. */
+/** A member of an archive, which can be invalid. */
 export interface Member {
   readonly name: string;
   readonly data: string | Buffer;
   /** Type and permissions as in stat; a plain file by default. */
   readonly mode?: number;
-  /** The size that the archive states, if not the right one. */
+  /** The size that the archive states; the right one by default. */
   readonly stated?: number;
-  /** The data as they are in the archive, if not in the usual way. */
+  /** The bytes in the archive; the deflated data by default. */
   readonly packed?: Buffer;
-  /** The archive places it where the member before it is. */
+  /** Whether the directory of the archive says that it begins where the member before it begins. Its own data are then left out. */
   readonly isSame?: boolean;
 }
 
-/** Archives with many empty members need it tens of thousands of times. */
+/** It is made once, because archives with many empty members need it tens of thousands of times. */
 const EMPTY = deflateRawSync("");
 
 /** A ZIP archive with these members as they are. */

@@ -15,7 +15,7 @@ interface Added {
   readonly accountId: string;
 }
 
-/** A version of which test n has the input `n` and this answer. */
+/** A version in which test n, from 0, has the input `n` and the answer of that index. */
 export function newVersion(
   accountId: string,
   answers: readonly string[],
@@ -69,7 +69,7 @@ export function enqueueJudgement(
   });
 }
 
-/** Adds a judgement of a key: test n has the input `n` and this answer, or the answer of its group's list. */
+/** Adds a judgement of a key: its tests are those of {@link newVersion}. */
 export async function addJudgement(
   store: Store,
   key: JudgedKey,

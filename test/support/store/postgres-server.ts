@@ -34,8 +34,8 @@ const LIBRARIES = {
   ...(SYSTEM !== "/" && { LD_LIBRARY_PATH: ["usr/lib", "lib"].map((one) => join(SYSTEM, one, TRIPLET)).join(":") }),
 };
 /**
- * Without fsync only a crash of the machine loses commits, which no test survives; tests create and drop databases by
- * the hundred. The service sees no difference.
+ * fsync is off, because tests create and drop databases by the hundred. The service sees no difference: without fsync, only a
+ * crash of the machine loses commits, and no test survives that.
  */
 const SETTINGS = [
   "unix_socket_directories=",

@@ -19,7 +19,7 @@ export interface SeededDelivery {
   readonly endedMs: number;
 }
 
-/** Counts runs and deliveries as ended that have no records, as after the retention time. */
+/** Counts ended runs and deliveries that have no records, as if the retention time had passed. */
 export async function seedHistory(
   { store, database }: { readonly store: Store; readonly database: DatabaseLocation },
   runs: readonly SeededRun[],
