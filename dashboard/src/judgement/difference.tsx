@@ -24,7 +24,7 @@ export function DifferenceTable({ expected, got, checker }: Props) {
     ...(found.sorted ? ["Both are sorted, as the checker compares them."] : []),
     ...(found.aligned
       ? []
-      : ["The texts differ too much to be aligned, so each line is next to the line of its number."]),
+      : ["The texts differ too much to be aligned, so each line is next to the line with the same number."]),
     ...(answer.cut || got.cut ? ["Only the first 64 KiB of each are compared."] : []),
     ...(checker.program ? ["The checker is a program, which may accept more than this answer."] : []),
     ...(found.rows.every((row) => typeof row === "number") ? ["The lines are equal."] : []),

@@ -7,7 +7,7 @@ import { isFailure } from "./test-states.ts";
 const TITLES: Readonly<Record<string, string>> = {
   AC: "Accepted",
   WA: "Wrong answer",
-  CE: "Compile error",
+  CE: "Compilation error",
   RE: "Runtime error",
   TLE: "Time limit exceeded",
   MLE: "Memory limit exceeded",

@@ -78,7 +78,7 @@ function titleOf({ row, explanation }: SubmissionDetail): string {
   return row.status === "running" ? "Running" : "Waiting in the queue";
 }
 
-/** The code of the verdict with its colour, which the status has for screen readers. */
+/** The verdict with its colour. It is hidden from screen readers, because the line of the status tells them the verdict. */
 function VerdictMark({ of: { row, record } }: { of: SubmissionDetail }) {
   const { verdict, cause } = record.result;
   if (verdict === null) return <span className={css.mark} data-status={row.status} />;

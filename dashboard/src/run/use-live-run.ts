@@ -49,7 +49,7 @@ export function useLiveRun(id: string) {
       on("status", ({ status }) => setLive((now) => ({ ...now, status })));
       for (const stream of ["stdout", "stderr"] as const)
         on(stream, ({ at, text }) => {
-          // Offset 0: a new stream or a repeated run; earlier text is replaced.
+          // Offset 0 begins a new stream or a repeated run, whose text replaces the earlier text.
           if (at === 0) written[stream].clear();
           written[stream].add(text);
           timer ??= setTimeout(shown, SHOW_MS);

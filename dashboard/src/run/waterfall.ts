@@ -1,11 +1,11 @@
 import type { Span } from "../../../src/http/dashboard/api/submissions.ts";
 
-/** Part of the axis that a long wait in the queue may take: the run has to be seen as well. */
+/** The largest part of the axis for a wait in the queue, so that the run can be seen as well. */
 const QUEUE_SHARE = 0.3;
 
 export interface Bar {
   readonly span: Span;
-  /** Percent of the axis. */
+  /** `from` and `width` are percent of the axis. */
   readonly from: number;
   readonly width: number;
   /** Whether the bar begins before the axis. */
@@ -14,7 +14,7 @@ export interface Bar {
 
 export interface Waterfall {
   readonly bars: readonly Bar[];
-  /** Milliseconds since the start of the run, at percent of the axis. */
+  /** `ms` is the time since the start of the run, and `at` its place on the axis in percent. */
   readonly ticks: readonly { readonly ms: number; readonly at: number }[];
 }
 
@@ -34,7 +34,7 @@ export function layOutWaterfall(spans: readonly Span[]): Waterfall {
   return { bars, ticks: ticksOf(-before, after).map((ms) => ({ ms, at: percent(ms) })) };
 }
 
-/** Round values between the ends: three to six. */
+/** Three to six round values between the ends. */
 function ticksOf(from: number, to: number): readonly number[] {
   const rough = Math.max(to - from, 0.001) / 5;
   const power = 10 ** Math.floor(Math.log10(rough));

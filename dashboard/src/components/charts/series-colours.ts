@@ -1,4 +1,4 @@
-/** The classes of ended runs in the order of the charts: verdicts, and CE for a compile error, whose verdict is RE. */
+/** The classes of ended runs in the order of the charts: verdicts, and CE for a compilation error, whose verdict is RE. */
 export const CLASSES = ["AC", "RE", "CE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"] as const;
 
 /** Colours for chart areas only; some are too light for text. */

@@ -7,7 +7,7 @@ import { AccessDialog } from "./access-dialog.tsx";
 import { DisableDialog } from "./disable-dialog.tsx";
 import { ResetDialog } from "./reset-dialog.tsx";
 
-const ACTS = { sight: AccessDialog, reset: ResetDialog, abled: DisableDialog } as const;
+const ACTS = { access: AccessDialog, reset: ResetDialog, disable: DisableDialog } as const;
 
 export function MemberMenu({ member }: { member: Member }) {
   const me = usePerson();
@@ -22,10 +22,10 @@ export function MemberMenu({ member }: { member: Member }) {
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item onClick={() => setAct("sight")}>Change access</Menu.Item>
+          <Menu.Item onClick={() => setAct("access")}>Change access</Menu.Item>
           <Menu.Item onClick={() => setAct("reset")}>Reset password</Menu.Item>
           {member.id !== me.id && (
-            <Menu.Item color={member.disabledAt ? "teal" : "red"} onClick={() => setAct("abled")}>
+            <Menu.Item color={member.disabledAt ? "teal" : "red"} onClick={() => setAct("disable")}>
               {member.disabledAt ? "Enable" : "Disable"}
             </Menu.Item>
           )}

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { storeDraft, storedDraft } from "../../client/draft-storage.ts";
 
-/** The draft in the playground; it is kept over a reload and the end of the session. */
+/** The draft in the playground. It is kept when the page is reloaded or the session expires. */
 export interface Draft {
   readonly language: string;
   readonly code: string;
@@ -70,7 +70,7 @@ function storeNow(): void {
 
 window.addEventListener("pagehide", storeNow);
 
-/** The draft of another release can have another form. */
+/** Checks the form of a stored draft, because another release may have stored it. */
 function draftIn(value: unknown): Draft | undefined {
   const { language, code, stdin, profile } = (value ?? {}) as Partial<Draft>;
   const isDraft = [language, code, stdin, profile].every((field) => typeof field === "string");

@@ -49,7 +49,7 @@ export function PlaygroundPage() {
   );
 }
 
-/** The draft follows when it is loaded; until then, its placeholder or the error. */
+/** The placeholder until the submission or problem is loaded and becomes the draft, or the error. */
 function Loading<T>({ query }: { query: UseQueryResult<T> }) {
   if (isNotFound(query.error)) {
     return (

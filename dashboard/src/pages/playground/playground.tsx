@@ -55,7 +55,7 @@ export function Playground({ languages, now, isStored }: Props) {
   const write = (part: Partial<Draft>) => setDraft({ ...now, ...part });
   const start = () => {
     if (isPending || !isReady) return;
-    if (judged) judge.mutate({ what: judged, on: placeOf(now) });
+    if (judged) judge.mutate({ what: judged, on: judgedInputOf(now) });
     else run.mutate();
   };
   const [target, setTarget] = useState<ScrollTarget | null>(null);
@@ -160,7 +160,7 @@ const START = { run: "Run", tests: "Run tests", problem: "Judge" } as const;
 function Result({ of: now, onLineChosen }: { of: Draft; onLineChosen: (line: number) => void }) {
   const { input = "run", judged, from } = now;
   if (input !== "run") {
-    if (judged?.on === placeOf(now))
+    if (judged?.on === judgedInputOf(now))
       return (
         <Suspense>
           <JudgementResult key={judged.id} id={judged.id} />
@@ -169,7 +169,7 @@ function Result({ of: now, onLineChosen }: { of: Draft; onLineChosen: (line: num
     return (
       <EmptyState title="No judgement yet">
         {`${input === "problem" ? "Choose a problem, then press" : "Press"} ${START[input]}. `}
-        Each test is a run of its own, with its verdict here (<a href="/docs/judging">documentation</a>).
+        Each test is a run of its own, and its verdict appears here (<a href="/docs/judging">documentation</a>).
       </EmptyState>
     );
   }
@@ -215,7 +215,7 @@ function judgedOf({ language, code, profile, input, tests, problem }: Draft): Ju
 }
 
 /** The input of a judgement, as in `Draft.judged`. */
-function placeOf({ input, problem = "" }: Draft): string {
+function judgedInputOf({ input, problem = "" }: Draft): string {
   return input === "problem" ? problem : "tests";
 }
 

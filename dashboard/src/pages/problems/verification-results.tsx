@@ -52,7 +52,7 @@ interface Props {
   readonly of: Verification;
 }
 
-/** The submissions of the package that was imported: each as its judgement ends. */
+/** The submissions of the imported package, each with its result once its judgement has ended. */
 export function VerificationResults({ problem: { id, groups }, of: { until, submissions } }: Props) {
   const { rows, error } = useRows(id, until, submissions);
   const scores = groups.some(({ points }) => points > 0);

@@ -8,9 +8,9 @@ export function SendTestButton({ id }: { id: string }) {
   const sending = useAction(() => mutations.testEndpoint(id), {
     done: ({ state, reason, attempts }) => {
       const answer = attempts.at(-1);
-      const became = answer?.status ? `status ${answer.status}` : (answer?.error ?? reason ?? "no result");
+      const result = answer?.status ? `status ${answer.status}` : (answer?.error ?? reason ?? "no result");
       toast(
-        `${state === "delivered" ? "Test delivered" : "Test failed"}: ${became}.`,
+        `${state === "delivered" ? "Test delivered" : "Test failed"}: ${result}.`,
         state === "delivered" ? "good" : "bad",
       );
     },
