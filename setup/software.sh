@@ -110,7 +110,7 @@ npm_ci() {
 npm_with() {
   with=$1
   shift
-  # npm trusts its own list of authorities; the machine's list also has those that its administrator added.
+  # npm trusts its own list of authorities; the machine's list also has those that its operator added.
   : "${NODE_EXTRA_CA_CERTS:=/etc/ssl/certs/ca-certificates.crt}"
   # Debian's npm needs NODE_PATH to find its modules; Debian's Node has it by default.
   clean_env contained "$proxy_names NODE_EXTRA_CA_CERTS HOME" NODE_PATH=/usr/share/nodejs \

@@ -25,7 +25,7 @@ interface Props<Row extends ListRow> {
   /** The noun for a row, such as "submission". */
   readonly what: string;
   readonly columns: readonly ListColumn<Row>[];
-  /** Whether the user has filtered the rows. */
+  /** Whether the person has filtered the rows. */
   readonly isFiltered?: boolean;
   /** Changes the order of the list, if it can be sorted. */
   readonly onOrder?: (order: "oldest" | undefined) => void;

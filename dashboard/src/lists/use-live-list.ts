@@ -8,7 +8,7 @@ import { followStream } from "../client/stream.ts";
 /** Shortest time between requests for unfinished rows that the stream does not follow, and the number of rows in each. */
 const SINGLES_MS = 3_000;
 const MAX_SINGLES = 5;
-/** New rows that are kept until the user shows them. */
+/** New rows that are kept until the person shows them. */
 const MAX_UNSEEN = 500;
 
 export interface ListRow {
@@ -43,7 +43,7 @@ interface Unseen<Row> {
 const NONE: Unseen<never> = { rows: [], next: null, gap: false };
 
 /**
- * A list whose rows do not move. Changes of rows are shown at once; new rows are only counted until the user shows them,
+ * A list whose rows do not move. Changes of rows are shown at once; new rows are only counted until the person shows them,
  * because inserting them would move the row that is about to be clicked. The service sends both.
  */
 export function useLiveList<Row extends ListRow>(source: ListSource<Row>, search: Search) {

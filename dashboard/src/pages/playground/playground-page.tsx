@@ -74,7 +74,7 @@ function useProblem(written: Draft | undefined, languages: readonly Language[] |
   const problem = useQuery({ ...queries.problem(id ?? ""), enabled: isNeeded });
   const { data } = problem;
   useEffect(() => {
-    // From then on, the input is the choice of the user.
+    // From then on, the person chooses the input.
     if (isChosen) setLoadedId(id);
     if (!isNeeded || data?.id !== id || !languages) return;
     setDraft({ ...(written ?? beginning(languages)), input: "problem", problem: id, accountId: data.account.id });

@@ -28,7 +28,7 @@ export function OneTimeLinkPage() {
       <AuthLayout title="This link does not work">
         <p>
           {error ? sentence(error.message) : "The link is incomplete."} Ask an administrator for a new one. If nobody
-          can sign in yet, <code>assay members link</code> prints a link on the machine of the service.
+          can sign in yet, the operator of the service prints one with <code>assay members link</code>.
         </p>
         <p>
           <Link to="/sign-in">Sign in</Link>

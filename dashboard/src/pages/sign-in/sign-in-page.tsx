@@ -26,6 +26,7 @@ export function SignInPage() {
       <AuthLayout title="No administrator yet">
         <p>
           Open the one-time link that <code>assay serve</code> printed at its start, and become the first administrator.
+          If you do not have it, the command <code>assay members link</code> prints a new one.
         </p>
       </AuthLayout>
     );
