@@ -22,7 +22,7 @@ int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, ui
  * the kernel in which no program takes part: 1 GiB of full page tables took 2.9 s on one CPU and 1.6 s on two.
  */
 void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count);
-/* Moves the slot to CPUs without its box, to see what the box does to others. Does nothing if there is none. */
+/* Moves the slot to CPUs that its box does not have, to see what the box does to others. Does nothing if there are none. */
 void cpus_move_slot_away(struct cpus *c, unsigned slot);
 /* Binds the slot to the CPUs of its box again. */
 void cpus_move_slot_back(struct cpus *c, unsigned slot);

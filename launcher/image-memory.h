@@ -8,7 +8,7 @@
 /*
  * Keeps the files of an image in memory until this process ends, if they have at most `most` bytes.
  *
- * The kernel charges a page of a file to the group that reads it first. Without this, that is a box whenever nobody has read
+ * The kernel charges a page of a file to the group that reads it first. Without this, that group is a box's whenever nobody has read
  * the page since the boot, or the kernel has dropped it since: the memory figures of a run then depend on earlier runs, and
  * the time of a read shows other tenants what is in use. Worse, at the memory limit of the box the kernel tries to reclaim
  * such pages, and visits every mapping of each one. A program with 65,000 mappings makes one page fault last for

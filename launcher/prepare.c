@@ -187,7 +187,7 @@ static bool huge_pages_on_request(void)
 /*
  * Disables huge pages for this process and all that inherit its setting, if the host gives them to all anonymous memory: programs
  * would get them without a call that the filter could refuse (seccomp.def has the reason). On other hosts, the setting would only take
- * the huge pages of the image's files away. A change of the host's setting counts from the next start of the launcher.
+ * away the huge pages of the image's files. A change of the host's setting counts from the next start of the launcher.
  */
 static int refuse_huge_pages(struct failure *f)
 {

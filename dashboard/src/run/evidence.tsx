@@ -22,7 +22,8 @@ export function EvidenceTable({ of: proofs }: { of: readonly Proof[] }) {
   if (proofs.length === 0)
     return (
       <EmptyState title="No evidence">
-        The sandbox returned no trustworthy report (<a href="/docs/verdicts">documentation</a>).
+        There is no trustworthy report of a sandbox, for example because the run was cancelled or the platform failed (
+        <a href="/docs/verdicts">documentation</a>).
       </EmptyState>
     );
   return <DataTable caption="Evidence" columns={COLUMNS} rows={proofs} rowKey={({ field }) => field} />;

@@ -13,7 +13,7 @@ interface Props {
   readonly isShort: boolean;
 }
 
-/** What ran where, how long and for which key: each with a link to its page or list. */
+/** The facts of a run, such as its language, times and key, with links to their pages or lists. */
 export function RunFacts({ of: { row, run, record, originalId, attempts }, isShort }: Props) {
   const manyAccounts = useAccountOptions().length > 0;
   const { id, language, profile, project, key, account, createdAt } = row;
@@ -51,7 +51,7 @@ export function RunFacts({ of: { row, run, record, originalId, attempts }, isSho
       </Link>,
     ],
     originalId !== null && [
-      "Run again of",
+      "Repeats",
       <Link key="original" to="/submissions/$id" params={{ id: originalId }}>
         {originalId.slice(0, 8)}
       </Link>,

@@ -18,7 +18,7 @@ interface Props {
   readonly onTab: ((tab: string) => void) | undefined;
 }
 
-/** The rest of a run that has ended, one at a time. */
+/** What else there is about a run that has ended, in tabs. */
 export function RunTabs({ of: detail, tab, onTab }: Props) {
   const [selected, setSelected] = useState<string>();
   const { explanation, proofs, deliveries } = detail;

@@ -126,7 +126,7 @@ def settings():
         "options": run(
             source_code="int main() { return VALUE; }", language=judge0.C, compiler_options="-DVALUE=3 -Wall -O3"
         ),
-        # Compiled, then kept from the first one.
+        # The first run compiles the program. The second one uses the files that were kept from the first.
         "warnings": [
             run(
                 source_code="int main(void) { int unused; return 0; }",

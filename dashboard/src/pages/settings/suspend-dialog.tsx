@@ -23,7 +23,7 @@ export function SuspendDialog({ of: account, onClose }: { of: AccountResource; o
       >
         <p>
           {suspend
-            ? "Requests with its keys are rejected at once, and no pending submission of it is started. Running submissions finish. Pending ones stay in the queue until you resume the account or drop them. Members keep access to its records."
+            ? "Requests with its keys are rejected at once, and none of its pending submissions is started. Running submissions finish. Pending ones stay in the queue until you resume the account or drop them. Members keep access to its records."
             : "Its keys work again, and its pending submissions run."}
         </p>
       </Form>
