@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,8 +49,20 @@ struct pair {
 
 enum { TASKS_READ = 64 };
 
-/* Whether a program waits for input in this system call. Waiting in others, such as a sleep, is its own decision. */
-static bool is_wait_for_input(const char *call)
+/* Whether this descriptor of a task is the input of its box. A program can have it under any number, as after a dup(). */
+static bool is_input(const struct watch *w, pid_t task, unsigned long fd)
+{
+	char name[48];
+	struct stat input, other;
+	if (fd == 0)
+		return true;
+	snprintf(name, sizeof name, "%d/fd/%lu", task, fd);
+	return fstat(w->box->in_fd, &input) == 0 && fstatat(w->slot->launcher->proc, name, &other, 0) == 0 &&
+	       input.st_dev == other.st_dev && input.st_ino == other.st_ino;
+}
+
+/* Whether a task waits for input in this system call. Waiting in others, such as a sleep, is its own decision. */
+static bool is_wait_for_input(const struct watch *w, pid_t task, const char *call)
 {
 	static const long waiting[] = {
 #ifdef __NR_poll
@@ -64,7 +77,7 @@ static bool is_wait_for_input(const char *call)
 	for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
 		if (number == waiting[i])
 			return true;
-	return (number == __NR_read || number == __NR_readv || number == __NR_splice) && first == 0;
+	return (number == __NR_read || number == __NR_readv || number == __NR_splice) && is_input(w, task, first);
 }
 
 /* Whether the pipe of a program is empty, and one of its tasks waits for input while no other runs. */
@@ -85,7 +98,7 @@ static bool waits_for_input(const struct watch *w)
 		close_fd(&fd);
 		if (n > 0 && !strncmp(call, "running", 7))
 			return false;
-		waits = waits || (n > 0 && is_wait_for_input(call));
+		waits = waits || (n > 0 && is_wait_for_input(w, task[i], call));
 	}
 	return waits;
 }

@@ -10,7 +10,7 @@ import type { Schema } from "../schema/schema.ts";
 export type RetentionStore = ReturnType<typeof retentionStore>;
 
 /**
- * Deletes records. A record is deleted as a whole, with its program, output, deliveries and their log, because a terminal
+ * Deletes records. The record of a submission or judgement is deleted as a whole, with its program, output, deliveries and their log, because a terminal
  * record never changes: it is either complete or absent.
  * @param now milliseconds since the epoch.
  */
@@ -18,7 +18,7 @@ export function retentionStore({ db, capabilities }: Database, transactions: Tra
   return {
     /**
      * Deletes up to `max` records that ended at that time or before, oldest first, as many test messages, and some
-     * judgements with all their runs and their tests. A record with a pending delivery stays.
+     * judgements, whose runs are deleted by the following calls, and tests. A record with a pending delivery stays.
      * @returns the number of deleted records; fewer than `max` if no older ones are left.
      */
     purge(beforeMs: number, max: number): Promise<number> {
@@ -129,16 +129,24 @@ async function remove(trx: Transaction<Schema>, rows: readonly { readonly seq: n
 /** Each judgement has up to 500 runs. */
 const JUDGEMENTS_AT_ONCE = 2;
 
-/** @returns the number of deleted rows of judgements and of their runs' submissions. */
+/**
+ * Deletes judgements, but not the submissions of their runs, which can have 1 GiB of output for each judgement: to delete so much
+ * would hold the writer of SQLite for seconds. They become submissions like others, which the following steps delete.
+ * @returns the number of deleted judgements.
+ */
 async function removeJudgements(
   trx: Transaction<Schema>,
   judgements: readonly { readonly seq: number }[],
 ): Promise<number> {
   if (judgements.length === 0) return 0;
   const seqs = judgements.map(({ seq }) => seq).sort((a, b) => a - b);
-  const runs = await trx.deleteFrom("submissions").where("judgement_seq", "in", seqs).executeTakeFirst();
+  await trx
+    .updateTable("submissions")
+    .set({ judgement_seq: null, test: null })
+    .where("judgement_seq", "in", seqs)
+    .execute();
   await trx.deleteFrom("judgements").where("seq", "in", seqs).execute();
-  return Number(runs.numDeletedRows) + judgements.length;
+  return judgements.length;
 }
 
 /** Test messages to endpoints belong to no submission. */
