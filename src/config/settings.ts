@@ -134,7 +134,7 @@ export const settingsSchema = z.object({
     description:
       "Address of the [operator listener](operations.md#operator-listener): a loopback address or `unix:/PATH`.",
     flag: "--operator-listen",
-    defaultText: "socket of `assay`",
+    defaultText: "a socket that the command `assay` makes",
   }),
   ASSAY_MAX_CONNECTIONS: setting(wholeNumber(10, 100_000).prefault("2000"), {
     description:
@@ -179,7 +179,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_WEBHOOK_ALLOW: setting(receivers.prefault(""), {
     description:
-      "Webhook receivers that may have any address, for example a private one: `HOST:PORT` or `[IPV6]:PORT`, separated by commas, exactly as in the URL. They must use HTTPS with a valid certificate, and must not redirect, as all receivers.",
+      "Webhook receivers that may have any address, for example a private one: `HOST:PORT` or `[IPV6]:PORT`, separated by commas, exactly as in the URL. Like all receivers, they must use HTTPS with a valid certificate, and must not redirect.",
     flag: "--webhook-allow",
   }),
   ASSAY_WEBHOOK_CA: setting(absolutePath.optional(), {
@@ -188,18 +188,18 @@ export const settingsSchema = z.object({
   }),
   ASSAY_SECRET_KEY_FILE: setting(absolutePath.optional(), {
     description:
-      "File with the keys that encrypt webhook secrets: 1 to 16 keys of 32 bytes. The first key encrypts; all keys decrypt. The default file is created if it is missing. A file that you name must exist, and its content must be the same on all machines that share a database. It must belong to the user `assay`, with mode 0600, in a directory that `assay` can enter.",
+      "File with the keys that encrypt webhook secrets: 1 to 16 keys of 32 bytes. The first key encrypts; all keys decrypt. The default file is created if it is missing. A file that you name must exist, and its content must be the same on all machines with a service that share a database; workers do not read it. It must belong to the user `assay`, with mode 0600, in a directory that this user can enter.",
     defaultText: "`keys/webhook.key` in the data directory",
   }),
   ASSAY_LAUNCHER_SOCKET: setting(z.string().optional(), {
     description: "Socket of the launcher.",
     flag: "--launcher-socket",
-    defaultText: "set by `assay`",
+    defaultText: "set by the command `assay`",
   }),
   ASSAY_DASHBOARD: setting(absolutePath.optional(), {
     description: "Directory of the built dashboard. Without it, the service has no dashboard.",
     flag: "--dashboard",
-    defaultText: "set by `assay`",
+    defaultText: "set by the command `assay`",
   }),
   ASSAY_OIDC_ISSUER: setting(issuer.optional(), {
     description:
@@ -212,10 +212,11 @@ export const settingsSchema = z.object({
     description: "Client secret of this service at the provider.",
   }),
   ASSAY_OIDC_CLIENT_SECRET_FILE: setting(absolutePath.optional(), {
-    description: "File with the client secret, which `assay` can read.",
+    description: "File with the client secret, which the user `assay` must be able to read.",
   }),
   ASSAY_OIDC_CA: setting(absolutePath.optional(), {
-    description: "File (PEM) with an additional certificate authority for the provider, which `assay` can read.",
+    description:
+      "File (PEM) with an additional certificate authority for the provider, which the user `assay` must be able to read.",
   }),
 });
 

@@ -207,7 +207,7 @@ export interface JudgeRequest {
    */
   code?: string;
   /**
-   * Set of limits. The key must allow the profile; without this field, its default profile holds
+   * Set of limits. The key must allow the profile. Without this field, the default profile of the key holds
    */
   profile?: Profile;
   /**
@@ -215,7 +215,7 @@ export interface JudgeRequest {
    */
   code_base64?: string;
   /**
-   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program
    */
   files?: {
     [k: string]: Content;
@@ -237,7 +237,7 @@ export interface JudgeRequest {
   limits?: RunLimits;
   compile_limits?: RunLimits;
   /**
-   * Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
+   * Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
    */
   compiler_options?: string[];
   /**
@@ -328,7 +328,7 @@ export interface JudgementRequest {
    */
   code?: string;
   /**
-   * Set of limits. The key must allow the profile; without this field, its default profile holds
+   * Set of limits. The key must allow the profile. Without this field, the default profile of the key holds
    */
   profile?: Profile;
   /**
@@ -336,7 +336,7 @@ export interface JudgementRequest {
    */
   code_base64?: string;
   /**
-   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program
    */
   files?: {
     [k: string]: Content;
@@ -358,7 +358,7 @@ export interface JudgementRequest {
   limits?: RunLimits;
   compile_limits?: RunLimits;
   /**
-   * Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
+   * Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
    */
   compiler_options?: string[];
   /**
@@ -715,7 +715,7 @@ export interface ProgramChecker {
    */
   code_base64?: string;
   /**
-   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program
    */
   files?: {
     [k: string]: Content;
@@ -800,7 +800,7 @@ export interface Run {
 }
 
 /**
- * Limits that replace those of the profile and are at most as high: `limits` for the run, `compile_limits` for the compiler
+ * Limits that replace those of the profile and are at most as high. `limits` holds for the run, `compile_limits` for the compiler
  */
 export interface RunLimits {
   wall_time_secs?: number;
@@ -921,7 +921,7 @@ export interface SubmitRequest {
    */
   stdin?: string;
   /**
-   * Set of limits. The key must allow the profile; without this field, its default profile holds
+   * Set of limits. The key must allow the profile. Without this field, the default profile of the key holds
    */
   profile?: Profile;
   /**
@@ -937,7 +937,7 @@ export interface SubmitRequest {
    */
   stream?: boolean;
   /**
-   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program
    */
   files?: {
     [k: string]: Content;
@@ -959,7 +959,7 @@ export interface SubmitRequest {
   limits?: RunLimits;
   compile_limits?: RunLimits;
   /**
-   * Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
+   * Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
    */
   compiler_options?: string[];
   /**

@@ -33,7 +33,7 @@ const requestedLimits = z
     ) as Record<LimitField, z.ZodOptional<z.ZodNumber>>,
   )
   .describe(
-    "Limits that replace those of the profile and are at most as high: `limits` for the run, `compile_limits` for the compiler",
+    "Limits that replace those of the profile and are at most as high. `limits` holds for the run, `compile_limits` for the compiler",
   );
 /** Text, or bytes in base64. */
 export const content = z.union([z.string(), z.strictObject({ base64: z.string() })]);
@@ -45,7 +45,7 @@ export const additionFields = {
     .meta({
       description:
         `Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to ${MAX_FILES} files with ${MAX_FILES_BYTES} bytes ` +
-        "in all. C, C++ and Go compile the files with their suffixes together with the program",
+        "in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program",
       examples: [{ "words.txt": "one\n", "data/table.bin": { base64: "AAEC" } }],
     })
     .optional(),
@@ -62,7 +62,7 @@ export const additionFields = {
   compiler_options: z
     .array(word)
     .describe(
-      "Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed",
+      "Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed",
     )
     .optional(),
   stderr_to_stdout: z.boolean().describe("Whether stderr is merged into stdout, in the order of the writes").optional(),

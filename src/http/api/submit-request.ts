@@ -27,7 +27,9 @@ export const submitBody = z
       .meta({ maxLength: MAX_STDIN_BYTES, description: `Standard input, up to ${MAX_STDIN_BYTES} bytes of UTF-8` })
       .optional(),
     profile: profile
-      .describe("Set of limits. The key must allow the profile; without this field, its default profile holds")
+      .describe(
+        "Set of limits. The key must allow the profile. Without this field, the default profile of the key holds",
+      )
       .optional(),
     code_base64: z.string().describe("Source of the program in base64, instead of `code`").optional(),
     stdin_base64: z.string().describe("Standard input in base64, instead of `stdin`").optional(),

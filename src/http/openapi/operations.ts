@@ -96,7 +96,7 @@ function query(name: string, description: string, schema: Parameter["schema"]): 
 
 const WAIT = query(
   "wait",
-  "With `true`, the response is sent when the run or judgement has ended, after 30 s at most",
+  "With `true`, the response is sent when the run or judgement has ended. If it has not ended after 30 s, the response is 408 with the `id`",
   {
     type: "string",
     enum: ["true", "false"],
@@ -108,8 +108,8 @@ const IDEMPOTENCY: Parameter = {
   name: "Idempotency-Key",
   in: "header",
   description:
-    "A UUID that the client chooses. Requests with the same key run once: a repeated request returns 202 and the current " +
-    "record. Use a new key for each submission, so that you can repeat a request whose response was lost.",
+    "A UUID that the client chooses. Requests with the same UUID run once: a repeated request returns 202 and the current " +
+    "record. Use a new UUID for each submission, so that you can repeat a request whose response was lost.",
   schema: UUID,
 };
 
@@ -155,8 +155,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/submit",
     summary: "Submit a program",
     description:
-      "The program runs in a sandbox of its own. The response has the `id` by which you poll the result. With `wait=true`, the " +
-      "response is sent when the run has ended, after 30 s at most. The run continues if the client disconnects.",
+      "The program runs in a sandbox of its own. The response has the `id` by which you poll the result. The run continues if the " +
+      "client disconnects.",
     parameters: [WAIT, IDEMPOTENCY],
     body: "SubmitRequest",
     answers: [
@@ -229,8 +229,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/result/{id}/usage",
     summary: "Read the resource usage over a run",
     description:
-      "Returns memory and CPU time at up to 128 moments of the run, every 10 ms at first. These samples are not evidence: the " +
-      "verdict follows from the record alone.",
+      "Returns memory and CPU time at up to 128 moments of the run. They are 10 ms apart at first; when there would be more than " +
+      "128, the distance doubles. These samples are not evidence: the verdict follows from the record alone.",
     parameters: [ID],
     answers: [{ status: 200, description: "The samples of the run", schemas: ["Usage"] }],
     errors: ["submissionNotFound"],
@@ -253,9 +253,9 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/result/{id}/events",
     summary: "Follow a submission",
     description:
-      "Sends server-sent events. `status` has the new status (`{status}`). For a submission with `stream`, `stdout` and `stderr` " +
-      "have the output (`{at, text}`, with the position `at` in bytes), from the start or after `Last-Event-ID`. `ended` has the " +
-      "final record.",
+      "Sends server-sent events. The event `status` has the new status (`{status}`), and `ended` has the final record. If the " +
+      "submission has `stream`, the events `stdout` and `stderr` have the output (`{at, text}`, with the position `at` in bytes), " +
+      "from the start or after `Last-Event-ID`.",
     parameters: [
       ID,
       {
@@ -274,8 +274,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/submissions",
     summary: "List submissions",
     description:
-      "Lists the account's submissions, newest first. A page can have fewer entries than `limit` although older ones follow; the " +
-      "list ends where `next` is null.",
+      "Lists the account's submissions, newest first. A page can have fewer entries than `limit` although older submissions " +
+      "follow; the list ends where `next` is null.",
     parameters: [...LISTED, withVerdict(VERDICTS)],
     answers: [{ status: 200, description: "A page of submissions", schemas: ["Submissions"] }],
     errors: ["invalidRequest"],
@@ -286,8 +286,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/submissions/batch",
     summary: "Submit several programs",
     description:
-      "Accepts or rejects each program independently. Each counts against the rate limit as one request. The response has the " +
-      "order of the request.",
+      "Accepts or rejects each program independently. Each counts against the rate limit as one request. The entries of the " +
+      "response have the order of the request.",
     parameters: [],
     body: "BatchRequest",
     answers: [
@@ -301,8 +301,9 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/judge",
     summary: "Judge a program",
     description:
-      "Runs a program on up to 50 cases and compares each output with `expected`. The response is sent when all cases have run, " +
-      "after 30 s at most. This is a judgement in one call; its response has the outputs of the program.",
+      "Runs a program on up to 50 cases and compares each output with `expected`. The response is sent when all cases have run. " +
+      "If they have not run after 30 s, it is 408 with the `id` of the judgement. This is a judgement in one call; its response has " +
+      "the outputs of the program.",
     parameters: [],
     body: "JudgeRequest",
     answers: [{ status: 200, description: "The results in the order of the cases", schemas: ["Judged"] }],
@@ -379,8 +380,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/judgements/{id}/events",
     summary: "Follow a judgement",
     description:
-      "Sends server-sent events. `state` has the judgement, at the start and after changes, at most twice a second; `ended` has " +
-      "the final one. After a lost connection, connect again: each event has the whole state.",
+      "Sends server-sent events. The event `state` has the judgement; it is sent at the start and after changes, at most twice a " +
+      "second. The event `ended` has the final judgement. After a lost connection, connect again: each event has the whole state.",
     parameters: [JUDGEMENT_ID],
     answers: [{ status: 200, description: "A stream of events", schemas: [], media: "text/event-stream" }],
     errors: ["judgementNotFound", "tooManyWatched"],
@@ -392,8 +393,9 @@ export const OPERATIONS: readonly Operation[] = [
     summary: "Import a problem",
     description:
       "Imports a problem package, sent as a ZIP archive in the Kattis formats `legacy` and `2025-09`, or in that of DMOJ. It " +
-      "becomes the current version of the problem with this name. Importing the same content again changes nothing. An import " +
-      "counts against the rate limit as one request for each 16 MiB of its unpacked files, or of its tests if these are larger.",
+      "becomes the current version of the problem that `name` names. Importing the same content again changes nothing. An import " +
+      "counts against the rate limit as one request for each 16 MiB of its unpacked files. If its tests together are larger than " +
+      "these files, because several tests use the same file, the size of the tests counts instead.",
     parameters: [
       query(
         "name",
@@ -465,8 +467,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/languages",
     summary: "List the languages",
     description:
-      "Lists the languages whose smoke test passed in a real sandbox. The tests run at start-up, and after that one every two " +
-      "minutes, in turn.",
+      "Lists the languages whose smoke test passed in a real sandbox. A worker runs all smoke tests at its start, and after that " +
+      "one every two minutes, in turn.",
     parameters: [],
     answers: [{ status: 200, description: "The canonical names", schemas: ["Languages"] }],
     errors: [],
@@ -488,7 +490,7 @@ export const OPERATIONS: readonly Operation[] = [
     summary: "Read the load",
     description:
       "Returns how many submissions can run at the same time (`workers`), and how many are pending (`queue_depth`). A client can " +
-      "send less while many are pending.",
+      "send fewer requests while many are pending.",
     parameters: [],
     answers: [{ status: 200, description: "The service is healthy or degraded", schemas: ["Health"] }],
     errors: [],
@@ -498,7 +500,7 @@ export const OPERATIONS: readonly Operation[] = [
     method: "get",
     path: "/api/health/ready",
     summary: "Check readiness",
-    description: "Returns 200 only if a recent real run proved every control.",
+    description: "Returns 200 only if a recent run in a real sandbox proved every control.",
     parameters: [],
     answers: [{ status: 200, description: "The service is ready", schemas: ["Ready"] }],
     errors: ["notReady"],

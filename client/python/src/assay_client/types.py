@@ -163,11 +163,11 @@ class JudgeRequest(TypedDict):
     language: str
     # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
     code: NotRequired[str]
-    # Set of limits. The key must allow the profile; without this field, its default profile holds
+    # Set of limits. The key must allow the profile. Without this field, the default profile of the key holds
     profile: NotRequired[Profile]
     # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
-    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program
     files: NotRequired[dict[str, Content]]
     # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
@@ -177,7 +177,7 @@ class JudgeRequest(TypedDict):
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
-    # Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
+    # Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
     compiler_options: NotRequired[list[str]]
     # Whether stderr is merged into stdout, in the order of the writes
     stderr_to_stdout: NotRequired[bool]
@@ -238,11 +238,11 @@ class JudgementRequest(TypedDict):
     language: str
     # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
     code: NotRequired[str]
-    # Set of limits. The key must allow the profile; without this field, its default profile holds
+    # Set of limits. The key must allow the profile. Without this field, the default profile of the key holds
     profile: NotRequired[Profile]
     # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
-    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program
     files: NotRequired[dict[str, Content]]
     # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
@@ -252,7 +252,7 @@ class JudgementRequest(TypedDict):
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
-    # Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
+    # Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
     compiler_options: NotRequired[list[str]]
     # Whether stderr is merged into stdout, in the order of the writes
     stderr_to_stdout: NotRequired[bool]
@@ -497,7 +497,7 @@ class ProgramChecker(TypedDict):
     code: NotRequired[str]
     # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
-    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program
     files: NotRequired[dict[str, Content]]
     # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
@@ -553,7 +553,7 @@ class Run(TypedDict):
 
 
 class RunLimits(TypedDict):
-    """Limits that replace those of the profile and are at most as high: `limits` for the run, `compile_limits` for the compiler."""
+    """Limits that replace those of the profile and are at most as high. `limits` holds for the run, `compile_limits` for the compiler."""
 
     wall_time_secs: NotRequired[float]
     cpu_time_secs: NotRequired[float]
@@ -638,7 +638,7 @@ class SubmitRequest(TypedDict):
     code: NotRequired[str]
     # Standard input, up to 262144 bytes of UTF-8
     stdin: NotRequired[str]
-    # Set of limits. The key must allow the profile; without this field, its default profile holds
+    # Set of limits. The key must allow the profile. Without this field, the default profile of the key holds
     profile: NotRequired[Profile]
     # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
@@ -646,7 +646,7 @@ class SubmitRequest(TypedDict):
     stdin_base64: NotRequired[str]
     # Whether GET /api/result/{id}/events sends the output while the program runs
     stream: NotRequired[bool]
-    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. C, C++ and Go compile the files with their suffixes together with the program
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program
     files: NotRequired[dict[str, Content]]
     # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
@@ -656,7 +656,7 @@ class SubmitRequest(TypedDict):
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
-    # Options that are added to those of the compiler. Options for optimisation, standard, warnings and macros are allowed
+    # Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
     compiler_options: NotRequired[list[str]]
     # Whether stderr is merged into stdout, in the order of the writes
     stderr_to_stdout: NotRequired[bool]
