@@ -215,7 +215,7 @@ export const METRICS = {
   ),
   runtimesWaiting: gauge("assay_runtimes_waiting", "Language runtimes that have started and wait for a submission"),
   runtimesBytes: gauge("assay_runtimes_waiting_bytes", "Memory used by the waiting runtimes"),
-  ready: gauge("assay_ready", "1 if a run proved every control within the last seconds, else 0"),
+  ready: gauge("assay_ready", "1 if a run proved every control within the last 10 s, else 0"),
   proven: gauge(
     "assay_last_proof_timestamp_seconds",
     "Time of the last successful readiness proof; absent before the first one",
