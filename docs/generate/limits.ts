@@ -12,7 +12,7 @@ const NOTES: Partial<Record<keyof Limits, string>> = {
   fileBytes: " (largest file)",
   workBytes: " (`/box`)",
   workInodes: " (`/box`)",
-  tmpBytes: " (`/tmp`, and again `/dev/shm`)",
+  tmpBytes: " (`/tmp`; `/dev/shm` has the same size)",
   stdoutBytes: " (kept)",
   stderrBytes: " (kept)",
 };

@@ -83,7 +83,11 @@ export function webhooksCommand(): Command {
     );
   }
 
-  changing(webhooks, "set-signing", "Change how the receiver reads the secret.")
+  changing(
+    webhooks,
+    "set-signing",
+    "Change how messages are signed: with the decoded secret (standard) or with its characters (raw).",
+  )
     .addArgument(new Command().createArgument("<form>").choices(SIGNINGS))
     .action((id: string, signing: Signing, options: StoreOptions) =>
       withStore(options, async (store) => {
