@@ -761,7 +761,7 @@ export interface Result {
    */
   actor: ("runtime" | "kernel" | "judge") | null;
   /**
-   * Null when a signal ended the program
+   * Null unless the program exited
    */
   exit_code: number | null;
   signal: number | null;

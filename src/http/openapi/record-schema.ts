@@ -20,7 +20,7 @@ const result = z.strictObject({
   verdict: verdict.nullable(),
   cause: cause.nullable().describe("Why the run ended"),
   actor: z.enum(["runtime", "kernel", "judge"]).nullable().describe("The party that ended the run"),
-  exit_code: z.int().min(0).max(255).nullable().describe("Null when a signal ended the program"),
+  exit_code: z.int().min(0).max(255).nullable().describe("Null unless the program exited"),
   signal: z.int().min(1).max(64).nullable(),
   error_message: z.string().nullable().describe("A sentence for display; null on success"),
 });

@@ -523,7 +523,7 @@ class Result(TypedDict):
     cause: Cause | None
     # The party that ended the run
     actor: Literal["runtime", "kernel", "judge"] | None
-    # Null when a signal ended the program
+    # Null unless the program exited
     exit_code: int | None
     signal: int | None
     # A sentence for display; null on success
