@@ -74,7 +74,7 @@ function peersCommand(): Command {
 /** `assay bench floods`: latency of an account next to floods of another one; bench/README.md explains the rows. */
 function floodsCommand(): Command {
   return new Command("floods")
-    .description("Measure the latency of an honest account, alone and next to floods of another account, in turn.")
+    .description("Measure the latency of one account, alone and next to floods of another account, in turn.")
     .option("--json", "print an array of {flood, alone, beside, ratio}")
     .action(async (_: unknown, command: Command) => {
       const flags = command.optsWithGlobals<BenchFlags>();

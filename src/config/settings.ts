@@ -116,11 +116,11 @@ export const settingsSchema = z.object({
   ASSAY_TLS_CERT: setting(absolutePath.optional(), {
     description:
       "Certificate file (PEM), which the user `assay` must be able to read. Set it together with `ASSAY_TLS_KEY`. After you have renewed the certificate, send SIGHUP (`systemctl reload assay`), and the service reads it again.",
-    defaultText: "local certificate",
+    defaultText: "the certificate that set-up makes",
   }),
   ASSAY_TLS_KEY: setting(absolutePath.optional(), {
     description: "Private key file of the certificate (PEM).",
-    defaultText: "local key",
+    defaultText: "the key of that certificate",
   }),
   ASSAY_TRUSTED_PROXY: setting(proxies.prefault(""), {
     description:
@@ -158,7 +158,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_RETENTION_DAYS: setting(wholeNumber(0, 36_500).prefault("30"), {
     description:
-      "Days after its end until a submission is deleted, with its program, input, output, evidence and deliveries. With `0`, nothing is deleted.",
+      "Number of days for which a submission is kept after its end. Then it is deleted, with its program, input, output, evidence and deliveries. With `0`, nothing is deleted.",
   }),
   ASSAY_OTLP_ENDPOINT: setting(
     z
