@@ -52,7 +52,7 @@ export function accountsCommand(): Command {
       }),
     );
 
-  commandOnStore(accounts, "set-tier", "Change the limits of the keys of an account, immediately.")
+  commandOnStore(accounts, "set-tier", "Change the tier of an account, and so the limits of its keys, immediately.")
     .argument("<account>", "name or id")
     .argument("<tier>", "one of assay tiers list")
     .action((which: string, tier: string, options: StoreOptions) =>

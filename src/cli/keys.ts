@@ -67,7 +67,11 @@ export function keysCommand(): Command {
       }),
     );
 
-  commandOnStore(keys, "update", "Change the limits and profiles of a key from its next request on.")
+  commandOnStore(
+    keys,
+    "update",
+    "Change the limits and profiles of a key. The change holds from the next request of the key on.",
+  )
     .argument("<key>", WHICH)
     .option("--rpm <number>", "requests a minute; 'tier' removes the override", limitOrTier)
     .option(

@@ -30,7 +30,7 @@ export interface AppliedLimitsCgroup {
 
 export interface AppliedLimitsRlimits {
   /**
-   * A backstop above the CPU limit; the wall and CPU limits follow from profile and language
+   * A backstop above the CPU limit. The record does not have the limits of wall and CPU time, which follow from profile, language and request
    */
   cpu_secs?: Rlimit;
   as_bytes?: Rlimit;
@@ -832,7 +832,7 @@ export interface RunUsage {
 export type Status = "pending" | "running" | "completed" | "error";
 
 /**
- * The current state of a submission; unknown values are null
+ * The current state of a submission. Values that are not known yet are null
  */
 export interface SubmissionRecord {
   id: string;

@@ -7,7 +7,7 @@ import type { Dependencies } from "../dependencies.ts";
 /** Headers of responses to requests that count against the rate limit of a key: a sliding minute. */
 export const RATE_LIMIT_HEADERS = {
   "RateLimit-Limit": "Requests that the key may make in any 60 seconds",
-  "RateLimit-Remaining": "Requests of these that are left now",
+  "RateLimit-Remaining": "How many of these requests are left now",
   "RateLimit-Reset": "Seconds until the oldest counted request leaves the minute",
 } as const;
 

@@ -28,9 +28,10 @@ export function openApi(): OpenApi {
       version: VERSION,
       summary: "Runs untrusted source code and returns a verdict with evidence.",
       description:
-        "HTTPS and JSON. Every endpoint needs a key in `X-API-Key`. Every error is JSON with `error`. " +
-        "Unknown paths return 404, other methods of a path 405 with `Allow`. HEAD is GET without the body. " +
-        "`POST /mcp` is not described here: it has the tools of an assistant, by the Model Context Protocol.",
+        "The API uses HTTPS and JSON. Every endpoint needs an API key in the header `X-API-Key`. Every error is JSON with the " +
+        "field `error`. An unknown path returns 404. A method that a path does not have returns 405 with the header `Allow`. " +
+        "HEAD returns the status and headers of GET. `POST /mcp` is not described here: it has the tools of an assistant, by the " +
+        "Model Context Protocol.",
     },
     servers: [{ url: "/" }],
     security: [{ key: [] }],

@@ -59,7 +59,9 @@ const isolation = z.strictObject({
 const limits = z.strictObject({
   rlimits: z.strictObject({
     cpu_secs: rlimit
-      .describe("A backstop above the CPU limit; the wall and CPU limits follow from profile and language")
+      .describe(
+        "A backstop above the CPU limit. The record does not have the limits of wall and CPU time, which follow from profile, language and request",
+      )
       .exactOptional(),
     as_bytes: rlimit.exactOptional(),
     nofile: rlimit.exactOptional(),
@@ -109,7 +111,9 @@ export const record = z
     metrics,
     evidence: evidence.nullable().describe("Null until a run has been reported"),
   })
-  .describe("The current state of a submission; unknown values are null") satisfies z.ZodType<SubmissionRecord>;
+  .describe(
+    "The current state of a submission. Values that are not known yet are null",
+  ) satisfies z.ZodType<SubmissionRecord>;
 
 /** Parts of the record by their names in /openapi.json. */
 export const RECORD_PARTS = {

@@ -54,7 +54,7 @@ class AppliedLimitsCgroup(TypedDict):
 
 
 class AppliedLimitsRlimits(TypedDict):
-    # A backstop above the CPU limit; the wall and CPU limits follow from profile and language
+    # A backstop above the CPU limit. The record does not have the limits of wall and CPU time, which follow from profile, language and request
     cpu_secs: NotRequired[Rlimit]
     as_bytes: NotRequired[Rlimit]
     nofile: NotRequired[Rlimit]
@@ -577,7 +577,7 @@ class RunUsage(TypedDict):
 
 
 class SubmissionRecord(TypedDict):
-    """The current state of a submission; unknown values are null."""
+    """The current state of a submission. Values that are not known yet are null."""
 
     id: str
     schema_version: Literal["2.0"]
