@@ -63,6 +63,12 @@ struct cpus *cpus_open(unsigned slots, struct failure *f)
 	return c;
 }
 
+unsigned cpus_usable(const struct cpus *c, unsigned slots)
+{
+	unsigned cpus = (unsigned)CPU_COUNT(&c->all);
+	return slots < cpus ? slots : cpus;
+}
+
 static void lock(struct cpus *c)
 {
 	if (pthread_mutex_lock(&c->lock) != EOWNERDEAD)

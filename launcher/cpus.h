@@ -11,6 +11,8 @@ struct cpus;
 
 /* Makes the table, with the CPUs in the launcher's own affinity mask. Call it before the first slot. */
 struct cpus *cpus_open(unsigned slots, struct failure *f);
+/* How many CPUs so many slots can use at once. */
+unsigned cpus_usable(const struct cpus *c, unsigned slots);
 /*
  * Binds the tasks of a parked program and its slot to as many CPUs as `wanted`, those with the fewest running boxes. Binds
  * neither if the machine has no more CPUs. `given` receives the number of CPUs that can work for the box at the same time.

@@ -215,7 +215,8 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 		groups_close(&l->groups, l->instance); /* removes those that were created before the failure */
 		die(&f);
 	}
-	groups_set_weight(&l->groups, slots);
+	/* More boxes than CPUs do not need more time than those CPUs have; the service and other programs of the machine need some. */
+	groups_set_weight(&l->groups, cpus_usable(l->cpus, slots));
 	if (!l->groups.shares_cpu)
 		fprintf(stderr, "assay-launcher: no cpu controller: a box with more processes gets more CPU time\n");
 	if ((l->signal_map = signals_open(&no_bpf)) < 0)

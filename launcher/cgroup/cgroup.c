@@ -363,10 +363,10 @@ static bool enable_cpu_sharing(const struct groups *g)
 	return g->dir[TREE_CPU] >= 0;
 }
 
-void groups_set_weight(const struct groups *g, unsigned slots)
+void groups_set_weight(const struct groups *g, unsigned programs)
 {
 	char text[24];
-	snprintf(text, sizeof text, "%u", g->backend->controllers ? (slots < 100 ? slots * 100 : 10000) : slots * 1024);
+	snprintf(text, sizeof text, "%u", g->backend->controllers ? (programs < 100 ? programs * 100 : 10000) : programs * 1024);
 	if (g->backend->controllers && g->shares_cpu)
 		write_file(g->dir[TREE_UNIFIED], "cpu.weight", text);
 	else if (g->dir[TREE_CPU] >= 0)

@@ -66,8 +66,8 @@ int groups_open(struct groups *g, const char *instance, struct failure *f);
 int groups_close(struct groups *g, const char *instance);
 /* Kills and removes each leaf with that prefix. Returns how many are left after that time. */
 int groups_sweep(const struct groups *g, const char *prefix, int timeout_ms);
-/* Gives all boxes together the CPU weight of `slots` ordinary programs. */
-void groups_set_weight(const struct groups *g, unsigned slots);
+/* Gives all boxes together the CPU weight of so many ordinary programs. */
+void groups_set_weight(const struct groups *g, unsigned programs);
 /* On v1, moves the calling slot into its group, and opens `tasks` of the group for its programs; elsewhere `programs` gets -1. */
 int groups_join(const struct groups *g, unsigned slot, int *programs, struct failure *f);
 const char *groups_backend(const struct groups *g);

@@ -92,6 +92,17 @@ const CASES: Readonly<Record<string, Case>> = {
     ends: ["signal 9 wall", "exit 43"],
     first: "program",
   },
+  "an interactor that reads its input by another descriptor": {
+    program: shell("read x; sleep 60", { limits: SHORT }),
+    peer: shell("exec 7<&0 </dev/null; echo 1; read y <&7; exit 43"),
+    ends: ["signal 9 wall", "exit 43"],
+    first: "program",
+  },
+  "a program that opens its input again": {
+    program: python("print(1, flush=True)\nwith open('/dev/stdin') as file: print(file.readline())", { limits: SHORT }),
+    peer: shell(`read a; sleep ${1 * PATIENCE}; echo 2; read b; exit 42`),
+    ends: ["exit 0", "exit 42"],
+  },
   "a program that sends a byte now and then": {
     program: shell("while :; do echo x; sleep 0.01; done", { limits: SHORT }),
     peer: shell("while read x; do :; done; exit 43", { limits: { ...LIMITS, wallMs: 600 * PATIENCE } }),
