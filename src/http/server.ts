@@ -100,6 +100,8 @@ export class HttpServer {
     sendErrors(this.#server, meter);
     const checkRoute = answerUnknownRoutes(this.#server);
     this.#server.addHook("onRequest", async (request, reply) => {
+      // A dozen parts of the service and of its libraries wait for the end of each response. Node would warn of a leak from the 11th on.
+      reply.raw.setMaxListeners(32);
       addHeaders(request, reply, transport.kind !== "loopback");
       checkHttps(request);
       checkHost(request);

@@ -16,6 +16,12 @@ const FREE_BYTES_FOR_EACH_MESSAGE = 32;
 const FREE_HANDSHAKE_BYTES = 2_048;
 /** A record of which only a part has arrived has no content yet. It can wait long: on a slow network, or if the body is paused. */
 const INCOMPLETE_RECORD_BYTES = 16_640;
+/**
+ * A handshake takes some 0.75 ms of the event loop, as long as so much waste. It is charged if no request has followed it when the
+ * connection ends, or after this time. A connection without a byte, as from a load balancer that looks whether the port is open, is free.
+ */
+const UNUSED_HANDSHAKE_BYTES = 512;
+const UNUSED_AFTER_MS = 2_000;
 const CHECK_MS = 100;
 
 /** Waste of a network. The level has a ceiling: the network can connect again 12 s after its last waste at the latest. */
@@ -34,6 +40,8 @@ interface Connection {
   readonly network: string;
   secure: Socket | undefined;
   chargedBytes: number;
+  /** When its handshake counts as unused, in milliseconds of `performance.now()`; 0 if it has been charged. */
+  unusedAtMs: number;
 }
 
 interface Bucket {
@@ -61,11 +69,13 @@ export class BurstGuard {
         this.#close(raw);
         return;
       }
-      const connection: Connection = { network: from, secure: undefined, chargedBytes: 0 };
+      const unusedAtMs = performance.now() + UNUSED_AFTER_MS;
+      const connection: Connection = { network: from, secure: undefined, chargedBytes: 0, unusedAtMs };
       this.#open.set(raw, connection);
       this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
       raw.once("close", () => {
         this.#charge(raw, connection, 0);
+        this.#chargeUnused(raw, connection);
         this.#open.delete(raw);
         if (this.#open.size > 0) return;
         clearInterval(this.#timer);
@@ -80,7 +90,9 @@ export class BurstGuard {
 
   #check(): void {
     const wasters: [Socket, Connection][] = [];
+    const now = performance.now();
     for (const [raw, connection] of this.#open) {
+      if (now >= connection.unusedAtMs) this.#chargeUnused(raw, connection);
       if (this.#charge(raw, connection, INCOMPLETE_RECORD_BYTES) > SPARED_BYTES) wasters.push([raw, connection]);
     }
     for (const [raw, connection] of wasters) {
@@ -100,12 +112,24 @@ export class BurstGuard {
     const waste = raw.bytesRead - contentBytes - freeBytes - incompleteBytes - chargedBytes;
     if (waste <= 0) return 0;
     connection.chargedBytes += waste;
+    this.#add(from, waste);
+    return waste;
+  }
+
+  /** Charges the handshake of a connection that has sent no request, once. */
+  #chargeUnused(raw: Socket, connection: Connection): void {
+    const { secure, unusedAtMs, network: from } = connection;
+    if (unusedAtMs === 0 || raw.bytesRead === 0 || (secure && admitted.has(secure))) return;
+    connection.unusedAtMs = 0;
+    this.#add(from, UNUSED_HANDSHAKE_BYTES);
+  }
+
+  #add(from: string, waste: number): void {
     const bytes = Math.min(CEILING_BYTES, this.#level(from) + waste);
     this.#buckets.delete(from);
     this.#buckets.set(from, { bytes, atMs: performance.now() });
     const [oldest] = this.#buckets.keys();
     if (oldest !== undefined && this.#buckets.size > MAX_NETWORKS) this.#buckets.delete(oldest);
-    return waste;
   }
 
   #level(from: string): number {

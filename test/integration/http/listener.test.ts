@@ -3,6 +3,7 @@ import { METHODS, request } from "node:http";
 import { Agent, request as secureRequest } from "node:https";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
@@ -367,3 +368,38 @@ function headersOf(answer: string): Record<string, string> {
   const lines = head.split("\r\n").slice(1);
   return Object.fromEntries(lines.map((line) => [line.split(": ")[0]?.toLowerCase(), line.split(": ")[1]]));
 }
+
+/** Begins TLS connections, 50 at once, and closes each after the handshake. @returns how many of them were completed. */
+async function handshakes(port: number, count: number, options: ConnectionOptions = {}): Promise<number> {
+  const one = () =>
+    new Promise<boolean>((resolve) => {
+      const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, ...options });
+      socket.once("error", () => resolve(false));
+      socket.once("secureConnect", () => {
+        socket.destroy();
+        resolve(true);
+      });
+    });
+  const completed: boolean[] = [];
+  while (completed.length < count) completed.push(...(await Promise.all(Array.from({ length: 50 }, one))));
+  return completed.filter(Boolean).length;
+}
+
+test("an address that makes many handshakes without requests is refused", LIMIT, async (t) => {
+  const { port, ask, times } = await startHttp(t);
+  for (let asked = 0; asked < 600; asked += 50)
+    await Promise.all(Array.from({ length: 50 }, () => ask({ path: "/api/health" })));
+  assert.equal(times("connectionsRefused records"), 0, "each request may have a handshake");
+  const before = performance.now();
+  assert.ok((await handshakes(port, 1500)) < 1500);
+  t.diagnostic(`${times("connectionsRefused records")} of 1500 refused in ${performance.now() - before} ms`);
+  assert.ok(times("connectionsRefused records") > 0);
+});
+
+test("no handshake uses a group that takes the service long", LIMIT, async (t) => {
+  const { port } = await startHttp(t);
+  for (const group of ["ffdhe2048", "ffdhe3072", "secp521r1", "secp384r1"])
+    assert.equal(await handshakes(port, 50, { ecdhCurve: group }), 0, group);
+  for (const group of ["X25519MLKEM768", "X25519", "prime256v1"])
+    assert.ok((await handshakes(port, 50, { ecdhCurve: group })) > 0, group);
+});
