@@ -11,7 +11,7 @@ export interface Config {
   readonly database: DatabaseLocation;
   readonly listen: Address;
   readonly transport: Transport;
-  /** File with the authority that set-up made for the service; null with a certificate from elsewhere, or none. */
+  /** File with the authority that set-up made for the service; null if the service has another certificate, or none. */
   readonly ownAuthority: string | null;
   /** Liveness and readiness without a key, for the operator of the machine; null for none. */
   readonly operatorListen: Address | null;

@@ -77,8 +77,8 @@ export async function eraseRecords(
   const { id, name } = await findAccount(store, which);
   const endedBeforeMs = await store.retention.beginErase(id, actor);
   let erased = 0;
-  for (let gone = -1; gone !== 0; erased += gone) {
-    gone = await store.retention.erase(id, endedBeforeMs, ERASED_AT_ONCE);
+  for (let deleted = -1; deleted !== 0; erased += deleted) {
+    deleted = await store.retention.erase(id, endedBeforeMs, ERASED_AT_ONCE);
   }
   return { account: name, erased, notEnded: await store.retention.unended(id) };
 }
@@ -119,9 +119,9 @@ export async function dropPendingOf(store: Store, which: string, actor: AuditAct
 export async function dropPending(store: Store, whose: Whose, actor: AuditActor): Promise<number> {
   const last = await store.queue.beginDrop(whose, actor);
   let dropped = 0;
-  for (let gone = -1; gone !== 0; ) {
-    gone = await store.queue.drop(whose, last, DROPPED_AT_ONCE);
-    dropped += gone;
+  for (let ended = -1; ended !== 0; ) {
+    ended = await store.queue.drop(whose, last, DROPPED_AT_ONCE);
+    dropped += ended;
   }
   return dropped;
 }

@@ -27,7 +27,7 @@ export interface EndpointDependencies {
   readonly sealer: Sealer;
   /**
    * @returns a warning about the URL, or null.
-   * @throws with a message for the operator if the URL is invalid or not allowed.
+   * @throws with a message for the person who configures it, if the URL is invalid or not allowed.
    */
   readonly checkUrl: (url: string) => Promise<string | null>;
 }

@@ -1,6 +1,6 @@
 import { OperatorError } from "../domain/operator-error.ts";
 
-/** An invalid request of an operator; the message is one sentence for them. */
+/** An invalid request of a command or of the dashboard; the message is one sentence for the person who made it. */
 export class AdminError extends OperatorError {
   override readonly name = "AdminError";
 }

@@ -13,7 +13,7 @@ import { AdminError } from "./error.ts";
 export const MEMBERS_KEYS: KeyBounds = { liveKeys: 20, aDay: 100 };
 
 /** The profile of every key. An administrator grants others, which have larger limits. */
-const ANYBODYS: ProfileName = "judge";
+const PROFILE_OF_ALL_KEYS: ProfileName = "judge";
 
 /**
  * Members may set limits up to the tier's, and profiles of any live key of the account, the first of which an administrator
@@ -40,7 +40,7 @@ export async function checkMembersKey(
     );
   }
   const others = await store.keys.profilesOf(accountId, playgroundKeyId(accountId));
-  const given = new Set([ANYBODYS, ...(has?.profiles ?? []), ...others]);
+  const given = new Set([PROFILE_OF_ALL_KEYS, ...(has?.profiles ?? []), ...others]);
   const more = (wanted.profiles ?? []).find((profile) => !given.has(profile));
   if (more !== undefined) {
     throw new AdminError(

@@ -8,10 +8,10 @@ const MOST_BYTES = 1024;
 /** Guesses that a password must withstand. With argon2id, 10^10 guesses take 35 years of one core. */
 const LEAST_GUESSES = 1e10;
 /**
- * Number of checked characters; the rest only adds to the guesses. The time grows with the square of the length: 64
+ * The most characters that are rated; the rest only adds to the guesses. The time grows with the square of the length: 64
  * characters that resemble many words take up to half a second of a core, 200 take two.
  */
-const JUDGED = 64;
+const MOST_RATED_CHARACTERS = 64;
 /** Timeout of the thread; the password is then rejected. */
 const MOST_MS = 10_000;
 
@@ -37,7 +37,10 @@ export async function checkPassword(
   checkLength(password);
   const characters = [...password.normalize("NFC")];
   const known = [email, ...email.split(/[@.+_-]/), name, ...name.split(/\s+/), "assay"];
-  const guesses = await guessesFor({ password: characters.slice(0, JUDGED).join(""), known: known.filter(Boolean) });
+  const guesses = await guessesFor({
+    password: characters.slice(0, MOST_RATED_CHARACTERS).join(""),
+    known: known.filter(Boolean),
+  });
   if (guesses < LEAST_GUESSES) {
     throw new AdminError("this password is easy to guess; use several unrelated words");
   }
@@ -47,12 +50,12 @@ export async function checkPassword(
 function guessesFor(guessed: Guessed): Promise<number> {
   const thread = new Worker(new URL("./guess-thread.ts", import.meta.url), { workerData: guessed });
   return new Promise<number>((resolve, reject) => {
-    const late = setTimeout(
+    const timer = setTimeout(
       () => reject(new AdminError("this password took too long to check; choose another")),
       MOST_MS,
     );
     thread.once("exit", () => {
-      clearTimeout(late);
+      clearTimeout(timer);
       reject(new Error("the thread that checks a password ended without a result"));
     });
     thread.once("error", reject);

@@ -9,7 +9,7 @@ const NAME = "playground";
  * The key to which runs of an account's playground are charged. It is created with the first run and the limits of the tier,
  * and its secret is discarded: limits, concurrency and audit are those of any key, and no client can use it.
  * @param accountId an existing account.
- * @returns `closed` if an operator revoked the key, `suspended` if the account is suspended.
+ * @returns `closed` if the key was revoked, `suspended` if the account is suspended.
  */
 export async function playgroundCaller(
   store: Store,

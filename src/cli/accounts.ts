@@ -92,7 +92,7 @@ export function accountsCommand(): Command {
         answer(
           options.json,
           { ...done, suspended: true },
-          () => `${done.account} is suspended; ${done.dropped} dropped`,
+          () => `${done.account} is suspended; ${done.dropped} pending submissions dropped`,
         );
       }),
     );
@@ -115,7 +115,7 @@ export function accountsCommand(): Command {
     .action((which: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const done = await dropPendingOf(store, which, ACTOR);
-        answer(options.json, done, () => `${done.dropped} dropped of ${done.account}`);
+        answer(options.json, done, () => `${done.dropped} pending submissions of ${done.account} dropped`);
       }),
     );
 

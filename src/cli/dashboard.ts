@@ -56,7 +56,7 @@ export function nodesOf(fleet: WorkerRegistry | null, worker: Worker | null): Da
   };
 }
 
-/** Messages of the guard are written for the operator. */
+/** Messages about blocked addresses are for the person who configures the endpoint. */
 function asSentence(error: unknown): never {
   throw error instanceof BlockedError ? new AdminError(error.message) : error;
 }

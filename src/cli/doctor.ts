@@ -28,7 +28,7 @@ interface Finding {
 
 const checkSchema = z.object({ check: z.string(), works: z.boolean(), detail: z.string() });
 
-/** `assay doctor`: tries every control and language. Exit code 0 if everything required works. */
+/** `assay doctor`: tries every control and language. The exit code is 0 if everything required works. */
 export function doctorCommand(): Command {
   return new Command("doctor")
     .description(
@@ -89,9 +89,9 @@ async function checkControls(flags: DoctorFlags, note: (finding: Finding) => voi
     note(finding(check, works && same, same ? detail : `${detail}; this program is ${ourBuild()}`, check));
     missing ||= !(works && same) && (MEANINGS[check]?.needed ?? true);
   }
-  const { well, how } = await ended;
-  const said = words.join("").trim();
-  if (!well && (said !== "" || !missing)) note(finding("launcher", false, said || how, "launcher"));
+  const { succeeded: well, description: how } = await ended;
+  const errorText = words.join("").trim();
+  if (!well && (errorText !== "" || !missing)) note(finding("launcher", false, errorText || how, "launcher"));
   return well && !missing;
 }
 
@@ -107,7 +107,7 @@ async function checkLanguages(flags: WorkerFlags, note: (finding: Finding) => vo
   const ended = endOf(child);
   try {
     for (let end: End | null = null; !existsSync(socket); end = await Promise.race([ended, sleep(10, null)])) {
-      if (end) return note(finding("launcher", false, `it did not listen: ${end.how}`, "launcher"));
+      if (end) return note(finding("launcher", false, `it did not listen: ${end.description}`, "launcher"));
     }
     const prover = new SelfTest(socket, installedLanguages());
     for (const { name, ok, detail, fault } of await prover.proveAll())
@@ -151,15 +151,19 @@ async function openSlot(socket: string): Promise<Slot> {
 }
 
 interface End {
-  readonly well: boolean;
-  readonly how: string;
+  readonly succeeded: boolean;
+  readonly description: string;
 }
 
 /** Resolves when the process has ended and its output was read, or it could not be started. Never rejects. */
 function endOf(child: ChildProcess): Promise<End> {
   return new Promise((resolve) => {
-    child.once("error", ({ message }) => resolve({ well: false, how: `it cannot be started: ${message}` }));
-    child.once("close", (code, signal) => resolve({ well: code === 0, how: `it ended with ${code ?? signal}` }));
+    child.once("error", ({ message }) =>
+      resolve({ succeeded: false, description: `it cannot be started: ${message}` }),
+    );
+    child.once("close", (code, signal) =>
+      resolve({ succeeded: code === 0, description: `it ended with ${code ?? signal}` }),
+    );
   });
 }
 

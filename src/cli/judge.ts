@@ -28,7 +28,7 @@ interface JudgeFlags extends ProgramFlags {
   readonly launcherSocket: string;
 }
 
-/** `assay judge PATH`: one program on the tests of a directory. Exit code 0 only for AC. */
+/** `assay judge PATH`: runs one program on the tests of a directory or a package. The exit code is 0 only for AC. */
 export function judgeCommand(): Command {
   return withProgram(new Command("judge"))
     .description(
@@ -42,7 +42,14 @@ export function judgeCommand(): Command {
         .choices(CHECKER_INTERFACES)
         .default("kattis"),
     )
-    .addOption(new Option("--stop <when>", "when the other tests are left out").choices(STOPS).default("never"))
+    .addOption(
+      new Option(
+        "--stop <when>",
+        "which tests are skipped: those after the first failure, none, or those after a failure in their group",
+      )
+        .choices(STOPS)
+        .default("never"),
+    )
     .addOption(new Option("--profile <name>", "set of limits").choices(PROFILE_NAMES).default("judge"))
     .option("--json", "print the result as JSON")
     .option(...DATA)
@@ -56,8 +63,8 @@ async function judgeFile(path: string, flags: JudgeFlags): Promise<void> {
   const problem = await readLocal(flags, languages);
   const slot = await Slot.open(flags.launcherSocket);
   try {
-    const how = { language, profile: flags.profile, stop: flags.stop };
-    const result = await new LocalJudge(slot, languages).judge(program, how, problem);
+    const options = { language, profile: flags.profile, stop: flags.stop };
+    const result = await new LocalJudge(slot, languages).judge(program, options, problem);
     answer(flags.json, toJson(result, problem.definition), () => toText(result, problem.definition));
     process.exitCode = result.verdict === "AC" ? 0 : 1;
   } finally {

@@ -121,21 +121,25 @@ export function keysCommand(): Command {
       withStore(options, async (store) => {
         const { key, dropped, pending } = await revokeKey(store, which, ACTOR, { drop: options.dropPending });
         const rest = pending === 0 ? "" : `; ${pending} pending submissions will run unless you drop them`;
-        const said = `revoked ${key.prefix}… (${key.name})${options.dropPending ? `; ${dropped} dropped` : rest}`;
-        answer(options.json, { id: key.id, revoked: true, dropped, pending }, () => said);
+        const message = `revoked ${key.prefix}… (${key.name})${options.dropPending ? `; ${dropped} pending submissions dropped` : rest}`;
+        answer(options.json, { id: key.id, revoked: true, dropped, pending }, () => message);
       }),
     );
 
   commandOnStore(
     keys,
     "drop-pending",
-    "End the pending submissions of one key, as accounts drop-pending does for an account.",
+    "End the pending submissions of one key, like accounts drop-pending for an account.",
   )
     .argument("<key>", `${WHICH}; a revoked key is allowed`)
     .action((which: string, options: StoreOptions) =>
       withStore(options, async (store) => {
         const { key, dropped } = await dropPendingOfKey(store, which, ACTOR);
-        answer(options.json, { id: key.id, dropped }, () => `${dropped} dropped of ${key.prefix}… (${key.name})`);
+        answer(
+          options.json,
+          { id: key.id, dropped },
+          () => `${dropped} pending submissions of ${key.prefix}… (${key.name}) dropped`,
+        );
       }),
     );
 

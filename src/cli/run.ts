@@ -23,7 +23,7 @@ interface RunFlags extends ProgramFlags {
   readonly launcherSocket: string;
 }
 
-/** There is no client address; a record has no field for it. */
+/** The caller of a run without a service. */
 const NOBODY = {
   keyId: "",
   accountId: "",
@@ -34,7 +34,7 @@ const NOBODY = {
   defaultProfile: PROFILE_NAMES[0],
 };
 
-/** `assay run PATH`: one program in the sandbox. Exit code 0 only for AC. */
+/** `assay run PATH`: runs one program in the sandbox. The exit code is 0 only for AC. */
 export function runCommand(): Command {
   return withProgram(new Command("run"))
     .description(

@@ -6,7 +6,10 @@ import { startService } from "./service.ts";
 import { noteWebhookSettings, ownWebhookSettings } from "./webhook-settings.ts";
 import { DATA } from "./with-store.ts";
 
-/** `serve`: the service in the foreground until SIGTERM or SIGINT, then 0. SIGHUP reads the certificate again (setup/command-serve.sh says when it is passed on). */
+/**
+ * `assay serve`: runs the service in the foreground until SIGTERM or SIGINT, and then exits with 0. At SIGHUP, it reads the certificate
+ * again (setup/command-serve.sh says when that signal is passed on).
+ */
 export function serveCommand(): Command {
   return new Command("serve")
     .description(

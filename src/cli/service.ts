@@ -41,7 +41,7 @@ export interface Service {
 }
 
 /**
- * Composes the service from the bottom up: store, workers, webhooks, servers; it stops in reverse order. The only place that
+ * Composes the service from the bottom up: store, workers, webhooks, servers; it stops in reverse order. No other file
  * imports all modules.
  * @throws if the database, certificate, address or key of webhook secrets cannot be used.
  */
@@ -55,10 +55,10 @@ export async function startService(config: Config): Promise<Service> {
   const sending = await sendingOf(store, config);
   const tracing = await tracingOf(config, log, "assay");
   const tracer = tracing ?? NO_TRACER;
-  const own = config.ownWorker ? startOwnWorker(config, store, log, { meter, tracer }) : null;
+  const ownWorker = config.ownWorker ? startOwnWorker(config, store, log, { meter, tracer }) : null;
   // With a shared database this worker is one of several; otherwise it is the only one.
   const fleet = store.manyProcesses ? await WorkerRegistry.start({ store, leaseMs: config.leaseMs, log }) : null;
-  const workers = fleet ?? own?.worker;
+  const workers = fleet ?? ownWorker?.worker;
   if (!workers)
     throw new ConfigError("a service without a worker needs a PostgreSQL database, which it shares with workers");
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
@@ -66,7 +66,7 @@ export async function startService(config: Config): Promise<Service> {
   const summariser = StatsAggregator.start({ store, log, slots: () => workers.capacity() });
   const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
   const stopping = new AbortController();
-  const nodes = nodesOf(fleet, own?.worker ?? null);
+  const nodes = nodesOf(fleet, ownWorker?.worker ?? null);
   const dependencies: DashboardDependencies = {
     ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
     store,
@@ -80,12 +80,12 @@ export async function startService(config: Config): Promise<Service> {
     provider: providerOf(config),
   };
   const http = new HttpServer(dependencies, config.transport, config.connections);
-  const slots = () => own?.worker.slots() ?? null;
+  const slots = () => ownWorker?.worker.slots() ?? null;
   const operator = new OperatorServer(operatorPages(config, { prometheus: meter, store, workers, slots }));
   const stop = async () => {
     http.beginClosing();
     stopping.abort(new Error("the service is stopping"));
-    await own?.stop();
+    await ownWorker?.stop();
     // Together, because each has a time limit of its own: the last webhook attempts have 10 s, the last responses 2 s.
     await Promise.all([
       fleet?.stop(),
@@ -110,7 +110,7 @@ export async function startService(config: Config): Promise<Service> {
   return {
     port,
     reload: () => http.reloadCertificate(),
-    ready: async () => own?.begun,
+    ready: async () => ownWorker?.begun,
     async stop() {
       log.info("draining");
       await stop();
@@ -133,13 +133,13 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
   );
   const store = await openStore({ ...config, meter: prometheus });
   const tracing = await tracingOf(config, log, "assay-worker");
-  const own = startOwnWorker(config, store, log, { meter: prometheus, tracer: tracing ?? NO_TRACER });
-  const { worker } = own;
+  const ownWorker = startOwnWorker(config, store, log, { meter: prometheus, tracer: tracing ?? NO_TRACER });
+  const { worker } = ownWorker;
   const operator = new OperatorServer(
     operatorPages(config, { prometheus, store, workers: worker, slots: () => worker.slots() }),
   );
   const stop = async () => {
-    await own.stop();
+    await ownWorker.stop();
     await operator.close();
     await store.close();
     await tracing?.close();
@@ -150,7 +150,7 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
     await stop();
     throw error;
   }
-  void own.begun.then(() => log.info({ workers: worker.capacity() }, "working"));
+  void ownWorker.begun.then(() => log.info({ workers: worker.capacity() }, "working"));
   return {
     async stop() {
       log.info("draining");

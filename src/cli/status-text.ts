@@ -18,8 +18,8 @@ export function statusText(page: StatusPage, nowMs: number): string {
     ["certificate", certificate(page, nowMs)],
     ["languages", page.engine.languages.join(" ") || "NONE is verified"],
   ];
-  const told = lines.map(([name, text]) => `  ${name.padEnd(11)}  ${escaped(text)}\n`).join("");
-  return `${escaped(`Assay ${page.version}: ${readiness(page, nowMs)}`)}\n${told}`;
+  const details = lines.map(([name, text]) => `  ${name.padEnd(11)}  ${escaped(text)}\n`).join("");
+  return `${escaped(`Assay ${page.version}: ${readiness(page, nowMs)}`)}\n${details}`;
 }
 
 function readiness({ engine }: StatusPage, nowMs: number): string {

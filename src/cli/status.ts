@@ -17,7 +17,7 @@ interface Options {
   readonly operatorListen: readonly string[];
 }
 
-/** `assay status`: the state of running services and workers. Exit code 1 if none responds. */
+/** `assay status`: shows the state of running services and workers. The exit code is 1 if none responds. */
 export function statusCommand(): Command {
   return new Command("status")
     .description(

@@ -221,7 +221,7 @@ function replayVerb(webhooks: Command): void {
     );
 }
 
-/** `assay webhooks test`: one attempt by this command itself. Exit status 0 only if it was delivered. */
+/** `assay webhooks test`: makes one attempt itself. The exit code is 0 only if the message was delivered. */
 function testVerb(webhooks: Command): void {
   commandOnStore(
     webhooks,

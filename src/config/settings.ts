@@ -25,8 +25,8 @@ const list = z.string().transform((text) =>
     .filter((item) => item !== ""),
 );
 
-/** Receivers as in a URL: lower case, IPv4 in dotted form, IPv6 without brackets. */
-const receivers = list.transform((items, context) =>
+/** Webhook receivers. A host has the form that a parsed URL has: lower case, IPv4 in dotted form; but IPv6 without brackets. */
+const webhookReceivers = list.transform((items, context) =>
   items.map((item): HostPort => {
     const parsed = parseAddress(item);
     const url = `https://${item}/`;
@@ -39,7 +39,7 @@ const receivers = list.transform((items, context) =>
   }),
 );
 
-/** Addresses or CIDR blocks. Names are not resolved, so they cannot be trusted. */
+/** Addresses or CIDR blocks. A host name is rejected, because nothing here resolves names. */
 const proxies = list.refine((items) => items.every(isBlock), "must be addresses or CIDR blocks, separated by commas");
 
 /** Errors do not repeat it, because it can contain a password. */
@@ -66,9 +66,9 @@ const absolutePath = z.string().startsWith("/", "must be an absolute path");
 /** Text of a setting in `docs/configuration.md`, in addition to its name, range and default. */
 interface SettingMeta {
   readonly description: string;
-  /** Equivalent option of `assay serve`. */
+  /** Option of `assay serve` that sets it. An option without a value sets a fixed one: `--no-park` sets 0. */
   readonly flag?: string;
-  /** Describes a default that depends on the machine or is not a value. */
+  /** Describes a default that depends on the machine, or that no value expresses, such as SQLite. */
   readonly defaultText?: string;
 }
 
@@ -109,7 +109,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_PARK_BYTES: setting(wholeNumber(0, 1_099_511_627_776).prefault(String(PARK_BYTES)), {
     description:
-      "Memory that a worker may use for language runtimes that it starts in advance. It starts those of the languages that were recently used most. With `0`, it starts none.",
+      "Memory that a worker may use for language runtimes that it starts in advance. It first starts one for each language that was submitted in the last minutes, then more for those that are submitted most. With `0`, it starts none.",
     flag: "--no-park",
     defaultText: "a sixteenth of the memory, at most 1 GiB",
   }),
@@ -134,11 +134,11 @@ export const settingsSchema = z.object({
     description:
       "Address of the [operator listener](operations.md#operator-listener): a loopback address or `unix:/PATH`.",
     flag: "--operator-listen",
-    defaultText: "a socket that the command `assay` makes",
+    defaultText: "a Unix socket that the command `assay` creates",
   }),
   ASSAY_MAX_CONNECTIONS: setting(wholeNumber(10, 100_000).prefault("2000"), {
     description:
-      "Largest number of client connections at the same time. An account may have at most as many connections as are still free. If it is the only one with connections, it can therefore use half of them. When all are used and another client connects, the service takes the address that has the most connections without a valid key, and closes its oldest one. If there is none, it closes the connection that has been idle longest, of the account with the most connections.",
+      "Largest number of client connections at the same time. An account may have at most as many connections as are still free. If it is the only one with connections, it can therefore use half of them. When all are used and another client connects, the service closes the oldest connection without a valid key of the address that has the most of them. If every connection has a key, it closes the longest-idle connection of the account that has the most connections.",
   }),
   ASSAY_MAX_CONNECTIONS_PER_ADDRESS: setting(wholeNumber(1, 100_000).prefault("1000"), {
     description:
@@ -150,7 +150,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_LEASE_MS: setting(wholeNumber(1_000, 3_600_000).prefault("15000"), {
     description:
-      "Time after the last heartbeat of a worker until its submissions return to the queue. Use the same value on all machines.",
+      "Time after the last heartbeat of a worker until its submissions are taken from it. Submissions with the profile `judge` return to the queue, but end with IE after their third attempt; submissions with the profile `agent` end with IE. Use the same value on all machines.",
   }),
   ASSAY_DRAIN_MS: setting(wholeNumber(0, 3_600_000).prefault("20000"), {
     description:
@@ -177,9 +177,9 @@ export const settingsSchema = z.object({
     description:
       "Lowest level that is written to the [log](operations.md#logs): `fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`. On a terminal, the default is `warn`.",
   }),
-  ASSAY_WEBHOOK_ALLOW: setting(receivers.prefault(""), {
+  ASSAY_WEBHOOK_ALLOW: setting(webhookReceivers.prefault(""), {
     description:
-      "Webhook receivers that may have any address, for example a private one: `HOST:PORT` or `[IPV6]:PORT`, separated by commas, exactly as in the URL. Like all receivers, they must use HTTPS with a valid certificate, and must not redirect.",
+      "Webhook receivers that may have any address, for example a private one: `HOST:PORT` or `[IPV6]:PORT`, separated by commas. Give the host as in the URL of the webhook, and always the port, even if it is 443. Like all receivers, they must use HTTPS with a valid certificate, and must not redirect.",
     flag: "--webhook-allow",
   }),
   ASSAY_WEBHOOK_CA: setting(absolutePath.optional(), {
@@ -188,7 +188,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_SECRET_KEY_FILE: setting(absolutePath.optional(), {
     description:
-      "File with the keys that encrypt webhook secrets: 1 to 16 keys of 32 bytes. The first key encrypts; all keys decrypt. The default file is created if it is missing. A file that you name must exist, and its content must be the same on all machines with a service that share a database; workers do not read it. It must belong to the user `assay`, with mode 0600, in a directory that this user can enter.",
+      "File with the keys that encrypt webhook secrets: 1 to 16 keys of 32 bytes. The first key encrypts; all keys decrypt. The default file is created if it is missing. A file that you name must exist, and its content must be the same for all services that share a database. A machine that only has workers does not need it. The file must belong to the user `assay`, with mode 0600, in a directory that this user can enter.",
     defaultText: "`keys/webhook.key` in the data directory",
   }),
   ASSAY_LAUNCHER_SOCKET: setting(z.string().optional(), {

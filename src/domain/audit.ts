@@ -1,4 +1,4 @@
-/** Everything that leaves an entry in the audit trail: changes of operators, signing in, and reads of programs by administrators. */
+/** Everything that leaves an entry in the audit trail: changes by commands and people, signing in, and reads of programs by administrators. */
 export const AUDIT_ACTIONS = [
   "account.create",
   "account.rename",
@@ -59,4 +59,4 @@ export function addressOf(actor: AuditActor): string | null {
 }
 
 /** Entries about signing in. Strangers can cause them, so their number is bounded, and they are deleted after some time. */
-export const DOOR_ACTIONS = ["person.sign-in", "person.sign-out", "person.refuse"] as const satisfies AuditAction[];
+export const SIGN_IN_ACTIONS = ["person.sign-in", "person.sign-out", "person.refuse"] as const satisfies AuditAction[];

@@ -84,7 +84,7 @@ export function check(checker: Checker, output: Buffer, answers: readonly Buffer
   return comparison(checker, answers).run(output);
 }
 
-/** The message of the first answer is for users. */
+/** Passes if the output passes with any answer. Otherwise, users get the difference from the first answer. */
 function firstThatPasses<A>(answers: readonly A[], difference: (answer: A) => string | null): Compared {
   let first: string | undefined;
   for (const answer of answers) {

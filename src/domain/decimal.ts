@@ -1,6 +1,6 @@
 /**
  * Decimal numbers in texts, compared exactly. Doubles cannot do that: they end at 1.8e308, and they have only the first 17 digits of
- * a large integer. Pure, and in linear time: nothing is computed with as many digits as an exponent can stand for.
+ * a large integer. The functions take linear time: nothing is computed with as many digits as an exponent can stand for.
  */
 
 /** A finite number: ± digits × 10^last. The digits have no zeros at either end; zero has none. */

@@ -6,7 +6,7 @@ export interface Attempt {
   readonly latencyMs: number;
   /** The receiver's HTTP status; null when there was none. */
   readonly status: number | null;
-  /** Error text for an operator; null without an error. */
+  /** The error in words, for people; null without an error. */
   readonly error: string | null;
   /** The first bytes of the response; null without a response. */
   readonly answer: Buffer | null;

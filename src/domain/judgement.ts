@@ -160,12 +160,14 @@ export function advance(
   const incomplete = new Set(isDecided ? tests.slice(failed).map(({ group }) => group) : []);
   for (const [name, { failed }] of progress) if (failed !== undefined) incomplete.add(name);
   // A group depends only on groups before it.
-  const without = new Set<string>();
+  const skippedGroups = new Set<string>();
   for (const { name, depends } of groups)
-    if (depends.some((other) => without.has(other) || incomplete.has(other))) without.add(name);
+    if (depends.some((other) => skippedGroups.has(other) || incomplete.has(other))) skippedGroups.add(name);
   const inGroup = (at: number) => {
     const { name, breaks } = groupOf(at);
-    return !without.has(name) && ((stop === "never" && !breaks) || at <= (progress.get(name)?.failed ?? states.length));
+    return (
+      !skippedGroups.has(name) && ((stop === "never" && !breaks) || at <= (progress.get(name)?.failed ?? states.length))
+    );
   };
   /** Whether the test is needed whatever the results of the open tests are. The exception is an IE before it. */
   const isSettled = (at: number) => {
@@ -181,7 +183,7 @@ export function advance(
   const needed = (at: number) => {
     if (!isFirstFailure) return inGroup(at) && (error === undefined || compare(at, error) <= 0);
     if (failed < 0 || at === failed) return true;
-    return at < failed && !(isDecided && without.has(groupOf(at).name));
+    return at < failed && !(isDecided && skippedGroups.has(groupOf(at).name));
   };
   const mayStart = (at: number) =>
     isFirstFailure || groupOf(at).depends.every((other) => progress.get(other)?.isOpen !== true);
@@ -261,13 +263,13 @@ export function groupScores(
   const progress = groupsProgress(states, tests);
   const places = Map.groupBy(tests.keys(), (at) => tests[at]?.group ?? "");
   return groups.map(({ name, rule, breaks }) => {
-    const own = places.get(name) ?? [];
+    const testsOfGroup = places.get(name) ?? [];
     const points = (at: number) => tests[at]?.points ?? 0;
-    const maxScore = own.reduce((sum, at) => sum + points(at), 0);
-    const smallest = Math.min(...own.map((at) => shares[at] ?? 0));
+    const maxScore = testsOfGroup.reduce((sum, at) => sum + points(at), 0);
+    const smallest = Math.min(...testsOfGroup.map((at) => shares[at] ?? 0));
     const { failed, isOpen } = progress.get(name) ?? { failed: undefined, isOpen: false };
     // Older releases did not skip a test after the first failure if the run of the test had ended before that failure.
-    const counted = own.filter((at) => !breaks || at < (failed ?? states.length));
+    const counted = testsOfGroup.filter((at) => !breaks || at < (failed ?? states.length));
     const sum = counted.reduce((total, at) => total + points(at) * (shares[at] ?? 0), 0);
     const passed = failed !== undefined ? false : isOpen ? null : true;
     return {

@@ -125,7 +125,7 @@ export function toLongRecord(submission: Submission): LongRecord {
   };
 }
 
-/** Milliseconds since the epoch → ISO 8601, millisecond precision, UTC, `Z`. */
+/** Formats milliseconds since the epoch as ISO 8601 in UTC, with milliseconds and `Z`. */
 function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -44,7 +44,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     needed: true,
     means: "memory and processes cannot be limited, so MLE and PLE cannot be determined",
     remedy:
-      "mount the memory and pids controllers (v1 or v2) writable; on v2, start assay in a cgroup of its own: systemd-run --scope -p Delegate=yes",
+      "mount the memory and pids controllers (v1 or v2) writable; on v2, start the command in a cgroup of its own: systemd-run --scope -p Delegate=yes",
   },
   memory_limit: {
     needed: true,
@@ -69,7 +69,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   cpu_share: {
     needed: false,
     means: "a submission with many processes takes CPU time from a concurrent submission with few",
-    remedy: "mount the cpu controller, or start assay in a cgroup where it is delegated",
+    remedy: "mount the cpu controller, or start the command in a cgroup where it is delegated",
   },
   address_spaces: {
     needed: false,
@@ -117,7 +117,8 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   image: {
     needed: true,
     means: "the root file system for boxes is missing, or users other than root may change it",
-    remedy: "remove the directory image/ in the data directory and start assay again, which builds a new image",
+    remedy:
+      "remove the directory image/ in the data directory and start the service or worker again, which builds a new image",
   },
   image_in_memory: {
     needed: false,
@@ -146,7 +147,8 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   language: {
     needed: false,
     means: "the language is not offered",
-    remedy: "see the detail; if the image is damaged, remove image/ in the data directory and start assay again",
+    remedy:
+      "see the detail; if the image is damaged, remove image/ in the data directory and start the service or worker again",
   },
   runtime: {
     needed: false,

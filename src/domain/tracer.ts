@@ -9,11 +9,11 @@ export interface Tracer {
   /** A request was answered. */
   answered(request: TracedRequest): void;
   /** A worker ran a submission once. The outcome may be discarded and the submission repeated. */
-  ran(submission: Submission, run: Ran): void;
+  ran(submission: Submission, run: TracedRun): void;
   /** A submission has its final outcome. */
   ended(submission: Submission, outcome: Outcome, endMs: number): void;
   /** A webhook delivery was attempted. */
-  attempted(attempt: Attempted): void;
+  attempted(attempt: TracedAttempt): void;
 }
 
 export interface TracedRequest {
@@ -29,7 +29,7 @@ export interface TracedRequest {
   readonly endMs: number;
 }
 
-export interface Ran {
+export interface TracedRun {
   readonly outcome: Outcome;
   readonly workerId: string;
   readonly attempt: number;
@@ -37,7 +37,7 @@ export interface Ran {
   readonly endMs: number;
 }
 
-export interface Attempted {
+export interface TracedAttempt {
   readonly submissionId: string;
   readonly deliveryId: string;
   readonly endpointId: string;

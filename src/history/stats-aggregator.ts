@@ -38,14 +38,14 @@ export class StatsAggregator {
   readonly #unsubscribe: () => void;
   readonly #running: Promise<void>;
   /** True at the start, because an earlier process may have left uncounted submissions. */
-  #happened = true;
+  #mayHaveUncounted = true;
   #mergedAtMs = Number.NEGATIVE_INFINITY;
   #sampledAtMs = Number.NEGATIVE_INFINITY;
 
   private constructor(options: StatsAggregatorOptions) {
     this.#options = options;
     this.#unsubscribe = options.store.onEnds(() => {
-      this.#happened = true;
+      this.#mayHaveUncounted = true;
     });
     this.#running = this.#run();
   }
@@ -66,11 +66,11 @@ export class StatsAggregator {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        if (this.#happened) await this.#count();
+        if (this.#mayHaveUncounted) await this.#count();
         await this.#sample();
         await this.#mergeAndExpire();
       } catch (error) {
-        this.#happened = true;
+        this.#mayHaveUncounted = true;
         log.error({ err: error }, "ended submissions could not be counted; trying again later");
       }
       await this.#rest(everyMs);
@@ -78,7 +78,7 @@ export class StatsAggregator {
   }
 
   async #count(): Promise<void> {
-    this.#happened = false; // a later notification causes another pass
+    this.#mayHaveUncounted = false; // a later notification causes another pass
     await this.#all(() => this.#options.store.history.count(STEP));
   }
 

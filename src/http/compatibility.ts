@@ -4,7 +4,7 @@ import { JUDGE0, judge0Key } from "./judge0/conventions.ts";
 import { MCP_PATH, mcpKey } from "./mcp/conventions.ts";
 import { PISTON, pistonError, pistonKey } from "./piston/conventions.ts";
 
-/** An API with clients of its own: below its path, keys and errors have the form that they expect. */
+/** The API of another service: below its path, keys and errors have the form that the clients of that service expect. */
 interface OtherApi {
   readonly path: string;
   readonly keyOf: (headers: IncomingHttpHeaders) => string | string[] | undefined;
@@ -23,7 +23,7 @@ export function otherApi(url: string): OtherApi | undefined {
   return APIS.find(({ path }) => url.startsWith(path) && /^[/?]?$/.test(url.charAt(path.length)));
 }
 
-/** Their servers take a path with a slash at its end as one without, and their clients often send it. */
+/** The servers of these services accept a path with a slash at its end, and their clients often send one. */
 export function withoutLastSlash(url: string): string {
   const [path = ""] = url.split("?", 1);
   return path.endsWith("/") && otherApi(path) ? path.slice(0, -1) + url.slice(path.length) : url;

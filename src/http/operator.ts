@@ -16,7 +16,7 @@ export interface OperatorDependencies extends Pick<Dependencies, "store" | "work
 const LIMITS = { requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
 const MAX_CONNECTIONS = 100;
 /** Limit for a probe that never finishes its request or does not read its response. Longer than any self-test takes. */
-const STILL_MS = 60_000;
+const INACTIVE_MS = 60_000;
 /** When the service stops, requests in progress have this long to complete. */
 const LAST_ANSWERS_MS = 1_000;
 
@@ -36,7 +36,7 @@ export class OperatorServer {
       });
     });
     this.#server.maxConnections = MAX_CONNECTIONS;
-    this.#server.timeout = STILL_MS;
+    this.#server.timeout = INACTIVE_MS;
   }
 
   async listen(address: Address): Promise<void> {

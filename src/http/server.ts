@@ -54,7 +54,7 @@ const LAST_ANSWERS_MS = 2_000;
 
 /**
  * The HTTP server of the API. Every request passes the same steps: HTTPS, shutdown, authentication, quota, route. Every
- * error is JSON from the list of errors. `/api/health*` takes part in all of it, because the contract has no endpoint
+ * error is JSON from the list of errors. `/api/health*` has no exception, because the contract has no endpoint
  * without a key. Only the pages that document the API are open.
  */
 export class HttpServer {
@@ -114,7 +114,7 @@ export class HttpServer {
       }
       if (session) {
         await sessions.check(request, session);
-        if (request.person) takePlace(clients, request);
+        if (request.person) assignOwner(clients, request);
         return;
       }
       if (request.is404 && sessions.isBelow(request)) {
@@ -123,7 +123,7 @@ export class HttpServer {
       }
       const caller = await authenticate(request, dependencies.store.keys, failures);
       request.caller = caller;
-      takePlace(clients, request);
+      assignOwner(clients, request);
       const { submits = false } = request.routeOptions.config ?? {};
       const onlyReads = !submits && !["POST", "DELETE"].includes(request.method);
       await countRequests(caller, dependencies, { onlyReads }).catch((error) => deferQuota(request, error));
@@ -147,7 +147,7 @@ export class HttpServer {
       const { method, url } = request.routeOptions;
       const { caller, person, submissionId: submission } = request;
       const ms = Math.round(reply.elapsedTime);
-      const refusal = refusals.noted(request, reply);
+      const refusal = refusals.logFields(request, reply);
       if (refusal === null) return;
       request.log.info(
         {
@@ -225,7 +225,7 @@ export class HttpServer {
 }
 
 /** @throws ClientError tooManyConnections. */
-function takePlace(clients: Clients, request: FastifyRequest): void {
+function assignOwner(clients: Clients, request: FastifyRequest): void {
   if (!clients.assign(request, ownerOf(request))) throw tooManyConnections();
 }
 

@@ -133,7 +133,7 @@ export const packSchema = z.strictObject({
     /** Makes the compiler show the file {from}, in a message or by the program. */
     includes: code.or(z.strictObject({ none: reason })).optional(),
     shell: code.or(z.strictObject({ none: reason })),
-    /** Prints the number of CPUs, the name of the user and the interfaces, for runtimes that find these in an own way. */
+    /** Prints the number of CPUs, the name of the user and the interfaces, for runtimes that find these in ways of their own. */
     facts: code.optional(),
   }),
 });

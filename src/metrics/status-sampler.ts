@@ -82,10 +82,10 @@ export class StatusSampler {
 
 /** @returns null if the work failed or took longer. It does not log the error. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T | null> {
-  const late = Promise.withResolvers<null>();
-  const timer = setTimeout(() => late.resolve(null), ms);
+  const timeout = Promise.withResolvers<null>();
+  const timer = setTimeout(() => timeout.resolve(null), ms);
   try {
-    return await Promise.race([work.catch(() => null), late.promise]);
+    return await Promise.race([work.catch(() => null), timeout.promise]);
   } finally {
     clearTimeout(timer);
   }

@@ -89,7 +89,7 @@ export function formatVerdict(state: TestState): FormatVerdict | "skipped" {
   return FORMAT[state] ?? "RTE";
 }
 
-/** A test that was left out has failed, without a known verdict: some failure, or every one, must be in the list. */
+/** Whether the list has the verdict. A skipped test counts as failed with an unknown verdict: some failure, or every one, must be in the list. */
 function among(verdicts: readonly FormatVerdict[], verdict: FormatVerdict | "skipped", how: "some" | "every"): boolean {
   if (verdict !== "skipped") return verdicts.includes(verdict);
   return FORMAT_VERDICTS.filter((one) => one !== "AC")[how]((one) => verdicts.includes(one));

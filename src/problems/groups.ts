@@ -85,7 +85,7 @@ export function currentGroups(files: PackageFiles, scoring: boolean): Groups {
     const [, name] = SETTINGS_FILE.exec(path) ?? [];
     if (name !== undefined) read.set(name, readYaml(files, path, groupFile) as Read<z.output<typeof groupFile>>);
     else if (path === "data/test_group.yaml")
-      throw new PackageError(path, "settings of tests are in those of sample, secret and the groups of secret");
+      throw new PackageError(path, "settings of tests are in the files of sample, secret and the groups of secret");
     else if (/^data\/(.*\/)?test_group\.yaml$/.test(path))
       throw new PackageError(path, "a group cannot be in another group");
   }
@@ -97,7 +97,7 @@ export function currentGroups(files: PackageFiles, scoring: boolean): Groups {
   const groupOf = (test: string) => {
     if (!isGrouped || test.startsWith("sample/")) return test.split("/")[0] ?? "";
     const name = test.split("/").slice(0, 2).join("/");
-    if (!read.has(name)) throw new PackageError(`data/${test}.in`, "is in no group, but others are");
+    if (!read.has(name)) throw new PackageError(`data/${test}.in`, "is in no group, but other tests are in one");
     return name;
   };
   const settingsOf = (test: string): Settings => {

@@ -50,11 +50,11 @@ export async function importInThread<T>(
 ): Promise<T> {
   signal.throwIfAborted();
   // The archive is moved into the thread. It is copied only if it shares its memory with something else.
-  const own = archive.byteLength === archive.buffer.byteLength ? archive : Uint8Array.from(archive);
-  const opening: Opening = { archive: own, mostBytes, languages: toPlain(languages), options };
+  const ownArchive = archive.byteLength === archive.buffer.byteLength ? archive : Uint8Array.from(archive);
+  const opening: Opening = { archive: ownArchive, mostBytes, languages: toPlain(languages), options };
   const thread = new Worker(new URL("./import-thread.ts", import.meta.url), {
     workerData: opening,
-    transferList: [own.buffer as ArrayBuffer],
+    transferList: [ownArchive.buffer as ArrayBuffer],
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },
   });
   const failed = new Promise<never>((_, reject) => {

@@ -29,14 +29,14 @@ export type ImportReply =
   | { readonly content: Uint8Array }
   | { readonly fault: string };
 
-function say(answer: ImportReply): void {
+function send(answer: ImportReply): void {
   parentPort?.postMessage(answer, "content" in answer ? [answer.content.buffer as ArrayBuffer] : []);
 }
 
 /** Other errors end the thread. */
-function sayFault(error: unknown): void {
+function sendFault(error: unknown): void {
   if (!(error instanceof PackageError)) throw error;
-  say({ fault: error.message });
+  send({ fault: error.message });
 }
 
 async function unmeasured(): Promise<never> {
@@ -50,18 +50,18 @@ const { archive, mostBytes, languages, options } = workerData as Opening;
 try {
   const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
   const files = await packageFromZip(bytes, mostBytes, async (unpacked) => {
-    say({ unpacked });
+    send({ unpacked });
     if (parentPort) await once(parentPort, "message");
   });
   const { importable, read } = await openImport(files, fromPlain(languages), options, unmeasured);
-  say({ opened: importable });
+  send({ opened: importable });
   parentPort?.on("message", ({ test, place }: Wanted) => {
     try {
-      say({ content: Uint8Array.from(read(test, place)) });
+      send({ content: Uint8Array.from(read(test, place)) });
     } catch (error) {
-      sayFault(error);
+      sendFault(error);
     }
   });
 } catch (error) {
-  sayFault(error);
+  sendFault(error);
 }

@@ -4,10 +4,10 @@ import type { LocalJudge, LocalRun } from "../worker/judge-locally.ts";
 import type { ProblemPackage } from "./package.ts";
 import type { OwnSubmission } from "./submissions.ts";
 import { contentsOf } from "./tests.ts";
-import { type Timed, type TimeLimit, timeLimit } from "./timing.ts";
+import { type TimedSubmission, type TimeLimit, timeLimit } from "./timing.ts";
 
 /** A submission that ran, with its own bytes. */
-export interface JudgedSubmission extends Timed {
+export interface JudgedSubmission extends TimedSubmission {
   readonly language: Language;
   readonly bytes: number;
 }

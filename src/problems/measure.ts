@@ -8,7 +8,7 @@ import { readSubmissions } from "./submissions.ts";
 import { applies } from "./timing.ts";
 
 /**
- * The time limit that follows from the submissions that bound it from below, such as the accepted ones. The first run of one of them
+ * Measures the time limit that follows from the submissions that bound it from below, such as the accepted ones. The first run of one of them
  * that is not as the package expects ends the measurement, because the time of such a submission means nothing.
  * @param onProgress called before each submission. @throws SandboxError if the slot is lost, PackageError.
  */
@@ -28,12 +28,12 @@ export async function measureTimeLimit(
     onProgress(path);
     const concerns = bounding.map((expectation) => [expectation, applies(expectation, definition)] as const);
     const one = await judgeSubmission(submission, problem, judge, ({ test, verdict, message }) => {
-      const own = concerns.filter(([, isIn]) => isIn(test));
+      const expectations = concerns.filter(([, isIn]) => isIn(test));
       const found = formatVerdict(verdict);
-      const expected = own.every(([{ permitted }]) => found !== "skipped" && permitted.includes(found));
-      if (expected && !(own.length > 0 && verdict === "TLE") && verdict !== "CE" && verdict !== "IE") return;
-      const where = definition.tests[test]?.name ?? "";
-      throw new PackageError(path, `cannot be measured for the time limit: ${verdict} on ${where}${tail(message)}`);
+      const expected = expectations.every(([{ permitted }]) => found !== "skipped" && permitted.includes(found));
+      if (expected && !(expectations.length > 0 && verdict === "TLE") && verdict !== "CE" && verdict !== "IE") return;
+      const testName = definition.tests[test]?.name ?? "";
+      throw new PackageError(path, `cannot be measured for the time limit: ${verdict} on ${testName}${tail(message)}`);
     });
     if (one) judged.push(one);
   }

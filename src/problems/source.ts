@@ -20,10 +20,10 @@ export function sourcesIn(files: PackageFiles, directory: string): Source[] {
 
 /** The submissions of the package: programs in the directories of `submissions`. */
 export function submissionsOf(files: PackageFiles): Source[] {
-  const own = filesBelow(files, "submissions");
+  const submissionFiles = filesBelow(files, "submissions");
   // A file there, such as submissions.yaml, is no submission.
-  const directories = byName(own)
-    .filter(([name]) => !own.has(name))
+  const directories = byName(submissionFiles)
+    .filter(([name]) => !submissionFiles.has(name))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return directories.flatMap(([directory, own]) =>
     byName(own).map(([name, source]) => ({ path: `submissions/${directory}/${name}`, files: source })),

@@ -11,7 +11,7 @@ import { type Expectation, matcher, type SubmissionExpectations } from "./expect
 import type { ProblemPackage, Timing } from "./package.ts";
 
 /** A submission of the package with its result. */
-export interface Timed {
+export interface TimedSubmission {
   readonly path: string;
   readonly about: SubmissionExpectations;
   readonly result: LocalResult;
@@ -30,7 +30,7 @@ export interface TimeLimit {
  */
 export function timeLimit(
   { timing, definition }: ProblemPackage,
-  timed: readonly Timed[],
+  timed: readonly TimedSubmission[],
   mostSecs: number,
 ): TimeLimit {
   const runsIn = (one: Expectation, { runs }: LocalResult) => {
@@ -91,7 +91,7 @@ export interface LimitedResult extends Pick<LocalResult, "states" | "score" | "r
 
 /**
  * The result with the time limit of the problem, which is lower than that of the runs: a test that takes longer fails, and groups that
- * depend on it are left out.
+ * depend on it are skipped.
  */
 export function withTimeLimit(
   { runs }: Pick<LocalResult, "runs">,

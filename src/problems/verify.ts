@@ -83,8 +83,8 @@ async function verifyInputs(
     }
     const name = source.path.split("/").at(-1) ?? "";
     for (const { path, input, args, isValid } of inputs) {
-      const own = args[name] ?? args[name.replace(/\.[^.]*$/, "")] ?? args[""] ?? [];
-      const { ended, accepts, broken } = await validate(judge, found, input(), own);
+      const ownArgs = args[name] ?? args[name.replace(/\.[^.]*$/, "")] ?? args[""] ?? [];
+      const { ended, accepts, broken } = await validate(judge, found, input(), ownArgs);
       if (broken || (isValid && !accepts)) faults.push(`${path}: ${source.path} ends with ${ended}`);
       if (broken || !accepts) rejected.add(path);
     }

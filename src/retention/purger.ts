@@ -65,11 +65,11 @@ export class Purger {
     try {
       for (let more = true; more && !signal.aborted; ) {
         const started = performance.now();
-        const gone = await store.retention.purge(Date.now() - retentionMs, this.#step);
+        const purged = await store.retention.purge(Date.now() - retentionMs, this.#step);
         const tookMs = performance.now() - started;
-        removed += gone;
-        meter.count("purged", {}, gone);
-        more = gone >= this.#step;
+        removed += purged;
+        meter.count("purged", {}, purged);
+        more = purged >= this.#step;
         this.#step = nextStep(this.#step, tookMs, stepMs);
         if (more) await sleep(tookMs * REST, undefined, { signal }).catch(() => {});
       }

@@ -36,7 +36,7 @@ export function decodeHello(entries: Entries): Hello {
   };
 }
 
-/** Decodes the report of a step from its ENDED and TEARDOWN frames and its output. Pure. */
+/** Decodes the report of a step from its ENDED and TEARDOWN frames and its output. */
 export function decodeReport(
   hello: Hello,
   ended: Entries,

@@ -90,11 +90,11 @@ export function openDatabase(database: DatabaseLocation): Database | Promise<Dat
 }
 
 function composeStore(database: Database, now: () => number, steady: () => number): Store {
-  const { notify } = database.capabilities;
+  const { notify } = database.abilities;
   let listening: Listening | undefined;
   const wakeups = new Notifier(() => {
     listening = notify?.listen(
-      (word) => wakeups.publish(word),
+      (notification) => wakeups.publish(notification),
       () => wakeups.sayAll(),
     );
   });

@@ -32,9 +32,9 @@ export async function pageOf<Row extends Listed>(
   positionOf: (id: string) => Promise<Cursor | undefined>,
   read: (accountId: string | null, max: number, position: Position | null) => Promise<readonly Row[]>,
 ): Promise<readonly Row[]> {
-  const behind = after === undefined ? null : await positionOf(after);
-  if (behind === undefined || (behind && accountIds?.includes(behind.account_id) === false)) return [];
-  const position = behind && { id: behind.id, createdAt: behind.created_at };
+  const cursor = after === undefined ? null : await positionOf(after);
+  if (cursor === undefined || (cursor && accountIds?.includes(cursor.account_id) === false)) return [];
+  const position = cursor && { id: cursor.id, createdAt: cursor.created_at };
   if (accountIds === null) return await read(null, max, position);
   const parts = await Promise.all([...new Set(accountIds)].map((accountId) => read(accountId, max, position)));
   if (parts.length === 1) return parts[0] ?? [];

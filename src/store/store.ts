@@ -28,12 +28,12 @@ import type { WorkerStore } from "./workers.ts";
 
 /**
  * The interface of the store for the rest of the service. Differences between engines are
- * `Capabilities` (engine/engine.ts), so that no code depends on the name of an engine.
+ * `Abilities` (database/database.ts), so that no code depends on the name of an engine.
  *
  * The submission row is the job; there is no separate queue. Every method is one transaction
  * unless its comment states otherwise, and throws StoreUnavailable while the database is
- * unavailable. The transaction of a change with an `actor` also adds its audit entry; `actor` is the author, with the
- * address of the client for a request.
+ * unavailable. The transaction of a change with an `actor` also adds its audit entry: `actor` is the author, and, for a
+ * request, the address of the client.
  */
 export interface Store {
   readonly submissions: SubmissionStore;
@@ -69,17 +69,17 @@ export interface Store {
   /**
    * Calls back when work may be available, in this or another process of the database: a
    * submission was accepted or released, a run ended (its key may run another one), or a lease
-   * expired. Notifications have no data and may be spurious: the listener claims, and waits again
-   * on [].
+   * expired. Notifications have no data and may be spurious: the listener claims work, and waits again
+   * if it gets none.
    * Called in a later iteration of the event loop, at most once per iteration.
    * @returns a function that ends the subscription.
    */
   onWork(listener: () => void): () => void;
 
-  /** Calls the listener when submissions may have ended. @returns a function that ends this. */
+  /** Calls the listener when submissions may have ended. @returns a function that ends the subscription. */
   onEnds(listener: () => void): () => void;
 
-  /** Calls the listener when deliveries may be due. @returns a function that ends this. */
+  /** Calls the listener when deliveries may be due. @returns a function that ends the subscription. */
   onDeliveries(listener: () => void): () => void;
 
   /** Resolves when the database responds. @throws if it does not. */

@@ -34,7 +34,7 @@ export function workerStore({ db }: Database, transactions: Transactions, wakeup
   return {
     /** Announces the state of the worker; to be repeated within `leaseMs`. */
     async announce({ id, slots, languages, readiness, provenAtMs }: AnnouncedWorker, leaseMs: number): Promise<void> {
-      const said = {
+      const state = {
         slots,
         languages: JSON.stringify(languages),
         readiness: JSON.stringify(readiness),
@@ -50,9 +50,9 @@ export function workerStore({ db }: Database, transactions: Transactions, wakeup
           .execute();
         await trx
           .insertInto("workers")
-          .values({ id, announced_at: now(), lease_until: untilMs, ...said })
+          .values({ id, announced_at: now(), lease_until: untilMs, ...state })
           .onConflict((conflict) =>
-            conflict.column("id").doUpdateSet({ lease_until: nextLeaseUntil("workers", untilMs), ...said }),
+            conflict.column("id").doUpdateSet({ lease_until: nextLeaseUntil("workers", untilMs), ...state }),
           )
           .execute();
       }, changed);

@@ -15,7 +15,7 @@ import { BatchSpanProcessor, type IdGenerator, RandomIdGenerator, TracerProvider
 import type { Logger } from "pino";
 import type { Outcome } from "../domain/outcome.ts";
 import type { Submission } from "../domain/submission.ts";
-import type { Attempted, Ran, TracedRequest, Tracer } from "../domain/tracer.ts";
+import type { TracedAttempt, TracedRequest, TracedRun, Tracer } from "../domain/tracer.ts";
 import { contextOf, traceOf } from "./identity.ts";
 
 /** Bounds the memory, and the delay at shutdown, that an unresponsive collector causes. */
@@ -46,8 +46,8 @@ export class Otlp implements Tracer {
 
   constructor({ endpoint, version, service, log, everyMs = EVERY_MS }: OtlpOptions) {
     this.#log = log;
-    const say = (message: string, ...more: unknown[]) => log.warn({ about: "tracing", more }, message);
-    const logger = { error: say, warn: say, info: () => {}, debug: () => {}, verbose: () => {} };
+    const warn = (message: string, ...more: unknown[]) => log.warn({ about: "tracing", more }, message);
+    const logger = { error: warn, warn: warn, info: () => {}, debug: () => {}, verbose: () => {} };
     diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
     const exporter = new OTLPTraceExporter({
       url: `${endpoint.replace(/\/$/, "")}/v1/traces`,
@@ -85,7 +85,7 @@ export class Otlp implements Tracer {
     );
   }
 
-  ran(submission: Submission, { outcome, workerId, attempt, startMs, endMs }: Ran): void {
+  ran(submission: Submission, { outcome, workerId, attempt, startMs, endMs }: TracedRun): void {
     const attributes = {
       ...about(submission),
       ...judged(outcome),
@@ -112,7 +112,7 @@ export class Otlp implements Tracer {
     if (startedAtMs !== null) this.#span({ ...queued, endMs: startedAtMs }, under(traceOf(id)));
   }
 
-  attempted({ submissionId, deliveryId, endpointId, attempt, status, nextState, startMs, endMs }: Attempted): void {
+  attempted({ submissionId, deliveryId, endpointId, attempt, status, nextState, startMs, endMs }: TracedAttempt): void {
     const attributes = {
       "assay.delivery_id": deliveryId,
       "assay.endpoint_id": endpointId,
@@ -133,9 +133,9 @@ export class Otlp implements Tracer {
 
   /** Exports the remaining spans, within `LAST_EXPORT_MS`. */
   async close(): Promise<void> {
-    const late = new Promise<void>((resolve) => setTimeout(resolve, LAST_EXPORT_MS).unref());
+    const timeout = new Promise<void>((resolve) => setTimeout(resolve, LAST_EXPORT_MS).unref());
     const sent = this.#provider.shutdown().catch((error) => this.#log.warn({ err: error }, "the last spans were lost"));
-    await Promise.race([sent, late]);
+    await Promise.race([sent, timeout]);
   }
 
   #span(

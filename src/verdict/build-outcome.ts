@@ -7,12 +7,12 @@ import { outputOfCompile, outputOfExecute } from "./output.ts";
 
 /**
  * Builds the outcome of a submission from the launcher's reports: result, output, metrics
- * and evidence. Pure. An internal error keeps its evidence, which names missing controls, but
+ * and evidence. An internal error keeps its evidence, which names missing controls, but
  * has no output or metrics.
  */
 export function buildOutcome(steps: StepReports): Outcome {
   const result = judge(steps);
-  const ran = result.cause === "compile_error" ? without(steps) : steps;
+  const ran = result.cause === "compile_error" ? withoutExecute(steps) : steps;
   const proof = evidence(ran);
   if (result.verdict === "IE") return { ...internalError("", proof), result };
   const { compile, execute } = ran;
@@ -35,6 +35,6 @@ export function buildOutcome(steps: StepReports): Outcome {
 }
 
 /** A program that could not be executed has no output, no metrics and no evidence of its own. */
-function without({ compile }: StepReports): StepReports {
+function withoutExecute({ compile }: StepReports): StepReports {
   return compile ? { compile } : {};
 }

@@ -5,7 +5,7 @@ import { missingControls } from "./controls.ts";
 import { memoryPeak } from "./metrics.ts";
 
 /**
- * Builds the evidence of a submission from the reports of its steps. Pure.
+ * Builds the evidence of a submission from the reports of its steps.
  * Accounting and limits are those of the deciding step: the execute step, or the compile step
  * if the program was not executed. Isolation and teardown cover all steps: a missing control or
  * a remaining mount of the compile step counts as well.

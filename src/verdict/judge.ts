@@ -5,7 +5,7 @@ import { TABLE } from "./table.ts";
 import { validateReport } from "./validate-report.ts";
 
 /**
- * Decides the verdict from the reports; no other function does. Pure.
+ * Decides the verdict from the reports; no other function does.
  * The compile step is judged first, by the same table. If it succeeded, the execute step decides.
  */
 export function judge({ compile, execute }: StepReports): RunVerdict {

@@ -34,7 +34,7 @@ const MAX_PER_ENDPOINT = 4;
  * Longest sleep. Actions of this process and due attempts wake it at once. A command in another
  * process (a replay) is seen after at most this time.
  */
-const LOOK_MS = 5_000;
+const MOST_SLEEP_MS = 5_000;
 
 /**
  * Sends due deliveries. The store, the clock and the end of attempts wake it. Its failures do
@@ -111,7 +111,7 @@ export class Deliverer {
     const { now = Date.now } = this.#options;
     clearTimeout(this.#timer);
     if (this.#stopping) return;
-    const sleepMs = Math.min(Math.max((dueMs ?? Number.POSITIVE_INFINITY) - now(), 0), LOOK_MS);
+    const sleepMs = Math.min(Math.max((dueMs ?? Number.POSITIVE_INFINITY) - now(), 0), MOST_SLEEP_MS);
     this.#timer = setTimeout(() => this.#wake(), sleepMs);
   }
 

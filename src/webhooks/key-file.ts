@@ -36,7 +36,7 @@ export interface SealingKey {
 const MAKE = `(umask 077; head -c ${KEY_BYTES} /dev/urandom > FILE; chown assay: FILE)`;
 const HOW_TO_MAKE = `create it as root with: ${MAKE}`;
 /** A new key would only move the failure to the first secret. */
-const HOW_TO_COPY = `the database has webhook endpoints, whose secrets no new key can open: copy the old key file, as of the machine from which the backup came, owned by assay with mode 0600. If it is lost: ${MAKE}, then 'assay webhooks rotate ENDPOINT --now' for each endpoint`;
+const HOW_TO_COPY = `the database has webhook endpoints, whose secrets no new key can open: copy the old key file, for example from the machine of the backup; it must belong to the user assay, with mode 0600. If it is lost: ${MAKE}, then 'assay webhooks rotate ENDPOINT --now' for each endpoint`;
 
 /** Mode bits that must not be set: group write or execute, and all access of others. */
 const TOO_OPEN = 0o027;

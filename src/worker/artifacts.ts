@@ -74,15 +74,18 @@ export class Artifacts {
     return entry.artifact;
   }
 
-  /** Does nothing if the artifact is larger than the part of an account, or than what each of the others has if there is no space. */
+  /**
+   * Stores an artifact that is not larger than the part of an account. If there is no space, the account with the most memory loses
+   * its least recently used artifacts. If that is this account and it has none, the artifact is not stored.
+   */
   put(account: string, key: string, artifact: Artifact): void {
     const bytes = sizeOf(artifact) + key.length;
     if (bytes > this.#partBytes) return;
     this.#remove(account, key);
-    const own = () => (this.#shares.get(account)?.bytes ?? 0) + bytes;
-    while (own() > this.#partBytes) this.#removeOldest(account);
+    const ownBytes = () => (this.#shares.get(account)?.bytes ?? 0) + bytes;
+    while (ownBytes() > this.#partBytes) this.#removeOldest(account);
     while (this.#bytes + bytes > this.#capacityBytes) {
-      const largest = this.#largest(account, own());
+      const largest = this.#largest(account, ownBytes());
       if (!this.#shares.has(largest)) return; // its own first artifact would displace those of accounts with less
       this.#removeOldest(largest);
     }

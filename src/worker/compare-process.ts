@@ -32,7 +32,7 @@ function prepare({ checker, answers }: CompareWork): Comparison | BadAnswer {
   }
 }
 
-const say = (message: CompareMessage, sent?: () => void) =>
+const send = (message: CompareMessage, sent?: () => void) =>
   process.send?.(message, undefined, undefined, () => sent?.());
 
 let before = process.cpuUsage();
@@ -40,12 +40,12 @@ let before = process.cpuUsage();
 function end(compared: Compared | BadAnswer): void {
   const { user, system } = process.cpuUsage(before);
   before = process.cpuUsage();
-  say({ compared, cpuMs: (user + system) / 1_000 });
+  send({ compared, cpuMs: (user + system) / 1_000 });
 }
 
 process.on("message", (work: CompareWork) => {
   const prepared = prepare(work);
   if (typeof prepared === "string") end(prepared);
-  else say("prepared", () => end(prepared.run(bytes(work.output))));
+  else send("prepared", () => end(prepared.run(bytes(work.output))));
 });
-say("ready");
+send("ready");

@@ -127,13 +127,13 @@ class ComparisonQueue {
   }
 
   #abandon(waiting: WaitingComparison): void {
-    const gone = new ComparisonError("it is not needed any more");
+    const notNeeded = new ComparisonError("it is not needed any more");
     if (this.#current?.waiting === waiting) {
-      this.#current.end({ error: gone });
+      this.#current.end({ error: notNeeded });
       return;
     }
     this.#turns.remove(waiting.owner, waiting);
-    waiting.reject(gone);
+    waiting.reject(notNeeded);
   }
 
   #next(): void {
@@ -204,7 +204,7 @@ function work(
   { stalledMs, mostCpuMs, settle, discard }: Attempt,
 ): (end: End) => void {
   const isExpression = checker.type === "regex";
-  const over: Record<"start" | "prepare" | "run", End> = {
+  const endOfPhase: Record<"start" | "prepare" | "run", End> = {
     start: { lost: "its process did not start" },
     prepare: {
       error: new ComparisonError(`the expression takes more than ${EXPRESSION_CPU_MS / 1000} s of CPU time to parse`),
@@ -219,13 +219,13 @@ function work(
     run: isExpression ? EXPRESSION_CPU_MS : EXPRESSION_CPU_MS + CPU_MS_PER_BYTE * bytesOf({ output, answers }),
   };
   const startedMs = cpuMsOf(child) ?? 0;
-  let phase: keyof typeof over = "start";
+  let phase: keyof typeof endOfPhase = "start";
   let begunMs = startedMs;
   let [phaseMs, seenMs, progressed] = [startedMs, startedMs, performance.now()];
   let timer: NodeJS.Timeout | undefined;
   let ended = false;
 
-  const enter = (next: keyof typeof over) => {
+  const enter = (next: keyof typeof endOfPhase) => {
     phase = next;
     phaseMs = cpuMsOf(child) ?? phaseMs;
   };
@@ -256,7 +256,7 @@ function work(
     const ofLaneMs = phase === "start" ? Number.POSITIVE_INFINITY : mostCpuMs - (cpuMs - begunMs);
     const ofPhaseMs = budgetMs[phase] - (cpuMs - phaseMs);
     const leftMs = Math.min(ofLaneMs, ofPhaseMs);
-    if (ofPhaseMs < 0) stop(over[phase]);
+    if (ofPhaseMs < 0) stop(endOfPhase[phase]);
     else if (ofLaneMs < 0) stop({ tooLong: true });
     else if (now - progressed > stalledMs) stop({ lost: "its process made no progress" });
     else timer = setTimeout(watch, Math.max(LEAST_WATCH_MS, Math.min(leftMs / 2, stalledMs / 2, MOST_WATCH_MS)));

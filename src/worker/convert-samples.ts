@@ -3,12 +3,12 @@ import type { Samples } from "../domain/samples.ts";
 import { memoryPeak } from "../verdict/metrics.ts";
 import type { Plan } from "./plan.ts";
 
-/** Fewer show no course: a run below 30 ms needs no row. */
+/** Fewer samples show no course: a run of less than 30 ms needs no row. */
 const LEAST_SAMPLES = 3;
 
 /**
  * The samples of the step that ended the run. As in the record, memory includes the files of the step before, and the peak is
- * the one of the record. Pure.
+ * the one of the record.
  */
 export function samplesOf({ compile, execute }: StepReports, plan: Plan): Samples | undefined {
   const step = execute ? "execute" : "compile";

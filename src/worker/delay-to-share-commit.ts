@@ -1,5 +1,5 @@
 /** Callers in a group. */
-const MOST = 24;
+const MAX_CALLERS = 24;
 const MOST_MS = 60;
 
 /** Releases several callers together, so that their work can share a transaction. */
@@ -11,7 +11,7 @@ export class CommitDelay {
   join(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
-      if (this.#waiting.length >= MOST) this.release();
+      if (this.#waiting.length >= MAX_CALLERS) this.release();
       else this.#timer ??= setTimeout(() => this.release(), MOST_MS);
     });
   }

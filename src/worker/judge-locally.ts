@@ -39,7 +39,7 @@ export interface LocalProblem {
   readonly contents: (test: number) => readonly Buffer[];
 }
 
-/** `cpuUsec` is that of the pass with the most. */
+/** The result of the runs on one test. `cpuUsec` is that of the pass that used the most CPU time. */
 export interface LocalRun extends RunResult {
   readonly test: number;
 }
@@ -121,8 +121,8 @@ export class LocalJudge {
     stdin: Buffer,
     args: readonly string[],
   ): Promise<Outcome> {
-    const own = { ...program, stdin, options: forRun(program.options, { args, limits: {} }) };
-    const steps = planOfJudge(language, this.#languages.limitsFor(language, profile), own);
+    const programWithInput = { ...program, stdin, options: forRun(program.options, { args, limits: {} }) };
+    const steps = planOfJudge(language, this.#languages.limitsFor(language, profile), programWithInput);
     return await this.#run(steps, { cache: this.#cacheFor(language.name) });
   }
 

@@ -24,7 +24,7 @@ export interface ActiveRun {
   /** Set when the slot is closed on purpose: this worker no longer decides the state of the submission. */
   abandoned: boolean;
   /** Set when only its box is left to remove, so that another program can start. */
-  still: boolean;
+  removingBox: boolean;
   /** Set when only a comparison of its output is left: the slot may then run another submission. */
   comparing: boolean;
   /** Set at the end of the run: the slot may then run another submission, and a missing lease is finished, not lost. */
@@ -41,7 +41,8 @@ export interface ActiveRun {
  */
 const RENEWALS_PER_LEASE = 3;
 
-const isRunning = ({ slot, still, comparing, ended }: ActiveRun) => slot !== null && !still && !comparing && !ended;
+const isRunning = ({ slot, removingBox, comparing, ended }: ActiveRun) =>
+  slot !== null && !removingBox && !comparing && !ended;
 const isComparing = ({ comparing, ended }: ActiveRun) => comparing && !ended;
 
 /** Holds the leases of active runs, and ends expired leases of other workers. */
@@ -96,7 +97,7 @@ export class Leases {
       heldSinceMs: performance.now(),
       unanswered: 0,
       abandoned: false,
-      still: false,
+      removingBox: false,
       comparing: false,
       ended: false,
       abandoning: new AbortController(),

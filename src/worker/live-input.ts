@@ -18,18 +18,18 @@ export async function runWithInput(
   step: Step,
   onOutput?: OnOutput,
 ): Promise<StepReport> {
-  let over = false;
+  let hasEnded = false;
   let woken = Promise.withResolvers<void>();
   const wake = () => woken.resolve();
   const unsubscribe = store.liveInput.onInput(claim.submission.id, wake);
   const running = slot.run({ ...step, live: true }, onOutput).finally(() => {
-    over = true;
+    hasEnded = true;
     wake();
   });
   // An empty piece of output is the sign for clients that the program has started.
   onOutput?.("stdout", Buffer.alloc(0));
   const passing = (async () => {
-    for (let after = 0; !over; ) {
+    for (let after = 0; !hasEnded; ) {
       woken = Promise.withResolvers(); // armed before the read, so that no input is missed
       const inputs = await store.liveInput.read(claim.lease, after);
       if (inputs === null) return;

@@ -62,11 +62,11 @@ function withProgramOptions(language: Language, options: ProgramOptions): Langua
   };
 }
 
-/** Plans the steps of a program. Pure. The files are written once, into the fresh work directory of the first step. */
+/** Plans the steps of a program. The files are written once, into the fresh work directory of the first step. */
 export function plan(language: Language, limits: StepLimits, { code, stdin, options }: Program): Plan {
   const { compile, execute } = options ? withProgramOptions(language, options) : language;
-  const own = options?.entry ? [] : [{ name: language.source, data: code }];
-  const files = [...own, ...(options?.files ?? [])];
+  const sourceFiles = options?.entry ? [] : [{ name: language.source, data: code }];
+  const files = [...sourceFiles, ...(options?.files ?? [])];
   const executeLimits = options ? lowered(limits.execute, options.limits) : limits.execute;
   if (!compile || !limits.compile) {
     return { execute: { command: execute, files, stdin, limits: executeLimits, work: "fresh", more: false } };

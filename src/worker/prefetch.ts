@@ -1,7 +1,7 @@
 /** Sum of the expected times of the submissions that are claimed ahead for one slot. */
 const AHEAD_MS = 60;
 /** The most submissions that are claimed ahead for one slot. */
-const MOST = 16;
+const MAX_AHEAD = 16;
 /** Time that a claimed submission may wait for a slot. */
 const HOLD_MS = 100;
 /** The number of last runs. Their median is expected of the next ones, so that a longer run after a compilation changes nothing. */
@@ -37,6 +37,6 @@ export class Ahead {
     if (this.#paused) return 0;
     const sorted = this.#recentMs.toSorted((a, b) => a - b);
     const median = sorted[Math.floor(sorted.length / 2)] ?? Number.POSITIVE_INFINITY;
-    return this.#slots * Math.min(Math.floor(AHEAD_MS / median), MOST);
+    return this.#slots * Math.min(Math.floor(AHEAD_MS / median), MAX_AHEAD);
   }
 }

@@ -31,8 +31,8 @@ export class ProofSchedule {
     for (let round = 1; !this.#stopping; round++) {
       const checks = await this.#prover.proveAll();
       this.#logFailures(checks);
-      const again = this.#prover.interrupted && round < ROUNDS_OF_PROOF;
-      if (checks.some(({ ok }) => ok) && !again) break;
+      const isRepeated = this.#prover.interrupted && round < ROUNDS_OF_PROOF;
+      if (checks.some(({ ok }) => ok) && !isRepeated) break;
       await sleep(PAUSE_MS);
     }
     return !this.#stopping;

@@ -5,6 +5,7 @@ import { addMeasured, NOTHING_MEASURED, type Progress } from "../domain/progress
 import type { Artifact } from "./artifacts.ts";
 import type { CompileCache } from "./run-steps.ts";
 
+/** The status of Judge0 for an accepted run. */
 const ACCEPTED = 3;
 
 /** The end of a submission of several runs, or its progress if it gives up the slot before the next run. */
@@ -30,15 +31,15 @@ export async function repeat(
   { runs, expected }: Repeats,
   { progress, cache, runOnce, mayContinue, signal }: RepeatOptions,
 ): Promise<Repeated> {
-  let own: Artifact | undefined;
+  let ownArtifact: Artifact | undefined;
   const keeps: CompileCache = {
     owner: cache.owner,
     get: (compile) => {
-      own ??= cache.get(compile);
-      return own;
+      ownArtifact ??= cache.get(compile);
+      return ownArtifact;
     },
     put: (compile, artifact) => {
-      own = artifact;
+      ownArtifact = artifact;
       cache.put(compile, artifact);
     },
   };

@@ -98,8 +98,8 @@ export class Runner {
     const [started, startMs] = [performance.now(), Date.now()];
     if (!claim.progress)
       meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
-    const where = { slot, freeSlot, signal: active.abandoning.signal };
-    const result = await this.#result(claim, where, started);
+    const context = { slot, freeSlot, signal: active.abandoning.signal };
+    const result = await this.#result(claim, context, started);
     const { outcome } = result;
     active.ended = true;
     meter.time("ran", { language, profile }, secondsSince(started));
@@ -194,8 +194,8 @@ export class Runner {
       return "progress" in repeated ? repeated : { ...repeated, checked: null };
     }
     try {
-      const where = { ...on, accountId: submission.accountId, progress, mayContinue };
-      return await this.#checker.judge(test, program.stdin, where, (stdin, interact) =>
+      const context = { ...on, accountId: submission.accountId, progress, mayContinue };
+      return await this.#checker.judge(test, program.stdin, context, (stdin, interact) =>
         this.#outcome({ ...claim, program: { ...program, stdin } }, slot, cache, signal, interact),
       );
     } catch (error) {

@@ -7,11 +7,11 @@ import { Mix } from "./submission-mix.ts";
 /** The memory of a kind that has not been parked yet. */
 const ASSUMED_BYTES = 64 * 1_048_576;
 /** Weight of a kind that was not submitted recently: one of each waits while nothing else needs the slots. */
-const PRIOR = 0.01;
+const PRIOR_WEIGHT = 0.01;
 /** Additional weight of the first runtime of a kind that was submitted recently, so that a burst of others leaves it. */
-const FIRST = 1_000_000;
+const FIRST_WEIGHT = 1_000_000;
 /** Least recency of a kind that was submitted recently: in the last six minutes. */
-const RECENT = 2 * PRIOR;
+const LEAST_RECENCY = 2 * PRIOR_WEIGHT;
 /** The most runtimes that wait of a kind whose start is costly. */
 const MOST_COSTLY = 2;
 /** A waiting runtime is replaced if the new one is more useful by this factor. */
@@ -152,7 +152,7 @@ export class Runtimes {
   }
 
   #weight(kind: string): number {
-    const unused = kind.endsWith(" judge") ? PRIOR : 0;
+    const unused = kind.endsWith(" judge") ? PRIOR_WEIGHT : 0;
     return this.#mix.of(kind, Date.now()) + unused;
   }
 
@@ -168,8 +168,8 @@ export class Runtimes {
   /** The value of the runtime with this number among those of the kind. */
   #valueOfNumber(kind: string, number: number): number {
     if (number > MOST_COSTLY && this.#preparations.get(kind)?.costly) return 0;
-    const isRecent = this.#mix.recency(kind, Date.now()) > RECENT;
-    return this.#weight(kind) / number + (number === 1 && isRecent ? FIRST : 0);
+    const isRecent = this.#mix.recency(kind, Date.now()) > LEAST_RECENCY;
+    return this.#weight(kind) / number + (number === 1 && isRecent ? FIRST_WEIGHT : 0);
   }
 
   #count(kind: string): number {

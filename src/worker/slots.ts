@@ -4,7 +4,7 @@ import { Slot } from "../sandbox/slot.ts";
 import type { Runtimes } from "./runtimes.ts";
 
 const RETRY_MS = 1_000;
-/** After a slot was closed on purpose. Doubled with each failed attempt. */
+/** Pause before a slot that was closed on purpose is replaced. It doubles with each failed attempt. */
 const FIRST_RETRY_MS = 4;
 /** Time without a submission after which runtimes start whose start costs more than it saves. */
 const IDLE_MS = 300;
@@ -16,7 +16,7 @@ export interface SlotsOptions {
   readonly log: Logger;
   readonly meter: Meter;
   readonly runtimes: Runtimes;
-  /** Submissions that run, and that may run at the same time. */
+  /** The number of submissions that run; `most`: of those that may run at the same time. */
   readonly running: () => number;
   readonly most: number;
   /** Called when a slot can be taken. */

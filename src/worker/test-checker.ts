@@ -26,7 +26,7 @@ interface CheckContext<Does extends keyof Slot> {
   readonly signal: AbortSignal;
 }
 
-/** CheckContext the passes of a test run. */
+/** Where the passes of a test run. */
 export interface TestRunContext extends CheckContext<"run" | "runPair"> {
   /** The passes of earlier claims; null before the first one. */
   readonly progress: Progress | null;

@@ -24,20 +24,20 @@ export class WorkerHeartbeat {
   readonly #timer: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
   #newest: { readonly readiness: Readiness; readonly atMs: number } | null = null;
-  #speaking: Promise<void> | null = null;
+  #announcing: Promise<void> | null = null;
   #proofWanted = false;
   #stopped = false;
 
   private constructor(options: WorkerHeartbeatOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.#speak(false), options.leaseMs / ANNOUNCEMENTS_PER_LEASE);
-    this.#unsubscribe = options.store.workers.onAsked(() => void this.#speak(true));
+    this.#timer = setInterval(() => void this.#announce(false), options.leaseMs / ANNOUNCEMENTS_PER_LEASE);
+    this.#unsubscribe = options.store.workers.onAsked(() => void this.#announce(true));
   }
 
   /** @param begun resolves when the worker is proven; it is not announced before. */
   static start(options: WorkerHeartbeatOptions, begun: Promise<void>): WorkerHeartbeat {
     const announcer = new WorkerHeartbeat(options);
-    void begun.then(() => announcer.#speak(true));
+    void begun.then(() => announcer.#announce(true));
     return announcer;
   }
 
@@ -46,7 +46,7 @@ export class WorkerHeartbeat {
     this.#stopped = true;
     clearInterval(this.#timer);
     this.#unsubscribe();
-    await this.#speaking;
+    await this.#announcing;
     try {
       await this.#options.store.workers.leave(this.#options.id);
     } catch (error) {
@@ -55,21 +55,21 @@ export class WorkerHeartbeat {
   }
 
   /** One at a time: a request during a proof shares that proof; a request during a heartbeat gets the next one. */
-  #speak(withProof: boolean): Promise<void> {
+  #announce(withProof: boolean): Promise<void> {
     if (this.#stopped || !(withProof || this.#newest)) return Promise.resolve();
     this.#proofWanted ||= withProof;
-    this.#speaking ??= this.#speakOn().finally(() => {
-      this.#speaking = null;
+    this.#announcing ??= this.#announceUntilProven().finally(() => {
+      this.#announcing = null;
     });
-    return this.#speaking;
+    return this.#announcing;
   }
 
-  async #speakOn(): Promise<void> {
-    do await this.#announce();
+  async #announceUntilProven(): Promise<void> {
+    do await this.#announceOnce();
     while (this.#proofWanted && !this.#stopped);
   }
 
-  async #announce(): Promise<void> {
+  async #announceOnce(): Promise<void> {
     const { store, id, worker, leaseMs, log } = this.#options;
     if (this.#proofWanted || !this.#newest) {
       this.#newest = { readiness: await worker.readiness(), atMs: Date.now() };

@@ -88,7 +88,7 @@ export class WorkerRegistry implements WorkerPool {
   }
 
   async #proven(): Promise<Readiness> {
-    await this.#see();
+    await this.#observe();
     if (this.#live.length === 0) return notReady("there is no worker");
     if (!this.#ready()) {
       await this.#prove(PATIENCE_MS, () => this.#ready());
@@ -98,7 +98,7 @@ export class WorkerRegistry implements WorkerPool {
   }
 
   async #eachProven(): Promise<readonly AnnouncedWorker[]> {
-    await this.#see();
+    await this.#observe();
     if (this.#stale.size > 0) await this.#prove(NODES_PATIENCE_MS, () => false);
     return this.#live.map((worker) => {
       if (this.#isFresh(worker)) return worker;
@@ -136,7 +136,7 @@ export class WorkerRegistry implements WorkerPool {
   }
 
   /** Measures silence by the local clock. The time in a worker's row counts only until a heartbeat has been observed. */
-  async #see(): Promise<void> {
+  async #observe(): Promise<void> {
     const { store, leaseMs, proofHoldsMs = PROOF_HOLDS_MS } = this.#options;
     const all = await store.workers.announced();
     const announced = new Map(all.map(({ id, untilMs }) => [id, untilMs]));
@@ -152,7 +152,7 @@ export class WorkerRegistry implements WorkerPool {
     if (this.#stopped) return;
     clearTimeout(this.#nextTimer);
     try {
-      await this.#see();
+      await this.#observe();
     } catch (error) {
       this.#options.log.warn({ err: error }, "the workers could not be read");
     }

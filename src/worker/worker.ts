@@ -41,7 +41,7 @@ export interface WorkerOptions {
 }
 
 /** The most memory of an ended program whose removal takes so little time that no other program notices. */
-const MOST_STILL_BYTES = 64 * 1_048_576;
+const QUICKLY_REMOVED_BYTES = 64 * 1_048_576;
 
 /** Claimed runs for each slot that last while the ends of others are stored and the next runs are claimed. */
 const LEAST_HELD = 2;
@@ -177,7 +177,7 @@ export class Worker implements WorkerPool {
     slot.onEnded(({ memoryPeakBytes, processes }) => {
       // A checker's program, or another run, may follow in this slot.
       const continues = run.claim.test?.checker.type === "program" || run.claim.repeats !== null;
-      run.still = !continues && processes === 0 && memoryPeakBytes < MOST_STILL_BYTES;
+      run.removingBox = !continues && processes === 0 && memoryPeakBytes < QUICKLY_REMOVED_BYTES;
       this.#claims.startHeld();
     });
     const startedMs = performance.now();

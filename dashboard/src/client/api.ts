@@ -40,8 +40,8 @@ import type { ImportedProblem, ProblemDetail, ProblemList } from "../../../src/h
 import type { NewProject, Project, ProjectChanges, Projects } from "../../../src/http/dashboard/api/projects.ts";
 import type {
   Acceptance,
-  Invitation,
   MyChanges,
+  OneTimeLink,
   Person,
   Session,
   SignIn,
@@ -100,7 +100,7 @@ export const queries = {
   invitation: (token: string) =>
     queryOptions({
       queryKey: ["/invitations/look", token],
-      queryFn: () => send<Invitation>("POST", "/invitations/look", { token }),
+      queryFn: () => send<OneTimeLink>("POST", "/invitations/look", { token }),
     }),
   overview: (which: Parameters) => getQuery<Overview>("/overview", which, ["totals"]),
   usage: (which: Parameters) => getQuery<UsageHistory>("/use", which, ["totals"]),

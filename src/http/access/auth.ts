@@ -24,7 +24,7 @@ const MOST_KNOWN = 10_000;
  */
 export class Failures {
   readonly byAddress = new MinuteBudget();
-  /** Lookups of an address beyond its failures, one at a time. */
+  /** Lookups of keys from an address with too many failures, one at a time. */
   readonly lookUps = new WorkTurns({ atOnce: { perOwner: 1 } });
   readonly #known = new Set<string>();
 
@@ -41,7 +41,7 @@ export class Failures {
 }
 
 /**
- * Key → Caller. The key is looked up by its hash, so neither the database nor its index compares characters of a key.
+ * Finds the caller of a request by its key. The key is looked up by its hash, so neither the database nor its index compares characters of a key.
  * The hash found is then compared in constant time. Failures are counted by address but never lock out a valid key,
  * because many callers can share an address. After too many failures, keys not seen as valid before are looked up one
  * at a time, so that one address cannot keep the database busy with guesses.

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { network } from "../listener/network.ts";
 
-/** Statuses of refusals whose lines are limited also for a client with a key or a session. */
+/** Statuses of responses whose log lines are limited even if the client has a key or a session. */
 const STATUSES: readonly number[] = [401, 403, 429];
 
-/** Limits on log lines: one per second and rejected client, and this number per second in total. */
+/** The log has at most one line per second for each network, and this many lines per second in total. */
 const LINE_MS = 1_000;
 const LINES_PER_SECOND = 50;
 /** Networks kept in memory; beyond this, the one with the oldest line is dropped. */
@@ -22,7 +22,7 @@ export class Refusals {
   readonly #networks = new Map<string, { atMs: number; unlogged: number }>();
   readonly #now: () => number;
   #second = { beganMs: 0, lines: 0 };
-  /** Refusals without a line of networks that were dropped, or over the total limit. */
+  /** Unlogged refusals of networks that were dropped, and those above the total limit. */
   #unloggedElsewhere = 0;
 
   /** @param now milliseconds on a monotonic clock. */
@@ -31,7 +31,7 @@ export class Refusals {
   }
 
   /** @returns additional fields of the log line; null if the response is not logged. */
-  noted(request: Visitor, { statusCode }: Pick<FastifyReply, "statusCode">): object | null {
+  logFields(request: Visitor, { statusCode }: Pick<FastifyReply, "statusCode">): object | null {
     const isUnknown = !request.caller && !request.person;
     if (!STATUSES.includes(statusCode) && !(isUnknown && statusCode >= 400)) return {};
     const nowMs = this.#now();

@@ -86,9 +86,9 @@ export async function rejudge(
   { caller, revoked }: Pick<Judging, "caller" | "revoked">,
   dependencies: Dependencies,
 ): Promise<string | undefined> {
-  const again = await dependencies.store.judgements.readForRejudge(id, caller.accountId);
-  if (!again) return undefined;
-  const { program, versionSeq, stop, tests, runs, language, profile, problem } = again;
+  const rejudged = await dependencies.store.judgements.readForRejudge(id, caller.accountId);
+  if (!rejudged) return undefined;
+  const { program, versionSeq, stop, tests, runs, language, profile, problem } = rejudged;
   // The key may have other permissions than that of the first judgement.
   const valid = toSubmitRequest({ ...toFields(program), language, profile }, caller, dependencies);
   const judgement = { id: randomUUID(), stop, versionSeq, tests, problem };

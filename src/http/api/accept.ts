@@ -33,7 +33,7 @@ export interface AcceptOptions {
   readonly judgement?: NewJudgement;
   /** Set when the request came through the Judge0 API. */
   readonly judge0?: Judge0Request;
-  /** What the request asked for in place of tests, to recognise a repeated one; undefined for tests. */
+  /** The problem and version that the request names, by which a repeated request is recognised; undefined for a request with tests. */
   readonly judgedOn?: string | undefined;
   /** The error when the key was revoked after the request began. */
   readonly revoked?: Extract<ErrorCode, "unauthorized" | "playgroundClosed">;

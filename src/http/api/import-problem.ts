@@ -73,14 +73,14 @@ export class ProblemImports {
     this.#answers = answers;
   }
 
-  /** The body of the request as a problem. @throws ClientError */
+  /** Imports the body of the request as a problem. @throws ClientError */
   async run(
     request: FastifyRequest,
     reply: FastifyReply,
     { options, caller: find, actor }: ImportFor,
   ): Promise<Imported> {
     request.holdsBody = true;
-    const gone = disconnected(reply);
+    const disconnection = disconnected(reply);
     // Other imports can be before this one, and one of the largest packages takes 20 s alone.
     const answered = keepOpenMeanwhile(request);
     try {
@@ -99,9 +99,9 @@ export class ProblemImports {
         await countRequests(caller, this.#dependencies, { amount, counted });
         counted += Math.max(0, amount);
       };
-      const importing = { name, ...limited, verify: verify === "true", languages, signal: gone, admit: count };
+      const importing = { name, ...limited, verify: verify === "true", languages, signal: disconnection, admit: count };
       const pause = async () => {
-        gone.throwIfAborted();
+        disconnection.throwIfAborted();
         await this.#answers.eventLoop.turn(owner);
       };
       const judging = { caller, owner, revoked: "playgroundClosed" } as const;
@@ -114,9 +114,9 @@ export class ProblemImports {
           const verification = submissions && (await verifySubmissions(submissions, stored, judging, within));
           return { ...stored, verification };
         });
-      return await this.#imports.run(owner, importIt, { expectedMs, signal: gone });
+      return await this.#imports.run(owner, importIt, { expectedMs, signal: disconnection });
     } catch (error) {
-      if (gone.aborted) throw clientError("requestTimeout", []); // for the metric: the client has gone
+      if (disconnection.aborted) throw clientError("requestTimeout", []); // for the metric: the client has gone
       if (error instanceof PackageError) throw clientError("invalidPackage", [error.message.slice(0, MAX_FAULT)]);
       throw error;
     } finally {
@@ -126,7 +126,7 @@ export class ProblemImports {
   }
 }
 
-/** Stores the tests of a package, then the version of the problem. A client that has gone ends it. */
+/** Stores the tests of a package, then the version of the problem. It stops if the client disconnects. */
 async function store(
   { importable, read }: ThreadImport,
   dependencies: Dependencies,

@@ -15,7 +15,7 @@ import { invalidPart, submitBody } from "./submit-request.ts";
 /** Outputs up to this size together are read at once. */
 const FEW_BYTES = 262_144;
 
-/** Cases of one request: the output of each is in the response. */
+/** The most cases of one request. The response has the output of each. */
 export const MAX_CASES = 50;
 
 const oneCase = z.strictObject({

@@ -91,10 +91,10 @@ export function judgementRoutes(
 
   server.post("/api/judgements/:id/rejudge", { config: { bodyless: true } }, async (request, reply) => {
     const { id } = await find(request);
-    const again = await rejudge(id, { caller: callerOf(request) }, dependencies);
-    if (again === undefined) throw clientError("judgementNotFound", []);
-    reply.code(202).header("location", `/api/judgements/${again}`);
-    return { id: again, status: "pending" };
+    const accepted = await rejudge(id, { caller: callerOf(request) }, dependencies);
+    if (accepted === undefined) throw clientError("judgementNotFound", []);
+    reply.code(202).header("location", `/api/judgements/${accepted}`);
+    return { id: accepted, status: "pending" };
   });
 
   const streams = new StreamBudget(MAX_WATCHED);

@@ -19,7 +19,7 @@ import {
 import type { WorkFile } from "../../domain/report.ts";
 import type { Program } from "../../domain/submission.ts";
 
-/** Characters of one option of a compiler. */
+/** The most characters of one option of a compiler. */
 const MAX_OPTION = 100;
 
 const word = z.string();

@@ -122,7 +122,7 @@ async function* events(
         lastSentAt = performance.now();
         continue;
       }
-      await quiet(woken.promise, Math.min(CHECK_MS, heartbeatMs));
+      await changeOrTimeout(woken.promise, Math.min(CHECK_MS, heartbeatMs));
       if (performance.now() - lastSentAt >= heartbeatMs) {
         yield ": alive\n\n";
         lastSentAt = performance.now();
@@ -141,11 +141,11 @@ async function* events(
 }
 
 /** Waits for a change, at most `ms` milliseconds. */
-export async function quiet(woken: Promise<void>, ms: number): Promise<void> {
+export async function changeOrTimeout(woken: Promise<void>, ms: number): Promise<void> {
   const timer = new AbortController();
-  const over = sleep(ms, undefined, { signal: timer.signal }).catch(() => {});
+  const timeout = sleep(ms, undefined, { signal: timer.signal }).catch(() => {});
   try {
-    await Promise.race([woken, over]);
+    await Promise.race([woken, timeout]);
   } finally {
     timer.abort();
   }

@@ -61,7 +61,7 @@ export interface ValidatedRequest {
 }
 
 /**
- * Parsed JSON → SubmitRequest: known fields, sizes, canonical language, allowed profile.
+ * Validates parsed JSON: fields, sizes, language and profile. The result has the canonical name of the language.
  * @throws ClientError for the first fault, in the order of this function.
  */
 export function toSubmitRequest(
@@ -120,7 +120,7 @@ export function invalidPart(issue: z.core.$ZodIssue | undefined, whole = "the bo
   return clientError("invalidRequest", [where, issue?.message.slice(0, MAX_MESSAGE) ?? "is not valid"]);
 }
 
-/** zod leaves this name out of its result. */
+/** Rejects the name `__proto__`, which zod would leave out of its result. */
 export function checkMaps(body: Pick<Fields, "files" | "env">): void {
   for (const field of ["files", "env"] as const)
     if (Object.hasOwn(body[field] ?? {}, "__proto__"))

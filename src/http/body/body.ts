@@ -130,30 +130,30 @@ export function readJsonOnly(
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
       throw tooLarge(request.routeOptions.url, bodyLimit);
     }
-    // It is refused before it is read.
+    // The framework refuses it without reading it.
     if (bytes > bodyLimit && Number.isFinite(bytes)) return payload;
     // An import can wait for others with its archive.
     const isLarge = Math.min(bytes, bodyLimit) > MAX_BODY_BYTES || request.routeOptions.config.archive === true;
     const owner = ownerOf(request);
-    const gone = disconnected(reply);
+    const disconnection = disconnected(reply);
     let body = payload;
     let release: (() => void) | undefined;
     const isStranger = request.caller === null && request.person === null;
-    const own = isStranger ? bodiesOfStrangers : bodies;
+    const shortBodies = isStranger ? bodiesOfStrangers : bodies;
     if (isLarge || bytes > SHORT_BODIES_BYTES) {
-      const budget = isLarge ? largeBodies : own;
+      const budget = isLarge ? largeBodies : shortBodies;
       const { stepBytes, ...limits } = admission ?? ADMISSION;
       const steps = {
         ...limits,
         stepBytes: isLarge ? stepBytes : SHORT_BODIES_BYTES,
         ...(!(bytes > MAX_BODY_BYTES && Number.isFinite(bytes)) && { leastBytes: SLOWEST_BYTES }),
       };
-      const take = (step: number) => budget.takeInTime(owner, step, gone);
+      const take = (step: number) => budget.takeInTime(owner, step, disconnection);
       const arriving = new ArrivingBody(request.raw, bytes, take, () => noRoom(request), steps);
       body = arriving;
       release = () => arriving.release();
     } else {
-      release = await own.takeInTime(owner, bytes, gone);
+      release = await shortBodies.takeInTime(owner, bytes, disconnection);
       if (!release) throw noRoom(request);
     }
     request.forgetBody = () => {

@@ -15,7 +15,7 @@ export function parseJson(bytes: Buffer, members: number): unknown {
   return value;
 }
 
-/** The members of all objects in it. */
+/** Counts the members of all objects in the value. */
 function membersOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   const parts = Object.values(value);

@@ -8,10 +8,10 @@ const MEMORY_MIB = 512;
 /** Parses a large body in a thread of its own, which ends afterwards. @throws ClientError as for smaller bodies. */
 export async function parseInThread(bytes: Buffer, maxValues: number | undefined): Promise<unknown> {
   // Moved instead of copied; the copy is for a body that shares its memory.
-  const own = bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
+  const ownBytes = bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
   const thread = new Worker(new URL("./parse-thread.ts", import.meta.url), {
-    workerData: { bytes: own, maxValues },
-    transferList: [own.buffer as ArrayBuffer],
+    workerData: { bytes: ownBytes, maxValues },
+    transferList: [ownBytes.buffer as ArrayBuffer],
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },
   });
   // A body that does not fit into the memory of the thread. There is no limit of time, which would refuse valid bodies on a busy

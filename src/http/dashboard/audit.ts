@@ -4,32 +4,32 @@ import { auditView } from "../../admin/audit.ts";
 import { AUDIT_ACTIONS } from "../../domain/audit.ts";
 import type { AuditEntry } from "../../store/access/types.ts";
 import type { Audit } from "./api/audit.ts";
-import { anId, ownAccount } from "./authorize.ts";
+import { idText, ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { place } from "./pages.ts";
+import { cursor } from "./pages.ts";
 import { queryOf } from "./parse.ts";
 import { personOf } from "./session.ts";
 
 const time = z.iso.datetime().transform((text) => Date.parse(text));
-const which = z.strictObject({
-  account: anId.optional(),
+const auditQuery = z.strictObject({
+  account: idText.optional(),
   actor: z.string().min(1).max(254).optional(),
   action: z.enum(AUDIT_ACTIONS).optional(),
   /** An id, or the name of a tier. */
   subject: z.string().min(1).max(100).optional(),
   since: time.optional(),
   until: time.optional(),
-  before: place.optional(),
+  before: cursor.optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 
-/** Ids of a page whose names are read: an entry has few. */
+/** The most ids of a page whose names are read. An entry has few ids. */
 const MAX_NAMED = 2_000;
 
 /** /dashboard/api/audit: the audit trail; for members, of their own accounts. */
 export function auditRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   server.get("/dashboard/api/audit", { config: { session: "member" } }, async (request): Promise<Audit> => {
-    const { account, since, until, limit, ...filters } = queryOf(request, which);
+    const { account, since, until, limit, ...filters } = queryOf(request, auditQuery);
     const person = personOf(request);
     const accountIds = account === undefined ? person.accountIds : [(await ownAccount(store, person, account)).id];
     const asked = { ...filters, max: limit, accountIds, sinceMs: since, untilMs: until };

@@ -11,7 +11,7 @@ import { maySee, type SignedIn } from "./session.ts";
  */
 
 /** The form of an id; nothing else reaches the database. */
-export const anId = z.string().regex(/^[\w-]{1,100}$/, "is not an id");
+export const idText = z.string().regex(/^[\w-]{1,100}$/, "is not an id");
 
 export async function ownAccount(store: Store, person: SignedIn, id: string): Promise<Account> {
   const [account] = await store.accounts.list([id]);

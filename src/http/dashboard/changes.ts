@@ -13,7 +13,7 @@ const LEAST_MS = 1_000;
 const MOST_MS = 2_000;
 /** Age at which the proofs of the workers are read again. Reading old ones starts new ones, which are runs. */
 const PROOFS_MS = 15_000;
-/** The time in which the requests of a key are counted, and a second. */
+/** The minute in which the requests of a key are counted, and one second more. */
 const USAGE_MS = 61_000;
 
 type Marks = Readonly<Record<Topic, string>>;
@@ -43,8 +43,9 @@ export class ChangeWatch {
   readonly #scopes = new Map<string, Scope>();
   #looking = false;
   #wake = () => {};
-  /** The workers as text, and without the times of their proofs. */
+  /** The workers as text. */
   #proofs = "";
+  /** The same without the times of their proofs. */
   #checks = "";
   #proofsAt = Number.NEGATIVE_INFINITY;
   #askedForProofs: Promise<void> | null = null;
@@ -53,7 +54,7 @@ export class ChangeWatch {
     this.#d = d;
   }
 
-  /** @returns a function that ends it. */
+  /** Adds a viewer. @returns a function that removes it. */
   add(accountIds: readonly string[] | null, viewer: Viewer): () => void {
     const name = JSON.stringify(accountIds);
     const now = performance.now();
@@ -126,7 +127,7 @@ export class ChangeWatch {
     const topics = Object.keys(TOPICS) as Topic[];
     const changed = before ? topics.filter((topic) => marks[topic] !== before[topic] && isDue(topic)) : [];
     for (const topic of changed) sentAt.set(topic, now);
-    // A change that is not yet due stays one.
+    // A topic whose event is not yet due keeps its old mark, so that a later comparison still finds the change.
     scope.marks = before ? { ...before, ...Object.fromEntries(changed.map((topic) => [topic, marks[topic]])) } : marks;
     for (const viewer of scope.viewers) {
       if (viewer.changed !== null && changed.length === 0) continue;

@@ -38,7 +38,7 @@ export function isKnown(request: FastifyRequest, reply: FastifyReply, value: unk
   return true;
 }
 
-/** Weak, because the compressed answer has the same. */
+/** A weak tag, because the compressed answer has the same one. */
 export function tagOf(text: string): string {
   return `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
 }

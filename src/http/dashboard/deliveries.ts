@@ -8,9 +8,9 @@ import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import type { Deliveries, DeliveryResource, SentBody } from "./api/deliveries.ts";
-import { anId } from "./authorize.ts";
+import { idText } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { nextOf, place } from "./pages.ts";
+import { cursor, nextOf } from "./pages.ts";
 import { queryOf } from "./parse.ts";
 import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
 import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
@@ -23,8 +23,8 @@ const BODY_BYTES = 65_536;
 /** The most bytes of the record that is read for it. */
 const RECORD_BYTES = 4 * 1_048_576;
 
-const which = z
-  .strictObject({ endpoint: anId.optional(), submission: anId.optional(), before: place.optional() })
+const deliveriesQuery = z
+  .strictObject({ endpoint: idText.optional(), submission: idText.optional(), before: cursor.optional() })
   .refine(
     ({ endpoint, submission }) => (endpoint === undefined) !== (submission === undefined),
     "endpoint or submission",
@@ -39,7 +39,7 @@ export function deliveryRoutes(
   const config = { session: "member" } as const;
 
   server.get(DELIVERIES, { config }, async (request): Promise<Deliveries> => {
-    const { endpoint: endpointId, submission: submissionId, before } = queryOf(request, which);
+    const { endpoint: endpointId, submission: submissionId, before } = queryOf(request, deliveriesQuery);
     const { accountIds } = personOf(request);
     const found = await store.deliveries.list({ endpointId, submissionId, before, accountIds, max: PAGE + 1 });
     const shown = found.slice(0, PAGE);
@@ -74,7 +74,7 @@ export function deliveryRoutes(
 
 /** @throws ClientError notFound. */
 async function ownDelivery(store: Store, person: SignedIn, id: string): Promise<Stored> {
-  const [delivery] = anId.safeParse(id).success ? await store.deliveries.list({ max: 1, id }) : [];
+  const [delivery] = idText.safeParse(id).success ? await store.deliveries.list({ max: 1, id }) : [];
   if (!delivery || !maySee(person, delivery.accountId)) throw clientError("notFound", []);
   return delivery;
 }

@@ -12,7 +12,7 @@ export interface ManagementDependencies extends Pick<EndpointDependencies, "seal
   readonly sendTest: SendTest;
   /** The first bytes of the body of a delivery; `isCut`: whether there are more. */
   readonly bodyBegin: (message: Message, most: number) => { readonly begin: Buffer; readonly isCut: boolean };
-  /** File with the authority of the service's own certificate, for clients on this machine; null for another certificate. */
+  /** File with the authority that set-up made for the service, for clients on this machine; null if the service has another certificate, or none. */
   readonly ownAuthority: string | null;
   /** The configured languages, available or not. */
   readonly languages: Languages;

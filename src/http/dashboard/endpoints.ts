@@ -25,7 +25,7 @@ import type {
   Replays,
 } from "./api/endpoints.ts";
 import type { Rotation } from "./api/keys.ts";
-import { anId, ownEndpoint, ownProject } from "./authorize.ts";
+import { idText, ownEndpoint, ownProject } from "./authorize.ts";
 import { deliveryAnswer } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { accountsFor, listed, pageOf } from "./pages.ts";
@@ -42,7 +42,7 @@ const url = z
   .max(2_000)
   .regex(/^\P{C}*$/u, "has unprintable characters");
 const newEndpoint = z.strictObject({
-  projectId: anId,
+  projectId: idText,
   url,
   signing: signing.exactOptional(),
 }) satisfies z.ZodType<NewEndpoint>;
@@ -56,10 +56,10 @@ const replays = z.strictObject({
   until: time.exactOptional(),
 }) satisfies z.ZodType<Replays>;
 const rotation = z.strictObject({ overlapMs: z.number() }) satisfies z.ZodType<Rotation>;
-/** Endpoints in an alert. */
+/** The most endpoints in the list of those that fail. */
 const MAX_FAILING = 20;
 
-const which = listed.extend({ project: anId.optional() });
+const listQuery = listed.extend({ project: idText.optional() });
 
 interface ById {
   Params: { id: string };
@@ -72,7 +72,7 @@ export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies
 
   server.get(ENDPOINTS, { config }, async (request): Promise<Endpoints> => {
     const person = personOf(request);
-    const { account, project, before, limit } = queryOf(request, which);
+    const { account, project, before, limit } = queryOf(request, listQuery);
     const accountIds = accountsFor(person, account);
     if (project !== undefined) await ownProject(store, person, project);
     const asked = { accountIds, projectId: project, after: before, max: limit + 1 };

@@ -36,12 +36,12 @@ export function exportRoute(server: FastifyInstance, { store }: DashboardDepende
 
   server.get(`${SUBMISSIONS}/csv`, { config: { session: "member" } }, async (request, reply) => {
     const { before: _, limit: __, ...query } = queryOf(request, search);
-    const which = searchOf(request, { ...query, limit: PAGE });
+    const criteria = searchOf(request, { ...query, limit: PAGE });
     exports.open(personOf(request).id, reply);
     reply.header("content-type", "text/csv; charset=utf-8; header=present");
     reply.header("content-disposition", 'attachment; filename="submissions.csv"');
     const isSignedIn = async () => (await store.sessions.find(request.sessionHash ?? "")) !== undefined;
-    return answers.sendPieces(ownerOf(request), reply, lines(store, which, isSignedIn));
+    return answers.sendPieces(ownerOf(request), reply, lines(store, criteria, isSignedIn));
   });
 }
 

@@ -6,24 +6,24 @@ import { accountsFor, listed } from "./pages.ts";
 import { queryOf } from "./parse.ts";
 import { personOf } from "./session.ts";
 
-/** Keys and their submissions that are looked at: a new user has few. */
+/** The most keys whose submissions are looked for: a new user has few. */
 const MOST_KEYS = 20;
 
-const which = listed.pick({ account: true });
+const firstStepsQuery = listed.pick({ account: true });
 
 /** GET /dashboard/api/first-steps. */
 export function firstStepsRoute(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "member" } as const;
   server.get("/dashboard/api/first-steps", { config }, async (request): Promise<FirstSteps> => {
-    const accountIds = accountsFor(personOf(request), queryOf(request, which).account);
+    const accountIds = accountsFor(personOf(request), queryOf(request, firstStepsQuery).account);
     const [projects, endpoints, keys] = await Promise.all([
       store.projects.list({ accountIds, max: 1 }),
       store.endpoints.list({ accountIds, max: 1 }),
       store.keys.list({ accountIds, max: MOST_KEYS }),
     ]);
-    const own = keys.filter((key) => !isPlaygroundKey(key));
+    const clientKeys = keys.filter((key) => !isPlaygroundKey(key));
     const hasRun = async () => {
-      for (const { id, lastUsedAtMs } of own)
+      for (const { id, lastUsedAtMs } of clientKeys)
         if (
           lastUsedAtMs !== null &&
           (await store.submissionSearch.search({ accountIds, keyId: id, max: 1 })).found.length > 0
@@ -33,7 +33,7 @@ export function firstStepsRoute(server: FastifyInstance, { store }: DashboardDep
     };
     return {
       project: projects.length > 0,
-      key: own.some(({ isLive }) => isLive),
+      key: clientKeys.some(({ isLive }) => isLive),
       run: await hasRun(),
       endpoint: endpoints.length > 0,
     };

@@ -4,7 +4,7 @@ import { checkChosen } from "../../admin/people.ts";
 import { clientError } from "../../domain/error.ts";
 import { hashToken, hasTokenForm } from "../../domain/session.ts";
 import type * as stored from "../../store/people/types.ts";
-import type { Acceptance, Invitation, LinkToken, Session } from "./api/session.ts";
+import type { Acceptance, LinkToken, OneTimeLink, Session } from "./api/session.ts";
 import { bodyOf } from "./parse.ts";
 import { SIGN_IN_BODY_BYTES, type SignInContext, sessionOf } from "./sign-in.ts";
 
@@ -17,10 +17,10 @@ const acceptance = linkToken.extend({
 }) satisfies z.ZodType<Acceptance>;
 
 /** One-time links: their purpose, and their use. Tokens are sent only in bodies. */
-export function invitationRoutes(server: FastifyInstance, door: SignInContext): void {
-  const { sessions, passwords } = door;
+export function invitationRoutes(server: FastifyInstance, context: SignInContext): void {
+  const { sessions, passwords } = context;
   const options = { config: { session: "none" }, bodyLimit: SIGN_IN_BODY_BYTES } as const;
-  const { invitations, people } = door.store;
+  const { invitations, people } = context.store;
 
   const find = async ({ token }: LinkToken): Promise<{ hash: string; found: stored.Invitation }> => {
     const hash = hasTokenForm(token) ? hashToken(token) : "";
@@ -29,7 +29,7 @@ export function invitationRoutes(server: FastifyInstance, door: SignInContext): 
     return { hash, found };
   };
 
-  server.post(`${INVITATIONS}/look`, options, async (request): Promise<Invitation> => {
+  server.post(`${INVITATIONS}/look`, options, async (request): Promise<OneTimeLink> => {
     const { kind, email, account, expiresAtMs } = (await find(bodyOf(request, linkToken))).found;
     return { kind, email, account: account?.name ?? null, expiresAt: new Date(expiresAtMs).toISOString() };
   });
@@ -47,6 +47,6 @@ export function invitationRoutes(server: FastifyInstance, door: SignInContext): 
     const personId = await invitations.accept(hash, { ...person, password }, request.ip);
     if (personId === undefined) throw clientError("linkInvalid", []);
     await sessions.begin(request, reply, personId);
-    return await sessionOf(door, request);
+    return await sessionOf(context, request);
   });
 }

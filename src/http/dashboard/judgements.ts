@@ -86,8 +86,8 @@ export function judgementRoutes(
 /** The judgement named by the path. @throws ClientError notFound, also for a judgement of another account. */
 export async function findOwn(store: Store, request: FastifyRequest): Promise<FoundJudgement> {
   const { id } = request.params as { id: string };
-  const which = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
-  const [found] = (await store.judgementSearch.search(which)).found;
+  const criteria = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
+  const [found] = (await store.judgementSearch.search(criteria)).found;
   if (!found) throw clientError("notFound", []);
   return found;
 }

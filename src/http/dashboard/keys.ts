@@ -5,7 +5,7 @@ import { checkMembersKey, checkMembersRevoke, MEMBERS_KEYS } from "../../admin/m
 import { PROFILE_NAMES } from "../../domain/limits.ts";
 import type { Store } from "../../store/store.ts";
 import type { KeyLimits, KeyResource, Keys, MadeKey, NewKey, Rotation } from "./api/keys.ts";
-import { anId, ownAccount, ownKey, ownProject } from "./authorize.ts";
+import { idText, ownAccount, ownKey, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { keyOf, keyViews } from "./key-views.ts";
 import { accountsFor, listed, pageOf } from "./pages.ts";
@@ -23,14 +23,14 @@ const limits = z.strictObject({
   defaultProfile: profile.exactOptional(),
 }) satisfies z.ZodType<Partial<KeyLimits>>;
 const newKey = limits
-  .extend({ name: z.string(), projectId: anId.exactOptional(), accountId: anId.exactOptional() })
+  .extend({ name: z.string(), projectId: idText.exactOptional(), accountId: idText.exactOptional() })
   .refine(
     ({ projectId, accountId }) => (projectId === undefined) !== (accountId === undefined),
     "projectId or accountId",
   ) satisfies z.ZodType<NewKey>;
 const rotation = z.strictObject({ overlapMs: z.number() }) satisfies z.ZodType<Rotation>;
-const which = listed.extend({
-  project: anId.optional(),
+const listQuery = listed.extend({
+  project: idText.optional(),
   state: z.enum(["live", "any"]).default("any"),
   name: z.string().min(1).max(100).optional(),
 });
@@ -47,7 +47,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
 
   server.get(KEYS, { config }, async (request): Promise<Keys> => {
     const person = personOf(request);
-    const { account, project, state, name, before, limit } = queryOf(request, which);
+    const { account, project, state, name, before, limit } = queryOf(request, listQuery);
     const accountIds = accountsFor(person, account);
     if (project !== undefined) await ownProject(store, person, project);
     const asked = { accountIds, projectId: project, live: state === "live", name, after: before, max: limit + 1 };
@@ -108,7 +108,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
   });
 }
 
-/** The project of a new key, or its account, which exists. */
+/** Finds the project of a new key, or its account. @throws ClientError notFound. */
 async function ownerOf(
   store: Store,
   person: SignedIn,

@@ -21,7 +21,7 @@ export function meRoutes(server: FastifyInstance, { store, passwords }: SignInCo
     if (password) {
       checkLength(password.next);
       // An unattended session must not suffice to lock its owner out.
-      const personId = await passwords.whose(request, person.email, password.current);
+      const personId = await passwords.findPerson(request, person.email, password.current);
       if (personId !== person.id) throw new AdminError("the current password is wrong");
       const hash = await passwords.choose(person, password.next);
       await store.people.setPassword(person.id, hash, request.sessionHash, actorOf(request));

@@ -13,7 +13,7 @@ import {
   type Overview,
   type UsageHistory,
 } from "./api/overview.ts";
-import { anId, ownEndpoint, ownKey, ownProject } from "./authorize.ts";
+import { idText, ownEndpoint, ownKey, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { queryOf } from "./parse.ts";
 import { type Ranged, ranged, rangeOf } from "./range.ts";
@@ -23,7 +23,7 @@ import { accountsOf } from "./submissions.ts";
 const OVERVIEW = "/dashboard/api/overview";
 const USAGE = "/dashboard/api/use";
 
-/** The colours of more could not be distinguished. */
+/** The most groups in a chart: people could not distinguish the colours of more. */
 const MOST_GROUPS = 7;
 const MOST_FAILING = 5;
 
@@ -31,7 +31,7 @@ const account = z.string().min(1).max(100).optional();
 const now = z.strictObject({ account });
 const overview = ranged.extend({ account, by: z.enum(GROUPINGS).default("verdict") });
 const usageQuery = ranged
-  .extend({ key: anId.optional(), project: anId.optional(), endpoint: anId.optional() })
+  .extend({ key: idText.optional(), project: idText.optional(), endpoint: idText.optional() })
   .refine(
     ({ key, project, endpoint }) => [key, project, endpoint].filter((one) => one !== undefined).length === 1,
     "key, project or endpoint",

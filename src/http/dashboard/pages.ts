@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
-import { anId } from "./authorize.ts";
+import { idText } from "./authorize.ts";
 import { maySee, type SignedIn } from "./session.ts";
 
 /**
@@ -9,7 +9,7 @@ import { maySee, type SignedIn } from "./session.ts";
  */
 
 /** The end of a page, as returned in `next`. */
-export const place = z
+export const cursor = z
   .string()
   .regex(/^\d{1,15}$/, "is not a value of next")
   .transform(Number);
@@ -22,8 +22,8 @@ export function nextOf(shown: readonly { readonly seq: number }[], found: readon
 
 /** Query of lists of keys, projects, endpoints, people and invitations; `before` is the `next` of the previous page. */
 export const listed = z.strictObject({
-  account: anId.optional(),
-  before: anId.optional(),
+  account: idText.optional(),
+  before: idText.optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 
-const MAX_WHY = 200;
+const MAX_REASON = 200;
 
 /** The validated body. @throws ClientError invalidRequest, naming the field. */
 export function bodyOf<Schema extends z.ZodType>(request: FastifyRequest, schema: Schema): z.output<Schema> {
@@ -19,6 +19,6 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, whole: 
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   // With a strict schema, the path contains no client input, but the message can contain the name of an unknown field.
-  const why = (issue?.message ?? "not valid").slice(0, MAX_WHY);
-  throw clientError("invalidRequest", [issue?.path.join(".") || whole, why]);
+  const reason = (issue?.message ?? "not valid").slice(0, MAX_REASON);
+  throw clientError("invalidRequest", [issue?.path.join(".") || whole, reason]);
 }

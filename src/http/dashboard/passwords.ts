@@ -8,15 +8,16 @@ import { network } from "../listener/network.ts";
 import { Attempts } from "./attempts.ts";
 
 /**
- * Uses two of Node's four threads for such work and for files, so the rest of the service continues. A flood of guesses
- * fills the queue of strangers; a person on a known network has an own queue and waits for one check of each other queue.
+ * Hashing uses two of the four threads that Node has for it and for files, so that the rest of the service continues. A flood
+ * of guesses fills the queue of strangers. A person on a known network has a separate queue, and waits for one check of each
+ * other queue.
  */
 const AT_ONCE = 2;
 const WAITING = 32;
 
-/** Rating takes up to half a second of a core; the last one in the queue waits four. Sign-ins use a separate queue. */
-const JUDGED_AT_ONCE = 1;
-const WAITING_TO_BE_JUDGED = 8;
+/** To rate a password takes up to half a second of a core; the last one in the queue waits four. Sign-ins use a separate queue. */
+const RATED_AT_ONCE = 1;
+const WAITING_TO_BE_RATED = 8;
 
 interface Chooser {
   readonly email: string;
@@ -32,9 +33,9 @@ export class Passwords {
     atOnce: { total: AT_ONCE },
     queue: { perOwner: WAITING, full: "tooManySignIns" },
   });
-  readonly #judging = new WorkTurns({
-    atOnce: { total: JUDGED_AT_ONCE },
-    queue: { perOwner: WAITING_TO_BE_JUDGED, full: "tooManySignIns" },
+  readonly #rating = new WorkTurns({
+    atOnce: { total: RATED_AT_ONCE },
+    queue: { perOwner: WAITING_TO_BE_RATED, full: "tooManySignIns" },
   });
   /** Links and persons that are choosing a password. */
   readonly #choosing = new Set<string>();
@@ -46,10 +47,10 @@ export class Passwords {
   }
 
   /**
-   * The person with this e-mail and password. Takes as long when there is no such person.
-   * @returns the person's id. @throws ClientError tooManySignIns.
+   * Finds the person with this e-mail and password. It takes as long if there is no such person.
+   * @returns the person's id; undefined if there is none. @throws ClientError tooManySignIns.
    */
-  async whose(request: Pick<FastifyRequest, "ip">, email: string, password: string): Promise<string | undefined> {
+  async findPerson(request: Pick<FastifyRequest, "ip">, email: string, password: string): Promise<string | undefined> {
     const queue = await this.#attempts.take(request, email);
     const known = await this.#people.passwordOf(email);
     const right = await this.#hashing.run(queue, () => isPassword(password, known?.hash ?? null));
@@ -75,7 +76,7 @@ export class Passwords {
     return this.#choose(`link ${linkHash}`, password, person, () => this.#attempts.takeByLink(request, linkHash));
   }
 
-  /** Rates and hashes a new password of a person whose current one `whose` has just checked and counted. */
+  /** Rates and hashes a new password of a person whose current one `findPerson` has just checked and counted. */
   choose(person: Chooser & { readonly id: string }, password: string): Promise<string> {
     return this.#choose(`person ${person.id}`, password, person);
   }
@@ -87,7 +88,7 @@ export class Passwords {
     try {
       await count();
       // One queue for all choices: each chooser has one choice in progress, and there can be many links.
-      await this.#judging.run("choices", () => checkPassword(password, person));
+      await this.#rating.run("choices", () => checkPassword(password, person));
       return await this.#hash(chooser, password);
     } finally {
       this.#choosing.delete(chooser);

@@ -34,8 +34,8 @@ export function playgroundRoutes(server: FastifyInstance, d: DashboardDependenci
     const { id, language, profile, account, project } = found;
     const projectId = project && (await d.store.projects.get(project.id))?.archivedAtMs === null ? project.id : null;
     reply.code(202);
-    const again = { language, profile, ...toFields(program) };
-    return await run(d, request, account.id, again, { projectId, originalId: id });
+    const body = { language, profile, ...toFields(program) };
+    return await run(d, request, account.id, body, { projectId, originalId: id });
   });
 
   server.post(`${SUBMISSIONS}/:id/cancel`, { config }, async (request): Promise<Cancelled> => {

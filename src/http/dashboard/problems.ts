@@ -6,18 +6,18 @@ import type * as stored from "../../store/problems/types.ts";
 import type { Store } from "../../store/store.ts";
 import { importQuery, type ProblemImports } from "../api/import-problem.ts";
 import type { ImportedProblem, ProblemDetail, ProblemList, ProblemRow, ProblemVersion } from "./api/problems.ts";
-import { anId, ownAccount } from "./authorize.ts";
+import { idText, ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { toChecker } from "./judgement-detail.ts";
-import { accountsFor, listed, nextOf, place } from "./pages.ts";
+import { accountsFor, cursor, listed, nextOf } from "./pages.ts";
 import { queryOf } from "./parse.ts";
 import { chargePlayground } from "./playground.ts";
 import { actorOf, personOf } from "./session.ts";
 
 const PROBLEMS = "/dashboard/api/problems";
 
-const which = listed.extend({ before: place.optional() });
-const imported = importQuery.extend({ account: anId, verify: z.literal("true").optional() });
+const listQuery = listed.extend({ before: cursor.optional() });
+const imported = importQuery.extend({ account: idText, verify: z.literal("true").optional() });
 
 /** /dashboard/api/problems: lists, shows, imports and deletes problems; managed by members. */
 export function problemRoutes(server: FastifyInstance, d: DashboardDependencies, imports: ProblemImports): void {
@@ -25,7 +25,7 @@ export function problemRoutes(server: FastifyInstance, d: DashboardDependencies,
   const config = { session: "member" } as const;
 
   server.get(PROBLEMS, { config }, async (request): Promise<ProblemList> => {
-    const { account, before, limit } = queryOf(request, which);
+    const { account, before, limit } = queryOf(request, listQuery);
     const found = await store.problems.list(accountsFor(personOf(request), account), limit + 1, before);
     const shown = found.slice(0, limit);
     return { problems: shown.map(toRow), next: nextOf(shown, found) };
@@ -96,7 +96,7 @@ function toVersion({ number, tests, bytes, cpuSecs, memoryBytes, createdAtMs }: 
 function toGroups({ groups, tests }: Pick<Definition, "groups" | "tests">): ProblemDetail["groups"] {
   const byGroup = Map.groupBy(tests, ({ group }) => group);
   return groups.map((group) => {
-    const own = (byGroup.get(group.name) ?? []).map(({ name, points }) => ({ name, points }));
-    return { ...group, points: rounded(own.reduce((sum, { points }) => sum + points, 0)), tests: own };
+    const ownTests = (byGroup.get(group.name) ?? []).map(({ name, points }) => ({ name, points }));
+    return { ...group, points: rounded(ownTests.reduce((sum, { points }) => sum + points, 0)), tests: ownTests };
   });
 }

@@ -11,7 +11,7 @@ import { clientError } from "../../domain/error.ts";
 import type * as stored from "../../store/access/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "./api/projects.ts";
-import { anId, ownAccount, ownProject } from "./authorize.ts";
+import { idText, ownAccount, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { accountsFor, listed, pageOf } from "./pages.ts";
 import { bodyOf, queryOf } from "./parse.ts";
@@ -19,7 +19,7 @@ import { actorOf, personOf, type SignedIn } from "./session.ts";
 
 const PROJECTS = "/dashboard/api/projects";
 
-const newProject = z.strictObject({ name: z.string(), accountId: anId }) satisfies z.ZodType<NewProject>;
+const newProject = z.strictObject({ name: z.string(), accountId: idText }) satisfies z.ZodType<NewProject>;
 const changes = z
   .strictObject({ name: z.string().exactOptional(), archived: z.boolean().exactOptional() })
   // Each change can be rejected separately, and half of a request must not take effect.
@@ -28,7 +28,7 @@ const changes = z
     "name or archived, one at a time",
   ) satisfies z.ZodType<ProjectChanges>;
 
-const which = listed.extend({ state: z.enum(["open", "any"]).default("any") });
+const listQuery = listed.extend({ state: z.enum(["open", "any"]).default("any") });
 
 interface ById {
   Params: { id: string };
@@ -39,7 +39,7 @@ export function projectRoutes(server: FastifyInstance, { store }: DashboardDepen
   const config = { session: "member" } as const;
 
   server.get(PROJECTS, { config }, async (request): Promise<Projects> => {
-    const { account, state, before, limit } = queryOf(request, which);
+    const { account, state, before, limit } = queryOf(request, listQuery);
     const accountIds = accountsFor(personOf(request), account);
     const asked = { accountIds, open: state === "open", after: before, max: limit + 1 };
     const { shown, next } = pageOf(await store.projects.list(asked), limit);

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { clientError } from "../../domain/error.ts";
-import type { PendingSignIn, Provider, Vouched } from "./provider.ts";
+import type { PendingSignIn, Provider, VerifiedIdentity } from "./provider.ts";
 import type { SignInContext } from "./sign-in.ts";
 
 const BEGIN = "/dashboard/api/provider";
@@ -42,7 +42,7 @@ export function providerRoutes(
     return provider;
   }
 
-  async function identityOf(request: FastifyRequest, asked: Provider): Promise<Vouched | undefined> {
+  async function identityOf(request: FastifyRequest, asked: Provider): Promise<VerifiedIdentity | undefined> {
     const pending = readPending(sessions.cookies.read(request, "provider"));
     return pending && (await orUndefined(() => asked.finish(new URL(request.url, originOf(request)), pending)));
   }

@@ -20,7 +20,7 @@ export interface PendingSignIn {
 }
 
 /** A person's identity, verified by the provider. */
-export interface Vouched {
+export interface VerifiedIdentity {
   readonly subject: string;
   readonly email: string;
   readonly name: string;
@@ -61,7 +61,7 @@ export class Provider {
    * @returns undefined for a person without a verified e-mail.
    * @throws when the response is not for this browser, or is not valid.
    */
-  async finish(callbackUrl: URL, { state, nonce, verifier }: PendingSignIn): Promise<Vouched | undefined> {
+  async finish(callbackUrl: URL, { state, nonce, verifier }: PendingSignIn): Promise<VerifiedIdentity | undefined> {
     const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
     const configuration = await this.#known();
     const tokens = await oidc.authorizationCodeGrant(configuration, callbackUrl, checks);

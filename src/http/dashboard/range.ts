@@ -24,7 +24,7 @@ const BUCKETS_MS = [
 const MOST_BUCKETS = 120;
 const LEAST_BUCKETS = 5;
 
-/** The history has hours before that, and nothing before a month (src/history/stats-aggregator.ts). */
+/** The history has minutes for this time, hours before that, and nothing that is older than a month (src/history/stats-aggregator.ts). */
 const MINUTES_KEPT_MS = 2 * DAY_MS;
 const KEPT_MS = 30 * DAY_MS;
 

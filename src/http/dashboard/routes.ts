@@ -62,12 +62,12 @@ export function dashboardRoutes(
   const streams = new StreamBudget(MAX_WATCHED);
   const provider = d.provider && new Provider(d.provider);
   compactAnswers(server);
-  const door = { store, sessions, passwords: new Passwords(store), provider, ownAuthority };
+  const context = { store, sessions, passwords: new Passwords(store), provider, ownAuthority };
   fileRoutes(server, d.dashboardDir);
-  signInRoutes(server, door);
-  providerRoutes(server, door, log);
-  invitationRoutes(server, door);
-  meRoutes(server, door);
+  signInRoutes(server, context);
+  providerRoutes(server, context, log);
+  invitationRoutes(server, context);
+  meRoutes(server, context);
   memberRoutes(server, d);
   overviewRoutes(server, d);
   changesRoute(server, d, answers, streams, ended);

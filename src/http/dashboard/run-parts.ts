@@ -11,7 +11,7 @@ import { deliveriesOf, otherFiles, sourceName, sourceOf } from "./submission-det
 import { findOwn, readOwn, SUBMISSIONS } from "./submissions.ts";
 
 const fileName = z.enum(RUN_FILES);
-const which = z.strictObject({ path: z.string().max(200) });
+const fileQuery = z.strictObject({ path: z.string().max(200) });
 
 /** Parts of a run: its deliveries, and downloads with the exact bytes, which the page has as text. */
 export function runPartRoutes(server: FastifyInstance, d: DashboardDependencies, answers: LongAnswers): void {
@@ -35,7 +35,7 @@ export function runPartRoutes(server: FastifyInstance, d: DashboardDependencies,
   });
 
   server.get(`${SUBMISSIONS}/:id/file`, { config: { session: "member" } }, async (request, reply) => {
-    const { path } = queryOf(request, which);
+    const { path } = queryOf(request, fileQuery);
     const { program } = await readOwn(d.store, answers, request, reply);
     const file = otherFiles(program).find(({ name }) => name === path);
     if (!file) throw clientError("notFound", []);

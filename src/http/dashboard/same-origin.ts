@@ -15,10 +15,10 @@ const ARCHIVE = /^application\/zip\s*(;|$)/i;
 export function checkSameOrigin(request: FastifyRequest): void {
   if (SAFE.includes(request.method)) return;
   const { "sec-fetch-site": site, origin, "content-type": type } = request.headers;
-  const ours =
+  const isSameOrigin =
     site === undefined
       ? origin === `${request.protocol}://${request.host}`
       : site === "same-origin" && origin !== "null";
   const media = request.routeOptions.config?.archive ? ARCHIVE : JSON_TEXT;
-  if (!ours || (type !== undefined && !media.test(type))) throw clientError("foreignOrigin", []);
+  if (!isSameOrigin || (type !== undefined && !media.test(type))) throw clientError("foreignOrigin", []);
 }

@@ -36,7 +36,7 @@ declare module "fastify" {
   }
 }
 
-/** Cookie → person, for all dashboard routes; begins and ends sessions. */
+/** Finds the person of a request by its cookie, for all dashboard routes. Begins and ends sessions. */
 export class SessionGuard {
   readonly #store: Dependencies["store"];
   readonly cookies: Cookies;

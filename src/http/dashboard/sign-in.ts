@@ -28,18 +28,18 @@ export interface SignInContext {
 }
 
 /** /dashboard/api/session: the current session, signing in and out. */
-export function signInRoutes(server: FastifyInstance, door: SignInContext): void {
-  const { sessions, passwords } = door;
+export function signInRoutes(server: FastifyInstance, context: SignInContext): void {
+  const { sessions, passwords } = context;
   const config = { session: "none" } as const;
 
-  server.get(SESSION, { config }, (request): Promise<Session> => sessionOf(door, request));
+  server.get(SESSION, { config }, (request): Promise<Session> => sessionOf(context, request));
 
   server.post(SESSION, { config, bodyLimit: SIGN_IN_BODY_BYTES }, async (request, reply): Promise<Session> => {
     const { email, password } = bodyOf(request, pair);
-    const personId = await passwords.whose(request, email.trim().toLowerCase(), password);
+    const personId = await passwords.findPerson(request, email.trim().toLowerCase(), password);
     if (personId === undefined) throw clientError("signInRefused", []);
     await sessions.begin(request, reply, personId);
-    return await sessionOf(door, request);
+    return await sessionOf(context, request);
   });
 
   server.delete(SESSION, { config }, async (request, reply) => {
@@ -55,7 +55,7 @@ export async function sessionOf(
 ): Promise<Session> {
   return {
     person: person && (await describe(store, person)),
-    empty: person === null && !(await store.people.any()),
+    hasNoPeople: person === null && !(await store.people.any()),
     provider: provider && `Sign in with ${provider.name}`,
     version: VERSION,
     authority: person && ownAuthority,

@@ -175,8 +175,8 @@ export async function readOwn(store: Store, answers: LongAnswers, request: Fasti
 /** Finds the submission of the path, without its program and output. */
 export async function findOwn(store: Store, request: FastifyRequest): Promise<FoundSubmission> {
   const { id } = request.params as { id: string };
-  const which = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
-  const [found] = (await store.submissionSearch.search(which)).found;
+  const criteria = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
+  const [found] = (await store.submissionSearch.search(criteria)).found;
   if (!found) throw clientError("notFound", []);
   request.submissionId = found.id;
   return found;

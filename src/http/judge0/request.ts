@@ -31,7 +31,7 @@ export interface Translated {
 }
 
 /**
- * Parsed JSON → submission. Unknown fields are ignored, as by Judge0.
+ * Translates parsed JSON into a submission. Like Judge0, it ignores unknown fields.
  * @param base64 whether the texts are in base64. @throws FieldErrors, ClientError
  */
 export async function translate(body: unknown, caller: Caller, base64: boolean, known: Known): Promise<Translated> {

@@ -28,7 +28,7 @@ export interface Item {
   readonly load: () => Promise<Judge0Submission>;
 }
 
-/** Null for an unknown one. */
+/** Finds a submission. @returns null for an unknown one. */
 export async function itemOf(
   id: string,
   accountId: string,

@@ -25,7 +25,7 @@ export interface CountedConnection {
 /**
  * Limits connections, counted by address until a key or session is shown, and then in a shared budget of accounts and persons.
  * When there are too many, the oldest connection without an owner is ended for the new client, because a legitimate client shows its
- * key at once. If all have owners, it is the connection that has been idle longest, of the owner that has most.
+ * key at once. If every connection has an owner, the longest-idle connection of the owner with the most connections is ended.
  */
 export class ConnectionQuota {
   readonly #limits: ConnectionLimits;
@@ -35,7 +35,7 @@ export class ConnectionQuota {
   readonly #all = new Set<CountedConnection>();
   /** Connections with an owner. */
   readonly #owned: Budget;
-  /** Those that are idle, by owner, in the order in which they became idle. */
+  /** The idle connections of each owner, in the order in which they became idle. */
   readonly #idle = new Map<string, Set<CountedConnection>>();
 
   constructor(limits: Partial<ConnectionLimits>, meter: Meter) {
@@ -99,7 +99,7 @@ export class ConnectionQuota {
     if (connection.owner !== null && idle?.size === 0) this.#idle.delete(connection.owner);
   }
 
-  /** Ends the longest idle connection of the owner with most connections. */
+  /** Ends the longest-idle connection of the owner that has the most connections. */
   #endIdle(): boolean {
     let [most, held] = ["", 0];
     for (const owner of this.#idle.keys()) {
@@ -114,7 +114,7 @@ export class ConnectionQuota {
     return true;
   }
 
-  /** Ends the count of a connection. Has no effect on one that was ended. */
+  /** Stops counting a connection. Has no effect if it is no longer counted. */
   leave(connection: CountedConnection): void {
     if (this.#all.delete(connection)) this.#subtract(connection);
   }

@@ -27,7 +27,7 @@ export interface ListenerLimits {
    * Inactivity limit for a connection with a request in progress: otherwise responses would be kept indefinitely for a
    * client that does not read. The longest hold of `wait=true` is added, because nothing is transferred during it.
    */
-  readonly stillTimeout: number;
+  readonly inactivityTimeout: number;
   /** Bytes. */
   readonly maxHeaderSize: number;
 }
@@ -41,7 +41,7 @@ const LIMITS: ListenerLimits = {
   connectionsCheckingInterval: 5_000,
   handshakeTimeout: 10_000,
   keepAliveTimeout: 75_000,
-  stillTimeout: 30_000,
+  inactivityTimeout: 30_000,
   maxHeaderSize: MAX_HEADER_BYTES,
 };
 
@@ -60,7 +60,7 @@ export function createListener(
   limits: Partial<ListenerLimits> = {},
 ): Server {
   // Node would reject a missing Host without a body; server.ts rejects it like every other error.
-  const { stillTimeout, ...options } = {
+  const { inactivityTimeout, ...options } = {
     ...LIMITS,
     ...limits,
     requireHostHeader: false,
@@ -79,7 +79,7 @@ export function createListener(
       : createHttp(options, listener);
   clients.watch(server);
   if (transport.kind === "https") new BurstGuard(meter).watch(server);
-  server.timeout = holdMs + stillTimeout;
+  server.timeout = holdMs + inactivityTimeout;
   server.on("drop", () => meter.count("connectionsRefused", { limit: "all" }));
   // Node would send `100 Continue` before the request is checked; readJsonOnly sends it once the body is accepted.
   server.on("checkContinue", listener);

@@ -88,11 +88,11 @@ export async function acceptWebSocket(request: FastifyRequest, reply: FastifyRep
   const upgrade = upgrades.get(raw);
   if (!upgrade) throw clientError("upgradeRequired", [], { headers: { upgrade: "websocket", connection: "upgrade" } });
   const { socket, head } = upgrade;
-  const gone = disconnected(reply);
-  if (gone.aborted) return undefined;
+  const disconnection = disconnected(reply);
+  if (disconnection.aborted) return undefined;
   reply.hijack();
   return await new Promise((resolve) => {
-    gone.addEventListener("abort", () => resolve(undefined), { once: true });
+    disconnection.addEventListener("abort", () => resolve(undefined), { once: true });
     webSockets.handleUpgrade(raw, socket, head, (accepted) => {
       answerPings(accepted);
       resolve(accepted);

@@ -54,12 +54,12 @@ export function mcpRoute(
       dependencies.meter?.count("refusals", { reason: quotaError.code });
       return refusedCall(id, quotaError);
     }
-    const gone = disconnected(reply);
-    const signal = abortAfter(dependencies.holdMs, gone, stopping);
+    const disconnection = disconnected(reply);
+    const signal = abortAfter(dependencies.holdMs, disconnection, stopping);
     const asked = new Request(`https://service${MCP_PATH}`, {
       method: "POST",
       headers: headersOf(request),
-      signal: gone,
+      signal: disconnection,
     });
     const admit = answers.admitFor(ownerOf(request), request, reply);
     const message = request.body;

@@ -103,14 +103,14 @@ class Progress {
     const { _meta, notify } = this.#protocol.mcpReq;
     const progressToken = _meta?.progressToken;
     if (progressToken === undefined) return;
-    const tell = () => {
+    const notifyClient = () => {
       const progress = Math.round((performance.now() - this.#beganAt) / 100) / 10;
       const params = { progressToken, progress, total: this.#holdMs / 1000, message: `${id} has not ended` };
       // The notification fails once the client has gone.
       notify({ method: "notifications/progress", params }).catch(() => {});
     };
-    tell();
-    this.#timer = setInterval(tell, PROGRESS_MS);
+    notifyClient();
+    this.#timer = setInterval(notifyClient, PROGRESS_MS);
   }
 
   end(): void {

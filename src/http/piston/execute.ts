@@ -51,10 +51,10 @@ async function whenEnded(
   admit: Admit,
   stopping: AbortSignal,
 ): Promise<Submission> {
-  const over = AbortSignal.any([disconnected(reply), stopping]);
+  const abandoned = AbortSignal.any([disconnected(reply), stopping]);
   let now: Submission | undefined;
-  for (let waits = 0; waits < MOST_WAITS && !over.aborted; waits++) {
-    const signal = abortAfter(holdMs, over);
+  for (let waits = 0; waits < MOST_WAITS && !abandoned.aborted; waits++) {
+    const signal = abortAfter(holdMs, abandoned);
     now = await store.submissions.whenTerminal(id, accountId, signal, admit, waits === 0);
     if (now && isTerminal(now.status)) return now;
     if (!now) break; // deleted

@@ -10,7 +10,7 @@ import type { LiveMark } from "../../store/live/types.ts";
 import { isStillValid } from "../access/auth.ts";
 import { callerOf, ownerOf } from "../access/caller.ts";
 import { accept } from "../api/accept.ts";
-import { quiet } from "../api/sse-output.ts";
+import { changeOrTimeout } from "../api/sse-output.ts";
 import { toSubmitRequest } from "../api/submit-request.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { admitMessage } from "../listener/burst-guard.ts";
@@ -221,7 +221,7 @@ export class Session {
         if (output.status === "running") await stages.compiling();
         else if (performance.now() > latestStart)
           throw clientError("pistonRequest", [`the program did not start within ${(MOST_WAITS * holdMs) / 1000} s`]);
-        if (output.pieces.length === 0) await quiet(woken.promise, REREAD_MS);
+        if (output.pieces.length === 0) await changeOrTimeout(woken.promise, REREAD_MS);
       }
     } finally {
       release?.(); // this must happen after an error, too: all accounts share the memory

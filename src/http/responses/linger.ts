@@ -7,7 +7,7 @@ const LINGER_BYTES = 32 * 1_048_576;
 /** A client that is silent for this long has finished sending. */
 const QUIET_MS = 500;
 
-const LOOK_MS = 100;
+const CHECK_MS = 100;
 
 /**
  * Reads and discards input after the response, then calls back. Closing a connection while the client sends resets it,
@@ -25,7 +25,7 @@ export function linger(socket: Socket, over: () => boolean, close: () => void): 
     if (!socket.destroyed && !over() && !isLate) return;
     clearInterval(timer);
     close();
-  }, LOOK_MS);
+  }, CHECK_MS);
   socket.once("close", () => clearInterval(timer));
   socket.resume();
 }

@@ -21,7 +21,7 @@ const SHORT_BYTES = 16_384;
 /** JSON can write a byte of a text as six. */
 const LONGEST_ESCAPE = 6;
 
-/** Copies, because an idle connection can keep the last one, and with it all of the memory that it is a part of. */
+/** Yields copies: an idle connection can keep the last slice, which would otherwise keep the memory of the whole output. */
 function* slicesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += SHORT_BYTES) yield Buffer.from(bytes.subarray(at, at + SHORT_BYTES));
 }
@@ -66,8 +66,8 @@ export class LongAnswers {
   }
 
   /**
-   * Sends a value as JSON; what is long is sent at the client's speed. The caller has admitted the long texts of the value; other
-   * text that is long, as of a judgement with hundreds of messages, counts against the limit here.
+   * Sends a value as JSON. A long one is sent at the client's speed. The caller has admitted the long texts of the value. If the
+   * rest of the value is long, for example a judgement with hundreds of messages, it counts against the limit here.
    * @throws ClientError noRoom.
    */
   async send(owner: string, reply: FastifyReply, value: unknown): Promise<FastifyReply> {

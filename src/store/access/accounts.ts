@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -11,7 +11,7 @@ import type { Account } from "./types.ts";
 export type AccountStore = ReturnType<typeof accountStore>;
 
 /** @param now milliseconds since the epoch. */
-export function accountStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
+export function accountStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   const select = () =>
     db
       .selectFrom("accounts")
@@ -32,7 +32,7 @@ export function accountStore({ db, capabilities: abilities }: Database, transact
           .executeTakeFirst();
         if (made) {
           const entry = { subject: made.id, accountId: made.id, detail: { name, tier } };
-          await note(trx, { atMs, actor, action: "account.create", ...entry });
+          await addAuditEntry(trx, { atMs, actor, action: "account.create", ...entry });
           return { id: made.id, made: true };
         }
         const { id } = await trx.selectFrom("accounts").select("id").where("name", "=", name).executeTakeFirstOrThrow();
@@ -57,7 +57,7 @@ export function accountStore({ db, capabilities: abilities }: Database, transact
       return found.find(({ id }) => id === nameOrId) ?? found[0];
     },
 
-    /** @returns false for an unknown account or a name of another account. */
+    /** @returns false for an unknown account, and if another account has the name. */
     rename(id: string, name: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const account = await trx.selectFrom("accounts").select("name").where("id", "=", id).executeTakeFirst();
@@ -67,7 +67,7 @@ export function accountStore({ db, capabilities: abilities }: Database, transact
         if (taken) return false;
         await trx.updateTable("accounts").set({ name }).where("id", "=", id).execute();
         const detail = { name: { from: account.name, to: name } };
-        await note(trx, { atMs: now(), actor, action: "account.rename", subject: id, accountId: id, detail });
+        await addAuditEntry(trx, { atMs: now(), actor, action: "account.rename", subject: id, accountId: id, detail });
         return true;
       });
     },
@@ -80,7 +80,14 @@ export function accountStore({ db, capabilities: abilities }: Database, transact
         if (account.tier === tier) return true;
         await trx.updateTable("accounts").set({ tier }).where("id", "=", id).execute();
         const detail = { tier: { from: account.tier, to: tier } };
-        await note(trx, { atMs: now(), actor, action: "account.set-tier", subject: id, accountId: id, detail });
+        await addAuditEntry(trx, {
+          atMs: now(),
+          actor,
+          action: "account.set-tier",
+          subject: id,
+          accountId: id,
+          detail,
+        });
         return true;
       });
     },
@@ -105,7 +112,7 @@ export function accountStore({ db, capabilities: abilities }: Database, transact
           const change = { suspended_at: suspended ? atMs : null };
           await trx.updateTable("accounts").set(change).where("id", "=", id).execute();
           const action = suspended ? "account.suspend" : "account.resume";
-          await note(trx, { atMs, actor, action, subject: id, accountId: id, detail: {} });
+          await addAuditEntry(trx, { atMs, actor, action, subject: id, accountId: id, detail: {} });
           return true;
         },
         { notifications: () => (suspended ? [] : [{ kind: "work" }]) },

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { ProfileName } from "../../domain/limits.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import { Batcher } from "../database/batcher.ts";
 import type { Database } from "../database/database.ts";
 import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
@@ -21,7 +21,7 @@ const TOUCH_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 /** How many keys of an account a search by name reads. */
-const LOOKED_AT = 5_000;
+const MAX_READ = 5_000;
 
 /** @param text part of the name in any case, or the beginning of the key. */
 function named(text: string) {
@@ -33,13 +33,13 @@ function named(text: string) {
 export type KeyStore = ReturnType<typeof keyStore>;
 
 /** @param now milliseconds since the epoch. */
-export function keyStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
+export function keyStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   const touched = new Map<string, number>();
   const callers = new Batcher((hashes: readonly string[]) => findCallers(db, hashes, now()));
   /** The newest keys of an account, or of all accounts. A search by name has no index, so it reads only these. */
   const newest = (accountId: string | null) => {
     const keys = db.selectFrom("api_keys").select("id").orderBy("created_at", "desc").orderBy("id", "desc");
-    return (accountId === null ? keys : keys.where("account_id", "=", accountId)).limit(LOOKED_AT);
+    return (accountId === null ? keys : keys.where("account_id", "=", accountId)).limit(MAX_READ);
   };
   return {
     /**
@@ -74,7 +74,14 @@ export function keyStore({ db, capabilities: abilities }: Database, transactions
         const { requestsPerMinute, concurrency, profiles, defaultProfile } = key;
         const limits = { requestsPerMinute, concurrency, profiles, defaultProfile };
         const detail = { name: key.name, prefix: key.prefix, projectId: key.projectId, ...limits };
-        await note(trx, { atMs, actor, action: "key.create", subject: key.id, accountId: key.accountId, detail });
+        await addAuditEntry(trx, {
+          atMs,
+          actor,
+          action: "key.create",
+          subject: key.id,
+          accountId: key.accountId,
+          detail,
+        });
         return "added";
       });
     },
@@ -158,7 +165,7 @@ export function keyStore({ db, capabilities: abilities }: Database, transactions
         const detail = differences(row, changes);
         if (Object.keys(detail).length === 0) return true;
         await trx.updateTable("api_keys").set(columnsOf(changes)).where("id", "=", id).execute();
-        await note(trx, { atMs, actor, action: "key.update", subject: id, accountId: row.account_id, detail });
+        await addAuditEntry(trx, { atMs, actor, action: "key.update", subject: id, accountId: row.account_id, detail });
         return true;
       });
     },
@@ -190,7 +197,7 @@ export function keyStore({ db, capabilities: abilities }: Database, transactions
           .values({ ...row, ...successor, ...fresh })
           .execute();
         const detail = { successor: successor.id, prefix: successor.prefix, expiresAt: new Date(expiresAtMs) };
-        await note(trx, { atMs, actor, action: "key.rotate", subject: id, accountId: row.account_id, detail });
+        await addAuditEntry(trx, { atMs, actor, action: "key.rotate", subject: id, accountId: row.account_id, detail });
         return expiresAtMs;
       });
     },
@@ -204,7 +211,7 @@ export function keyStore({ db, capabilities: abilities }: Database, transactions
         if (!row || !isLive(row, atMs)) return false;
         await trx.updateTable("api_keys").set({ revoked_at: atMs }).where("id", "=", id).execute();
         const detail = { name: row.name, prefix: row.prefix };
-        await note(trx, { atMs, actor, action: "key.revoke", subject: id, accountId: row.account_id, detail });
+        await addAuditEntry(trx, { atMs, actor, action: "key.revoke", subject: id, accountId: row.account_id, detail });
         return true;
       });
     },

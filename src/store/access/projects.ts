@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { afterPosition, liveAt, pageOf } from "../pagination.ts";
@@ -47,7 +47,14 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
           .returning("id")
           .executeTakeFirst();
         if (!made) return undefined;
-        await note(trx, { atMs, actor, action: "project.create", subject: made.id, accountId, detail: { name } });
+        await addAuditEntry(trx, {
+          atMs,
+          actor,
+          action: "project.create",
+          subject: made.id,
+          accountId,
+          detail: { name },
+        });
         return made.id;
       });
     },
@@ -79,7 +86,7 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
       return rows.map(toProject);
     },
 
-    /** @returns false for an unknown project or a name of another project of the account. */
+    /** @returns false for an unknown project, and if another project of the account has the name. */
     rename(id: string, name: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const project = await lockProject(trx, id);
@@ -98,12 +105,12 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
           accountId: project.account_id,
           detail: { name: { from: project.name, to: name } },
         };
-        await note(trx, { atMs: now(), actor, action: "project.rename", ...entry });
+        await addAuditEntry(trx, { atMs: now(), actor, action: "project.rename", ...entry });
         return true;
       });
     },
 
-    /** @returns the number of its live keys; it is archived only if there are none. */
+    /** Archives the project if it has no live keys. @returns the number of its live keys. */
     archive(id: string, actor: AuditActor): Promise<number> {
       return transactions.run(async (trx) => {
         const atMs = now();
@@ -113,7 +120,7 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
         if (liveKeys > 0) return liveKeys;
         await trx.updateTable("projects").set({ archived_at: atMs }).where("id", "=", id).execute();
         const entry = { subject: id, accountId: project.account_id, detail: { name: project.name } };
-        await note(trx, { atMs, actor, action: "project.archive", ...entry });
+        await addAuditEntry(trx, { atMs, actor, action: "project.archive", ...entry });
         return 0;
       });
     },
@@ -124,7 +131,7 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
         if (!project || project.archived_at === null) return;
         await trx.updateTable("projects").set({ archived_at: null }).where("id", "=", id).execute();
         const entry = { subject: id, accountId: project.account_id, detail: { name: project.name } };
-        await note(trx, { atMs: now(), actor, action: "project.restore", ...entry });
+        await addAuditEntry(trx, { atMs: now(), actor, action: "project.restore", ...entry });
       });
     },
   };

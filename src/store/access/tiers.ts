@@ -1,5 +1,5 @@
 import type { AuditActor } from "../../domain/audit.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Tier } from "./types.ts";
@@ -28,7 +28,7 @@ export function tierStore({ db }: Database, transactions: Transactions, now: () 
           .onConflict((conflict) => conflict.column("name").doUpdateSet(limits))
           .execute();
         const detail = { requestsPerMinute, concurrency };
-        await note(trx, { atMs: now(), actor, action: "tier.set", subject: name, accountId: null, detail });
+        await addAuditEntry(trx, { atMs: now(), actor, action: "tier.set", subject: name, accountId: null, detail });
       });
     },
   };

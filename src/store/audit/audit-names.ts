@@ -17,16 +17,16 @@ export async function namedObjects(
   accountIds: readonly string[] | null,
 ): Promise<ReadonlyMap<string, NamedObject>> {
   if (ids.length === 0 || accountIds?.length === 0) return new Map();
-  const own = (column: string) =>
+  const inAccounts = (column: string) =>
     accountIds === null ? sql<boolean>`1 = 1` : sql<boolean>`${sql.ref(column)} in (${sql.join(accountIds)})`;
   const read = (table: "accounts" | "projects" | "api_keys" | "problems", column: string) =>
-    db.selectFrom(table).select(["id", "name"]).where("id", "in", ids).where(own(column)).execute();
+    db.selectFrom(table).select(["id", "name"]).where("id", "in", ids).where(inAccounts(column)).execute();
   const endpoints = await db
     .selectFrom("endpoints")
     .innerJoin("projects", "projects.id", "endpoints.project_id")
     .select(["endpoints.id", "endpoints.url", "endpoints.removed_at"])
     .where("endpoints.id", "in", ids)
-    .where(own("projects.account_id"))
+    .where(inAccounts("projects.account_id"))
     .execute();
   const people =
     accountIds === null ? await db.selectFrom("people").select(["id", "email"]).where("id", "in", ids).execute() : [];

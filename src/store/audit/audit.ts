@@ -22,7 +22,7 @@ interface Entry {
 }
 
 /** Adds an entry in the transaction of the change, so that neither exists without the other. */
-export async function note(trx: Transaction<Schema>, entry: Entry): Promise<void> {
+export async function addAuditEntry(trx: Transaction<Schema>, entry: Entry): Promise<void> {
   await trx
     .insertInto("audit")
     .values({
@@ -71,7 +71,7 @@ export function auditStore({ db }: Database, transactions: Transactions, now: ()
         .executeTakeFirst();
       if (noted) return;
       const entry = { subject, accountId, address, detail: {} };
-      await transactions.run((trx) => note(trx, { atMs, actor, action, ...entry }));
+      await transactions.run((trx) => addAuditEntry(trx, { atMs, actor, action, ...entry }));
     },
 
     /**

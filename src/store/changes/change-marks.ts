@@ -58,7 +58,7 @@ const lastOf = (accountIds: readonly string[] | null): RawBuilder<Last> => {
   if (!accountIds)
     return sql`select (select max(seq) from submissions) as submission, (select max(seq) from deliveries) as delivery,
       (select max(seq) from audit) as entry`;
-  const own = sql.join(accountIds);
+  const ids = sql.join(accountIds);
   const most = sql.lit(Number.MAX_SAFE_INTEGER);
   // Compared and sorted by tuples, so that no plan can read the rows of all accounts by seq alone.
   const last = (table: "submissions" | "audit") => sql`(select seq from ${sql.table(table)}
@@ -66,8 +66,8 @@ const lastOf = (accountIds: readonly string[] | null): RawBuilder<Last> => {
     order by account_id desc, seq desc limit 1)`;
   return sql`select max(${last("submissions")}) as submission, max(${last("audit")}) as entry,
     (select max((select max(seq) from deliveries where endpoint_id = endpoints.id)) from endpoints
-      join projects on projects.id = endpoints.project_id where projects.account_id in (${own})) as delivery
-    from accounts where accounts.id in (${own})`;
+      join projects on projects.id = endpoints.project_id where projects.account_id in (${ids})) as delivery
+    from accounts where accounts.id in (${ids})`;
 };
 
 function sum(numbers: readonly number[]): number {

@@ -1,18 +1,18 @@
 import type { ColumnDataType, ColumnDefinitionBuilder, Kysely, RawBuilder, Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
-import type { StoreEvent } from "./notifier.ts";
+import type { StoreNotification } from "./notifier.ts";
 import type { Call } from "./operations.ts";
 
 /**
- * A database with its abilities. Code depends on abilities instead of the engine's name, so that
+ * A database with what its engine can do. Code depends on these abilities instead of the engine's name, so that
  * another engine is one more file like sqlite.ts and postgres.ts.
  */
 export interface Database {
   readonly db: Kysely<Schema>;
-  readonly capabilities: Capabilities;
+  readonly abilities: Abilities;
 }
 
-export interface Capabilities {
+export interface Abilities {
   /**
    * Only one transaction can write at a time, and each commit needs a flush to the disk. Waiting
    * transactions are therefore committed together.
@@ -24,8 +24,9 @@ export interface Capabilities {
    */
   readonly asyncCommit: <T>(work: (trx: Transaction<Schema>) => Promise<T>) => Promise<T>;
   /**
-   * Performs operations in one transaction, in the thread of the connection. Each operation is atomic. Null for an engine without
-   * such a thread: operations then run like other work.
+   * Performs operations in one transaction, in the thread of the connection. Each operation has its own savepoint, so that a
+   * failure does not undo the others. Null for an engine without such a thread: operations then run like other work.
+   * @param flushed whether the commit waits for its flush to the disk; otherwise, it is like `asyncCommit`.
    * @returns the result of each, in order, after the commit.
    */
   readonly performAll: ((calls: readonly Call[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>) | null;
@@ -59,12 +60,12 @@ export interface Capabilities {
 
 export interface Notify {
   /** Sends notifications to other processes with the commit of the transaction. */
-  readonly publish: (trx: Transaction<Schema>, notifications: readonly StoreEvent[]) => Promise<void>;
+  readonly publish: (trx: Transaction<Schema>, notifications: readonly StoreNotification[]) => Promise<void>;
   /**
    * Receives notifications of other processes. Reconnects without limit; never throws.
    * @param onGap called when notifications may have been lost: all listeners must query again.
    */
-  readonly listen: (onWord: (word: StoreEvent) => void, onGap: () => void) => Listening;
+  readonly listen: (onNotification: (notification: StoreNotification) => void, onGap: () => void) => Listening;
 }
 
 export interface Listening {

@@ -8,11 +8,11 @@ export const READ_PATIENCE_MS = 250;
  * @throws the error of the work before the timeout.
  */
 export async function inTime<T>(work: Promise<T>, withinMs: number): Promise<T | undefined> {
-  const over = new AbortController();
+  const settled = new AbortController();
   work.catch(() => {});
   try {
-    return await Promise.race([work, sleep(withinMs, undefined, { signal: over.signal })]);
+    return await Promise.race([work, sleep(withinMs, undefined, { signal: settled.signal })]);
   } finally {
-    over.abort();
+    settled.abort();
   }
 }

@@ -4,7 +4,7 @@ import { sql, type Transaction } from "kysely";
 import pg from "pg";
 import type { Schema } from "../schema/schema.ts";
 import type { Listening, Notify } from "./database.ts";
-import { isSubmissionEvent, isTopic, type StoreEvent } from "./notifier.ts";
+import { isAboutSubmission, isTopic, type StoreNotification } from "./notifier.ts";
 
 const CHANNEL = "assay";
 /** Heartbeat interval of a silent connection. */
@@ -19,13 +19,17 @@ export function notifyBy(config: pg.ClientConfig): Notify {
   const mark = randomBytes(6).toString("hex");
   return {
     publish: (trx, notifications) => notify(trx, mark, notifications),
-    listen: (onWord, onGap) =>
-      new Listener(config, (from, notification) => from !== mark && onWord(notification), onGap),
+    listen: (onNotification, onGap) =>
+      new Listener(config, (from, notification) => from !== mark && onNotification(notification), onGap),
   };
 }
 
 /** A payload has a mark, a kind and possibly an id, far below the limit of 8,000 bytes. */
-async function notify(trx: Transaction<Schema>, mark: string, notifications: readonly StoreEvent[]): Promise<void> {
+async function notify(
+  trx: Transaction<Schema>,
+  mark: string,
+  notifications: readonly StoreNotification[],
+): Promise<void> {
   if (notifications.length === 0) return;
   const payloads = notifications.map((notification) =>
     [mark, notification.kind, ...("id" in notification ? [notification.id] : [])].join(" "),
@@ -40,14 +44,18 @@ async function notify(trx: Transaction<Schema>, mark: string, notifications: rea
  */
 class Listener implements Listening {
   readonly #config: pg.ClientConfig;
-  readonly #onWord: (from: string, notification: StoreEvent) => void;
+  readonly #onNotification: (from: string, notification: StoreNotification) => void;
   readonly #onGap: () => void;
   readonly #stopping = new AbortController();
   readonly #ended: Promise<void>;
 
-  constructor(config: pg.ClientConfig, onWord: (from: string, notification: StoreEvent) => void, onGap: () => void) {
+  constructor(
+    config: pg.ClientConfig,
+    onNotification: (from: string, notification: StoreNotification) => void,
+    onGap: () => void,
+  ) {
     this.#config = { ...config, application_name: "assay listener", query_timeout: HEARTBEAT_MS };
-    this.#onWord = onWord;
+    this.#onNotification = onNotification;
     this.#onGap = onGap;
     this.#ended = this.#keepConnected();
   }
@@ -92,8 +100,8 @@ class Listener implements Listening {
 
   #receive(payload: string): void {
     const [from = "", kind = "", id] = payload.split(" ");
-    if (isSubmissionEvent(kind) && id) this.#onWord(from, { kind, id });
-    else if (isTopic(kind)) this.#onWord(from, { kind });
+    if (isAboutSubmission(kind) && id) this.#onNotification(from, { kind, id });
+    else if (isTopic(kind)) this.#onNotification(from, { kind });
   }
 
   /** @returns false if it ended early: `also` was aborted, or the listener is stopping. */

@@ -1,8 +1,8 @@
 /**
- * Notifications of changes. They have no data: listeners query again, so duplicate and spurious
- * notifications are harmless.
+ * A notification that something has changed, without the change itself: listeners query the database again, so duplicate and
+ * spurious notifications are harmless.
  */
-export type StoreEvent =
+export type StoreNotification =
   /** A submission may be claimed. */
   | { readonly kind: "work" }
   /** Submissions have ended. */
@@ -13,22 +13,22 @@ export type StoreEvent =
   | { readonly kind: "workers" }
   /** A service requests a new proof from every worker. */
   | { readonly kind: "prove" }
-  /** A submission is terminal. */
+  /** A submission or judgement has ended. */
   | { readonly kind: "ended"; readonly id: string }
-  /** A watched submission has started or has new output. */
+  /** A watched submission has started or has new output, or tests of a judgement have ended. */
   | { readonly kind: "live"; readonly id: string }
   /** A running submission has new input. */
   | { readonly kind: "input"; readonly id: string };
 
-type Topic = Exclude<StoreEvent, { readonly id: string }>["kind"];
-type SubmissionEventKind = Extract<StoreEvent, { readonly id: string }>["kind"];
+type Topic = Exclude<StoreNotification, { readonly id: string }>["kind"];
+type SubmissionTopic = Extract<StoreNotification, { readonly id: string }>["kind"];
 const TOPICS: readonly Topic[] = ["work", "ends", "deliveries", "workers", "prove"];
 
 export function isTopic(text: string): text is Topic {
   return (TOPICS as readonly string[]).includes(text);
 }
 
-export function isSubmissionEvent(text: string): text is SubmissionEventKind {
+export function isAboutSubmission(text: string): text is SubmissionTopic {
   return text === "ended" || text === "live" || text === "input";
 }
 
@@ -60,9 +60,9 @@ export class Notifier {
    */
   on(topic: Topic, listener: () => void): () => void {
     this.#begin();
-    const own = () => listener(); // allows a listener to subscribe twice
-    this.#listeners[topic].add(own);
-    return () => this.#listeners[topic].delete(own);
+    const subscription = () => listener(); // allows a listener to subscribe twice
+    this.#listeners[topic].add(subscription);
+    return () => this.#listeners[topic].delete(subscription);
   }
 
   /** Subscribes to the end of one submission. @returns a function that ends the subscription. */
@@ -80,12 +80,12 @@ export class Notifier {
     return this.#onOne(`input ${submissionId}`, listener);
   }
 
-  publish(word: StoreEvent): void {
-    if ("id" in word) {
-      this.#wake(`${word.kind} ${word.id}`);
+  publish(notification: StoreNotification): void {
+    if ("id" in notification) {
+      this.#wake(`${notification.kind} ${notification.id}`);
       return;
     }
-    const { kind } = word;
+    const { kind } = notification;
     if (this.#pending.has(kind)) return;
     this.#pending.add(kind);
     setImmediate(() => {

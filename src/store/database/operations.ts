@@ -5,10 +5,10 @@ import { type ClaimRequest, claim } from "../submissions/claim.ts";
 import { enqueue } from "../submissions/enqueue.ts";
 import { type Finish, finish, type Release, release, renew } from "../submissions/lease.ts";
 import type { Enqueue, Lease } from "../submissions/types.ts";
-import type { Capabilities } from "./database.ts";
+import type { Abilities } from "./database.ts";
 
 type Trx = Transaction<Schema>;
-type Locks = Pick<Capabilities, "lock">;
+type Locks = Pick<Abilities, "lock">;
 
 /**
  * The frequent operations by name, so that an engine with its connection in another thread can run a whole operation there,

@@ -51,7 +51,7 @@ export async function openPostgres(url: string): Promise<Database> {
     options: BY_INDEX,
     types: { getTypeParser: parserOf as typeof pg.types.getTypeParser },
   };
-  const where = nameOf(url);
+  const databaseName = nameOf(url);
   const pool = new pg.Pool({ ...config, max: MAX_CONNECTIONS });
   // A connection lost while idle is replaced at its next use; one lost in use fails there.
   pool.on("error", () => {});
@@ -61,11 +61,11 @@ export async function openPostgres(url: string): Promise<Database> {
     await checkServer(db);
   } catch (error) {
     await pool.end();
-    throw new StoreError(`cannot use the database ${where}: ${reasonOf(error)}`);
+    throw new StoreError(`cannot use the database ${databaseName}: ${reasonOf(error)}`);
   }
   return {
     db,
-    capabilities: {
+    abilities: {
       oneWriter: false,
       performAll: null,
       asyncCommit: (work) =>

@@ -17,7 +17,7 @@ export async function openSqlite(path: string): Promise<Database> {
   const forgetful = new Kysely<Schema>({ dialect: sqliteDialect(links, false) });
   return {
     db,
-    capabilities: {
+    abilities: {
       oneWriter: true,
       asyncCommit: (work) => forgetful.transaction().execute(work),
       performAll: (calls, flushed) => links.performAll(calls, flushed),

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
-import type { Capabilities, Database } from "./database.ts";
-import type { Notifier, StoreEvent } from "./notifier.ts";
+import type { Abilities, Database } from "./database.ts";
+import type { Notifier, StoreNotification } from "./notifier.ts";
 import { type Call, type Operation, type OperationInput, perform, type Result, runPieces } from "./operations.ts";
 
 type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
 
 interface Options<T> {
   /** Notifications to send once the result is durable. */
-  readonly notifications?: (value: T) => readonly StoreEvent[];
+  readonly notifications?: (value: T) => readonly StoreNotification[];
 }
 
 interface WaitingWork {
@@ -72,7 +72,7 @@ export class Transactions {
     { notifications = () => [] }: Options<Result<O>>,
   ): Promise<Result<O>> {
     const call = { operation, asked };
-    const work = (trx: Transaction<Schema>) => perform(trx, this.#database.capabilities, call) as Promise<Result<O>>;
+    const work = (trx: Transaction<Schema>) => perform(trx, this.#database.abilities, call) as Promise<Result<O>>;
     return this.#run(work, call, flushed, notifications);
   }
 
@@ -80,21 +80,25 @@ export class Transactions {
     work: Work<T>,
     call: Call | null,
     flushed: boolean,
-    notifications: (value: T) => readonly StoreEvent[],
+    notifications: (value: T) => readonly StoreNotification[],
   ): Promise<T> {
-    const value = this.#database.capabilities.oneWriter
+    const value = this.#database.abilities.oneWriter
       ? await this.#inGroup(work, call, flushed)
       : await this.#alone(work, flushed, notifications);
     for (const notification of notifications(value)) this.#wakeups.publish(notification);
     return value;
   }
 
-  async #alone<T>(work: Work<T>, flushed: boolean, notifications: (value: T) => readonly StoreEvent[]): Promise<T> {
-    const { capabilities } = this.#database;
-    return await retried(capabilities, () =>
+  async #alone<T>(
+    work: Work<T>,
+    flushed: boolean,
+    notifications: (value: T) => readonly StoreNotification[],
+  ): Promise<T> {
+    const { abilities } = this.#database;
+    return await retried(abilities, () =>
       this.#transaction(flushed, async (trx) => {
         const value = await work(trx);
-        await capabilities.notify?.publish(trx, notifications(value));
+        await abilities.notify?.publish(trx, notifications(value));
         return value;
       }),
     );
@@ -111,7 +115,7 @@ export class Transactions {
   }
 
   #transaction<T>(flushed: boolean, work: Work<T>): Promise<T> {
-    const { db, capabilities: abilities } = this.#database;
+    const { db, abilities } = this.#database;
     if (!flushed) return abilities.asyncCommit(work);
     // Explicit, because at higher levels, statements after a lock could read a snapshot from before the lock.
     return db.transaction().setIsolationLevel("read committed").execute(work);
@@ -136,7 +140,7 @@ export class Transactions {
   /** The first pieces that can share a commit: all named operations, or all functions. */
   #groupSize(): number {
     const most = Math.min(this.#waiting.length, MAX_GROUP);
-    if (!this.#database.capabilities.performAll) return most;
+    if (!this.#database.abilities.performAll) return most;
     const byName = this.#waiting[0]?.call !== null;
     const other = this.#waiting.findIndex(({ call }) => (call !== null) !== byName);
     return other < 0 ? most : Math.min(other, most);
@@ -146,7 +150,7 @@ export class Transactions {
     // One piece that needs a flush makes the whole group flush.
     const flushed = group.some((piece) => piece.flushed);
     const calls = group.flatMap(({ call }) => call ?? []);
-    const { performAll } = this.#database.capabilities;
+    const { performAll } = this.#database.abilities;
     if (performAll && calls.length === group.length) return performAll(calls, flushed);
     return this.#transaction(flushed, (trx) =>
       runPieces(
@@ -165,7 +169,7 @@ const TRY_AGAIN_MS = 10;
  * Repeats a transaction that has lost a conflict with others, such as a deadlock. The pause grows with each attempt.
  * @throws the error of the sixth attempt, or any other error.
  */
-export async function retried<T>({ isRetryable }: Pick<Capabilities, "isRetryable">, transaction: () => Promise<T>) {
+export async function retried<T>({ isRetryable }: Pick<Abilities, "isRetryable">, transaction: () => Promise<T>) {
   for (let tries = 1; ; tries++) {
     try {
       return await transaction();

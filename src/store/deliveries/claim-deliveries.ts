@@ -1,17 +1,17 @@
 import { type Selectable, sql, type Transaction } from "kysely";
 import type { Signing } from "../../domain/webhook.ts";
 import type { QueueOwner } from "../../fairness/turn.ts";
-import type { Capabilities } from "../database/database.ts";
+import type { Abilities } from "../database/database.ts";
 import { callbackUrls } from "../judge0/rows.ts";
 import type { Schema } from "../schema/schema.ts";
 import { chooseDeliveries, type DeliveryBudget, type Due, type DueEndpoint } from "./choose-deliveries.ts";
 import type { DeliveryClaim, DeliveryKind } from "./types.ts";
 import { insertUncountedDeliveries } from "./uncounted.ts";
 
-/** The most claims of a delivery. Without a bound, an attempt that crashes its process would be claimed again for ever. */
+/** The most claims of a delivery. Without a bound, an attempt that crashes its process would be claimed again without end. */
 const MAX_CLAIMS = 20;
 
-const OVER = { state: "failed", next_at: null, lease_until: null };
+const FAILED = { state: "failed", next_at: null, lease_until: null };
 
 /** Deliveries that one transaction ends without an attempt. An endpoint can have 100,000, and other transactions wait meanwhile. */
 const MAX_ENDED = 500;
@@ -39,7 +39,7 @@ export interface ClaimedDeliveries {
  */
 export async function claimDue(
   trx: Transaction<Schema>,
-  { lock }: Pick<Capabilities, "lock">,
+  { lock }: Pick<Abilities, "lock">,
   request: DueRequest,
 ): Promise<ClaimedDeliveries> {
   // Serialised: a concurrent claim would make the count of attempts under way wrong.
@@ -66,7 +66,7 @@ export async function claimDue(
 const FAR_MS = 60_000;
 
 /** After the clock was set back, deliveries far in the future become due now, and claims expire a lease from now. */
-export async function bringNear(
+export async function correctAfterClockChange(
   trx: Transaction<Schema>,
   { nowMs, leaseUntilMs }: Pick<DueRequest, "nowMs" | "leaseUntilMs">,
 ): Promise<void> {
@@ -207,7 +207,7 @@ async function take(
   const tooOften = fence >= MAX_CLAIMS;
   const reason = `it was interrupted ${MAX_CLAIMS} times`;
   const change = tooOften
-    ? { ...OVER, ended_at: request.nowMs, reason }
+    ? { ...FAILED, ended_at: request.nowMs, reason }
     : { fence: fence + 1, lease_until: request.leaseUntilMs };
   const row = await trx
     .updateTable("deliveries")
@@ -243,7 +243,7 @@ async function failUnsendable(
       if (!removed) unsendable = unsendable.where("kind", "!=", "test");
       const failed = await trx
         .updateTable("deliveries")
-        .set({ ...OVER, ended_at: nowMs, reason })
+        .set({ ...FAILED, ended_at: nowMs, reason })
         .where("state", "=", sql.lit("pending")) // unless its attempt was recorded in the meantime
         .where("seq", "in", unsendable)
         .returning(["seq", "endpoint_id"])

@@ -8,7 +8,7 @@ import { readJudgementOf } from "../judgements/judgements.ts";
 import type { Schema } from "../schema/schema.ts";
 import { readEnded } from "../submissions/read.ts";
 import type { DeliveryBudget } from "./choose-deliveries.ts";
-import { bringNear, claimDue } from "./claim-deliveries.ts";
+import { claimDue, correctAfterClockChange } from "./claim-deliveries.ts";
 import { listDeliveries, recentDeliveries } from "./delivery-log.ts";
 import {
   addTest,
@@ -29,11 +29,7 @@ import { insertUncountedDeliveries } from "./uncounted.ts";
 export type DeliveryStore = ReturnType<typeof deliveryStore>;
 
 /** The outbox and its log. @param now milliseconds since the epoch. */
-export function deliveryStore(
-  { db, capabilities: abilities }: Database,
-  transactions: Transactions,
-  now: () => number,
-) {
+export function deliveryStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   let lastMs = Number.POSITIVE_INFINITY;
   return {
     /**
@@ -48,7 +44,7 @@ export function deliveryStore(
       const setBack = nowMs < lastMs - 1_000;
       const { claims } = await transactions.run(
         async (trx) => {
-          if (setBack) await bringNear(trx, request);
+          if (setBack) await correctAfterClockChange(trx, request);
           return await claimDue(trx, abilities, request);
         },
         { notifications: ({ more }) => (more ? [{ kind: "deliveries" }] : []) },
@@ -82,7 +78,7 @@ export function deliveryStore(
 
     /** Releases an attempt with an unknown result: it is due at once. @returns false for a void claim. */
     async release(claim: DeliveryClaim): Promise<boolean> {
-      const result = await transactions.run((trx) => held(trx, claim).set({ lease_until: null }).executeTakeFirst());
+      const result = await transactions.run((trx) => claimed(trx, claim).set({ lease_until: null }).executeTakeFirst());
       return result.numUpdatedRows > 0n;
     },
 
@@ -203,7 +199,7 @@ export function deliveryStore(
 }
 
 /** An update that only affects a delivery with a valid claim. */
-function held(trx: Transaction<Schema>, claim: DeliveryClaim) {
+function claimed(trx: Transaction<Schema>, claim: DeliveryClaim) {
   return trx
     .updateTable("deliveries")
     .where("id", "=", claim.id)
@@ -218,20 +214,20 @@ async function recordAttempt(
   next: Next,
   nowMs: number,
 ): Promise<boolean> {
-  const again = next.state === "pending";
-  const row = await held(trx, claim)
+  const willRepeat = next.state === "pending";
+  const row = await claimed(trx, claim)
     .set({
       state: next.state,
       attempts: claim.attempt,
       lease_until: null,
-      next_at: again ? next.atMs : null,
-      ended_at: again ? null : nowMs,
+      next_at: willRepeat ? next.atMs : null,
+      ended_at: willRepeat ? null : nowMs,
     })
     .returning(["seq", "endpoint_id"])
     .executeTakeFirst();
   if (!row) return false;
-  if (!again) await insertUncountedDeliveries(trx, [row], next.state, nowMs);
-  if (!again) await noteHealth(trx, row.endpoint_id, next.state === "delivered" ? null : nowMs);
+  if (!willRepeat) await insertUncountedDeliveries(trx, [row], next.state, nowMs);
+  if (!willRepeat) await noteHealth(trx, row.endpoint_id, next.state === "delivered" ? null : nowMs);
   await trx
     .insertInto("attempts")
     .values({

@@ -4,7 +4,7 @@ import type { AuditAction, AuditActor } from "../../domain/audit.ts";
 import type { Signing } from "../../domain/webhook.ts";
 import { lockAccount, lockProject } from "../access/projects.ts";
 import type { ListPage } from "../access/types.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { afterPosition, pageOf } from "../pagination.ts";
@@ -19,11 +19,7 @@ type EndpointRow = Selectable<Schema["endpoints"]>;
 export type EndpointStore = ReturnType<typeof endpointStore>;
 
 /** @param now milliseconds since the epoch. */
-export function endpointStore(
-  { db, capabilities: abilities }: Database,
-  transactions: Transactions,
-  now: () => number,
-) {
+export function endpointStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   /** Changes an endpoint that was not removed, with an audit entry unless nothing changes. */
   const change = (
     id: string,
@@ -41,7 +37,14 @@ export function endpointStore(
       await trx.updateTable("endpoints").set(to).where("id", "=", id).execute();
       await also(trx);
       const accountId = await accountOf(trx, row);
-      await note(trx, { atMs: now(), actor, action, subject: id, accountId, detail: { ...detailOf(row), ...detail } });
+      await addAuditEntry(trx, {
+        atMs: now(),
+        actor,
+        action,
+        subject: id,
+        accountId,
+        detail: { ...detailOf(row), ...detail },
+      });
       return true;
     });
 
@@ -69,7 +72,7 @@ export function endpointStore(
         await trx.insertInto("endpoints").values(row).execute();
         const detail = { projectId, origin: originOf(url), signing };
         const { account_id: accountId } = project;
-        await note(trx, { atMs, actor, action: "endpoint.create", subject: id, accountId, detail });
+        await addAuditEntry(trx, { atMs, actor, action: "endpoint.create", subject: id, accountId, detail });
         return "added";
       });
     },
@@ -88,8 +91,8 @@ export function endpointStore(
       const rows = await pageOf(part, positionOf, (accountId, max, position) => {
         let query = db.selectFrom("endpoints").selectAll().where("removed_at", "is", null).limit(max);
         if (accountId !== null) {
-          const own = db.selectFrom("projects").select("id").where("account_id", "=", accountId);
-          query = query.where("project_id", "in", own);
+          const projectIds = db.selectFrom("projects").select("id").where("account_id", "=", accountId);
+          query = query.where("project_id", "in", projectIds);
         }
         if (projectId !== undefined) query = query.where("project_id", "=", projectId);
         if (position) query = query.where(afterPosition("endpoints", position));
@@ -122,8 +125,8 @@ export function endpointStore(
         .where("removed_at", "is", null)
         .limit(max);
       if (accountIds) {
-        const own = db.selectFrom("projects").select("id").where("account_id", "in", accountIds);
-        query = query.where("project_id", "in", own);
+        const projectIds = db.selectFrom("projects").select("id").where("account_id", "in", accountIds);
+        query = query.where("project_id", "in", projectIds);
       }
       return (await query.orderBy("failing_since").orderBy("id").execute()).map(toEndpoint);
     },
@@ -169,7 +172,7 @@ export function endpointStore(
         await trx.updateTable("endpoints").set({ secret: seal() }).where("id", "=", id).execute();
         const entry = { atMs, actor, action: "endpoint.rotate-secret", subject: id } as const;
         const detail = { ...detailOf(row), formerEndsAt: new Date(endsAtMs).toISOString() };
-        await note(trx, { ...entry, accountId: await accountOf(trx, row), detail });
+        await addAuditEntry(trx, { ...entry, accountId: await accountOf(trx, row), detail });
         return endsAtMs;
       });
     },

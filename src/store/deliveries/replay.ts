@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import { note } from "../audit/audit.ts";
-import type { Capabilities } from "../database/database.ts";
+import { addAuditEntry } from "../audit/audit.ts";
+import type { Abilities } from "../database/database.ts";
 import type { Schema } from "../schema/schema.ts";
 import { TAKEN, toClaims } from "./claim-deliveries.ts";
 import { aboutEndpoint } from "./endpoints.ts";
@@ -18,7 +18,7 @@ interface Asking {
 /** @returns undefined if there is nothing to replay, null at the bounds of the account. */
 export async function replay(
   trx: Transaction<Schema>,
-  { lock }: Pick<Capabilities, "lock">,
+  { lock }: Pick<Abilities, "lock">,
   id: string,
   bounds: ReplayBounds | null,
   asking: Asking,
@@ -38,7 +38,7 @@ export async function replay(
   const made = await insertDelivery(trx, { ...row, kind: "replay", created_at: asking.atMs });
   await countSent(trx, { accountId, kind: "replayed", atMs: asking.atMs, amount: 1 });
   const about = { ...detail, endpointId: row.endpoint_id, replays: id };
-  await note(trx, { ...asking, action: "delivery.replay", subject: made, accountId, detail: about });
+  await addAuditEntry(trx, { ...asking, action: "delivery.replay", subject: made, accountId, detail: about });
   return made;
 }
 
@@ -105,7 +105,7 @@ export async function endpointsToReplay(db: Kysely<Schema>, endpointId: string |
  */
 export async function replayFailed(
   trx: Transaction<Schema>,
-  { lock }: Pick<Capabilities, "lock">,
+  { lock }: Pick<Abilities, "lock">,
   { endpointId, afterSeq, maxRows }: ReplayCursor,
   { sinceMs, untilMs, max, onlyIdle, bounds }: ReplayAsked,
   asking: Asking,
@@ -165,7 +165,13 @@ export async function replayFailed(
     await countSent(trx, { accountId, kind: "replayed", atMs: asking.atMs, amount: replayed });
     const until = untilMs === Number.MAX_SAFE_INTEGER ? {} : { until: new Date(untilMs).toISOString() };
     const about = { ...detail, amount: replayed, since: new Date(sinceMs).toISOString(), ...until };
-    await note(trx, { ...asking, action: "endpoint.replay-failed", subject: endpointId, accountId, detail: about });
+    await addAuditEntry(trx, {
+      ...asking,
+      action: "endpoint.replay-failed",
+      subject: endpointId,
+      accountId,
+      detail: about,
+    });
   }
   return { replayed, next: last?.seq ?? null };
 }
@@ -189,7 +195,7 @@ export async function addTest(
   const id = await insertDelivery(trx, { ...delivery, created_at: asking.atMs }, lease);
   const { accountId, detail } = await aboutEndpoint(trx, endpointId);
   const about = { ...detail, deliveryId: id };
-  await note(trx, { ...asking, action: "endpoint.test", subject: endpointId, accountId, detail: about });
+  await addAuditEntry(trx, { ...asking, action: "endpoint.test", subject: endpointId, accountId, detail: about });
   const row = await trx.selectFrom("deliveries").select(TAKEN).where("id", "=", id).executeTakeFirstOrThrow();
   return (await toClaims(trx, [row], asking.atMs, () => body.length))[0];
 }

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -18,7 +18,7 @@ const FIRST: SecretCursor = { table: "endpoints", id: "" };
 export type SecretStore = ReturnType<typeof secretStore>;
 
 /** @param now milliseconds since the epoch. */
-export function secretStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
+export function secretStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /** @param max 500 by default. @returns `next`: the position of the next part; null for none. */
     part(
@@ -57,7 +57,7 @@ export function secretStore({ db, capabilities: abilities }: Database, transacti
         if (total > 0) {
           const detail = { current: resealed.endpoints, former: resealed.former_secrets };
           const about = { action: "endpoint.reseal", subject: "webhook secrets", accountId: null } as const;
-          await note(trx, { atMs: now(), actor, ...about, detail });
+          await addAuditEntry(trx, { atMs: now(), actor, ...about, detail });
         }
         return { read: secrets.length, resealed: total, next };
       });

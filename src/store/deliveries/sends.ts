@@ -15,7 +15,7 @@ export type SendStore = ReturnType<typeof sendStore>;
  * Counts the send requests of members over all processes. Counting transactions are serialised, so limits are exact.
  * @param now milliseconds since the epoch.
  */
-export function sendStore({ capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
+export function sendStore({ abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
      * Counts a request of the account, unless it had `limit` requests in the last minute.

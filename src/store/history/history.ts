@@ -16,7 +16,7 @@ export type HistoryStore = ReturnType<typeof historyStore>;
  * updated the aggregate itself, all processes would wait for each other's commits at the row of the current minute.
  * Ended deliveries are counted in the same way.
  */
-export function historyStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
+export function historyStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
      * Counts up to `max` ended submissions. Each is counted once, over all processes.

@@ -61,17 +61,17 @@ export async function readRepeats(
  * @returns whether there are callbacks.
  */
 export async function endJudge0(trx: Transaction<Schema>, ended: readonly Ending[], nowMs: number): Promise<boolean> {
-  const ours = new Map(ended.filter(({ row }) => row.judge0 !== null).map((one) => [one.row.seq, one]));
-  if (ours.size === 0) return false;
+  const judge0Endings = new Map(ended.filter(({ row }) => row.judge0 !== null).map((one) => [one.row.seq, one]));
+  if (judge0Endings.size === 0) return false;
   const rows = await trx
     .selectFrom("judge0_submissions")
     .select(["submission_seq", "expected_output", "endpoint_id"])
-    .where("submission_seq", "in", [...ours.keys()])
+    .where("submission_seq", "in", [...judge0Endings.keys()])
     .orderBy("submission_seq")
     .execute();
   let calls = false;
   for (const { submission_seq: seq, expected_output: expected, endpoint_id } of rows) {
-    const { outcome, row } = ours.get(seq) as Ending;
+    const { outcome, row } = judge0Endings.get(seq) as Ending;
     await trx
       .updateTable("judge0_submissions")
       .set({ status: judge0StatusOf(outcome, expected), compile_output: outcome.compileOutput ?? null })

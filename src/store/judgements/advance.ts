@@ -13,7 +13,7 @@ import {
   type TestState,
 } from "../../domain/judgement.ts";
 import { cancelled } from "../../domain/outcome.ts";
-import type { StoreEvent } from "../database/notifier.ts";
+import type { StoreNotification } from "../database/notifier.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
 import { HEADS } from "../submissions/claim.ts";
@@ -70,14 +70,14 @@ export async function advanceJudgements(
   ended: readonly Ending[],
   locked: readonly Locked[],
   nowMs: number,
-): Promise<StoreEvent[]> {
+): Promise<StoreNotification[]> {
   const runs = Map.groupBy(ended, ({ row }) => row.judgement_seq);
-  const notifications: StoreEvent[] = [];
+  const notifications: StoreNotification[] = [];
   for (const judgement of locked) {
-    const own = runs.get(judgement.seq) ?? [];
-    if (own.length === 0) continue;
+    const endedRuns = runs.get(judgement.seq) ?? [];
+    if (endedRuns.length === 0) continue;
     const states = decodeStates(judgement.states);
-    await recordRuns(trx, states, own);
+    await recordRuns(trx, states, endedRuns);
     notifications.push(...(await takeSteps(trx, judgement, states, nowMs)));
   }
   return notifications;
@@ -102,7 +102,7 @@ export async function takeSteps(
   judgement: Locked,
   states: TestState[],
   nowMs: number,
-): Promise<StoreEvent[]> {
+): Promise<StoreNotification[]> {
   const definition = await readDefinition(trx, judgement.version_seq);
   const rules = { stop: judgement.stop as Stop, mostQueued: await mostQueued(trx, judgement) };
   const { start, skip, verdict } = advance(states, definition, rules);
@@ -120,7 +120,7 @@ export async function takeSteps(
     .set({ status: "running", states: encodeStates(states) })
     .where("seq", "=", seq)
     .execute();
-  const work: StoreEvent[] = start.length > 0 ? [{ kind: "work" }] : [];
+  const work: StoreNotification[] = start.length > 0 ? [{ kind: "work" }] : [];
   return [...stopped, ...work, { kind: "live", id: judgement.id }];
 }
 
@@ -183,7 +183,7 @@ async function dropRuns(
   judgementSeq: number,
   tests: readonly number[],
   nowMs: number,
-): Promise<StoreEvent[]> {
+): Promise<StoreNotification[]> {
   if (tests.length === 0) return [];
   await trx.deleteFrom("runs").where("judgement_seq", "=", judgementSeq).where("test", "in", tests).execute();
   const removed = await trx
@@ -215,7 +215,7 @@ export async function cancelJudgement(
   trx: Transaction<Schema>,
   { id, accountId }: { readonly id: string; readonly accountId: string },
   nowMs: number,
-): Promise<StoreEvent[] | undefined> {
+): Promise<StoreNotification[] | undefined> {
   const row = await trx
     .selectFrom("judgements")
     .select("seq")
@@ -227,7 +227,11 @@ export async function cancelJudgement(
 }
 
 /** Ends a judgement as IE, and its runs with it. @returns the notifications to send. */
-export async function stopJudgement(trx: Transaction<Schema>, judgement: Locked, nowMs: number): Promise<StoreEvent[]> {
+export async function stopJudgement(
+  trx: Transaction<Schema>,
+  judgement: Locked,
+  nowMs: number,
+): Promise<StoreNotification[]> {
   const states = decodeStates(judgement.states);
   const open = states.flatMap((state, test) => (state === "waiting" || state === "queued" ? [test] : []));
   for (const test of open) states[test] = "skipped";
@@ -241,7 +245,7 @@ async function endJudgement(
   judgement: Locked,
   result: { readonly states: readonly TestState[]; readonly verdict: JudgementVerdict; readonly score: number },
   nowMs: number,
-): Promise<StoreEvent[]> {
+): Promise<StoreNotification[]> {
   const { states, verdict, score } = result;
   const status = verdict === "IE" ? "error" : "completed";
   await trx

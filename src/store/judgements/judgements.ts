@@ -13,7 +13,7 @@ import {
 } from "../../domain/judgement.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Status } from "../../domain/submission.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
@@ -25,7 +25,7 @@ import type { JudgementSearch, NewVersion, Rejudged } from "./types.ts";
 import { keepComplete, putVersion } from "./versions.ts";
 
 /** The most judgements that one search reads: bounds how long a search for a rare verdict delays others. */
-const LOOKED_AT = 5_000;
+const MAX_READ = 5_000;
 
 export type JudgementStore = ReturnType<typeof judgementStore>;
 
@@ -34,7 +34,7 @@ export type JudgementStore = ReturnType<typeof judgementStore>;
  * rest (advance.ts). @param now milliseconds since the epoch.
  */
 export function judgementStore(
-  { db, capabilities }: Database,
+  { db, abilities }: Database,
   transactions: Transactions,
   wakeups: Notifier,
   now: () => number,
@@ -42,12 +42,12 @@ export function judgementStore(
   return {
     /** Stores a version unless the account has it. @param pause awaited before each part. @returns its sequence number. */
     putVersion: (version: NewVersion, pause: () => Promise<void>): Promise<number> =>
-      putVersion(db, transactions, capabilities, version, now, pause),
+      putVersion(db, transactions, abilities, version, now, pause),
 
     /** @returns undefined for an unknown id and for a judgement of another account. */
     async get(id: string, accountId: string): Promise<Judgement | undefined> {
       if (id.includes("\0")) return undefined;
-      const row = await found(db)
+      const row = await selectJudgements(db)
         .where("judgements.id", "=", id)
         .where("account_id", "=", accountId)
         .executeTakeFirst();
@@ -68,10 +68,10 @@ export function judgementStore(
         .where(range)
         .orderBy(newest)
         .limit(1)
-        .offset(LOOKED_AT - 1)
+        .offset(MAX_READ - 1)
         .executeTakeFirst();
       const floor = last?.seq ?? 0;
-      let query = found(db)
+      let query = selectJudgements(db)
         .where(range)
         .where("seq", ">=", floor)
         .orderBy(newest)
@@ -85,7 +85,10 @@ export function judgementStore(
       return { found: rows.slice(0, max).map(toFound), next: more };
     },
 
-    /** Everything for a second judgement of the same program; undefined like `get`. */
+    /**
+     * Everything for a second judgement of the same program.
+     * @returns undefined if `get` returns undefined, and if contents of the version are missing or being deleted.
+     */
     async readForRejudge(id: string, accountId: string): Promise<Rejudged | undefined> {
       const row = await db
         .selectFrom("judgements")
@@ -130,10 +133,17 @@ export function judgementStore(
         .run(
           async (trx) => {
             // A claim chooses submissions before it updates them, so none may end in between.
-            await capabilities.lock(trx, "claim");
+            await abilities.lock(trx, "claim");
             const notifications = await cancelJudgement(trx, { id, accountId }, now());
             if (notifications && actor)
-              await note(trx, { atMs: now(), actor, action: "judgement.cancel", subject: id, accountId, detail: {} });
+              await addAuditEntry(trx, {
+                atMs: now(),
+                actor,
+                action: "judgement.cancel",
+                subject: id,
+                accountId,
+                detail: {},
+              });
             return notifications;
           },
           { notifications: (notifications) => (notifications ? [...notifications, { kind: "work" }] : []) },
@@ -141,22 +151,25 @@ export function judgementStore(
         .then((notifications) => notifications !== undefined);
     },
 
-    /** Calls back when the judgement has ended, possibly more often. @returns a function that ends the subscription. */
+    /**
+     * Calls the listener when the judgement has ended, and possibly at other times: it must read the status.
+     * @returns a function that ends the subscription.
+     */
     onEnd: (id: string, listener: () => void): (() => void) => wakeups.onEnd(id, listener),
 
-    /** Calls the listener when the judgement or one of its runs has ended. */
+    /** Like `onEnd`, and also when one of its runs has ended. */
     onChange(id: string, listener: () => void): () => void {
-      const ends = [wakeups.onEnd(id, listener), wakeups.onLive(id, listener)];
+      const unsubscribers = [wakeups.onEnd(id, listener), wakeups.onLive(id, listener)];
       return () => {
-        for (const end of ends) end();
+        for (const unsubscribe of unsubscribers) unsubscribe();
       };
     },
   };
 }
 
-/** A judgement with its runs by its sequence number, of any account. */
+/** Finds a judgement of any account by its sequence number, and reads its runs. */
 export async function readJudgementOf(db: Kysely<Schema>, seq: number): Promise<Judgement | undefined> {
-  const row = await found(db).where("seq", "=", seq).executeTakeFirst();
+  const row = await selectJudgements(db).where("seq", "=", seq).executeTakeFirst();
   return row && (await readJudgement(db, row));
 }
 
@@ -179,7 +192,7 @@ const FOUND_COLUMNS = [
 ] as const satisfies readonly (keyof JudgementRow)[];
 type FoundRow = Pick<JudgementRow, (typeof FOUND_COLUMNS)[number]>;
 
-function found(db: Kysely<Schema>) {
+function selectJudgements(db: Kysely<Schema>) {
   return db.selectFrom("judgements").select(FOUND_COLUMNS);
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type ExpressionBuilder, type Kysely, sql, type Transaction } from "kysely";
-import type { Capabilities } from "../database/database.ts";
+import type { Abilities } from "../database/database.ts";
 import { StoreUnavailable } from "../database/errors.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -34,7 +34,7 @@ const [DOOMED, INCOMPLETE, COMPLETE] = [-1, 0, 1];
 export async function putVersion(
   db: Kysely<Schema>,
   transactions: Transactions,
-  capabilities: Pick<Capabilities, "lock">,
+  abilities: Pick<Abilities, "lock">,
   { accountId, definition, checker, contents }: NewVersion,
   now: () => number,
   pause: () => Promise<void>,
@@ -80,7 +80,7 @@ export async function putVersion(
           loaded.set(one.hash, bytes);
         }
         const left = await transactions.run(async (trx) => {
-          await capabilities.lock(trx, CONTENTS_LOCK);
+          await abilities.lock(trx, CONTENTS_LOCK);
           return (await keep(trx, seq, now())) && (await insertContents(trx, accountId, seq, piece, loaded));
         });
         if (!left) return false;
@@ -200,7 +200,7 @@ function sha256(content: string | Buffer): string {
  */
 export async function purgeVersion(
   trx: Transaction<Schema>,
-  { lock }: Pick<Capabilities, "lock">,
+  { lock }: Pick<Abilities, "lock">,
   { beforeMs, accountId }: { readonly beforeMs: number; readonly accountId?: string },
 ): Promise<boolean> {
   const candidate = await trx

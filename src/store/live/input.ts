@@ -20,16 +20,16 @@ export type LiveInput =
   | { readonly kind: "signal"; readonly signal: number };
 
 /** `ended`: the run has ended or takes no input; `full`: it has got all that MAX_LIVE_INPUT permits. */
-export type Given = "given" | "full" | "ended";
+export type GiveResult = "given" | "full" | "ended";
 
 export type LiveInputStore = ReturnType<typeof liveInputStore>;
 
 /** Rows that clients add during a run, its worker reads, and its end deletes. A repeated run reads them from the start. */
-export function liveInputStore({ db, capabilities }: Database, transactions: Transactions, wakeups: Notifier) {
+export function liveInputStore({ db, abilities }: Database, transactions: Transactions, wakeups: Notifier) {
   return {
     /** Adds input for a submission that takes it. For each submission, the caller makes one call at a time. */
-    give(id: string, accountId: string, inputs: readonly LiveInput[]): Promise<Given> {
-      return transactions.runAsyncCommit((trx) => give(trx, !capabilities.oneWriter, id, accountId, inputs), {
+    give(id: string, accountId: string, inputs: readonly LiveInput[]): Promise<GiveResult> {
+      return transactions.runAsyncCommit((trx) => give(trx, !abilities.oneWriter, id, accountId, inputs), {
         notifications: (given) => (given === "given" ? [{ kind: "input", id }] : []),
       });
     },
@@ -60,7 +60,7 @@ async function give(
   id: string,
   accountId: string,
   inputs: readonly LiveInput[],
-): Promise<Given> {
+): Promise<GiveResult> {
   const submission = await trx
     .selectFrom("submissions")
     .select(["seq", "status", "live"])

@@ -34,7 +34,7 @@ export async function heldSeq(
 }
 
 /** Live output: rows that workers add during a run and its end deletes (lease.ts). */
-export function liveStore({ db, capabilities }: Database, transactions: Transactions, wakeups: Notifier) {
+export function liveStore({ db, abilities }: Database, transactions: Transactions, wakeups: Notifier) {
   return {
     /**
      * Adds new output of a run. @param n increasing number of the first piece.
@@ -43,7 +43,7 @@ export function liveStore({ db, capabilities }: Database, transactions: Transact
     append(lease: Lease, n: number, pieces: readonly LivePiece[]): Promise<boolean> {
       return transactions.runAsyncCommit(
         async (trx) => {
-          const seq = await heldSeq(trx, lease, !capabilities.oneWriter);
+          const seq = await heldSeq(trx, lease, !abilities.oneWriter);
           if (seq === undefined) return false;
           const { fence } = lease;
           // Output of an abandoned attempt does not belong to this one.

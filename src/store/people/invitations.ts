@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { LinkKind } from "../../domain/session.ts";
 import type { ListPage } from "../access/types.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { afterPosition, USUAL_ROWS } from "../pagination.ts";
@@ -14,7 +14,7 @@ export type InvitationStore = ReturnType<typeof invitationStore>;
 
 /** @param now milliseconds since the epoch. */
 export function invitationStore(database: Database, transactions: Transactions, now: () => number) {
-  const { db, capabilities: abilities } = database;
+  const { db, abilities } = database;
   return {
     /**
      * Adds an invitation. It replaces one of the same kind for the same person, and a `first` one replaces any other.
@@ -29,18 +29,18 @@ export function invitationStore(database: Database, transactions: Transactions, 
       return transactions.run(async (trx) => {
         const atMs = now();
         await abilities.lock(trx, "people");
-        const whom = await addressee(trx, what);
-        if (!whom) return undefined;
+        const recipient = await addressee(trx, what);
+        if (!recipient) return undefined;
         const expiresAtMs = atMs + link.lastsMs;
-        await replaced(trx, what.kind, whom.email).execute();
-        const { administrator, accountId } = whom;
+        await replaced(trx, what.kind, recipient.email).execute();
+        const { administrator, accountId } = recipient;
         await trx
           .insertInto("invitations")
           .values({
             id: link.id,
             hash: link.hash,
             kind: what.kind,
-            email: whom.email,
+            email: recipient.email,
             person_id: what.kind === "reset" ? what.personId : null,
             account_id: accountId,
             administrator: administrator ? 1 : 0,
@@ -50,8 +50,8 @@ export function invitationStore(database: Database, transactions: Transactions, 
           .execute();
         const action = what.kind === "reset" ? "person.reset" : "person.invite";
         const subject = what.kind === "reset" ? what.personId : link.id;
-        const detail = { kind: what.kind, email: whom.email, administrator, expiresAt: new Date(expiresAtMs) };
-        await note(trx, { atMs, actor, action, subject, accountId, detail });
+        const detail = { kind: what.kind, email: recipient.email, administrator, expiresAt: new Date(expiresAtMs) };
+        await addAuditEntry(trx, { atMs, actor, action, subject, accountId, detail });
         return expiresAtMs;
       });
     },
@@ -67,9 +67,9 @@ export function invitationStore(database: Database, transactions: Transactions, 
       let query = usable(db, now()).where("kind", "<>", "first");
       if (accountIds) query = query.where("account_id", "in", accountIds);
       if (after !== undefined) {
-        const behind = await query.where("invitations.id", "=", after).executeTakeFirst();
-        if (!behind) return [];
-        query = query.where(afterPosition("invitations", { id: behind.id, createdAt: behind.created_at }));
+        const cursor = await query.where("invitations.id", "=", after).executeTakeFirst();
+        if (!cursor) return [];
+        query = query.where(afterPosition("invitations", { id: cursor.id, createdAt: cursor.created_at }));
       }
       query = query.orderBy("invitations.created_at", "desc").orderBy("invitations.id", "desc").limit(max);
       return (await query.execute()).map(toInvitation);
@@ -78,11 +78,11 @@ export function invitationStore(database: Database, transactions: Transactions, 
     /** @returns false for an unknown invitation. */
     withdraw(id: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
-        const gone = await trx.deleteFrom("invitations").where("id", "=", id).returningAll().executeTakeFirst();
-        if (!gone) return false;
-        const detail = { kind: gone.kind, email: gone.email };
-        const entry = { subject: id, accountId: gone.account_id, detail };
-        await note(trx, { atMs: now(), actor, action: "person.withdraw", ...entry });
+        const withdrawn = await trx.deleteFrom("invitations").where("id", "=", id).returningAll().executeTakeFirst();
+        if (!withdrawn) return false;
+        const detail = { kind: withdrawn.kind, email: withdrawn.email };
+        const entry = { subject: id, accountId: withdrawn.account_id, detail };
+        await addAuditEntry(trx, { atMs: now(), actor, action: "person.withdraw", ...entry });
         return true;
       });
     },
@@ -108,18 +108,18 @@ export function invitationStore(database: Database, transactions: Transactions, 
           // A reset ends all access by the old password and by the provider's account.
           await trx.updateTable("people").set({ provider_subject: null }).where("id", "=", personId).execute();
           await setPassword(trx, personId, password, null);
-          await note(trx, { ...passwordEntry(atMs, invitation.email ?? "", personId), address });
+          await addAuditEntry(trx, { ...passwordEntry(atMs, invitation.email ?? "", personId), address });
           return personId;
         }
-        const own = invitation.email ?? email;
-        const taken = await trx.selectFrom("people").select("id").where("email", "=", own).executeTakeFirst();
+        const personEmail = invitation.email ?? email;
+        const taken = await trx.selectFrom("people").select("id").where("email", "=", personEmail).executeTakeFirst();
         if (taken || (kind === "first" && (await anybody(trx)))) return undefined;
         await trx
           .deleteFrom("invitations")
-          .where((eb) => eb.or([eb("hash", "=", hash), eb("email", "=", own), eb("kind", "=", "first")]))
+          .where((eb) => eb.or([eb("hash", "=", hash), eb("email", "=", personEmail), eb("kind", "=", "first")]))
           .execute();
         const accountIds = account === null ? [] : [account.id];
-        const person = { email: own, name, password, subject: null, administrator, accountIds };
+        const person = { email: personEmail, name, password, subject: null, administrator, accountIds };
         return await addPerson(trx, { ...person, atMs, address });
       });
     },

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { ExpressionBuilder, Kysely, Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { ListPage } from "../access/types.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { afterPosition, USUAL_ROWS } from "../pagination.ts";
@@ -15,7 +15,7 @@ export type PeopleStore = ReturnType<typeof peopleStore>;
 
 /** @param now milliseconds since the epoch. */
 export function peopleStore(database: Database, transactions: Transactions, now: () => number) {
-  const { db, capabilities: abilities } = database;
+  const { db, abilities } = database;
   return {
     /** Whether any person exists. */
     any: (): Promise<boolean> => anybody(db),
@@ -29,9 +29,9 @@ export function peopleStore(database: Database, transactions: Transactions, now:
         query = query.where("id", "in", members);
       }
       if (after !== undefined) {
-        const behind = await query.where("id", "=", after).executeTakeFirst();
-        if (!behind) return [];
-        query = query.where(afterPosition("people", { id: behind.id, createdAt: behind.created_at }));
+        const cursor = await query.where("id", "=", after).executeTakeFirst();
+        if (!cursor) return [];
+        query = query.where(afterPosition("people", { id: cursor.id, createdAt: cursor.created_at }));
       }
       const rows = await query.orderBy("created_at", "desc").orderBy("id", "desc").limit(max).execute();
       return await withAccounts(db, rows);
@@ -95,7 +95,7 @@ export function peopleStore(database: Database, transactions: Transactions, now:
           await trx.deleteFrom("sessions").where("person_id", "=", id).execute();
           await trx.deleteFrom("invitations").where("person_id", "=", id).execute();
         }
-        await note(trx, { atMs, actor, action: "person.update", subject: id, accountId: null, detail });
+        await addAuditEntry(trx, { atMs, actor, action: "person.update", subject: id, accountId: null, detail });
         return "updated";
       });
     },
@@ -104,7 +104,7 @@ export function peopleStore(database: Database, transactions: Transactions, now:
     setPassword(id: string, hash: string, keepSession: string | null, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const done = await setPassword(trx, id, hash, keepSession);
-        if (done) await note(trx, passwordEntry(now(), actor, id));
+        if (done) await addAuditEntry(trx, passwordEntry(now(), actor, id));
         return done;
       });
     },
@@ -201,7 +201,15 @@ export async function addPerson(
     .execute();
   await setAccounts(trx, id, accountIds);
   const detail = { email, name, administrator, accountIds };
-  await note(trx, { atMs, actor: email, action: "person.create", subject: id, accountId: null, detail, address });
+  await addAuditEntry(trx, {
+    atMs,
+    actor: email,
+    action: "person.create",
+    subject: id,
+    accountId: null,
+    detail,
+    address,
+  });
   return id;
 }
 

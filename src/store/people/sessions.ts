@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { SESSION_IDLE_MS, SESSION_LONGEST_MS } from "../../domain/session.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
 import type { Transactions } from "../database/transactions.ts";
@@ -32,9 +32,9 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
           .where("id", "=", personId)
           .returning("email")
           .executeTakeFirstOrThrow();
-        if (from !== null) await know(trx, personId, from.network, at);
+        if (from !== null) await rememberNetwork(trx, personId, from.network, at);
         const entry = { subject: personId, accountId: null, address: from?.address ?? null, detail: {} };
-        await note(trx, { atMs: at, actor: person.email, action: "person.sign-in", ...entry });
+        await addAuditEntry(trx, { atMs: at, actor: person.email, action: "person.sign-in", ...entry });
       });
     },
 
@@ -68,19 +68,19 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
     /** Ends the session, with an audit entry. @param address of the person. */
     async end(hash: string, address: string | null = null): Promise<void> {
       await transactions.run(async (trx) => {
-        const gone = await trx
+        const ended = await trx
           .deleteFrom("sessions")
           .where("hash", "=", hash)
           .returning("person_id")
           .executeTakeFirst();
-        if (!gone) return;
+        if (!ended) return;
         const person = await trx
           .selectFrom("people")
           .select("email")
-          .where("id", "=", gone.person_id)
+          .where("id", "=", ended.person_id)
           .executeTakeFirstOrThrow();
-        const entry = { subject: gone.person_id, accountId: null, address, detail: {} };
-        await note(trx, { atMs: now(), actor: person.email, action: "person.sign-out", ...entry });
+        const entry = { subject: ended.person_id, accountId: null, address, detail: {} };
+        await addAuditEntry(trx, { atMs: now(), actor: person.email, action: "person.sign-out", ...entry });
       });
     },
 
@@ -99,7 +99,8 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
   };
 }
 
-async function know(trx: Transaction<Schema>, personId: string, network: string, at: number): Promise<void> {
+/** Stores that the person has signed in from the network, and forgets the oldest of too many. */
+async function rememberNetwork(trx: Transaction<Schema>, personId: string, network: string, at: number): Promise<void> {
   await trx
     .insertInto("known_places")
     .values({ person_id: personId, place: network, at })

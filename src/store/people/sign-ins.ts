@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Selectable, sql, type Transaction } from "kysely";
-import { DOOR_ACTIONS } from "../../domain/audit.ts";
-import { note } from "../audit/audit.ts";
+import { SIGN_IN_ACTIONS } from "../../domain/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000;
 /** How long a network counts as known after a sign-in. */
 const KNOWN_MS = 90 * 24 * HOUR_MS;
 /** Retention of sign-in entries; all other audit entries are kept without limit. */
-const DOOR_ENTRIES_MS = 90 * 24 * HOUR_MS;
+const SIGN_IN_ENTRIES_MS = 90 * 24 * HOUR_MS;
 /** Networks that get their own entry for the refused attempts at a person in an hour. All other networks share an entry. */
 const NETWORKS_PER_HOUR = 10;
 /** Entries that one transaction deletes. */
@@ -27,7 +27,7 @@ export type SignInStore = ReturnType<typeof signInStore>;
  * are exact.
  * @param now milliseconds since the epoch.
  */
-export function signInStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
+export function signInStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   const locked = <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
     // A power failure may lose the last attempts; in return, requests do not wait for the disk.
     transactions.runAsyncCommit(async (trx) => {
@@ -101,7 +101,7 @@ export function signInStore({ db, capabilities: abilities }: Database, transacti
         else {
           const detail = { attempts: 1, lastAt: new Date(atMs) };
           const entry = { subject, accountId: null, address, detail };
-          await note(trx, { atMs, actor: "stranger", action: "person.refuse", ...entry });
+          await addAuditEntry(trx, { atMs, actor: "stranger", action: "person.refuse", ...entry });
         }
       });
     },
@@ -122,8 +122,8 @@ export function signInStore({ db, capabilities: abilities }: Database, transacti
           .selectFrom("audit")
           .select("seq")
           // A literal, because the planner cannot use a partial index with a parameter.
-          .where(sql<boolean>`action in (${sql.join(DOOR_ACTIONS.map((action) => sql.lit(action)))})`)
-          .where("at", "<=", atMs - DOOR_ENTRIES_MS)
+          .where(sql<boolean>`action in (${sql.join(SIGN_IN_ACTIONS.map((action) => sql.lit(action)))})`)
+          .where("at", "<=", atMs - SIGN_IN_ENTRIES_MS)
           .limit(FORGOTTEN_AT_ONCE);
         await trx.deleteFrom("audit").where("seq", "in", old).execute();
       });

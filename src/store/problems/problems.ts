@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Kysely, Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { Definition } from "../../domain/judgement.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { keepComplete } from "../judgements/versions.ts";
@@ -21,7 +21,7 @@ export type ProblemStore = ReturnType<typeof problemStore>;
  * The problems of accounts. The versions of a problem are stored like those of judgements (src/store/judgements/versions.ts), while a
  * problem or a judgement uses them. An id of another account counts as unknown. @param now milliseconds since the epoch.
  */
-export function problemStore({ db, capabilities }: Database, transactions: Transactions, now: () => number) {
+export function problemStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
      * Makes a stored version the current one of the problem of this name, which is created if there is none.
@@ -29,12 +29,19 @@ export function problemStore({ db, capabilities }: Database, transactions: Trans
      */
     put(problem: NewProblem, bounds: ProblemBounds | null, actor: AuditActor | null): Promise<PutProblem> {
       return transactions.run(async (trx) => {
-        await capabilities.lock(trx, PROBLEMS_LOCK);
+        await abilities.lock(trx, PROBLEMS_LOCK);
         const put = await putProblem(trx, problem, bounds, now());
         if (actor !== null && put.kind === "stored" && put.isNew) {
           const { accountId, name } = problem;
           const detail = { name, version: put.version };
-          await note(trx, { atMs: now(), actor, action: "problem.import", subject: put.id, accountId, detail });
+          await addAuditEntry(trx, {
+            atMs: now(),
+            actor,
+            action: "problem.import",
+            subject: put.id,
+            accountId,
+            detail,
+          });
         }
         return put;
       });
@@ -95,7 +102,7 @@ export function problemStore({ db, capabilities }: Database, transactions: Trans
         if (!removed) return false;
         const detail = { name: removed.name };
         if (actor !== null)
-          await note(trx, { atMs: now(), actor, action: "problem.delete", subject: id, accountId, detail });
+          await addAuditEntry(trx, { atMs: now(), actor, action: "problem.delete", subject: id, accountId, detail });
         return true;
       });
     },

@@ -21,13 +21,13 @@ export type QuotaStore = ReturnType<typeof quotaStore>;
  * reads does not wait for a lock of another process: memory decides, and the database is updated when the lock is free.
  * @param now milliseconds since the epoch.
  */
-export function quotaStore({ capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
+export function quotaStore({ abilities }: Database, transactions: Transactions, now: () => number) {
   // A power failure may lose the last requests; in return, requests do not wait for the disk.
   const takes = new Batcher((all: readonly Take[]) => takeAll(transactions, all, now));
   const oldest = new Map<string, Numbered>();
   const recent = abilities.oneWriter ? new RecentRequests() : null;
   /** Requests that are not yet counted in the database; while there are any, the next one does not wait either. */
-  let late = 0;
+  let uncounted = 0;
   const count = async (
     keyId: string,
     limit: number,
@@ -38,10 +38,10 @@ export function quotaStore({ capabilities: abilities }: Database, transactions: 
     const spent = wait();
     if (spent > 0) return inMemory(spent);
     const taken = takes.add({ keyId, limit, amount, counted, from: oldest.get(keyId)?.n ?? 0 });
-    const answer = recent && onlyReads ? await inTime(taken, late > 0 ? 0 : READ_PATIENCE_MS) : await taken;
+    const answer = recent && onlyReads ? await inTime(taken, uncounted > 0 ? 0 : READ_PATIENCE_MS) : await taken;
     if (answer === undefined) {
-      late++;
-      taken.catch(() => {}).finally(() => late--);
+      uncounted++;
+      taken.catch(() => {}).finally(() => uncounted--);
     }
     const waitSecs = answer?.waitSecs ?? wait();
     if (waitSecs === 0) recent?.add(keyId, amount, now());
@@ -212,12 +212,12 @@ async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: n
         .returning(["key_id", "n"])
         .execute()),
     );
-  const ours = new Set(inserted.map(({ key_id, n }) => `${key_id} ${n}`));
+  const insertedPlaces = new Set(inserted.map(({ key_id, n }) => `${key_id} ${n}`));
   /** The lowest number that another process took, by key: from there on, the numbers are given back and taken again. */
   const lost = new Map<string, number>();
   for (const { take, first, rows } of passed) {
-    const whole = !lost.has(take.keyId) && rows.every(({ key_id, n }) => ours.has(`${key_id} ${n}`));
-    if (whole) answers.set(take, { waitSecs: 0, newest: rows.at(-1)?.n ?? 0, first });
+    const isWhole = !lost.has(take.keyId) && rows.every(({ key_id, n }) => insertedPlaces.has(`${key_id} ${n}`));
+    if (isWhole) answers.set(take, { waitSecs: 0, newest: rows.at(-1)?.n ?? 0, first });
     else if (!lost.has(take.keyId)) lost.set(take.keyId, rows[0]?.n ?? 0);
   }
   const back = inserted.filter(({ key_id, n }) => n >= (lost.get(key_id) ?? Number.POSITIVE_INFINITY));

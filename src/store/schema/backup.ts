@@ -4,7 +4,7 @@ import { readVersion } from "./migrate.ts";
 import type { Schema } from "./schema.ts";
 import { BACKUP_FORMAT, type BackedUp, type Cell, TABLES, toJson } from "./tables.ts";
 
-/** A row can have a program with its input, or two outputs: 2 MiB. */
+/** Rows that are read at once. A row can have a program with its input, or two outputs: 2 MiB. Rows of large tables can have more. */
 const ROWS_AT_ONCE = 32;
 const LARGE_ROWS_AT_ONCE = 8;
 
@@ -17,27 +17,27 @@ type Row = Readonly<Record<string, Cell>>;
  * @returns the number of rows.
  */
 export async function backup(
-  { capabilities: abilities }: Database,
+  { abilities }: Database,
   now: () => number,
   write: (line: string) => Promise<void>,
 ): Promise<number> {
-  const say = (value: unknown) => write(`${JSON.stringify(value)}\n`);
+  const writeLine = (value: unknown) => write(`${JSON.stringify(value)}\n`);
   return await abilities.snapshot(async (db) => {
     const schema = await readVersion(db, abilities);
-    await say({ assay: "backup", format: BACKUP_FORMAT, schema, at: new Date(now()).toISOString() });
+    await writeLine({ assay: "backup", format: BACKUP_FORMAT, schema, at: new Date(now()).toISOString() });
     let count = 0;
     for (const table of TABLES) {
       let columns: string[] | undefined;
       for await (const row of rowsOf(db, table)) {
         if (!columns) {
           columns = Object.keys(row);
-          await say({ table: table.name, columns });
+          await writeLine({ table: table.name, columns });
         }
-        await say(columns.map((column) => toJson(row[column] ?? null)));
+        await writeLine(columns.map((column) => toJson(row[column] ?? null)));
         count++;
       }
     }
-    await say({ end: true, rows: count });
+    await writeLine({ end: true, rows: count });
     return count;
   });
 }

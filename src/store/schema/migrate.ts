@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from "kysely";
-import type { Capabilities, Database } from "../database/database.ts";
+import type { Abilities, Database } from "../database/database.ts";
 import { StoreError } from "../database/errors.ts";
 import { retried } from "../database/transactions.ts";
 import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
@@ -25,7 +25,7 @@ import { compileOutput } from "./migrations/0020-compile-output.ts";
 import { progress } from "./migrations/0021-progress.ts";
 import type { Schema } from "./schema.ts";
 
-export type Migration = (trx: Transaction<Schema>, abilities: Capabilities) => Promise<void>;
+export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
 /** All migrations in order; the version of a schema is the number of its migrations. Released migrations never change. */
 const MIGRATIONS: readonly Migration[] = [
@@ -61,7 +61,7 @@ export const NEWEST = MIGRATIONS.length;
  * @throws StoreError if the schema is newer than this program.
  */
 export async function migrate(database: Database): Promise<void> {
-  const { db, capabilities: abilities } = database;
+  const { db, abilities } = database;
   if ((await readVersion(db, abilities)) === NEWEST) return;
   // An older release may be running, whose transactions lock the tables in another order.
   await retried(abilities, () =>
@@ -74,7 +74,7 @@ export async function migrate(database: Database): Promise<void> {
 }
 
 /** The migrations from the present version to this one. @throws StoreError if it is newer than this program. */
-export async function migrateTo(trx: Transaction<Schema>, abilities: Capabilities, target: number): Promise<void> {
+export async function migrateTo(trx: Transaction<Schema>, abilities: Abilities, target: number): Promise<void> {
   const version = await readVersion(trx, abilities);
   if (version > NEWEST) {
     throw new StoreError(
@@ -89,7 +89,7 @@ export async function migrateTo(trx: Transaction<Schema>, abilities: Capabilitie
 }
 
 /** 0 for an empty database. */
-export async function readVersion(db: Kysely<Schema>, { hasTable }: Capabilities): Promise<number> {
+export async function readVersion(db: Kysely<Schema>, { hasTable }: Abilities): Promise<number> {
   if (!(await hasTable(db, "schema_version"))) return 0;
   const result = await sql<{ version: number }>`select version from schema_version`.execute(db);
   return result.rows[0]?.version ?? 0;

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities, Database } from "../database/database.ts";
+import type { Abilities, Database } from "../database/database.ts";
 import { StoreError } from "../database/errors.ts";
 import { migrateTo, NEWEST, readVersion } from "./migrate.ts";
 import type { Schema } from "./schema.ts";
@@ -20,10 +20,7 @@ import {
  * @returns the number of rows.
  * @throws StoreError if the database is not empty, or the backup is incomplete or from a newer release.
  */
-export async function restore(
-  { db, capabilities: abilities }: Database,
-  lines: AsyncIterable<string>,
-): Promise<number> {
+export async function restore({ db, abilities }: Database, lines: AsyncIterable<string>): Promise<number> {
   const reader = lines[Symbol.asyncIterator]();
   const next = async (): Promise<unknown> => {
     const { done, value } = await reader.next();
@@ -51,10 +48,10 @@ function checkHead(head: Partial<BackupHead> | undefined): asserts head is Backu
 }
 
 /** Creates the schema of the backup in an empty database. */
-async function makeEmpty(trx: Transaction<Schema>, abilities: Capabilities, version: number): Promise<void> {
-  const there = await readVersion(trx, abilities);
-  const another = there > 0 && there !== version;
-  if (another || (there > 0 && (await hasRows(trx)))) {
+async function makeEmpty(trx: Transaction<Schema>, abilities: Abilities, version: number): Promise<void> {
+  const presentVersion = await readVersion(trx, abilities);
+  const another = presentVersion > 0 && presentVersion !== version;
+  if (another || (presentVersion > 0 && (await hasRows(trx)))) {
     const why = another ? "the database has another schema already" : "there is something in the database already";
     throw new StoreError(`${why}: restore into a new, empty one`);
   }
@@ -71,11 +68,7 @@ async function hasRows(trx: Transaction<Schema>): Promise<boolean> {
 }
 
 /** @returns the number of rows, after checking it against the last line. */
-async function readRows(
-  trx: Transaction<Schema>,
-  abilities: Capabilities,
-  next: () => Promise<unknown>,
-): Promise<number> {
+async function readRows(trx: Transaction<Schema>, abilities: Abilities, next: () => Promise<unknown>): Promise<number> {
   let count = 0;
   let insert: ((row: readonly unknown[]) => Promise<void>) | undefined;
   const later: (() => Promise<void>)[] = [];
@@ -101,7 +94,7 @@ async function readRows(
 /** @param later receives references that can be written only after all rows of the table. */
 function inserter(
   trx: Transaction<Schema>,
-  { overridingSequence: givenNumbers }: Capabilities,
+  { overridingSequence: givenNumbers }: Abilities,
   { table, columns }: TableHead,
   later: (() => Promise<void>)[],
 ): (row: readonly unknown[]) => Promise<void> {

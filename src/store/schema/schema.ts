@@ -129,7 +129,7 @@ interface JudgementTable {
   problem_version: number | null;
 }
 
-/** Apart from the judgements, whose rows are read often. */
+/** The program of a judgement. It has its own table because the rows of judgements are read often. */
 interface JudgedProgramTable {
   judgement_seq: number;
   code: Buffer;
@@ -247,7 +247,7 @@ interface SubmissionTable {
   cause: string | null;
   /** The submission that this one repeats, which may be deleted. */
   original_id: string | null;
-  /** 1 if a user may watch the run, otherwise null. */
+  /** 1 if a user may watch the run, 2 if the client also gives it input; otherwise null. */
   live: number | null;
   /** The judgement of which it is a run, and the number of the test, from 0; null for a single submission. */
   judgement_seq: number | null;
@@ -338,10 +338,10 @@ interface DeliveryTable {
   seq: Generated<number>;
   id: string;
   endpoint_id: string;
-  /** Null for a judgement, and for a test, which has its own body. */
+  /** Null for a delivery of a judgement, and for a test, which has its own body. */
   submission_seq: number | null;
   judgement_seq: number | null;
-  /** The header webhook-id: the submission's id. */
+  /** The header webhook-id: the id of the submission or judgement; a test has its own. */
   message_id: string;
   /** `result`, `replay` or `test`. */
   kind: string;
@@ -371,7 +371,7 @@ interface AttemptTable {
   latency_ms: number;
   /** The receiver's HTTP status; null without a response. */
   status: number | null;
-  /** The error text for an operator. */
+  /** The error in words, for people. */
   error: string | null;
   /** The first bytes of the response. */
   answer: Buffer | null;
@@ -564,7 +564,7 @@ interface SignInAttemptTable {
   email_hash: string;
 }
 
-/** Places of sign-ins with a password. */
+/** The networks from which people have signed in. */
 interface KnownPlaceTable {
   person_id: string;
   place: string;

@@ -5,15 +5,15 @@ export interface BackedUp {
   readonly key: readonly string[];
   /** The auto-increment column. */
   readonly counts?: string;
-  /** Whether a row can have 4 MiB. */
+  /** Whether a row can have several MiB, so that fewer rows are read at once. */
   readonly large?: true;
   /** A column that references other rows of the same table. They can come later in the backup. */
   readonly refersToItself?: string;
 }
 
 /**
- * The tables of a backup, each after the tables that it references. Transient tables are excluded: recent requests, live
- * workers and live output. Sessions and links are excluded as well, because a restore of an old copy must not grant access.
+ * The tables of a backup, each after the tables that it references. Transient tables are excluded: recent requests and
+ * attempts, known networks, live workers, and live input and output. Sessions and links are excluded as well, because a restore of an old copy must not grant access.
  */
 export const TABLES: readonly BackedUp[] = [
   { name: "tiers", key: ["name"] },

@@ -3,7 +3,7 @@ import type { JudgementRow, Schema, SubmissionRow } from "../schema/schema.ts";
 import type { JudgementSearch, Named, Search, Total } from "./types.ts";
 
 /** Rows per account that one search reads: bounds how long a search delays others on SQLite. */
-const LOOKED_AT = 5_000;
+const MAX_READ = 5_000;
 
 /** Rows of an account that a count reads. With 100,000 rows, it takes some 15 ms on either database. */
 const COUNTED = 10_000;
@@ -69,7 +69,7 @@ export async function searchRows<T extends Table, Column extends keyof Tables[T]
   // The account is no condition, because SQLite would read all of its rows by the account's index. The order is that of the ids, so
   // that both databases read by their index.
   const found = await read(
-    matching(db, table, which).where("id", ">=", low).where("id", "<=", high).orderBy("id").limit(LOOKED_AT),
+    matching(db, table, which).where("id", ">=", low).where("id", "<=", high).orderBy("id").limit(MAX_READ),
   );
   return pageOf(found, which);
 }
@@ -116,7 +116,7 @@ async function inOrder<Row extends SharedRow>(db: Kysely<Schema>, table: Table, 
   const { accountIds, range } = await scopeOf(db, table, which);
   const parts = await Promise.all(
     accountIds.map(async (account) => {
-      const end = await endOf(db, table, { which, account, range, most: LOOKED_AT });
+      const end = await endOf(db, table, { which, account, range, most: MAX_READ });
       const from = isOldest ? range.from : (end ?? range.from);
       const before = isOldest && end !== undefined ? end + 1 : range.before;
       const rows = await read(

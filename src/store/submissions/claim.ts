@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import { nextQueue, type OwnedQueue } from "../../fairness/turn.ts";
-import type { Capabilities } from "../database/database.ts";
+import type { Abilities } from "../database/database.ts";
 import { readRepeats } from "../judge0/rows.ts";
 import { countRunning, type KeyOfAccount, takeTurns } from "../queue/turns.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -28,7 +28,7 @@ export interface ClaimedSubmissions {
 
 export async function claim(
   trx: Transaction<Schema>,
-  { lock }: Pick<Capabilities, "lock">,
+  { lock }: Pick<Abilities, "lock">,
   request: ClaimRequest,
 ): Promise<ClaimedSubmissions> {
   // One claim at a time: a concurrent claim would make the count of a key's running submissions wrong.
@@ -259,9 +259,9 @@ async function readQueues(
 }
 
 function withHead(heads: readonly Head[], also: Head): Head[] {
-  const own = heads.find(({ key_id }) => key_id === also.key_id);
-  const first = { key_id: also.key_id, seq: Math.min(also.seq, Number(own?.seq ?? also.seq)) };
-  return [...heads.filter((head) => head !== own), first];
+  const ownHead = heads.find(({ key_id }) => key_id === also.key_id);
+  const first = { key_id: also.key_id, seq: Math.min(also.seq, Number(ownHead?.seq ?? also.seq)) };
+  return [...heads.filter((head) => head !== ownHead), first];
 }
 
 async function readKeys(db: Kysely<Schema>, ids: readonly string[]) {
@@ -276,7 +276,7 @@ async function readKeys(db: Kysely<Schema>, ids: readonly string[]) {
     .execute();
 }
 
-/** Compares pairs for the same reason. @returns the next pending submissions of the key. */
+/** Compares pairs, like HEADS, so that PostgreSQL does not use the index on seq alone. @returns the next pending submissions of the key. */
 async function readNext(trx: Transaction<Schema>, keyId: string, seq: number, most: number): Promise<number[]> {
   const rows = await trx
     .selectFrom("submissions")

@@ -2,9 +2,9 @@ import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { internalError } from "../../domain/outcome.ts";
 import type { Shares } from "../../domain/status.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
-import type { StoreEvent } from "../database/notifier.ts";
+import type { StoreNotification } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { lockJudgements, stopJudgement } from "../judgements/advance.ts";
 import { readShares } from "../queue/shares.ts";
@@ -19,7 +19,7 @@ const DROPPED = internalError("dropped by the operator before it ran");
 export type QueueStore = ReturnType<typeof queueStore>;
 
 /** @param now milliseconds since the epoch. */
-export function queueStore({ db, capabilities: abilities }: Database, transactions: Transactions, now: () => number) {
+export function queueStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /** Adds an audit entry for a drop of pending submissions. @returns the last submission, an argument of `drop`. */
     beginDrop(whose: Whose, actor: AuditActor): Promise<number> {
@@ -36,7 +36,7 @@ export function queueStore({ db, capabilities: abilities }: Database, transactio
         const { accountId, keyId } = whose;
         const action = keyId === undefined ? "account.drop-pending" : "key.drop-pending";
         const detail = { pending: Number(pending) };
-        await note(trx, { atMs: now(), actor, action, subject: keyId ?? accountId, accountId, detail });
+        await addAuditEntry(trx, { atMs: now(), actor, action, subject: keyId ?? accountId, accountId, detail });
         return last ?? 0;
       });
     },
@@ -69,7 +69,7 @@ async function dropSome(
   trx: Transaction<Schema>,
   whose: Whose,
   { last, max, nowMs }: { readonly last: number; readonly max: number; readonly nowMs: number },
-): Promise<{ readonly dropped: number; readonly notifications: readonly StoreEvent[] }> {
+): Promise<{ readonly dropped: number; readonly notifications: readonly StoreNotification[] }> {
   const chosen = await trx
     .selectFrom("submissions")
     .where(waitsOf(whose))

@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import type { StoreEvent } from "../database/notifier.ts";
+import type { StoreNotification } from "../database/notifier.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import { endJudge0 } from "../judge0/rows.ts";
 import { advanceJudgements, type Locked } from "../judgements/advance.ts";
@@ -17,7 +17,7 @@ export async function end(
   ended: readonly Ending[],
   judgements: readonly Locked[],
   nowMs: number,
-): Promise<StoreEvent[]> {
+): Promise<StoreNotification[]> {
   if (ended.length === 0) return [];
   await insertOutcomes(trx, ended);
   await insertUncounted(trx, ended, nowMs);
@@ -28,7 +28,7 @@ export async function end(
   delivers = (await endJudge0(trx, single, nowMs)) || delivers;
   const runs = await advanceJudgements(trx, ended, judgements, nowMs);
   return [
-    ...ended.map(({ row }): StoreEvent => ({ kind: "ended", id: row.id })),
+    ...ended.map(({ row }): StoreNotification => ({ kind: "ended", id: row.id })),
     { kind: "ends" },
     ...(delivers ? [{ kind: "deliveries" } as const] : []),
     ...runs,

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import { encodeStates, type TestState } from "../../domain/judgement.ts";
 import { isLive } from "../access/key-rows.ts";
-import type { Capabilities } from "../database/database.ts";
+import type { Abilities } from "../database/database.ts";
 import { insertJudge0, markOf } from "../judge0/rows.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 import { keepComplete } from "../judgements/versions.ts";
@@ -25,7 +25,7 @@ export const ENQUEUE_LOCK = "enqueue";
  */
 export async function enqueue(
   trx: Transaction<Schema>,
-  { lock }: Pick<Capabilities, "lock">,
+  { lock }: Pick<Abilities, "lock">,
   { requests, nowMs }: { readonly requests: readonly Enqueue[]; readonly nowMs: number },
 ): Promise<Enqueued[]> {
   // One transaction at a time: otherwise, two of them could both add the last submission for which there is space.
@@ -45,15 +45,15 @@ export async function enqueue(
   for (const request of fresh) {
     const queueDepth = before + accepted.length;
     const { accountId } = request.submission;
-    const own = pending.get(accountId) ?? 0;
+    const ownPending = pending.get(accountId) ?? 0;
     if (keys.has(keyOf(request))) again.push(request);
     else if (request.onlyKnown) found.set(request, { kind: "unknown" });
-    else if (isFull(own, queueDepth, request.maxPending)) found.set(request, { kind: "full", queueDepth });
+    else if (isFull(ownPending, queueDepth, request.maxPending)) found.set(request, { kind: "full", queueDepth });
     else if (request.judgement && !(await keepComplete(trx, request.judgement.versionSeq, nowMs)))
       found.set(request, { kind: "versionGone" });
     else {
       accepted.push(request);
-      pending.set(accountId, own + 1);
+      pending.set(accountId, ownPending + 1);
       if (request.idempotency) keys.add(keyOf(request));
     }
   }

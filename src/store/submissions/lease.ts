@@ -2,8 +2,8 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import type { Checked } from "../../domain/check.ts";
 import { cancelled, internalError, type Outcome } from "../../domain/outcome.ts";
 import { MAX_ATTEMPTS } from "../../domain/submission.ts";
-import type { Capabilities } from "../database/database.ts";
-import type { StoreEvent } from "../database/notifier.ts";
+import type { Abilities } from "../database/database.ts";
+import type { StoreNotification } from "../database/notifier.ts";
 import { lockJudgements } from "../judgements/advance.ts";
 import { type KeyOfAccount, returnTurns } from "../queue/turns.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -31,7 +31,7 @@ const UNLEASED = { worker_id: null, lease_until: null };
 const STARTED = sql<number | null>`case when completed_runs is null then null else started_at end`;
 
 export async function renew(trx: Transaction<Schema>, lease: Lease, leaseUntilMs: number): Promise<boolean> {
-  const result = await held(trx, lease)
+  const result = await leased(trx, lease)
     .set({ lease_until: nextLeaseUntil("submissions", leaseUntilMs) })
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;
@@ -54,7 +54,7 @@ export interface CheckedRun {
 export interface Finished {
   /** Whether the lease of each was valid. */
   readonly held: readonly boolean[];
-  readonly notifications: readonly StoreEvent[];
+  readonly notifications: readonly StoreNotification[];
 }
 
 /** Ends runs. */
@@ -67,22 +67,22 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
   for (const alike of Map.groupBy(finishes, howItEnds).values()) {
     const [{ outcome }] = alike as [Finish];
     const leases = alike.map(({ lease }) => lease);
-    const rows = await held(trx, ...leases)
+    const rows = await leased(trx, ...leases)
       .set(endedBy(outcome, nowMs))
       .returning([...ENDED_COLUMNS, "fence"])
       .execute();
     for (const row of rows) ended.set(`${row.id} ${row.fence}`, row);
   }
-  const ours: Ending[] = [];
+  const endings: Ending[] = [];
   const valid: boolean[] = [];
   for (const { lease, outcome, judged } of finishes) {
     const claim = `${lease.submissionId} ${lease.fence}`;
     const row = ended.get(claim);
     ended.delete(claim); // if the group contains a submission twice, it ends once
-    if (row) ours.push({ row, outcome, checked: judged?.checked });
+    if (row) endings.push({ row, outcome, checked: judged?.checked });
     valid.push(row !== undefined);
   }
-  return { held: valid, notifications: await end(trx, ours, judgements, nowMs) };
+  return { held: valid, notifications: await end(trx, endings, judgements, nowMs) };
 }
 
 function howItEnds({ outcome }: Finish): string {
@@ -98,7 +98,7 @@ export interface Release {
 /** Releases runs. Those that have not begun are in the reverse order of their claims. */
 export async function release(
   trx: Transaction<Schema>,
-  { lock }: Pick<Capabilities, "lock">,
+  { lock }: Pick<Abilities, "lock">,
   releases: readonly Release[],
   nowMs: number,
 ): Promise<Finished> {
@@ -124,7 +124,7 @@ export async function release(
   const unserved: KeyOfAccount[] = [];
   for (const one of releases.filter((each) => !isOver(each))) {
     const { lease, begun } = one;
-    const result = await held(trx, lease)
+    const result = await leased(trx, lease)
       .set({ ...UNLEASED, status: "pending", started_at: STARTED, attempts: lease.attempt - 1 })
       .executeTakeFirst();
     const released = result.numUpdatedRows > 0n;
@@ -141,7 +141,7 @@ export async function release(
  * does not count. @returns false for a void lease.
  */
 export async function yieldSlot(trx: Transaction<Schema>, { lease, progress }: Yield): Promise<boolean> {
-  const row = await held(trx, lease)
+  const row = await leased(trx, lease)
     .set({ ...UNLEASED, status: "pending", attempts: lease.attempt - 1, completed_runs: progress.runs })
     .returning("seq")
     .executeTakeFirst();
@@ -153,7 +153,7 @@ export async function yieldSlot(trx: Transaction<Schema>, { lease, progress }: Y
 /** @returns false for a void lease or a run that may not be repeated. */
 export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<boolean> {
   if (lease.attempt >= MAX_ATTEMPTS) return false;
-  const result = await held(trx, lease)
+  const result = await leased(trx, lease)
     .where("profile", "=", "judge")
     .set({ ...UNLEASED, status: "pending", started_at: STARTED })
     .executeTakeFirst();
@@ -181,7 +181,7 @@ export async function sweep(
   trx: Transaction<Schema>,
   nowMs: number,
   abandoned: readonly Running[],
-): Promise<{ readonly swept: Swept; readonly notifications: readonly StoreEvent[] }> {
+): Promise<{ readonly swept: Swept; readonly notifications: readonly StoreNotification[] }> {
   const judgements = await lockJudgements(
     trx,
     abandoned.map((row) => row.judgement_seq),
@@ -189,9 +189,9 @@ export async function sweep(
   const requeued: string[] = [];
   const failed: Ending[] = [];
   for (const row of abandoned) {
-    const again = row.profile === "judge" && row.attempts < MAX_ATTEMPTS;
+    const isRepeatable = row.profile === "judge" && row.attempts < MAX_ATTEMPTS;
     const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
-    const became = again ? { ...UNLEASED, status: "pending", started_at: STARTED } : endedBy(outcome, nowMs);
+    const became = isRepeatable ? { ...UNLEASED, status: "pending", started_at: STARTED } : endedBy(outcome, nowMs);
     const taken = await trx
       .updateTable("submissions")
       .set(became)
@@ -201,7 +201,7 @@ export async function sweep(
       .where("lease_until", "=", row.lease_until)
       .executeTakeFirst();
     if (taken.numUpdatedRows === 0n) continue;
-    if (again) requeued.push(row.id);
+    if (isRepeatable) requeued.push(row.id);
     else failed.push({ row, outcome });
   }
   const notifications = await end(trx, failed, judgements, nowMs);
@@ -216,7 +216,7 @@ export async function cancel(
   trx: Transaction<Schema>,
   { id, accountId }: { readonly id: string; readonly accountId: string },
   nowMs: number,
-): Promise<StoreEvent[] | undefined> {
+): Promise<StoreNotification[] | undefined> {
   const run = await trx
     .selectFrom("submissions")
     .select("judgement_seq")
@@ -235,13 +235,13 @@ export async function cancel(
   return row && (await end(trx, [{ row, outcome: CANCELLED }], judgements, nowMs));
 }
 
-/** An update that only affects rows with a valid lease: the fence against late workers. */
-function held(trx: Transaction<Schema>, ...leases: readonly Lease[]) {
+/** An update of the rows whose lease is valid. A worker that is late therefore changes nothing. */
+function leased(trx: Transaction<Schema>, ...leases: readonly Lease[]) {
   const ids = leases.map(({ submissionId }) => submissionId);
-  const whole = leases.map(({ submissionId, workerId, fence }) => `${submissionId} ${workerId} ${fence}`);
+  const leaseTexts = leases.map(({ submissionId, workerId, fence }) => `${submissionId} ${workerId} ${fence}`);
   return trx
     .updateTable("submissions")
     .where("id", "in", ids)
     .where("status", "=", sql.lit("running"))
-    .where(sql<string>`id || ' ' || worker_id || ' ' || fence`, "in", whole);
+    .where(sql<string>`id || ' ' || worker_id || ' ' || fence`, "in", leaseTexts);
 }

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { purgeVersion } from "../judgements/versions.ts";
@@ -14,7 +14,7 @@ export type RetentionStore = ReturnType<typeof retentionStore>;
  * record never changes: it is either complete or absent.
  * @param now milliseconds since the epoch.
  */
-export function retentionStore({ db, capabilities }: Database, transactions: Transactions, now: () => number) {
+export function retentionStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
      * Deletes up to `max` records that ended at that time or before, oldest first, as many test messages, and some
@@ -59,9 +59,9 @@ export function retentionStore({ db, capabilities }: Database, transactions: Tra
           .limit(JUDGEMENTS_AT_ONCE)
           .execute();
         const judged = await removeJudgements(trx, judgements);
-        const more = (await purgeVersion(trx, capabilities, { beforeMs })) || judgements.length === JUDGEMENTS_AT_ONCE;
-        const gone = (await remove(trx, await old.execute())) + (await removeTests(trx, beforeMs, max)) + judged;
-        return more ? Math.max(max, gone) : gone;
+        const more = (await purgeVersion(trx, abilities, { beforeMs })) || judgements.length === JUDGEMENTS_AT_ONCE;
+        const deleted = (await remove(trx, await old.execute())) + (await removeTests(trx, beforeMs, max)) + judged;
+        return more ? Math.max(max, deleted) : deleted;
       });
     },
 
@@ -89,9 +89,9 @@ export function retentionStore({ db, capabilities }: Database, transactions: Tra
           .where("updated_at", "<=", endedBeforeMs)
           .limit(max);
         const { numDeletedRows } = await trx.deleteFrom("problems").where("seq", "in", problems).executeTakeFirst();
-        const tests = await purgeVersion(trx, capabilities, { beforeMs: endedBeforeMs, accountId });
-        const gone = judged + Number(numDeletedRows) + (tests ? 1 : 0);
-        return (await remove(trx, await theirs.execute())) + gone;
+        const tests = await purgeVersion(trx, abilities, { beforeMs: endedBeforeMs, accountId });
+        const deleted = judged + Number(numDeletedRows) + (tests ? 1 : 0);
+        return (await remove(trx, await theirs.execute())) + deleted;
       });
     },
 
@@ -100,7 +100,7 @@ export function retentionStore({ db, capabilities }: Database, transactions: Tra
       return transactions.run(async (trx) => {
         const atMs = now();
         const detail = { endedBefore: new Date(atMs).toISOString() };
-        await note(trx, { atMs, actor, action: "account.erase", subject: accountId, accountId, detail });
+        await addAuditEntry(trx, { atMs, actor, action: "account.erase", subject: accountId, accountId, detail });
         return atMs;
       });
     },

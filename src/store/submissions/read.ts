@@ -61,11 +61,11 @@ function withOutcome(db: Kysely<Schema>) {
 type Joined = NonNullable<Awaited<ReturnType<ReturnType<typeof withOutcome>["executeTakeFirst"]>>>;
 
 function toHead(db: Kysely<Schema>, { seq, bytes, stdout, stderr, body, ...row }: Joined): Head {
-  const whole = (output: Pick<OutcomeRow, "stdout" | "stderr">): Submission =>
+  const withOutput = (output: Pick<OutcomeRow, "stdout" | "stderr">): Submission =>
     toSubmission(row, body === null ? null : toOutcome({ ...output, body }));
-  const submission = whole({ stdout, stderr });
+  const submission = withOutput({ stdout, stderr });
   if (bytes === null || bytes <= INLINE_BYTES) return { submission, output: null };
-  return { submission, output: { bytes, read: async () => whole((await readOutput(db, seq)) ?? EMPTY) } };
+  return { submission, output: { bytes, read: async () => withOutput((await readOutput(db, seq)) ?? EMPTY) } };
 }
 
 /** The output of a record that retention deleted between the two reads. */

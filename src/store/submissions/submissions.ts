@@ -4,10 +4,10 @@ import type { Outcome } from "../../domain/outcome.ts";
 import type { Progress } from "../../domain/progress.ts";
 import type { Samples } from "../../domain/samples.ts";
 import type { Submission } from "../../domain/submission.ts";
-import { note } from "../audit/audit.ts";
+import { addAuditEntry } from "../audit/audit.ts";
 import { Batcher } from "../database/batcher.ts";
 import type { Database } from "../database/database.ts";
-import type { Notifier, StoreEvent } from "../database/notifier.ts";
+import type { Notifier, StoreNotification } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { isNext } from "./claim.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
@@ -17,7 +17,7 @@ import { complete, type Head, readHeads, type Wanted } from "./read.ts";
 import { readSamples } from "./samples.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
-const WORK: StoreEvent = { kind: "work" };
+const WORK: StoreNotification = { kind: "work" };
 
 export type SubmissionStore = ReturnType<typeof submissionStore>["store"];
 
@@ -34,7 +34,7 @@ export function submissionStore(
   steady: () => number,
 ) {
   const { db } = database;
-  const { oneWriter } = database.capabilities;
+  const { oneWriter } = database.abilities;
   /**
    * With one writer, transactions run in the order of their calls: a claim that this notification causes finds the work of
    * the transaction that is called next, and shares its commit. With several, the notification follows the commit.
@@ -136,10 +136,17 @@ export function submissionStore(
       const done = await transactions.run(
         async (trx) => {
           // A claim chooses submissions before it updates them, so none may end in between.
-          await database.capabilities.lock(trx, "claim");
+          await database.abilities.lock(trx, "claim");
           const notifications = await cancel(trx, { id, accountId }, now());
           if (notifications && actor)
-            await note(trx, { atMs: now(), actor, action: "submission.cancel", subject: id, accountId, detail: {} });
+            await addAuditEntry(trx, {
+              atMs: now(),
+              actor,
+              action: "submission.cancel",
+              subject: id,
+              accountId,
+              detail: {},
+            });
           return notifications;
         },
         { notifications: (notifications) => (notifications ? [...notifications, WORK] : []) },
@@ -147,7 +154,10 @@ export function submissionStore(
       return done !== undefined;
     },
 
-    /** Calls back when the submission has ended, possibly more often. @returns a function that ends the subscription. */
+    /**
+     * Calls the listener when the submission has ended, and possibly at other times: it must read the status.
+     * @returns a function that ends the subscription.
+     */
     onEnd: (id: string, listener: () => void): (() => void) => wakeups.onEnd(id, listener),
 
     /**

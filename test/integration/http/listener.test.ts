@@ -69,7 +69,7 @@ test("disconnects silent clients: before TLS, after it, and on a plain connectio
 });
 
 test("disconnects a client that does not read its response, and keeps nothing for it", LIMIT, async (t) => {
-  const limits = { stillTimeout: 500 };
+  const limits = { inactivityTimeout: 500 };
   const { port, caPath, key, submit, store } = await startHttp(t, { holdMs: 500, limits });
   const mine = await key();
   const { json } = await submit(undefined, { key: mine });
@@ -88,7 +88,7 @@ test("disconnects a client that does not read its response, and keeps nothing fo
 });
 
 test("the hold of wait=true does not count as inactivity", LIMIT, async (t) => {
-  const { submit } = await startHttp(t, { holdMs: 1_000, limits: { stillTimeout: 800 } });
+  const { submit } = await startHttp(t, { holdMs: 1_000, limits: { inactivityTimeout: 800 } });
   assert.equal((await submit(undefined, { path: "/api/submit?wait=true" })).status, 408);
 });
 

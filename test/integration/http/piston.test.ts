@@ -174,7 +174,7 @@ test("every error below the path has Piston's form", LIMIT, async (t) => {
 
 test("waits for a run that takes longer than one wait, and than an idle connection may be open", LIMIT, async (t) => {
   // On a busy machine, the handshake and the request alone take some tenths of a second.
-  const { ask, store } = await startHttp(t, { holdMs: 500, limits: { stillTimeout: 1_500 } });
+  const { ask, store } = await startHttp(t, { holdMs: 500, limits: { inactivityTimeout: 1_500 } });
   const executed = ask({ method: "POST", path: `${V2}/execute`, body: CODE });
   await sleep(4_000);
   await runPending(store);

@@ -189,7 +189,7 @@ test("an invalid package is rejected with file and line, and stores nothing", LI
 });
 
 test("a connection stays open while its import waits for others, although nothing is sent", LIMIT, async (t) => {
-  const { put } = await importing(t, temporaryStore, { holdMs: 500, limits: { stillTimeout: 2_500 } });
+  const { put } = await importing(t, temporaryStore, { holdMs: 500, limits: { inactivityTimeout: 2_500 } });
   // One after the other, because they have one account: together they take longer than the timeout.
   const replies = await Promise.all(Array.from({ length: 10 }, (_, at) => put(FACTORS, `?name=p${at}`)));
   assert.deepEqual(

@@ -10,12 +10,12 @@ const REFUSED = { statusCode: 401 };
 test("logs one line a second per rejected client with its address, and the next line counts the unlogged requests", () => {
   let now = 0;
   const refusals = new Refusals(() => now);
-  assert.deepEqual(refusals.noted({ ip: "192.0.2.1" }, REFUSED), { address: "192.0.2.1" });
-  for (let at = 0; at < 9; at++) assert.equal(refusals.noted({ ip: "192.0.2.1" }, { statusCode: 429 }), null);
-  assert.deepEqual(refusals.noted({ ip: "192.0.2.1" }, { statusCode: 200 }), {});
-  assert.deepEqual(refusals.noted({ ip: "192.0.2.2" }, { statusCode: 403 }), { address: "192.0.2.2" });
+  assert.deepEqual(refusals.logFields({ ip: "192.0.2.1" }, REFUSED), { address: "192.0.2.1" });
+  for (let at = 0; at < 9; at++) assert.equal(refusals.logFields({ ip: "192.0.2.1" }, { statusCode: 429 }), null);
+  assert.deepEqual(refusals.logFields({ ip: "192.0.2.1" }, { statusCode: 200 }), {});
+  assert.deepEqual(refusals.logFields({ ip: "192.0.2.2" }, { statusCode: 403 }), { address: "192.0.2.2" });
   now = 1_000;
-  assert.deepEqual(refusals.noted({ ip: "192.0.2.1" }, REFUSED), { address: "192.0.2.1", unlogged: 9 });
+  assert.deepEqual(refusals.logFields({ ip: "192.0.2.1" }, REFUSED), { address: "192.0.2.1", unlogged: 9 });
 });
 
 test("many addresses cannot fill the log, and unlogged requests are counted", () => {
@@ -23,7 +23,7 @@ test("many addresses cannot fill the log, and unlogged requests are counted", ()
   const refusals = new Refusals(() => now);
   const lines = () =>
     Array.from({ length: 40_000 }, (_, n) =>
-      refusals.noted({ ip: `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}` }, REFUSED),
+      refusals.logFields({ ip: `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}` }, REFUSED),
     );
   assert.equal(lines().filter((line) => line !== null).length, 50);
   now = 1_000;
@@ -34,7 +34,7 @@ test("many addresses cannot fill the log, and unlogged requests are counted", ()
 test("every refused request of a client without a key or session is limited, and those of others are not", () => {
   const refusals = new Refusals(() => 0);
   const ip = "192.0.2.1";
-  const of = (statusCode: number, known = {}) => refusals.noted({ ip, ...known }, { statusCode });
+  const of = (statusCode: number, known = {}) => refusals.logFields({ ip, ...known }, { statusCode });
   assert.deepEqual(of(400), { address: ip });
   for (const statusCode of [400, 404, 408, 413, 431, 500, 503]) assert.equal(of(statusCode), null);
   const caller = {} as FastifyRequest["caller"];

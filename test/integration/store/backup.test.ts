@@ -218,7 +218,7 @@ test("a backup of an older release is restored with its schema and then migrated
   assert.ok(old.kind === "sqlite");
   const engine = await openSqlite(old.path);
   await engine.db.transaction().execute(async (trx) => {
-    await migrateTo(trx, engine.capabilities, 1);
+    await migrateTo(trx, engine.abilities, 1);
     await sql`insert into accounts (id, name, tier, created_at) values ('a', 'old', 'beta', 1)`.execute(trx);
   });
   const head = { assay: "backup", format: 1, schema: 1, at: "2030-01-01T00:00:00.000Z" };

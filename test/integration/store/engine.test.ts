@@ -179,8 +179,8 @@ test("PostgreSQL: a migration that loses a deadlock against an older release is 
   const server = await postgresServer();
   const engine = await openPostgres(server.url(await server.createDatabase()));
   t.after(() => engine.db.destroy());
-  const { db, capabilities } = engine;
-  await db.transaction().execute((trx) => migrateTo(trx, capabilities, 15));
+  const { db, abilities } = engine;
+  await db.transaction().execute((trx) => migrateTo(trx, abilities, 15));
   let migrating: Promise<void> | undefined;
   await db.transaction().execute(async (older) => {
     await sql`lock table submissions, accounts, endpoints, audit in access share mode`.execute(older);
@@ -192,7 +192,7 @@ test("PostgreSQL: a migration that loses a deadlock against an older release is 
     await sql`lock table schema_version in access exclusive mode`.execute(older);
   });
   await migrating;
-  assert.equal(await readVersion(db, capabilities), NEWEST);
+  assert.equal(await readVersion(db, abilities), NEWEST);
 });
 
 test("PostgreSQL: a transaction that always fails to serialize fails after six tries", async (t) => {

@@ -137,7 +137,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
     const database = await emptyDatabase(t, kind);
     const engine = await openDatabase(database);
     t.after(() => engine.db.destroy());
-    await engine.db.transaction().execute((trx) => migrateTo(trx, engine.capabilities, BEFORE));
+    await engine.db.transaction().execute((trx) => migrateTo(trx, engine.abilities, BEFORE));
     await sql`insert into accounts values ('a', 'a', 'beta', 0)`.execute(engine.db);
     await sql`insert into api_keys (id, account_id, name, prefix, hash, profiles, default_profile, created_at)
       values ('k', 'a', 'k', 'p', 'h', '["judge"]', 'judge', 0)`.execute(engine.db);
@@ -150,7 +150,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
         engine.db,
       );
     }
-    await engine.db.transaction().execute((trx) => migrateTo(trx, engine.capabilities, NEWEST));
+    await engine.db.transaction().execute((trx) => migrateTo(trx, engine.abilities, NEWEST));
     await within(database, async ({ db }) => {
       assert.deepEqual(
         await db.selectFrom("uncounted").select(["account_id", "language", "verdict", "wait_ms", "run_ms"]).execute(),

@@ -149,7 +149,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
     const database = await emptyDatabase(t, kind);
     const engine = await openDatabase(database);
     t.after(() => engine.db.destroy());
-    await engine.db.transaction().execute((trx) => migrateTo(trx, engine.capabilities, BEFORE));
+    await engine.db.transaction().execute((trx) => migrateTo(trx, engine.abilities, BEFORE));
     await sql`insert into accounts (id, name, tier, created_at) values ('a', 'a', 'beta', 0)`.execute(engine.db);
     await sql`insert into api_keys (id, account_id, name, prefix, hash, profiles, default_profile, created_at)
       values ('k', 'a', 'k', 'p', 'h', '["judge"]', 'judge', 0)`.execute(engine.db);
@@ -162,7 +162,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
         engine.db,
       );
     }
-    await engine.db.transaction().execute((trx) => migrateTo(trx, engine.capabilities, NEWEST));
+    await engine.db.transaction().execute((trx) => migrateTo(trx, engine.abilities, NEWEST));
     await within(database, async ({ db }) => {
       const rows = await db.selectFrom("submissions").select(["verdict", "cause"]).orderBy("seq").execute();
       assert.deepEqual(rows, [

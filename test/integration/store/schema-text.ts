@@ -3,7 +3,7 @@ import type { Database } from "../../../src/store/database/database.ts";
 import type { Schema } from "../../../src/store/schema/schema.ts";
 
 /** The actual schema of a database, from its catalogue, in a form that is the same for every release of the engine. */
-export function schemaText({ db, capabilities: abilities }: Database): Promise<string> {
+export function schemaText({ db, abilities }: Database): Promise<string> {
   return abilities.oneWriter ? sqliteText(db) : postgresText(db);
 }
 

@@ -24,7 +24,7 @@ test("weak passwords by many links from many addresses do not block sign-ins", a
     ),
   );
   while (settled < 31) await new Promise(setImmediate); // the queue is full and rejects all others
-  assert.equal(await passwords.whose({ ip: "198.51.100.7" }, email, password), ada);
+  assert.equal(await passwords.findPerson({ ip: "198.51.100.7" }, email, password), ada);
   assert.ok(settled < 40, "the sign-in waited for all choices");
   const refused = (await chosen).filter(({ status, ...rest }) => {
     assert.equal(status, "rejected");
@@ -69,7 +69,7 @@ for (const [engine, open, skip] of [
         const n = guesses++;
         const ip = `10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`;
         try {
-          assert.equal(await processes[n % 2]?.whose({ ip }, `stranger${n}@example.com`, "a guess"), undefined);
+          assert.equal(await processes[n % 2]?.findPerson({ ip }, `stranger${n}@example.com`, "a guess"), undefined);
         } catch (error) {
           assert.ok(isRefused(error), String(error));
           refused++;
@@ -82,12 +82,12 @@ for (const [engine, open, skip] of [
     try {
       while (refused < 20) await sleep(10);
       const fromElsewhere = await Promise.allSettled(
-        people.map(({ email }, n) => processes[n % 2]?.whose({ ip: `203.0.113.${n}` }, email, password)),
+        people.map(({ email }, n) => processes[n % 2]?.findPerson({ ip: `203.0.113.${n}` }, email, password)),
       );
       assert.ok(fromElsewhere.some((one) => one.status === "rejected" && isRefused(one.reason)));
       for (const [n, { id, email, network }] of people.entries()) {
         const began = performance.now();
-        assert.equal(await processes[n % 2]?.whose({ ip: network }, email, password), id);
+        assert.equal(await processes[n % 2]?.findPerson({ ip: network }, email, password), id);
         waitsMs.push(Math.round(performance.now() - began));
       }
     } finally {

@@ -2,7 +2,7 @@ import { Button, PasswordInput, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "@tanstack/react-router";
 import type { SubmitEvent } from "react";
-import type { Invitation } from "../../../../src/http/dashboard/api/session.ts";
+import type { OneTimeLink } from "../../../../src/http/dashboard/api/session.ts";
 import { isNotFound, mutations, queries } from "../../client/api.ts";
 import { openDashboard } from "../../client/session.ts";
 import { TableSkeleton } from "../../components/data-table.tsx";
@@ -45,7 +45,7 @@ export function OneTimeLinkPage() {
   );
 }
 
-function Accept({ token, of: { kind, email, account, expiresAt } }: { token: string; of: Invitation }) {
+function Accept({ token, of: { kind, email, account, expiresAt } }: { token: string; of: OneTimeLink }) {
   const accepting = useMutation({
     mutationFn: (form: FormData) =>
       mutations.accept({

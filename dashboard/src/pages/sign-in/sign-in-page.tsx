@@ -21,7 +21,7 @@ export function SignInPage() {
     const form = new FormData(event.currentTarget);
     signIn.mutate({ email: String(form.get("email")).trim(), password: String(form.get("password")) });
   };
-  if (session?.empty) {
+  if (session?.hasNoPeople) {
     return (
       <AuthLayout title="No administrator yet">
         <p>

@@ -1,5 +1,5 @@
-/** POST /endpoints/:id/test → Delivery, after its single attempt. */
-/** GET /deliveries?endpoint=ID|submission=ID[&before=NEXT] → Deliveries, newest first. POST /deliveries/:id/replay → Delivery. */
+/** POST /endpoints/:id/test → DeliveryResource, after its single attempt. */
+/** GET /deliveries?endpoint=ID|submission=ID[&before=NEXT] → Deliveries, newest first. POST /deliveries/:id/replay → DeliveryResource. */
 export interface Deliveries {
   readonly deliveries: readonly DeliveryResource[];
   readonly next: string | null;

@@ -96,7 +96,7 @@ export interface TestDetail {
   readonly input: Shown;
   /** The answers: output that matches any of them passes. */
   readonly expected: readonly Shown[];
-  /** Null until the run has ended, and for a test that was left out. */
+  /** Null until the run has ended, and for a test that was skipped. */
   readonly run: TestRun | null;
 }
 

@@ -32,7 +32,7 @@ export interface KeyResource {
   readonly ofPlayground: boolean;
 }
 
-/** POST /keys → MadeKey. PATCH /keys/:id (KeyLimits) → Key. POST /keys/:id/revoke → Key. */
+/** POST /keys → MadeKey. PATCH /keys/:id (KeyLimits) → KeyResource. POST /keys/:id/revoke → KeyResource. */
 export interface NewKey extends Partial<KeyLimits> {
   readonly name: string;
   /** Either the project, or the account of a key without one, whose results are sent to no endpoint. */

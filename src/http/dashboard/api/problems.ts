@@ -52,14 +52,14 @@ export interface ProblemDetail extends ProblemRow {
 export interface ImportedProblem {
   readonly id: string;
   readonly version: number;
-  /** Otherwise the problem had this content before. */
+  /** False: the current version has this content already. */
   readonly isNew: boolean;
   /** Null without `verify`. */
   readonly verification: Verification | null;
 }
 
 export interface Verification {
-  /** After the last of its judgements was accepted, for GET /judgements. */
+  /** A time after the last of its judgements was accepted, for the parameter `until` of GET /judgements. */
   readonly until: string;
   /** The submissions, in the order of the package. */
   readonly submissions: readonly VerifiedSubmission[];

@@ -2,12 +2,15 @@
 export interface Session {
   /** Null: not signed in. */
   readonly person: Person | null;
-  /** No person exists yet: the one-time link of `assay serve` creates the first administrator. */
-  readonly empty: boolean;
+  /** Whether nobody can sign in yet: the one-time link of `assay serve` creates the first administrator. */
+  readonly hasNoPeople: boolean;
   /** Label of the button; null: no OpenID Connect provider. */
   readonly provider: string | null;
   readonly version: string;
-  /** File with the authority of the service's own certificate, on its machine; null for another, and without a session. */
+  /**
+   * Path, on the service's machine, of the authority that set-up made for the service's certificate. Null if the service does not
+   * use that certificate, or nobody is signed in.
+   */
   readonly authority: string | null;
 }
 
@@ -19,7 +22,7 @@ export interface Person {
   readonly administrator: boolean;
   /** Accounts visible to the person, by name; for an administrator, all. */
   readonly accounts: readonly AccountRef[];
-  /** Names of suspended accounts; empty for an administrator, because the settings list them. */
+  /** Names of suspended accounts; empty for an administrator, because the page Settings lists them. */
   readonly suspended: readonly string[];
 }
 
@@ -35,14 +38,15 @@ export interface SignIn {
 }
 
 /**
- * POST /invitations/look → Invitation: the purpose of a one-time link; 404 if it is used, expired or unknown. The token
+ * POST /invitations/look → OneTimeLink: what a one-time link is for; 404 if it is used, expired or unknown. The token
  * is in the body, because proxies log paths.
  */
 export interface LinkToken {
   readonly token: string;
 }
 
-export interface Invitation {
+/** The link of the first administrator, of an invitation, or of a new password. */
+export interface OneTimeLink {
   readonly kind: "first" | "invite" | "reset";
   /** Null: the person chooses. */
   readonly email: string | null;

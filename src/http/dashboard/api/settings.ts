@@ -1,6 +1,6 @@
 /**
- * GET /settings (administrators) → Settings; PUT /tiers/:name → Tier; POST /accounts → Account; PATCH /accounts/:id
- * (AccountChanges) → Account.
+ * GET /settings (administrators) → Settings; PUT /tiers/:name → Tier; POST /accounts → AccountResource; PATCH /accounts/:id
+ * (AccountChanges) → AccountResource.
  */
 export interface Settings {
   /** Null: records are kept indefinitely. Set by the configuration of the service; read-only here. */
@@ -33,7 +33,7 @@ export interface UsedAccount extends AccountResource {
   readonly requests: number;
 }
 
-/** POST /accounts/:id/drop-pending (administrators) → Dropped; POST /accounts/:id/suspend and /resume → Account. */
+/** POST /accounts/:id/drop-pending (administrators) → Dropped; POST /accounts/:id/suspend and /resume → AccountResource. */
 export interface Dropped {
   readonly dropped: number;
 }

@@ -115,7 +115,7 @@ export interface Cancelled {
   readonly cancelled: boolean;
 }
 
-/** GET /submissions/:id/deliveries → Delivery[], newest first: the part that changes after the end. */
+/** GET /submissions/:id/deliveries → DeliveryResource[], newest first: the part that changes after the end. */
 
 /** GET /submissions/:id/files/:name, GET /submissions/:id/file?path= (one of `files`) → the bytes, as a download. */
 export const RUN_FILES = ["source", "stdin", "stdout", "stderr"] as const;

@@ -1,8 +1,8 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
-export async function projectsAndWebhooks(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function projectsAndWebhooks(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .createTable("projects")
     .addColumn("id", "text", (c) => c.primaryKey())

@@ -1,9 +1,9 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /** Data for the dashboard: submissions by account, history and live output. */
-export async function history(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function history(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   // The only index for searches that costs time at every submission: other criteria filter the account's submissions.
   await trx.schema.createIndex("submissions_account").on("submissions").columns(["account_id", "seq"]).execute();
   await trx.schema.alterTable("submissions").addColumn("live", "integer").execute();

@@ -1,12 +1,12 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /**
  * Indexes of lists in their order by account, so that the rows of other accounts do not matter. Tables of sign-in attempts
  * for all processes, and client addresses in the audit trail.
  */
-export async function lists(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function lists(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema.createIndex("api_keys_account").on("api_keys").columns(["account_id", "created_at", "id"]).execute();
   await sql`create index api_keys_unrevoked on api_keys (account_id, created_at, id) where revoked_at is null`.execute(
     trx,

@@ -1,9 +1,9 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /** Turns of accounts in the outbox, replaced secrets with an expiry, and an index of failed deliveries. */
-export async function fairDeliveries(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function fairDeliveries(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .alterTable("accounts")
     .addColumn("delivery_turn", "bigint", (c) => c.notNull().defaultTo(0))

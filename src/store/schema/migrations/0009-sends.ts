@@ -1,9 +1,9 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /** Send requests of members in the last minute, over all processes, and an index of pending replays. */
-export async function sends(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function sends(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .createTable("sends")
     .addColumn("seq", columns.sequenceType, columns.sequence)

@@ -1,8 +1,8 @@
 import type { Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /** Files, arguments, environment and limits of a program. */
-export async function additions(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function additions(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema.alterTable("programs").addColumn("additions", columns.bytes).execute();
 }

@@ -1,12 +1,12 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /**
  * Programs judged on many tests. A version is the immutable definition of a problem with its tests, whose contents are stored
  * once per account. The runs of a judgement are submissions.
  */
-export async function judgements(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function judgements(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .createTable("contents")
     .addColumn("seq", columns.sequenceType, columns.sequence)

@@ -1,9 +1,9 @@
 import type { Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /** Problems with their numbered versions, and the problem of a judgement, which can have been deleted since. */
-export async function problems(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function problems(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .createTable("problems")
     .addColumn("seq", columns.sequenceType, columns.sequence)

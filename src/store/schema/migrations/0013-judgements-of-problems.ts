@@ -1,9 +1,9 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /** The judgements of a problem in their order, by account like other lists. */
-export async function judgementsOfProblems(trx: Transaction<Schema>, _: Capabilities): Promise<void> {
+export async function judgementsOfProblems(trx: Transaction<Schema>, _: Abilities): Promise<void> {
   await sql`create index judgements_problem on judgements (account_id, problem_id, seq) where problem_id is not null`.execute(
     trx,
   );

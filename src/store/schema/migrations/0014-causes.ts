@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Outcome } from "../../../domain/outcome.ts";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 const AT_ONCE = 1_000;
@@ -9,7 +9,7 @@ const AT_ONCE = 1_000;
  * Adds two columns for lists. `cause` is a copy of the cause in the outcome, where megabytes of output can precede it. It stays null
  * for accepted runs, which all have the cause `normal_exit`. `original_id` is the id of the submission that this one repeats.
  */
-export async function causes(trx: Transaction<Schema>, _: Capabilities): Promise<void> {
+export async function causes(trx: Transaction<Schema>, _: Abilities): Promise<void> {
   await trx.schema.alterTable("submissions").addColumn("cause", "text").execute();
   await trx.schema.alterTable("submissions").addColumn("original_id", "text").execute();
   for (let last = 0, more = true; more; ) {

@@ -1,12 +1,12 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /**
  * Headers of webhook requests and responses, the time since when an endpoint fails, and indexes for a search of the audit
  * trail by actor or action.
  */
-export async function webhookHeadersAndAuditSearch(trx: Transaction<Schema>, _: Capabilities): Promise<void> {
+export async function webhookHeadersAndAuditSearch(trx: Transaction<Schema>, _: Abilities): Promise<void> {
   await trx.schema.alterTable("attempts").addColumn("sent_headers", "text").execute();
   await trx.schema.alterTable("attempts").addColumn("answer_headers", "text").execute();
   await trx.schema.alterTable("endpoints").addColumn("failing_since", "bigint").execute();

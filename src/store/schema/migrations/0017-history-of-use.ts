@@ -1,9 +1,9 @@
 import { sql, type Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /** History by key, of deliveries, and of queue and slots. Indexes by account, so that the rows of other accounts do not matter. */
-export async function historyOfUse(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function historyOfUse(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema.alterTable("uncounted").addColumn("key_id", "text").execute();
   await trx.schema
     .createTable("history_keys")

@@ -1,12 +1,12 @@
 import type { Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /**
  * What clients of Judge0 send besides the program, and the status of its end. Their submissions and callbacks are marked, so that
  * others cost no read.
  */
-export async function judge0(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function judge0(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .createTable("judge0_submissions")
     .addColumn("submission_seq", "bigint", (c) => c.primaryKey().references("submissions.seq").onDelete("cascade"))

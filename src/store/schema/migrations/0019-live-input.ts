@@ -1,9 +1,9 @@
 import type { Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /** Input for running programs, until their end. `submissions.live` is 2 for those that take it. */
-export async function liveInput(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function liveInput(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .createTable("live_input")
     .addColumn("submission_seq", "bigint", (c) => c.notNull().references("submissions.seq").onDelete("cascade"))

@@ -1,12 +1,12 @@
 import type { Transaction } from "kysely";
-import type { Capabilities } from "../../database/database.ts";
+import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /**
  * How far submissions of several runs have come, so that they can give up their slot between two runs. Those that did are
  * marked by the number of their completed runs: others cost no read when they are claimed.
  */
-export async function progress(trx: Transaction<Schema>, { columns }: Capabilities): Promise<void> {
+export async function progress(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .createTable("submission_progress")
     .addColumn("submission_seq", "bigint", (c) => c.primaryKey().references("submissions.seq").onDelete("cascade"))

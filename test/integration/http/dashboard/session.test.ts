@@ -10,9 +10,9 @@ test("without a cookie there is no person, and an empty service is reported", as
   const running = await startHttp(t);
   const { status, json } = await running.ask({ path: SESSION, key: null });
   assert.equal(status, 200);
-  assert.deepEqual(json, { person: null, empty: true, provider: null, version: json.version, authority: null });
+  assert.deepEqual(json, { person: null, hasNoPeople: true, provider: null, version: json.version, authority: null });
   await signedIn(running, "ada@example.com", "administrator");
-  assert.equal((await running.ask({ path: SESSION, key: null })).json.empty, false);
+  assert.equal((await running.ask({ path: SESSION, key: null })).json.hasNoPeople, false);
 });
 
 test("a session returns its person, and signing out ends it", async (t) => {

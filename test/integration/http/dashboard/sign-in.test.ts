@@ -39,7 +39,7 @@ test("the correct password begins a session: a cookie of 256 random bits, hidden
   assert.equal(reply.status, 200);
   assert.equal(reply.json.person.id, running.ada);
   assert.equal(reply.json.person.administrator, true);
-  assert.equal(reply.json.empty, false);
+  assert.equal(reply.json.hasNoPeople, false);
   const [cookie = ""] = reply.headers["set-cookie"] ?? [];
   assert.match(cookie, /^__Host-assay=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=604800$/);
   assert.equal(await emailOf(running, cookieOf(reply)), EMAIL);
