@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Store } from "../../../src/store/store.ts";
-import { onEachDatabase } from "../../support/store/temporary.ts";
+import type { Claim } from "../../../src/store/submissions/types.ts";
+import { addJudgement, finish, LEASE_MS } from "../../support/store/judgements.ts";
+import { addKey, onEachDatabase } from "../../support/store/temporary.ts";
 import {
   ACTOR,
   addEndpoint,
@@ -56,6 +58,30 @@ onEachDatabase((temporaryStore) => {
       [false, false, true, true, true],
     );
   });
+
+  for (const way of ["purge", "erase"] as const)
+    test(`${way}: a judgement is deleted at once, and its runs in steps, because they can have 1 GiB of output`, async (t) => {
+      const { store, clock } = await temporaryStore(t);
+      const key = await addKey(store, "a", { concurrency: 20 });
+      const answers = Array.from({ length: 9 }, (_, at) => `${at}`);
+      const { id } = await addJudgement(store, key, { answers, stop: "never" });
+      for (let claims: readonly unknown[] = [1]; claims.length > 0; ) {
+        claims = await store.submissions.claim("w", LEASE_MS, 20);
+        for (const claim of claims) await finish(store, claim as Claim, "AC");
+      }
+      const runs = (await store.judgements.get(id, key.accountId))?.runs ?? [];
+      assert.equal(runs.length, 9);
+      const left = async () =>
+        (await Promise.all(runs.map((run) => store.submissions.get(run.submissionId, key.accountId)))).filter(Boolean)
+          .length;
+      clock.nowMs += DAY_MS;
+      const step = () =>
+        way === "purge" ? store.retention.purge(clock.nowMs, 4) : store.retention.erase(key.accountId, clock.nowMs, 4);
+      const counts: number[] = [];
+      while ((await step()) > 0) counts.push(await left());
+      assert.equal(await store.judgements.get(id, key.accountId), undefined);
+      assert.deepEqual(counts.slice(0, 3), [5, 1, 0]);
+    });
 
   test("submissions that have not ended are kept, regardless of age", async (t) => {
     const { store, clock, project } = await fixture(t);
