@@ -10,7 +10,9 @@ import type { LazyContent, NewVersion } from "./types.ts";
 /** Contents that one transaction stores: bounds how long others wait for it. */
 const MAX_BYTES = 1_048_576;
 const MAX_CONTENTS = 100;
+/** Contents that one transaction deletes. */
 const PURGED_AT_ONCE = 100;
+const PURGED_BYTES = 4 * 1_048_576;
 
 /** Held by each transaction that adds or deletes contents, so that no content is deleted while another version begins to use it. */
 const CONTENTS_LOCK = "contents";
@@ -229,14 +231,16 @@ export async function purgeVersion(
     .where(isUnused)
     .executeTakeFirst();
   if (doomed.numUpdatedRows === 0n) return true;
-  const contents = await trx
+  const found = await trx
     .selectFrom("version_contents")
-    .select(["test", "place", "content_seq"])
+    .innerJoin("contents", "contents.seq", "content_seq")
+    .select(["test", "place", "content_seq", sql<number>`octet_length(contents.bytes)`.as("size")])
     .where("version_seq", "=", seq)
     .orderBy("test")
     .orderBy("place")
     .limit(PURGED_AT_ONCE)
     .execute();
+  const contents = found.slice(0, countWithin(found, PURGED_BYTES));
   const last = contents.at(-1);
   if (last) {
     await trx
@@ -253,8 +257,19 @@ export async function purgeVersion(
       )
       .execute();
   }
-  if (contents.length < PURGED_AT_ONCE) await trx.deleteFrom("versions").where("seq", "=", seq).execute();
+  if (contents.length === found.length && found.length < PURGED_AT_ONCE)
+    await trx.deleteFrom("versions").where("seq", "=", seq).execute();
   return true;
+}
+
+/** The number of the first contents that have this size together; at least one. */
+function countWithin(contents: readonly { readonly size: number }[], bytes: number): number {
+  let total = 0;
+  const beyond = contents.findIndex(({ size }) => {
+    total += size;
+    return total > bytes;
+  });
+  return beyond < 0 ? contents.length : Math.max(1, beyond);
 }
 
 function isUnused({ and, not, exists, selectFrom }: ExpressionBuilder<Schema, "versions">) {

@@ -61,6 +61,17 @@ onEachDatabase((temporaryStore) => {
     });
   }
 
+  test("large contents of a version are deleted in several transactions", async (t) => {
+    const { store, key, purges } = await fixture(t);
+    const large = (at: number) => String(at).repeat(1_500_000);
+    const version = newVersion(key.accountId, [1, 2, 3, 4, 5].map(large));
+    await store.judgements.putVersion(version, async () => {});
+    let steps = 0;
+    while (await purges.purge()) steps++;
+    // Two of the five contents fit into one transaction; the last one finds that nothing is left.
+    assert.ok(steps >= 3, `${steps} steps`);
+  });
+
   test("a version that is partly deleted is stored again, and gets no judgement", async (t) => {
     const { store, key, purges, contentsOf } = await fixture(t);
     const version = newVersion(key.accountId, ANSWERS);
