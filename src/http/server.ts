@@ -167,7 +167,7 @@ export class HttpServer {
     usageRoute(this.#server, dependencies);
     submissionsRoutes(this.#server, dependencies);
     judgementRoutes(this.#server, dependencies, answers, this.#waits.signal);
-    const imports = new ProblemImports(dependencies, answers);
+    const imports = new ProblemImports(dependencies, answers, this.#waits.signal);
     problemRoutes(this.#server, dependencies, imports);
     judgeRoute(this.#server, dependencies, answers, this.#waits.signal);
     mcpRoute(this.#server, dependencies, answers, this.#waits.signal);

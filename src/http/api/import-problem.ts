@@ -63,14 +63,17 @@ export interface ImportFor {
 export class ProblemImports {
   readonly #dependencies: Dependencies;
   readonly #answers: LongAnswers;
+  readonly #stopping: AbortSignal;
   readonly #imports = new WorkTurns({
     atOnce: { total: AT_ONCE, perOwner: PER_ACCOUNT },
     queue: { perOwner: WAITING, full: "queueFull" },
   });
 
-  constructor(dependencies: Dependencies, answers: LongAnswers) {
+  /** @param stopping aborted when the service stops, which ends all imports. */
+  constructor(dependencies: Dependencies, answers: LongAnswers, stopping: AbortSignal) {
     this.#dependencies = dependencies;
     this.#answers = answers;
+    this.#stopping = stopping;
   }
 
   /** Imports the body of the request as a problem. @throws ClientError */
@@ -81,6 +84,7 @@ export class ProblemImports {
   ): Promise<Imported> {
     request.holdsBody = true;
     const disconnection = disconnected(reply);
+    const signal = AbortSignal.any([disconnection, this.#stopping]);
     // Other imports can be before this one, and one of the largest packages takes 20 s alone.
     const answered = keepOpenMeanwhile(request);
     try {
@@ -99,9 +103,9 @@ export class ProblemImports {
         await countRequests(caller, this.#dependencies, { amount, counted });
         counted += Math.max(0, amount);
       };
-      const importing = { name, ...limited, verify: verify === "true", languages, signal: disconnection, admit: count };
+      const importing = { name, ...limited, verify: verify === "true", languages, signal, admit: count };
       const pause = async () => {
-        disconnection.throwIfAborted();
+        signal.throwIfAborted();
         await this.#answers.eventLoop.turn(owner);
       };
       const judging = { caller, owner, revoked: "playgroundClosed" } as const;
@@ -114,9 +118,10 @@ export class ProblemImports {
           const verification = submissions && (await verifySubmissions(submissions, stored, judging, within));
           return { ...stored, verification };
         });
-      return await this.#imports.run(owner, importIt, { expectedMs, signal: disconnection });
+      return await this.#imports.run(owner, importIt, { expectedMs, signal });
     } catch (error) {
       if (disconnection.aborted) throw clientError("requestTimeout", []); // for the metric: the client has gone
+      if (this.#stopping.aborted) throw clientError("shuttingDown", [], { headers: { "retry-after": "5" } });
       if (error instanceof PackageError) throw clientError("invalidPackage", [error.message.slice(0, MAX_FAULT)]);
       throw error;
     } finally {

@@ -198,6 +198,21 @@ test("a connection stays open while its import waits for others, although nothin
   );
 });
 
+test("a stop ends the imports under way, and those that wait, with an answer", LIMIT, async (t) => {
+  const { put, server, ask } = await importing(t, temporaryStore);
+  const replies = Array.from({ length: 10 }, (_, at) => put(FACTORS, `?name=p${at}`));
+  const first = await Promise.race(replies);
+  assert.equal(first.status, 201);
+  // The others have not been imported yet, because they have one account.
+  assert.equal((await ask({ path: "/api/health" })).status, 200);
+  await server.close();
+  const stopped = (await Promise.all(replies)).filter(({ status }) => status !== 201);
+  assert.ok(stopped.length > 0);
+  for (const { status, headers, json } of stopped) {
+    assert.deepEqual([status, headers["retry-after"], json.error], [503, "5", "the service is shutting down, try again later"]);
+  }
+});
+
 test("hostile archives are rejected without delaying other requests", LIMIT, async (t) => {
   const { put, ask, server } = await importing(t, temporaryStore);
   const large = Buffer.alloc(4_194_304);
