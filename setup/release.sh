@@ -1,6 +1,6 @@
-# A release: the checkout with everything that set-up would otherwise fetch or build, in its directory release/
-# (command-release.sh makes it). A machine with a release needs no npm registry and no compiler, and a Debian mirror only for
-# packages-release.
+# A release: the checkout with what set-up would otherwise fetch or build, in its directory release/ (command-release.sh makes it). Only
+# the frozen interpreters and language packs are made on each machine. A machine with a release needs no npm registry and no compiler for
+# the eight languages, and a Debian mirror only for packages-release.
 #
 #   machine       the processor that it is for
 #   launcher.tar  modules.tar  image.tar  dashboard.tar
@@ -15,11 +15,12 @@ for_this_machine() {
     fail "this release is for $(cat "$checkout/release/machine"), and this machine is $(uname -m)"
 }
 
-# from_release NAME DIR: unpacks a part of the release in DIR. The files are owned by root, regardless of the user that unpacked the
+# from_release NAME DIR: unpacks a part of the release into DIR. The files are owned by root, regardless of the user that unpacked the
 # release, and have the stored modes.
 from_release() {
   tar -C "$2" --same-permissions --numeric-owner -xf "$checkout/release/$1.tar" || fail "cannot unpack $checkout/release/$1.tar"
 }
 
-# packed OPTION...: prints a tar stream that depends only on the names, contents and modes of the files.
+# packed OPTION...: runs tar so that order and owners of the files do not depend on the machine. Their times of modification stay, unless
+# an option changes them.
 packed() { tar --sort=name --format=gnu --owner=0 --group=0 --numeric-owner "$@"; }

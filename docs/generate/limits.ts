@@ -8,7 +8,7 @@ import { code, table } from "./table.ts";
 const DATA = resolve(import.meta.dirname, "../../languages");
 const STEPS = ["compile", "execute"] as const;
 const NOTES: Partial<Record<keyof Limits, string>> = {
-  processes: " (threads count)",
+  processes: " (including threads)",
   fileBytes: " (largest file)",
   workBytes: " (`/box`)",
   workInodes: " (`/box`)",

@@ -127,7 +127,7 @@ export const settingsSchema = z.object({
       "Addresses or CIDR blocks of reverse proxies, separated by commas. With this setting, the service speaks plain HTTP, accepts connections only from these proxies, and serves only requests with the header `X-Forwarded-Proto: https`. If it listens on `unix:/PATH`, it accepts connections from every process that can open the file.",
   }),
   ASSAY_PLAIN_HTTP: setting(z.enum(["yes", "no"]).default("no"), {
-    description: "`yes` disables TLS. It is allowed only if the service listens on a loopback address.",
+    description: "`yes` disables TLS. It is allowed only if the service listens on a loopback address or `unix:/PATH`.",
     flag: "--plain-http",
   }),
   ASSAY_OPERATOR_LISTEN: setting(address.optional(), {
@@ -138,11 +138,11 @@ export const settingsSchema = z.object({
   }),
   ASSAY_MAX_CONNECTIONS: setting(wholeNumber(10, 100_000).prefault("2000"), {
     description:
-      "Largest number of client connections at the same time. An account may have at most as many connections as are still free. If it is the only one with connections, it can therefore use half of them. When all are used and another client connects, the service closes the oldest connection without a valid key of the address that has the most of them. If every connection has a key, it closes the longest-idle connection of the account that has the most connections.",
+      "Largest number of client connections at the same time. An account may have at most as many connections as are still free. If it is the only one with connections, it can therefore use half of them. When all are used and another client connects, the service looks for the address with the most connections without a valid key, and closes the oldest of these. If every connection has a key or a session, it closes the longest-idle connection of the account or person with the most connections, among those that have an idle one. If none is idle, it refuses the new connection.",
   }),
   ASSAY_MAX_CONNECTIONS_PER_ADDRESS: setting(wholeNumber(1, 100_000).prefault("1000"), {
     description:
-      "Largest number of connections without a valid key or session that one address (in IPv6, a /64) may have. At this limit, a new connection of the address replaces its oldest one. Behind a trusted proxy, this limit and `ASSAY_MAX_CONNECTIONS` count requests in progress instead of connections, by the address that the proxy names. On `unix:/PATH`, this limit does not apply.",
+      "Largest number of connections without a valid key or session that one address (in IPv6, a /64) may have. At this limit, a new connection of the address replaces its oldest one. Behind a trusted proxy, this limit and `ASSAY_MAX_CONNECTIONS` count requests in progress instead of connections, by the address that the proxy names. On `unix:/PATH` without a trusted proxy, neither limit applies.",
   }),
   ASSAY_MAX_PENDING: setting(wholeNumber(1, 1_000_000).prefault("2000"), {
     description:

@@ -9,11 +9,11 @@ export function isProfileName(text: string): text is ProfileName {
 
 /**
  * The limits of one step. All values are integers; the unit is in the name.
- * One can be null: `addressSpaceBytes` for no RLIMIT_AS, because some runtimes reserve far
+ * Only `addressSpaceBytes` can be null, for no RLIMIT_AS, because some runtimes reserve far
  * more address space than they use.
  */
 export interface Limits {
-  /** Monotonic time from exec to exit. */
+  /** Monotonic time from the exec of the program, or from its hand-over to a runtime that waits, until its exit. */
   readonly wallMs: number;
   /** CPU time of the whole cgroup, children included. */
   readonly cpuMs: number;

@@ -12,7 +12,7 @@ interface Props {
   readonly onSelect: (test: number) => void;
 }
 
-const RULES = { sum: "sum of points", min: "points × smallest share of its tests" } as const;
+const RULES = { sum: "sum of points", min: "points × the fraction that the worst test earned" } as const;
 
 /** All tests as cells, by group. One of them takes the focus; arrows, Home and End move it. */
 export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {

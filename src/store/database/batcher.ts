@@ -11,9 +11,9 @@ const MAX_GROUP = 64;
 
 /**
  * Batches requests of the same kind: requests that arrive while a group runs form the next group. Under load, many
- * requests share each statement, lock and commit; a single request does not wait. It also limits a process to one
- * connection per kind. With a connection per request, all connections waited for the holder of the lock, and none was
- * left for the holder's next statement.
+ * requests share each statement, lock and commit; a single request does not wait for others. It also
+ * limits a process to one connection for each kind of request. Otherwise, requests that wait for a lock of the database could take all
+ * connections of the pool, and its holder would get none for its next transaction.
  */
 export class Batcher<A, R> {
   readonly #run: (requests: readonly A[]) => Promise<readonly R[]>;

@@ -209,7 +209,10 @@ test("a stop ends the imports under way, and those that wait, with an answer", L
   const stopped = (await Promise.all(replies)).filter(({ status }) => status !== 201);
   assert.ok(stopped.length > 0);
   for (const { status, headers, json } of stopped) {
-    assert.deepEqual([status, headers["retry-after"], json.error], [503, "5", "the service is shutting down, try again later"]);
+    assert.deepEqual(
+      [status, headers["retry-after"], json.error],
+      [503, "5", "the service is shutting down, try again later"],
+    );
   }
 });
 

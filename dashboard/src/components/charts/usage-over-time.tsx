@@ -22,27 +22,33 @@ const WAITING = <Skeleton height={290} />;
 
 /** Ended runs, or ended deliveries of an endpoint. */
 export function UsageOverTime({ of: owner }: { of: UsageOwner }) {
-  const [window, choose] = useState("7d");
-  const { runs, counted } =
+  const [window, setWindow] = useState("7d");
+  const { listFilters, usageOf } =
     "endpoint" in owner
-      ? { runs: { project: owner.ofProject }, counted: { endpoint: owner.endpoint } }
-      : { runs: owner, counted: owner };
+      ? { listFilters: { project: owner.ofProject }, usageOf: { endpoint: owner.endpoint } }
+      : { listFilters: owner, usageOf: owner };
   const usage = useQuery({
-    ...queries.usage({ ...counted, window }),
+    ...queries.usage({ ...usageOf, window }),
     placeholderData: keepPreviousData,
   });
   return (
     <Section
       title={"endpoint" in owner ? "Deliveries over time" : "Use"}
       actions={
-        <SegmentedControl size="xs" aria-label="Range of the chart" value={window} data={WINDOWS} onChange={choose} />
+        <SegmentedControl
+          size="xs"
+          aria-label="Range of the chart"
+          value={window}
+          data={WINDOWS}
+          onChange={setWindow}
+        />
       }
     >
       <QueryBoundary query={usage} placeholder={WAITING}>
         {(found) => (
           <div aria-busy={usage.isPlaceholderData}>
             <Suspense fallback={WAITING}>
-              <UsageChart usage={found} runs={runs} isDeliveries={"endpoint" in owner} />
+              <UsageChart usage={found} runs={listFilters} isDeliveries={"endpoint" in owner} />
             </Suspense>
           </div>
         )}

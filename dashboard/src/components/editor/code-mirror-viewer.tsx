@@ -30,7 +30,7 @@ const READ: Extension = [
 
 /** A read-only text. Like the editor, it is in a shadow root. */
 export default function CodeMirrorViewer(props: ViewerProps) {
-  const { text, label, language, wrap, firstLine = 1, links, marked, target, searching = 0, follow } = props;
+  const { text, label, language, wrap, firstLine = 1, links, marked, target, searchRequests = 0, follow } = props;
   const container = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const grammar = useRef(new Compartment());
@@ -140,8 +140,8 @@ export default function CodeMirrorViewer(props: ViewerProps) {
   }, [wrap, firstLine, label]);
 
   useEffect(() => {
-    if (searching > 0 && view.current) openSearchPanel(view.current);
-  }, [searching]);
+    if (searchRequests > 0 && view.current) openSearchPanel(view.current);
+  }, [searchRequests]);
 
   useEffect(() => {
     if (follow && view.current) scrollToEnd(view.current);

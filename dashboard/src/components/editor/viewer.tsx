@@ -28,7 +28,7 @@ interface Common {
 export interface ViewerProps extends Common {
   readonly wrap: boolean;
   /** Opens the search when it increases. */
-  readonly searching?: number;
+  readonly searchRequests?: number;
   /** Stays at the end while the text grows. */
   readonly follow?: boolean;
   readonly onFollow?: (isAtEnd: boolean) => void;
@@ -47,10 +47,10 @@ interface Props extends Common {
 
 const CodeMirrorViewer = lazy(() => import("./code-mirror-viewer.tsx"));
 
-/** Shows a text with line numbers and search, which nobody can edit. Until CodeMirror is loaded, shows its start as plain text. */
+/** Shows a read-only text with line numbers and search. Until CodeMirror is loaded, shows the start of the text without them. */
 export function Viewer({ head, download, original, isLive = false, ...content }: Props) {
   const [wrap, setWrap] = useState(true);
-  const [searching, setSearching] = useState(0);
+  const [searchRequests, setSearchRequests] = useState(0);
   const [follow, setFollow] = useState(true);
   const { label } = content;
   return (
@@ -58,7 +58,7 @@ export function Viewer({ head, download, original, isLive = false, ...content }:
       <div className={css.toolbar}>
         <div className={css.title}>{head}</div>
         {isLive && !follow && <Tool icon="end" label="Follow the end of the output" onClick={() => setFollow(true)} />}
-        <Tool icon="find" label={`Search in ${label}`} onClick={() => setSearching((n) => n + 1)} />
+        <Tool icon="find" label={`Search in ${label}`} onClick={() => setSearchRequests((n) => n + 1)} />
         <Tool icon="wrap" label={`Wrap lines of ${label}`} isOn={wrap} onClick={() => setWrap(!wrap)} />
         <Tool icon="copy" label={`Copy ${label}`} onClick={() => copy(original, label)} />
         {download && (
@@ -81,7 +81,7 @@ export function Viewer({ head, download, original, isLive = false, ...content }:
           <CodeMirrorViewer
             {...content}
             wrap={wrap}
-            searching={searching}
+            searchRequests={searchRequests}
             follow={isLive && follow}
             onFollow={setFollow}
           />
