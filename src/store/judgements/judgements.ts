@@ -13,6 +13,7 @@ import {
 } from "../../domain/judgement.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Status } from "../../domain/submission.ts";
+import { WorkTurns } from "../../fairness/turn.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
@@ -27,6 +28,12 @@ import { keepComplete, putVersion } from "./versions.ts";
 /** The most judgements that one search reads: bounds how long a search for a rare verdict delays others. */
 const MAX_READ = 5_000;
 
+/**
+ * Judgements that are read at once. One with 500 tests and long messages takes 45 ms until its record has been sent, so that the
+ * reads of one account would otherwise be served before the requests of others that arrive later.
+ */
+const READS_AT_ONCE = { total: 4, perOwner: 1 };
+
 export type JudgementStore = ReturnType<typeof judgementStore>;
 
 /**
@@ -39,6 +46,7 @@ export function judgementStore(
   wakeups: Notifier,
   now: () => number,
 ) {
+  const reads = new WorkTurns({ atOnce: READS_AT_ONCE });
   return {
     /** Stores a version unless the account has it. @param pause awaited before each part. @returns its sequence number. */
     putVersion: (version: NewVersion, pause: () => Promise<void>): Promise<number> =>
@@ -47,11 +55,13 @@ export function judgementStore(
     /** @returns undefined for an unknown id and for a judgement of another account. */
     async get(id: string, accountId: string): Promise<Judgement | undefined> {
       if (id.includes("\0")) return undefined;
-      const row = await selectJudgements(db)
-        .where("judgements.id", "=", id)
-        .where("account_id", "=", accountId)
-        .executeTakeFirst();
-      return row && (await readJudgement(db, row));
+      return await reads.run(accountId, async () => {
+        const row = await selectJudgements(db)
+          .where("judgements.id", "=", id)
+          .where("account_id", "=", accountId)
+          .executeTakeFirst();
+        return row && (await readJudgement(db, row));
+      });
     },
 
     /** Newest first. @returns `next`: where this search ended; null if there is nothing older. */

@@ -54,6 +54,18 @@ onEachDatabase((temporaryStore) => {
     assert.deepEqual(await claim(90), []);
   });
 
+  test("reads of one account's judgements do not delay other statements until they have ended", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { concurrency: 20 });
+    const { id } = await addJudgement(store, key, { answers: ["x"] });
+    let read = 0;
+    const reads = Array.from({ length: 200 }, () => store.judgements.get(id, key.accountId).then(() => read++));
+    await Promise.race(reads);
+    await store.submissions.depth();
+    assert.ok(read < 100, `${read} of 200 reads were first`);
+    await Promise.all(reads);
+  });
+
   test("the keys of an account share the runs in the queue, and an account without any finds a place", async (t) => {
     const { store } = await temporaryStore(t);
     const claim = async (keys: number) => await store.submissions.claim("w", LEASE_MS, keys);
