@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 	report("signal pid 1", kill(1, SIGKILL));
 	report("limits of pid 1", prlimit(1, RLIMIT_NOFILE, NULL, &(struct rlimit){0}));
 	/* The call succeeds without effect. */
-	bool is_lowered = setpriority(PRIO_PROCESS, 1, 19) == 0 && getpriority(PRIO_PROCESS, 1) == 19;
+	int is_lowered = setpriority(PRIO_PROCESS, 1, 19) == 0 && getpriority(PRIO_PROCESS, 1) == 19;
 	report("priority of pid 1", (errno = EPERM, is_lowered ? 0 : -1));
 	printf("parent: %d\n", getppid());
 	int pidfd = (int)syscall(SYS_pidfd_open, 1, 0);
