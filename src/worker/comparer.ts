@@ -65,9 +65,12 @@ export class Comparer {
   readonly #quick: ComparisonQueue;
   readonly #slow: ComparisonQueue;
 
-  /** @param stalledMs after which a process that has used no CPU time meanwhile is replaced. */
-  constructor(stalledMs = 30_000) {
-    this.#quick = new ComparisonQueue(stalledMs, QUICK_CPU_MS);
+  /**
+   * @param stalledMs after which a process that has used no CPU time meanwhile is replaced.
+   * @param quickCpuMs CPU time of a comparison in the quick queue.
+   */
+  constructor(stalledMs = 30_000, quickCpuMs = QUICK_CPU_MS) {
+    this.#quick = new ComparisonQueue(stalledMs, quickCpuMs);
     this.#slow = new ComparisonQueue(stalledMs, Number.POSITIVE_INFINITY);
   }
 
