@@ -157,10 +157,15 @@ export function admitMessage(socket: Socket): void {
   messages.set(socket, (messages.get(socket) ?? UNREAD_MESSAGES) + 1);
 }
 
-/** Counts a request of a connection. @returns whether it may be handled; if not, the connection is closed. */
+/** Counts a request of a connection, also one for a WebSocket. */
+export function countRequest(socket: Socket): void {
+  admitted.set(socket, (admitted.get(socket) ?? 0) + 1);
+}
+
+/** Counts a request of a connection, and those that wait for an answer. @returns whether it may be handled; if not, the connection is closed. */
 export function admitPipelined({ socket }: IncomingMessage, response: ServerResponse, meter: Meter): boolean {
   if (socket.destroyed) return false;
-  admitted.set(socket, (admitted.get(socket) ?? 0) + 1);
+  countRequest(socket);
   const count = (pending.get(socket) ?? 0) + 1;
   if (count > MAX_PIPELINED) {
     meter.count("connectionsRefused", { limit: "pipelining" });

@@ -7,6 +7,7 @@ import { withoutLastSlash } from "../compatibility.ts";
 import { PISTON_CONNECT } from "../piston/conventions.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import { linger } from "../responses/linger.ts";
+import { countRequest } from "./burst-guard.ts";
 
 /** The largest message of a client, of which a connection keeps one: files and source of a program in base64. */
 const MAX_MESSAGE_BYTES = 2 * 1_048_576;
@@ -49,6 +50,7 @@ export function isWebSocketRequest({ method, url = "", headers: { upgrade } }: I
  */
 export function routeUpgrades(server: FastifyInstance): void {
   server.server.on("upgrade", (raw: IncomingMessage, socket: Duplex, head: Buffer) => {
+    countRequest(raw.socket);
     // Node has removed its own listeners.
     socket.on("error", () => socket.destroy());
     raw.socket.setTimeout(ANSWER_MS, () => socket.destroy());
