@@ -49,13 +49,11 @@ struct pair {
 
 enum { TASKS_READ = 64 };
 
-/* Whether this descriptor of a task is the input of its box. A program can have it under any number, as after a dup(). */
+/* Whether this descriptor of a task is the input of its box, which a program can have under any number. */
 static bool is_input(const struct watch *w, pid_t task, unsigned long fd)
 {
 	char name[48];
 	struct stat input, other;
-	if (fd == 0)
-		return true;
 	snprintf(name, sizeof name, "%d/fd/%lu", task, fd);
 	return fstat(w->box->in_fd, &input) == 0 && fstatat(w->slot->launcher->proc, name, &other, 0) == 0 &&
 	       input.st_dev == other.st_dev && input.st_ino == other.st_ino;

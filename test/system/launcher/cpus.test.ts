@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { programsOf, read } from "../../support/launcher/machine.ts";
+import { groupsOf, programsOf, read } from "../../support/launcher/machine.ts";
 import { connected, type Raw, run, step, stepFrame } from "./raw.ts";
 
 /** Prints the allowed CPUs of a process of the box and of a process that it starts through a child. */
@@ -32,6 +33,18 @@ describe("the CPUs of a box", () => {
     assert.equal(stderr, "");
     return stdout.trim().split("\n").map(cpusOf);
   }
+
+  test("all boxes together have the weight of as many programs as there are CPUs, not as slots", (t) => {
+    const weight = { "cpu.shares": 1024, "cpu.weight": 100 };
+    const groups = groupsOf(launcher).filter((path) => path.endsWith(`/assay-${launcher.instance}`));
+    const found = groups.flatMap((path) =>
+      Object.entries(weight).flatMap(([file, one]) =>
+        existsSync(join(path, file)) ? [Number(readFileSync(join(path, file), "utf8")) / one] : [],
+      ),
+    );
+    if (found.length === 0) return t.skip("the host has no cpu controller");
+    assert.deepEqual(found, [OURS.length]);
+  });
 
   test("a program with a limit of one CPU and its children are bound to one CPU", async () => {
     const raw = await connected(launcher.socket);
