@@ -103,6 +103,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/integration/http/connections.test.ts",
   ],
   "refused requests": ["test/system/bounds/refused.test.ts"],
+  "TLS handshakes without a request": ["test/unit/http/burst-guard.test.ts", "test/integration/http/listener.test.ts"],
   "slow and silent clients": ["test/integration/http/listener.test.ts"],
   "data after the response": ["test/integration/http/closing.test.ts", "test/integration/http/listener.test.ts"],
   "small parts of requests on one connection": [
@@ -115,6 +116,12 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/bounds/event-loop.test.ts",
     "test/integration/webhooks/body.test.ts",
     "test/unit/http/json-shape.test.ts",
+  ],
+  "reads of judgements": ["test/integration/store/judgements.test.ts"],
+  "deletion of old records": [
+    "test/integration/retention/purger.test.ts",
+    "test/integration/store/purge.test.ts",
+    "test/integration/store/versions.test.ts",
   ],
   "event loop delay by SQLite": ["test/system/bounds/event-loop-disk.test.ts"],
   "calls of assistants": ["test/integration/http/mcp.test.ts", "test/system/mcp/tools.test.ts"],
