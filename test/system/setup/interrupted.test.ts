@@ -94,11 +94,10 @@ for (const signal of SKIPS_LONG ? (["SIGKILL"] as const) : (["SIGTERM", "SIGINT"
         look();
         // All processes of the group get the signal, as from a terminal or timeout(1).
         process.kill(-(command.child.pid ?? assert.fail()), signal);
-        const ended = await command.end();
+        const ended = await endOf(command, signal, fake);
         clearInterval(watch);
         const what = `${args.join(" ")} ${name}: ${ended.stderr}`;
-        if (signal === "SIGKILL") await removeByNext(fake);
-        else assert.notEqual(ended.code, null, what);
+        if (signal !== "SIGKILL") assert.notEqual(ended.code, null, what);
         assert.ok(names.size > 0, what);
         assert.deepEqual(leftBy(fake, names), [], what);
       }
@@ -140,14 +139,23 @@ for (const signal of SKIPS_LONG ? (["SIGKILL"] as const) : (["SIGTERM", "SIGINT"
       const names = new Set(instancesOf(fake).map((one) => one.replace(/\.tmp\..*/, "")));
       for (const one of [...names]) names.add(`worker-${one}`);
       process.kill(-(command.child.pid ?? assert.fail()), signal);
-      const ended = await command.end();
+      const ended = await endOf(command, signal, fake);
       const what = `${name}: ${ended.stdout}${ended.stderr}`;
-      if (signal === "SIGKILL") await removeByNext(fake);
-      else assert.notEqual(ended.code, null, what);
+      if (signal !== "SIGKILL") assert.notEqual(ended.code, null, what);
       assert.ok(names.size > 0, what);
       assert.deepEqual(leftBy(fake, names), [], what);
     }
   });
+
+/** Waits for a command. After SIGKILL, a process of it can hold its output until the next command has ended that process. */
+async function endOf(command: Command, signal: NodeJS.Signals, fake: FakeCheckout) {
+  const ending = command.end();
+  if (signal === "SIGKILL") {
+    await until(() => command.child.signalCode !== null);
+    await removeByNext(fake);
+  }
+  return await ending;
+}
 
 /** The next command, which ends at once. Processes of a killed command may still end meanwhile. */
 async function removeByNext(fake: FakeCheckout): Promise<void> {
