@@ -21,6 +21,8 @@ const PYTHON = someLanguages(["python"]);
 const SLEEP = "import time; time.sleep(600)";
 
 let launcher: Launcher;
+/** What the newest worker has logged. */
+let newestLogs: readonly string[] = [];
 before(async () => {
   launcher = await startLauncher({ slots: 8 });
 });
@@ -58,6 +60,7 @@ async function working(
   const key = await addKey(store, "key", { concurrency: 100 });
   await earlier(temporary, key);
   const logs: string[] = [];
+  newestLogs = logs;
   const { meter, times } = noting();
   worker = Worker.start({
     meter,
@@ -107,7 +110,16 @@ function commandOf(pid: number): string {
 }
 
 async function programRuns(amount = 1): Promise<void> {
-  await eventually(`${amount} running`, () => programs().length >= amount);
+  try {
+    await eventually(`${amount} running`, () => programs().length >= amount);
+  } catch (error) {
+    throw new Error(
+      `${programsOf(launcher).length} processes, and the worker's last lines: ${newestLogs.slice(-4).join("")}`,
+      {
+        cause: error,
+      },
+    );
+  }
 }
 
 /** The slot that runs a program: its ancestor that is a child of the launcher. */
