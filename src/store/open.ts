@@ -6,6 +6,7 @@ import { keyStore } from "./access/keys.ts";
 import { projectStore } from "./access/projects.ts";
 import { tierStore } from "./access/tiers.ts";
 import { auditStore } from "./audit/audit.ts";
+import { AccountReads } from "./database/account-reads.ts";
 import type { Database, Listening } from "./database/database.ts";
 import { Notifier } from "./database/notifier.ts";
 import { openPostgres } from "./database/postgres.ts";
@@ -99,18 +100,19 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     );
   });
   const transactions = new Transactions(database, wakeups);
+  const reads = new AccountReads();
   const submissions = submissionStore(database, transactions, wakeups, now, steady);
   return {
     submissions: submissions.store,
     queue: queueStore(database, transactions, now),
     accounts: accountStore(database, transactions, now),
-    deliveries: deliveryStore(database, transactions, now),
+    deliveries: deliveryStore(database, transactions, reads, now),
     tiers: tierStore(database, transactions, now),
     projects: projectStore(database, transactions, now),
     keys: keyStore(database, transactions, now),
     endpoints: endpointStore(database, transactions, now),
     secrets: secretStore(database, transactions, now),
-    audit: auditStore(database, transactions, now),
+    audit: auditStore(database, transactions, reads, now),
     people: peopleStore(database, transactions, now),
     invitations: invitationStore(database, transactions, now),
     sessions: sessionStore(database, transactions, now),
@@ -119,13 +121,13 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     quota: quotaStore(database, transactions, now),
     workers: workerStore(database, transactions, wakeups, now),
     retention: retentionStore(database, transactions, now),
-    submissionSearch: submissionSearch(database),
-    judge0: judge0Store(database),
-    judgementSearch: judgementSearch(database),
-    history: historyStore(database, transactions, now),
+    submissionSearch: submissionSearch(database, reads),
+    judge0: judge0Store(database, reads),
+    judgementSearch: judgementSearch(database, reads),
+    history: historyStore(database, transactions, reads, now),
     live: liveStore(database, transactions, wakeups),
     liveInput: liveInputStore(database, transactions, wakeups),
-    judgements: judgementStore(database, transactions, wakeups, now),
+    judgements: judgementStore(database, transactions, wakeups, reads, now),
     problems: problemStore(database, transactions, now),
     manyProcesses: notify !== null,
     onWork: (listener) => wakeups.on("work", listener),

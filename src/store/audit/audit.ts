@@ -1,6 +1,7 @@
 import type { Selectable, Transaction } from "kysely";
 import { type AuditAction, type AuditActor, addressOf, nameOf } from "../../domain/audit.ts";
 import type { AuditEntry } from "../access/types.ts";
+import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -44,7 +45,7 @@ const READING_MS = 3_600_000;
 export type AuditStore = ReturnType<typeof auditStore>;
 
 /** @param now milliseconds since the epoch. */
-export function auditStore({ db }: Database, transactions: Transactions, now: () => number) {
+export function auditStore({ db }: Database, transactions: Transactions, reads: AccountReads, now: () => number) {
   return {
     /** Adds an entry when an administrator reads a submission or a judgement, at most once per hour for the pair. */
     async noteReading({
@@ -101,22 +102,24 @@ export function auditStore({ db }: Database, transactions: Transactions, now: ()
     },
 
     /** Newest first. @returns `next`: where this search ended; null if there is nothing older. */
-    async search(
+    search(
       which: AuditSearch,
       maxRows?: number,
     ): Promise<{ readonly entries: readonly AuditEntry[]; readonly next: number | null }> {
-      if (which.accountIds?.length === 0) return { entries: [], next: null };
-      const { seqs, next } = await searchAudit(db, which, maxRows);
-      if (seqs.length === 0) return { entries: [], next };
-      const rows = await db
-        .selectFrom("audit")
-        .leftJoin("accounts", "accounts.id", "audit.account_id")
-        .selectAll("audit")
-        .select("accounts.name as account_name")
-        .where("audit.seq", "in", seqs)
-        .orderBy("audit.seq", "desc")
-        .execute();
-      return { entries: rows.map(toEntry), next };
+      return reads.run(which.accountIds, async () => {
+        if (which.accountIds?.length === 0) return { entries: [], next: null };
+        const { seqs, next } = await searchAudit(db, which, maxRows);
+        if (seqs.length === 0) return { entries: [], next };
+        const rows = await db
+          .selectFrom("audit")
+          .leftJoin("accounts", "accounts.id", "audit.account_id")
+          .selectAll("audit")
+          .select("accounts.name as account_name")
+          .where("audit.seq", "in", seqs)
+          .orderBy("audit.seq", "desc")
+          .execute();
+        return { entries: rows.map(toEntry), next };
+      });
     },
 
     /** The present names of the objects with these ids. @param accountIds only these accounts; null for all, and then also people. */

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import type { Attempt, Headers, Next } from "../../domain/delivery.ts";
+import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { readJudge0 } from "../judge0/judge0.ts";
@@ -29,7 +30,12 @@ import { insertUncountedDeliveries } from "./uncounted.ts";
 export type DeliveryStore = ReturnType<typeof deliveryStore>;
 
 /** The outbox and its log. @param now milliseconds since the epoch. */
-export function deliveryStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
+export function deliveryStore(
+  { db, abilities }: Database,
+  transactions: Transactions,
+  reads: AccountReads,
+  now: () => number,
+) {
   let lastMs = Number.POSITIVE_INFINITY;
   return {
     /**
@@ -100,7 +106,8 @@ export function deliveryStore({ db, abilities }: Database, transactions: Transac
 
     /**
      * Newest first.
-     * @param which.before only deliveries with a lower `seq`; `accountIds`: only endpoints of these accounts, null for all.
+     * @param which.before only deliveries with a lower `seq`; `accountIds`: only endpoints of these accounts, null for all. A search
+     * without accounts is one of the service itself, and takes no turn.
      */
     list(which: {
       readonly max: number;
@@ -110,7 +117,10 @@ export function deliveryStore({ db, abilities }: Database, transactions: Transac
       readonly submissionId?: string | undefined;
       readonly id?: string | undefined;
     }): Promise<Delivery[]> {
-      return listDeliveries(db, which);
+      const { accountIds } = which;
+      return accountIds === undefined
+        ? listDeliveries(db, which)
+        : reads.run(accountIds, () => listDeliveries(db, which));
     },
 
     /** States of the newest deliveries by endpoint id; removed endpoints and endpoints without deliveries are absent. */

@@ -1,4 +1,5 @@
 import { type Marks, readMarks, readTotalsMark } from "../changes/change-marks.ts";
+import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { countDeliveries, countEnds, hasUncountedDeliveries } from "./count.ts";
@@ -16,7 +17,12 @@ export type HistoryStore = ReturnType<typeof historyStore>;
  * updated the aggregate itself, all processes would wait for each other's commits at the row of the current minute.
  * Ended deliveries are counted in the same way.
  */
-export function historyStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
+export function historyStore(
+  { db, abilities }: Database,
+  transactions: Transactions,
+  reads: AccountReads,
+  now: () => number,
+) {
   return {
     /**
      * Counts up to `max` ended submissions. Each is counted once, over all processes.
@@ -57,20 +63,23 @@ export function historyStore({ db, abilities }: Database, transactions: Transact
     },
 
     /** Ended submissions and their times. */
-    read: (range: Range): Promise<Counts> => readEnds(db, range),
+    read: (range: Range): Promise<Counts> => reads.run(range.accountIds, () => readEnds(db, range)),
 
     /** The `most` groups with the most ends, largest first. */
-    groups: (range: Range, by: GroupBy, most: number): Promise<readonly Group[]> => readGroups(db, range, by, most),
+    groups: (range: Range, by: GroupBy, most: number): Promise<readonly Group[]> =>
+      reads.run(range.accountIds, () => readGroups(db, range, by, most)),
 
     /** Ended submissions of a key or of the keys of a project. @param range.accountIds its account. */
-    readOf: (range: Range, of: EndsOf): Promise<Counts["ended"]> => readEnds(db, range, of).then(({ ended }) => ended),
+    readOf: (range: Range, of: EndsOf): Promise<Counts["ended"]> =>
+      reads.run(range.accountIds, () => readEnds(db, range, of)).then(({ ended }) => ended),
 
     /** Ended deliveries, by endpoint. */
     deliveries: (range: Range, endpointId?: string): Promise<readonly DeliveryCount[]> =>
-      readDeliveries(db, range, endpointId),
+      reads.run(range.accountIds, () => readDeliveries(db, range, endpointId)),
 
     /** The `most` endpoints with the most failed deliveries, removed ones included. */
-    failing: (range: Range, most: number): Promise<readonly FailingEndpoint[]> => readFailing(db, range, most),
+    failing: (range: Range, most: number): Promise<readonly FailingEndpoint[]> =>
+      reads.run(range.accountIds, () => readFailing(db, range, most)),
 
     /** Texts whose difference shows a change. @param accountIds null for all. */
     marks: (accountIds: readonly string[] | null): Promise<Marks> => readMarks(db, accountIds),
@@ -79,6 +88,6 @@ export function historyStore({ db, abilities }: Database, transactions: Transact
     totalsMark: (accountIds: readonly string[] | null): Promise<string> => readTotalsMark(db, accountIds, now()),
 
     /** Queue and slots. Times without a row were not recorded. */
-    load: (range: Range): Promise<readonly LoadCount[]> => readLoad(db, range),
+    load: (range: Range): Promise<readonly LoadCount[]> => reads.run(range.accountIds, () => readLoad(db, range)),
   };
 }

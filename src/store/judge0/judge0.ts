@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Judge0Submission } from "../../domain/judge0/submission.ts";
 import type { Submission } from "../../domain/submission.ts";
+import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { Schema } from "../schema/schema.ts";
 import { PROGRAM_COLUMNS, toProgram } from "../submissions/rows.ts";
@@ -12,7 +13,7 @@ export type Judge0Store = ReturnType<typeof judge0Store>;
 export const MOST_LISTED = 10_000;
 
 /** Submissions of Judge0's clients. Those of other clients are unknown here. */
-export function judge0Store({ db }: Database) {
+export function judge0Store({ db }: Database, reads: AccountReads) {
   const newest = (accountId: string) =>
     db
       .selectFrom("judge0_submissions")
@@ -29,30 +30,33 @@ export function judge0Store({ db }: Database) {
     sent: (id: string) => readSent(db, id),
 
     /** A page of the account's submissions, newest first, and the number of all. */
-    async list(
+    list(
       accountId: string,
       { skip, most }: { readonly skip: number; readonly most: number },
     ): Promise<{ readonly ids: readonly string[]; readonly total: number }> {
-      const page = newest(accountId)
-        .offset(skip)
-        .limit(Math.min(most, Math.max(0, MOST_LISTED - skip)));
-      const rows = await db
-        .selectFrom("submissions")
-        .select("id")
-        .where("seq", "in", page)
-        .orderBy("seq", "desc")
-        .execute();
-      const { total } = await db
-        .selectFrom(newest(accountId).limit(MOST_LISTED).as("newest"))
-        .select((eb) => eb.fn.countAll<number | string>().as("total"))
-        .executeTakeFirstOrThrow();
-      return { ids: rows.map(({ id }) => id), total: Number(total) };
+      return reads.run(accountId, async () => {
+        const page = newest(accountId)
+          .offset(skip)
+          .limit(Math.min(most, Math.max(0, MOST_LISTED - skip)));
+        const rows = await db
+          .selectFrom("submissions")
+          .select("id")
+          .where("seq", "in", page)
+          .orderBy("seq", "desc")
+          .execute();
+        const { total } = await db
+          .selectFrom(newest(accountId).limit(MOST_LISTED).as("newest"))
+          .select((eb) => eb.fn.countAll<number | string>().as("total"))
+          .executeTakeFirstOrThrow();
+        return { ids: rows.map(({ id }) => id), total: Number(total) };
+      });
     },
 
     /** Counts the account's newest submissions by language and status, and by the day of their acceptance. */
-    async statistics(accountId: string) {
-      const day = 86_400_000;
-      const { rows } = await sql<{ language_id: number; status: number; day: number; amount: number | string }>`
+    statistics(accountId: string) {
+      return reads.run(accountId, async () => {
+        const day = 86_400_000;
+        const { rows } = await sql<{ language_id: number; status: number; day: number; amount: number | string }>`
         select language_id, day, amount, status from (
           select judge0_submissions.language_id as language_id, submissions.created_at / ${sql.lit(day)} as day,
             case when submissions.status = 'pending' and submissions.started_at is null then 1
@@ -62,12 +66,13 @@ export function judge0Store({ db }: Database) {
           join judge0_submissions on judge0_submissions.submission_seq = newest.submission_seq
           join submissions on submissions.seq = newest.submission_seq
           group by 1, 2, 3) as counted`.execute(db);
-      return rows.map((row) => ({
-        languageId: row.language_id,
-        status: row.status,
-        dayMs: Math.floor(Number(row.day)) * day,
-        amount: Number(row.amount),
-      }));
+        return rows.map((row) => ({
+          languageId: row.language_id,
+          status: row.status,
+          dayMs: Math.floor(Number(row.day)) * day,
+          amount: Number(row.amount),
+        }));
+      });
     },
   };
 }

@@ -13,8 +13,8 @@ import {
 } from "../../domain/judgement.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Status } from "../../domain/submission.ts";
-import { WorkTurns } from "../../fairness/turn.ts";
 import { addAuditEntry } from "../audit/audit.ts";
+import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
@@ -28,12 +28,6 @@ import { keepComplete, putVersion } from "./versions.ts";
 /** The most judgements that one search reads: bounds how long a search for a rare verdict delays others. */
 const MAX_READ = 5_000;
 
-/**
- * Judgements that are read at once. One with 500 tests and long messages takes 45 ms until its record has been sent, so that the
- * reads of one account would otherwise be served before the requests of others that arrive later.
- */
-const READS_AT_ONCE = { total: 4, perOwner: 1 };
-
 export type JudgementStore = ReturnType<typeof judgementStore>;
 
 /**
@@ -44,9 +38,9 @@ export function judgementStore(
   { db, abilities }: Database,
   transactions: Transactions,
   wakeups: Notifier,
+  reads: AccountReads,
   now: () => number,
 ) {
-  const reads = new WorkTurns({ atOnce: READS_AT_ONCE });
   return {
     /** Stores a version unless the account has it. @param pause awaited before each part. @returns its sequence number. */
     putVersion: (version: NewVersion, pause: () => Promise<void>): Promise<number> =>
@@ -65,34 +59,10 @@ export function judgementStore(
     },
 
     /** Newest first. @returns `next`: where this search ended; null if there is nothing older. */
-    async search({ accountId, problemId, before, max, ...which }: JudgementSearch): Promise<{
-      readonly found: readonly FoundJudgement[];
-      readonly next: number | null;
-    }> {
-      const below = before ?? Number.MAX_SAFE_INTEGER;
-      const newest = newestFirst(accountId, problemId);
-      const range = between({ accountId, problemId }, 0, below);
-      const last = await db
-        .selectFrom("judgements")
-        .select("seq")
-        .where(range)
-        .orderBy(newest)
-        .limit(1)
-        .offset(MAX_READ - 1)
-        .executeTakeFirst();
-      const floor = last?.seq ?? 0;
-      let query = selectJudgements(db)
-        .where(range)
-        .where("seq", ">=", floor)
-        .orderBy(newest)
-        .limit(max + 1);
-      for (const column of ["status", "verdict", "language"] as const) {
-        const value = which[column];
-        if (value !== undefined) query = query.where(column, "=", value);
-      }
-      const rows = await query.execute();
-      const more = rows.length > max ? (rows[max - 1]?.seq ?? null) : floor > 0 ? floor : null;
-      return { found: rows.slice(0, max).map(toFound), next: more };
+    search(
+      which: JudgementSearch,
+    ): Promise<{ readonly found: readonly FoundJudgement[]; readonly next: number | null }> {
+      return reads.run(which.accountId, () => search(db, which));
     },
 
     /**
@@ -175,6 +145,33 @@ export function judgementStore(
       };
     },
   };
+}
+
+async function search(db: Kysely<Schema>, { accountId, problemId, before, max, ...which }: JudgementSearch) {
+  const below = before ?? Number.MAX_SAFE_INTEGER;
+  const newest = newestFirst(accountId, problemId);
+  const range = between({ accountId, problemId }, 0, below);
+  const last = await db
+    .selectFrom("judgements")
+    .select("seq")
+    .where(range)
+    .orderBy(newest)
+    .limit(1)
+    .offset(MAX_READ - 1)
+    .executeTakeFirst();
+  const floor = last?.seq ?? 0;
+  let query = selectJudgements(db)
+    .where(range)
+    .where("seq", ">=", floor)
+    .orderBy(newest)
+    .limit(max + 1);
+  for (const column of ["status", "verdict", "language"] as const) {
+    const value = which[column];
+    if (value !== undefined) query = query.where(column, "=", value);
+  }
+  const rows = await query.execute();
+  const more = rows.length > max ? (rows[max - 1]?.seq ?? null) : floor > 0 ? floor : null;
+  return { found: rows.slice(0, max).map(toFound), next: more };
 }
 
 /** Finds a judgement of any account by its sequence number, and reads its runs. */

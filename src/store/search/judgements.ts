@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { decodeStates, type JudgementVerdict } from "../../domain/judgement.ts";
 import type { Status } from "../../domain/submission.ts";
+import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
 import type { JudgementRow, Schema } from "../schema/schema.ts";
@@ -14,18 +15,20 @@ const COLUMNS = ["score", "states", "problem_id", "problem_version"] as const sa
 export type JudgementSearchStore = ReturnType<typeof judgementSearch>;
 
 /** Searches judgements for the dashboard, like `SubmissionSearch` submissions. */
-export function judgementSearch({ db }: Database) {
+export function judgementSearch({ db }: Database, reads: AccountReads) {
   return {
     /** The number of matches among the newest 10,000 judgements of each account. */
     count(which: JudgementSearch): Promise<Total> {
-      return countRows(db, "judgements", which);
+      return reads.run(which.accountIds, () => countRows(db, "judgements", which));
     },
 
-    async search(
+    search(
       which: JudgementSearch,
     ): Promise<{ readonly found: readonly FoundJudgement[]; readonly next: number | null }> {
-      const { rows, next } = await searchRows(db, { table: "judgements", columns: COLUMNS }, which);
-      return { found: await named(db, rows), next };
+      return reads.run(which.accountIds, async () => {
+        const { rows, next } = await searchRows(db, { table: "judgements", columns: COLUMNS }, which);
+        return { found: await named(db, rows), next };
+      });
     },
 
     /**
@@ -40,7 +43,7 @@ export function judgementSearch({ db }: Database) {
         .executeTakeFirst();
       if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
       const [found] = await named(db, [row]);
-      const judgement = await readJudgementOf(db, row.seq);
+      const judgement = await reads.run(row.account_id, () => readJudgementOf(db, row.seq));
       const programs = db.selectFrom("judged_programs").where("judgement_seq", "=", row.seq);
       const sizes = await programs
         .select(sql<number>`length(code) + coalesce(length(additions), 0)`.as("bytes"))

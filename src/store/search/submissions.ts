@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
@@ -14,20 +15,22 @@ const COLUMNS = ["started_at", "cause"] as const satisfies readonly (keyof Submi
 export type SubmissionSearch = ReturnType<typeof submissionSearch>;
 
 /** Searches submissions for the dashboard. */
-export function submissionSearch({ db }: Database) {
+export function submissionSearch({ db }: Database, reads: AccountReads) {
   return {
     /**
      * In order of acceptance. One search reads a bounded number of submissions, however rare the matches are.
      * @returns `next`: where this search ended; null if there is nothing more.
      */
-    async search(which: Search): Promise<{ readonly found: readonly FoundSubmission[]; readonly next: number | null }> {
-      const { rows, next } = await searchRows(db, { table: "submissions", columns: COLUMNS }, which);
-      return { found: await named(db, rows), next };
+    search(which: Search): Promise<{ readonly found: readonly FoundSubmission[]; readonly next: number | null }> {
+      return reads.run(which.accountIds, async () => {
+        const { rows, next } = await searchRows(db, { table: "submissions", columns: COLUMNS }, which);
+        return { found: await named(db, rows), next };
+      });
     },
 
     /** The number of matches among the newest 10,000 submissions of each account. */
     count(which: Search): Promise<Total> {
-      return countRows(db, "submissions", which);
+      return reads.run(which.accountIds, () => countRows(db, "submissions", which));
     },
 
     /**

@@ -117,7 +117,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/integration/webhooks/body.test.ts",
     "test/unit/http/json-shape.test.ts",
   ],
-  "reads of judgements": ["test/integration/store/judgements.test.ts"],
+  "reads of whole judgements, lists, searches, counts and history": ["test/integration/store/judgements.test.ts"],
   "deletion of old records": [
     "test/integration/retention/purger.test.ts",
     "test/integration/store/purge.test.ts",
