@@ -112,7 +112,7 @@ test("judgements: list and page", async (t) => {
     const group = (name: string) => page.getByRole("region", { name: `Group ${name}` });
     assert.match(
       (await group("large").textContent()) ?? "",
-      /not passed0 of 60 pointspoints × smallest share.*only if samples passes/,
+      /not passed0 of 60 pointspoints × the fraction that the worst test earned.*only if samples passes/,
     );
     assert.equal(await cell("Test 1, sample one: passed").textContent(), "✓");
     assert.equal(await cell("Test 3: TLE time limit").textContent(), "TLE");
