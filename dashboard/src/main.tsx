@@ -12,7 +12,7 @@ import "./theme.css";
 const container = document.getElementById("page");
 if (!container) throw new Error("index.html has no element #page");
 
-/** public/scheme.js reads this key. */
+/** The file public/scheme.js also reads this key. */
 const schemes = localStorageColorSchemeManager({ key: "assay-scheme" });
 
 // Colours and sizes are in theme.css, because the Content-Security-Policy forbids the style elements of Mantine.

@@ -16,7 +16,7 @@ import { AUDIT_FILTERS, type AuditSearch } from "./pages/audit/search.ts";
 import { overviewSearch } from "./pages/overview/search.ts";
 import { Shell } from "./shell/shell.tsx";
 
-/** All pages. Each is loaded on navigation, or when the pointer is on a link to it. */
+/** The routes of all pages. A page is loaded when it is opened, or when the pointer is on a link to it. */
 
 const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
   component: Outlet,
@@ -48,7 +48,7 @@ const inside = createRoute({
   component: Shell,
 });
 
-/** A page that needs a session. */
+/** Makes the route of a page that is inside the shell, and has no parameters in its query string. */
 const page = <const P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
   createRoute({ getParentRoute: () => inside, path, component });
 
@@ -69,7 +69,7 @@ const audit = createRoute({
 const submissions = createRoute({
   getParentRoute: () => inside,
   path: "/submissions",
-  /** The filters, and the run next to the list. */
+  /** The filters, and the id of the run next to the list. */
   validateSearch: (search): Search & { open?: string | undefined } => texts(search, [...SUBMISSION_PARAMETERS, "open"]),
   component: lazyRouteComponent(() => import("./pages/submissions/submissions-page.tsx"), "SubmissionsPage"),
 });
@@ -198,7 +198,7 @@ declare module "@tanstack/react-router" {
   }
 }
 
-/** The text parameters with these names; others are ignored. */
+/** The parameters with these names, if they are texts that are not empty. */
 function texts<K extends string>(search: Record<string, unknown>, names: readonly K[]): { [name in K]?: string } {
   const found: { [name in K]?: string } = {};
   for (const name of names) if (typeof search[name] === "string" && search[name] !== "") found[name] = search[name];

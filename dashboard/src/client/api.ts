@@ -65,11 +65,11 @@ import { markReachable, markUnreachable } from "./connection.ts";
 import { cacheAnswer, cachedAnswer } from "./etag-cache.ts";
 
 /**
- * The client of the API and the only file with its paths: `queries` are cached by TanStack Query under path and
- * parameters, `fetchPage` requests pages of lists, and `mutations` change something.
+ * The client of the dashboard's API. `queries` are requests whose answers TanStack Query caches, usually by path and
+ * parameters. `fetchPage` requests a page of a list. `mutations` change something.
  */
 
-/** An error response; the text is displayed. */
+/** A request that failed. Pages show its message. The status is 0 if there was no response. */
 export class ApiError extends Error {
   readonly status: number;
 
@@ -120,7 +120,10 @@ export const queries = {
   settings: () => getQuery<Settings>("/settings"),
   judgement: (id: string) => getQuery<JudgementDetail>(`/judgements/${encodeURIComponent(id)}`),
   problem: (id: string) => getQuery<ProblemDetail>(`/problems/${encodeURIComponent(id)}`),
-  /** @param state The state of the test. It is part of the cache key, because the answer has the run once the test has ended. */
+  /**
+   * @param state The state of the test. It is part of the cache key, because the answer contains the run as soon as the test has
+   * ended.
+   */
   test: (id: string, test: number, state: string) =>
     queryOptions({
       queryKey: ["/judgements/tests", id, test, state],
@@ -147,10 +150,10 @@ export const queries = {
     getQuery<Total>(`${list}/total`, search, ["totals"]),
 };
 
-/** Number of options of a select: the maximum page size of the API. */
+/** Number of options that a select requests at once: the maximum page size of the API. */
 export const MAX_OPTIONS = 500;
 
-/** Pages of lists; `before` is the `next` of the previous page. */
+/** Requests for pages of lists. For the first page, `before` is absent; for the next one, it is the `next` of the page before. */
 export const fetchPage = {
   members: (before?: string) => get<Members>("/members", { before }),
   invitations: (before?: string) => get<Invitations>("/members/invitations", { before }),
@@ -207,7 +210,7 @@ export const mutations = {
   account: (id: string, body: AccountChanges) => send<AccountResource>("PATCH", `/accounts/${id}`, body),
 };
 
-/** @param topics whose changes make the answer stale (changes.ts). */
+/** @param topics The answer is requested again when one of these topics changes (changes.ts). */
 function getQuery<T>(path: string, parameters: Parameters = {}, topics: readonly Topic[] = []) {
   return queryOptions({
     queryKey: [path, parameters],
@@ -216,7 +219,7 @@ function getQuery<T>(path: string, parameters: Parameters = {}, topics: readonly
   });
 }
 
-/** An address of the API for links and streams. */
+/** The address of an endpoint of the dashboard's API. */
 export function addressOf(path: string, parameters: Parameters = {}): string {
   return `${API}${path}${queryOf(parameters)}`;
 }
@@ -248,7 +251,7 @@ function queryOf(parameters: Parameters): string {
   return search.size === 0 ? "" : `?${search}`;
 }
 
-/** Sends a request with a JSON body, which a form of another site cannot do. */
+/** Sends a request with a JSON body. A form of another site cannot send such a request. */
 function send<T>(method: string, path: string, body: unknown = {}): Promise<T> {
   const headers = { "content-type": "application/json" };
   return sendAndParse<T>(`${API}${path}`, { method, headers, body: JSON.stringify(body) });
@@ -259,7 +262,7 @@ async function sendAndParse<T>(path: string, init: RequestInit): Promise<T> {
   return parseAnswer<T>(answer.status, await textOf(answer));
 }
 
-/** Statuses with which a proxy says that the service did not answer. */
+/** Statuses that a proxy returns if the service did not answer it. */
 const GATEWAY_FAILURES = [502, 504];
 
 async function sendRequest(path: string, init: RequestInit): Promise<Response> {
@@ -269,7 +272,7 @@ async function sendRequest(path: string, init: RequestInit): Promise<Response> {
   return answer;
 }
 
-/** Reads the body, during which the connection can also be lost. */
+/** Reads the body. The connection can also be lost while it is read. */
 function textOf(answer: Response): Promise<string> {
   return answer.text().catch(throwUnreachable);
 }

@@ -4,17 +4,17 @@ import { addressOf } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 import { followStream } from "./stream.ts";
 
-/** In this time, the requests that were sent before the stream began are answered. */
+/** The requests that were sent before the stream began are usually answered within this time. */
 const SETTLE_MS = 1_000;
 
-/** Repeats the visible queries of the topics at once. The others are repeated when a page shows them. */
+/** Repeats the queries of these topics: at once if a page shows their answers, otherwise when a page shows them again. */
 function invalidate(topics: readonly string[]): void {
   void queryClient.invalidateQueries({
     predicate: ({ meta }) => meta?.topics?.some((one) => topics.includes(one)) === true,
   });
 }
 
-/** Follows which data of the service changes, for as long as the page is open. */
+/** Repeats queries when the service reports that their data has changed, while the component is mounted. */
 export function useChanges(): void {
   useEffect(() => {
     const all = Object.keys(TOPICS);
@@ -22,7 +22,8 @@ export function useChanges(): void {
     const end = followStream({
       url: () => addressOf("/changes"),
       onEvent: (event, data, isFirst) => {
-        // The stream does not report changes from before its first event. An unchanged answer is a short 304.
+        // The stream does not report changes from before its first event, so all queries are repeated. If nothing has changed,
+        // the response is only a short 304.
         if (isFirst) timer = setTimeout(() => invalidate(all), SETTLE_MS);
         if (event === "state") invalidate((JSON.parse(data) as Changes).topics);
       },

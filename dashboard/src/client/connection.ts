@@ -1,12 +1,12 @@
 import { useSyncExternalStore } from "react";
 
-/** Time between the attempts of a page that gets no answer. */
+/** Time between two attempts to reach a service that does not answer. */
 const PROBE_MS = 3_000;
 
 export interface Connection {
-  /** Time of the first request without an answer; null while the service answers. */
+  /** When the service was first found to be unreachable, in milliseconds since the epoch; null while it answers. */
   readonly lostAt: number | null;
-  /** Time of the last answer. */
+  /** Time of the last answer, or of the loading of the document if there was none, in milliseconds since the epoch. */
   readonly seenAt: number;
 }
 
@@ -15,7 +15,7 @@ let probing: ReturnType<typeof setInterval> | undefined;
 let probe: () => Promise<unknown> = async () => {};
 const listeners = new Set<() => void>();
 
-/** The service has answered. */
+/** Notes that the service has answered. */
 export function markReachable(): void {
   const wasLost = current.lostAt !== null;
   current = { lostAt: null, seenAt: Date.now() };
@@ -24,7 +24,7 @@ export function markReachable(): void {
   for (const listener of listeners) listener();
 }
 
-/** The service has not answered. Tries until it does. */
+/** Notes that the service has not answered, and sends it requests until it does. */
 export function markUnreachable(): void {
   if (current.lostAt !== null) return;
   current = { ...current, lostAt: Date.now() };
@@ -32,7 +32,11 @@ export function markUnreachable(): void {
   for (const listener of listeners) listener();
 }
 
-/** @param request asks the service for anything. @param onBack called when it answers again. */
+/**
+ * Sends requests while the service does not answer.
+ * @param request sends one such request.
+ * @param onBack is called when the service answers again.
+ */
 export function watchConnection(request: () => Promise<unknown>, onBack: () => void): void {
   probe = request;
   listen(() => current.lostAt === null && onBack());

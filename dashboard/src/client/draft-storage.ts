@@ -3,7 +3,10 @@
  * with the id of the person who wrote it, so that the next person in the same browser never gets it.
  */
 
-/** Key in the storage of all tabs. Its value is the id of the signed-in person; after a sign-out, there is no value. */
+/**
+ * Key in the local storage, which all tabs share. Its value is the id of the signed-in person; after a sign-out, it has no
+ * value.
+ */
 const SIGNED_IN = "assay-signed-in";
 const DRAFT = "assay-draft";
 
@@ -15,7 +18,7 @@ interface StoredDraft {
 /** The id of the person who was signed in when this document was loaded; null before a sign-in and after a sign-out. */
 let owner: string | null = null;
 
-/** Notes that this person is signed in, and deletes the draft of anybody else. */
+/** Notes that this person is signed in, and deletes a draft of another person. */
 export function signedIn(id: string): void {
   owner = id;
   localStorage.setItem(SIGNED_IN, id);
@@ -29,18 +32,18 @@ export function signedOut(): void {
   sessionStorage.removeItem(DRAFT);
 }
 
-/** Whether a session ended without a sign-out. */
+/** On the page Sign in: whether the last session in this browser ended without a sign-out. */
 export function hasSessionExpired(): boolean {
   return localStorage.getItem(SIGNED_IN) !== null;
 }
 
-/** @returns the draft that this person stored last. */
+/** @returns the draft that the signed-in person stored last; undefined if there is none. */
 export function storedDraft(): unknown {
   const last = read();
   return last && last.owner === owner ? last.value : undefined;
 }
 
-/** @returns false if the draft is larger than the browser allows. Then none is stored. */
+/** @returns false if the draft is larger than the browser allows. In this case, an earlier draft is deleted as well. */
 export function storeDraft(value: unknown): boolean {
   if (owner === null) return true; // After a sign-out, no draft is kept.
   try {

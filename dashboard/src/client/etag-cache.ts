@@ -1,13 +1,13 @@
 interface Answer {
   readonly tag: string;
   readonly data: unknown;
-  /** Characters of the text of the answer. */
+  /** Number of characters of the answer. */
   readonly length: number;
 }
 
 /**
- * Answers with their tags, least recently used first. The service does not send an unchanged answer again. Unlike those in the
- * browser's cache, these answers are only in memory.
+ * Answers by address, least recently used first. A request sends the tag of the cached answer (`If-None-Match`), and the service
+ * returns status 304 instead of the answer if it has not changed. Unlike the browser's cache, this one is only in memory.
  */
 const answers = new Map<string, Answer>();
 const MAX_LENGTH = 8_000_000;

@@ -4,12 +4,13 @@ import { watchConnection } from "./connection.ts";
 
 const SIGN_IN_NEEDED = 401;
 
-/** The cache of queries. The first request with status 401 shows that the session ended. */
+/** The cache of queries. A response with status 401 shows that the session has ended, so the person is removed from the cache. */
 export const queryClient: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: noticeEndOfSession }),
   mutationCache: new MutationCache({ onError: noticeEndOfSession }),
   defaultOptions: {
-    // By default, requests pause while the browser is offline, and nobody sees why. Here they fail, and the page says so.
+    // By default, requests pause while the browser is offline, and nobody sees why. With "always", they fail, and the page says
+    // so.
     mutations: { networkMode: "always" },
     queries: {
       networkMode: "always",

@@ -31,7 +31,7 @@ const RANGE_NAMES: Readonly<Record<string, string>> = {
 
 export const RANGE_OPTIONS = RANGES.map((value) => ({ value, label: RANGE_NAMES[value] ?? value }));
 
-/** The filters among the parameters: all but the order. */
+/** The parameters that are filters: all that have a value, except the order. */
 export function filtersIn({ order: _, ...filters }: Search): [string, string][] {
   return Object.entries(filters).filter((entry): entry is [string, string] => Boolean(entry[1]));
 }

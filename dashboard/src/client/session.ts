@@ -2,20 +2,23 @@ import { useQuery } from "@tanstack/react-query";
 import type { AccountRef, Person } from "../../../src/http/dashboard/api/session.ts";
 import { queries } from "./api.ts";
 
-/** The signed-in person; only for pages below the shell. */
+/** The signed-in person. @throws Error if nobody is signed in; this does not happen on pages inside the shell. */
 export function usePerson(): Person {
   const { data } = useQuery(queries.session());
   if (!data?.person) throw new Error("there is no session");
   return data.person;
 }
 
-/** The accounts to choose from; empty if there is only one. */
+/** The accounts among which the person can choose; empty if the person has at most one. */
 export function useAccountOptions(): readonly AccountRef[] {
   const { accounts } = usePerson();
   return accounts.length > 1 ? accounts : [];
 }
 
-/** Path, on the machine of the service, of the authority of its own certificate; null if clients know the authority. */
+/**
+ * Path, on the machine of the service, of the certificate authority that set-up made for the service. Null if the service does not
+ * use a certificate of this authority, or nobody is signed in.
+ */
 export function useAuthority(): string | null {
   const { data } = useQuery(queries.session());
   return data?.authority ?? null;

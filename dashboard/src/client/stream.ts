@@ -1,15 +1,18 @@
 import { markReachable, markUnreachable } from "./connection.ts";
 
-/** The service sends something at least every 15 seconds. */
+/** A stream that sends no event for this time has lost its connection: the service sends an event at least every 15 seconds. */
 const SILENCE_MS = 40_000;
-/** The browser does not open a rejected stream again: this module does, after this pause, which doubles with each rejection. */
+/** A browser does not open a rejected stream again. This module does, after this pause, which doubles with each rejection. */
 const AGAIN_MS = 5_000;
 const MOST_AGAIN_MS = 60_000;
 
 interface Following {
   /** Returns the address of the stream; called at each start. */
   readonly url: () => string;
-  /** @param isFirst Whether the event is the first of its stream. Then changes since the previous stream may be missing. */
+  /**
+   * @param isFirst Whether the event is the first of its stream. Changes between the previous stream and this one are not
+   * reported.
+   */
   readonly onEvent: (event: string, data: string, isFirst: boolean) => void;
   /** Called when the service or a proxy rejects the stream, so that the caller can send requests instead. */
   readonly onRejected: () => void;
@@ -74,8 +77,8 @@ export function followStream({ url, onEvent, onRejected }: Following): () => voi
 }
 
 /**
- * Opens the stream of one run or judgement whenever the page becomes visible, and closes it when the page is hidden. A stream
- * begins with everything that was sent before. @returns a function that ends the stream.
+ * Opens the stream of one run or judgement whenever the page becomes visible, and closes it when the page is hidden. Such a stream
+ * begins with the present state, so nothing is missed. @returns a function that ends the stream.
  */
 export function streamWhileVisible(open: () => EventSource): () => void {
   let source: EventSource | null = null;

@@ -1,7 +1,11 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { Topic } from "../../../src/http/dashboard/api/changes.ts";
 
-/** A paginated list, newest first: the loaded pages and access to the next. @param topics whose changes make it stale. */
+/**
+ * A paginated list: the pages that are loaded, and a function that loads the next one.
+ * @param ask requests the page after `before`, or the first page.
+ * @param topics The list is requested again when one of these topics changes.
+ */
 export function usePaginatedQuery<T extends { readonly next: string | null }>(
   key: readonly unknown[],
   ask: (before?: string) => Promise<T>,
