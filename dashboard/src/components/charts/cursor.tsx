@@ -2,12 +2,12 @@ import { createContext, type ReactNode, useContext, useMemo, useState } from "re
 import type { Span, Times } from "./times.ts";
 
 interface Cursor extends Times {
-  /** The bucket under the pointer or chosen by keys. */
+  /** The index of the bucket that the pointer or the arrow keys chose; null: none. */
   readonly at: number | null;
   readonly choose: (at: number | null) => void;
   readonly selected: Span | null;
   readonly select: (span: Span | null) => void;
-  /** Shows only these buckets; absent where charts have a fixed range. */
+  /** Makes the charts show only these buckets; undefined where the range of the charts is fixed. */
   readonly zoom: ((span: Span) => void) | undefined;
 }
 
@@ -18,12 +18,12 @@ interface Props extends Times {
   readonly children: ReactNode;
 }
 
-/** What is chosen in one chart is chosen in all charts inside. */
+/** A bucket or a span that is chosen in one of the charts inside is chosen in all of them. */
 export function SharedCursor({ starts, bucketMs, zoom, children }: Props) {
   const [at, choose] = useState<number | null>(null);
   const [selected, select] = useState<Span | null>(null);
   const cursor = useMemo(() => {
-    // After a change of the range, the chosen buckets can be outside of it.
+    // After a change of the range, the chosen buckets may no longer exist.
     const isInside = (index: number) => index < starts.length;
     return {
       starts,

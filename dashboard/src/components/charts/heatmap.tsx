@@ -5,11 +5,14 @@ import type { Canvas } from "./plot.tsx";
 interface Props {
   readonly canvas: Canvas;
   readonly columns: readonly (readonly (readonly [bin: number, amount: number])[])[];
-  /** Lower and upper end of a bin. */
+  /** Returns the lower and the upper end of a bin. */
   readonly ends: (bin: number) => readonly [low: number, high: number];
 }
 
-/** A cell for each bin that has values. Its opacity grows with the square root of their number, so that rare values are seen. */
+/**
+ * A cell for each bin that has values. Its opacity grows with the square root of the number of values, so that rare values are
+ * seen.
+ */
 export const Heatmap = memo(function Heatmap({ canvas: { x, y, step }, columns, ends }: Props) {
   const most = Math.max(1, ...columns.flatMap((bins) => bins.map(([, amount]) => amount)));
   return columns.map((bins, index) => (

@@ -10,7 +10,10 @@ interface Props {
   readonly dashes?: string | undefined;
 }
 
-/** A line with gaps where data is missing. A single value is a short line. A border separates the line from what is behind it. */
+/**
+ * A line with gaps where data is missing. A value without neighbours is a line as wide as its bucket. A border separates the line
+ * from what is behind it.
+ */
 export const Line = memo(function Line({ canvas: { x, y, step }, values, colour, dashes }: Props) {
   const runs: [number, number][][] = [];
   const run: [number, number][] = [];

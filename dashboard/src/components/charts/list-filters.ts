@@ -2,7 +2,7 @@ import type { Grouping } from "../../../../src/http/dashboard/api/overview.ts";
 import type { Search } from "../../client/search.ts";
 import { type Span, type Times, timesOf } from "./times.ts";
 
-/** The filters with which the list shows the submissions of a class of ended runs (series-colours.ts). */
+/** The filters of the list of submissions that select one class of ended runs (CLASSES in series-colours.ts). */
 export function ofVerdict(verdict: string): Search {
   const cause = { CE: "compile_error", RE: "nonzero_exit" }[verdict];
   const filters = { verdict: verdict === "CE" ? "RE" : verdict, ...(cause && { cause }) };
@@ -14,8 +14,8 @@ export function ofGroup(by: Exclude<Grouping, "verdict">, id: string): Search {
 }
 
 /**
- * Adds the time of these buckets to filters. The list can differ from the chart: it searches by the time of acceptance, while
- * charts count the ends of runs.
+ * Adds the time of these buckets to filters. The list can differ from the chart: the list searches by the time at which the
+ * service received a submission, while charts count runs by the time of their end.
  */
 export function during(times: Times, span: Span, filters: Search): Search {
   const { fromMs, toMs } = timesOf(times, span);

@@ -14,7 +14,7 @@ const LEFT = 54;
 const BOTTOM = 20;
 const TOP = 8;
 const LABEL_PX = 64;
-/** A shorter movement of the pointer is a click. */
+/** Up to this distance, a movement of the pressed pointer is a click. */
 const DRAG_PX = 4;
 
 export interface Canvas {
@@ -28,20 +28,23 @@ export interface LegendEntry {
   readonly name: string;
   readonly value: string;
   readonly colour?: string | undefined;
-  /** Lengths of dashes and gaps of its line. */
+  /** Lengths of dashes and gaps of the entry's line. */
   readonly dashes?: string | undefined;
-  /** The filters with which the list shows its submissions. */
+  /** The filters of the list of submissions that select those that this entry counts. Undefined: the entry is no link. */
   readonly search?: Search | undefined;
 }
 
 interface Props {
   readonly title: string;
   readonly axis: Axis;
-  /** Returns the legend for these buckets. */
+  /** Returns the entries of the legend with their values in these buckets. */
   readonly legend: (span: Span) => readonly LegendEntry[];
-  /** Shown instead of a chart without values. */
+  /** The text that is shown if the chart has no values; null if it has some. */
   readonly empty: string | null;
-  /** Called when a person chooses a bucket. @param height The height of the click, from 0 to 1; null for a key. */
+  /**
+   * Called when a person clicks a bucket with the mouse, or presses Enter.
+   * @param height Where the click was: 0 at the axis, 1 at the top of the plot, less or more in the margins. Null for a key.
+   */
   readonly onPick: (index: number, height: number | null) => void;
   readonly actions?: ReactNode;
   /** Shown below the chart. */
@@ -50,8 +53,9 @@ interface Props {
 }
 
 /**
- * A chart over time. The pointer or the arrow keys choose a bucket in all charts, and each chart shows its values of that bucket
- * above it, where space is reserved. Dragging, or Shift with the arrow keys, selects buckets to zoom in on.
+ * A chart over time. The pointer or the arrow keys choose a bucket in all charts, and the legend above each chart shows the chart's
+ * values in that bucket. The space for these values is always reserved. Where charts can zoom, dragging, or Shift with the arrow
+ * keys, selects the buckets to zoom in on.
  */
 export function Plot({ title, axis, legend, empty, onPick, actions, below, children }: Props) {
   const { ref, width } = useElementSize();
@@ -210,7 +214,7 @@ export function Plot({ title, axis, legend, empty, onPick, actions, below, child
   );
 }
 
-/** A square in the colour of the entry, or a piece of its line. */
+/** The mark of an entry of the legend: a square in its colour, or a piece of its line. */
 function Mark({ colour, dashes }: Pick<LegendEntry, "colour" | "dashes">) {
   if (colour === undefined) return null;
   if (dashes === undefined) return <i style={{ background: colour }} />;

@@ -1,11 +1,14 @@
 /** An axis of values. */
 export interface Axis {
   readonly ticks: readonly { readonly value: number; readonly label: string }[];
-  /** The height of a value, 0 to 1. */
+  /** Returns the height of a value: 0 at the axis of time, 1 at the top of the plot. */
   readonly position: (value: number) => number;
 }
 
-/** A linear axis from zero with three to five steps, each 1, 2 or 5 times a power of ten. The last step is the maximum. */
+/**
+ * A linear axis from zero to the last tick, which is at least `top`. The ticks are 1, 2 or 5 times a power of ten apart. There
+ * are three to five of them if `top` is above zero.
+ */
 export function linear(top: number, unit: (value: number) => string): Axis {
   const values = steps(top);
   const highest = values.at(-1) ?? 1;

@@ -11,12 +11,12 @@ export function total(amounts: Amounts): number {
   return sum(Object.values(amounts));
 }
 
-/** The elements of a span. */
+/** The elements from the first to the last bucket of a span. */
 export function inside<T>(all: readonly T[], [from, to]: Span): readonly T[] {
   return all.slice(from, to + 1);
 }
 
-/** "12 %", "0.4 %". */
+/** Formats a percentage, such as "12 %" or "0.4 %". */
 export function percent(value: number): string {
   return `${Number(value.toFixed(value < 10 ? 1 : 0))} %`;
 }

@@ -7,7 +7,7 @@ const TIME = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digi
 const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const BOTH = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
-/** Possible times between two labels of an axis. */
+/** Possible distances between two labels of an axis. */
 const INTERVALS_MS = [
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE_MS),
   ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR_MS),
@@ -19,7 +19,7 @@ interface Label {
   readonly text: string;
 }
 
-/** Labels at full hours, or at the beginning of days, in local time. @param places The width of a label, in buckets. */
+/** Labels at round local times, such as full hours or the beginnings of days. @param places The width of a label, in buckets. */
 export function labels({ starts, bucketMs }: Times, places: number): readonly Label[] {
   const least = places * bucketMs;
   const interval = INTERVALS_MS.find((each) => each >= least) ?? 30 * DAY_MS;
@@ -32,7 +32,7 @@ export function labels({ starts, bucketMs }: Times, places: number): readonly La
   });
 }
 
-/** "25 Nov, 10:00 to 10:15". */
+/** The times of a span in words, such as "25 Nov, 10:00 to 10:15". */
 export function longTime({ starts, bucketMs }: Times, [from, to]: Span): string {
   const [start, end] = [new Date(starts[from] ?? 0), new Date((starts[to] ?? 0) + bucketMs)];
   const isSameDay = DATE.format(start) === DATE.format(end);

@@ -1,19 +1,19 @@
-/** The times of charts that share a crosshair and a selection. */
+/** The times of charts that share a cursor and a selection. */
 export interface Times {
   /** Starts of the buckets, in milliseconds since the epoch. */
   readonly starts: readonly number[];
   readonly bucketMs: number;
 }
 
-/** The first and the last bucket of a selection. */
+/** The indexes of the first and the last bucket of a selection. */
 export type Span = readonly [from: number, to: number];
 
-/** The span between two buckets, whichever of them was chosen first. */
+/** The span with these two buckets at its ends, in either order. */
 export function spanOf(one: number, other: number): Span {
   return [Math.min(one, other), Math.max(one, other)];
 }
 
-/** The times of a span. */
+/** The start and the end of a span, in milliseconds since the epoch. */
 export function timesOf(
   { starts, bucketMs }: Times,
   [from, to]: Span,

@@ -12,7 +12,7 @@ import { CLASSES, verdictColour } from "./series-colours.ts";
 import { inside, percent, sum, total } from "./sums.ts";
 import type { Span } from "./times.ts";
 
-/** The states of deliveries in the colours of the overview. */
+/** The states of ended deliveries, in the colours of the overview. */
 const STATES = [
   { name: "delivered", colour: verdictColour("AC"), filters: null },
   { name: "failed", colour: verdictColour("RE"), filters: null },
@@ -20,7 +20,10 @@ const STATES = [
 
 interface Props {
   readonly usage: UsageHistory;
-  /** The filters with which the list shows the counted runs. */
+  /**
+   * The filters of the list of submissions that select the runs of the chart. For the deliveries of an endpoint, they select all
+   * submissions of its project.
+   */
   readonly runs: Search;
   readonly isDeliveries: boolean;
 }

@@ -7,7 +7,7 @@ import { QueryBoundary } from "../query-boundary.tsx";
 
 const UsageChart = lazy(() => import("./usage-chart.tsx").then((module) => ({ default: module.UsageChart })));
 
-/** Whose usage the chart shows: that of a key, a project, or an endpoint with its project. */
+/** The key, the project, or the endpoint (with the id of its project) whose usage the chart shows. */
 export type UsageOwner =
   | { readonly key: string }
   | { readonly project: string }
@@ -20,7 +20,7 @@ const WINDOWS = [
 ];
 const WAITING = <Skeleton height={290} />;
 
-/** Ended runs, or ended deliveries of an endpoint. */
+/** The chart of the ended runs of a key or a project, or of the ended deliveries of an endpoint. */
 export function UsageOverTime({ of: owner }: { of: UsageOwner }) {
   const [window, setWindow] = useState("7d");
   const { listFilters, usageOf } =

@@ -10,7 +10,7 @@ interface Props {
   readonly legend: (span: Span) => readonly LegendEntry[];
 }
 
-/** The values of a chart as a table, which is made when it is opened. */
+/** The values of a chart as a table, which is rendered only while it is open. */
 export function ValuesTable({ title, times, legend }: Props) {
   const [isOpen, open] = useState(false);
   return (

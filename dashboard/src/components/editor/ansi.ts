@@ -1,24 +1,33 @@
-/** Text of a terminal without its colours, and the colours apart from it. */
+/** A text for a terminal, split into the characters and their styles. */
 export interface Coloured {
   readonly text: string;
-  /** Starts of the styles in `text`, ascending; each ends where the next one begins. */
+  /** Positions in `text` at which styles begin, ascending. A style ends where the next one begins. */
   readonly starts: readonly number[];
-  /** Bits of STYLES, and above them a colour: 0 for none, else 1 more than its index in COLOURS. */
+  /**
+   * The style at each of `starts`: a bit for each of STYLES, and above these bits 0 for no colour, or 1 plus the index in
+   * COLOURS.
+   */
   readonly styles: readonly number[];
 }
 
-/** The styles, one for each bit. Concealed text and backgrounds, which could have the colour of the text, are left out: they would hide text. */
+/**
+ * The styles, one for each bit. Concealed text and colours of the background are ignored, because they could hide text: a background
+ * can have the colour of the text.
+ */
 export const STYLES = ["bold", "faint", "italic", "underline", "strike"] as const;
 export const COLOURS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"] as const;
 
 const COLOUR_SHIFT = STYLES.length;
 const STYLE_BITS = (1 << COLOUR_SHIFT) - 1;
 
-/** A short sequence of digits that selects colours. Any other sequence is shown as text, with the name of its control character. */
+/**
+ * A control sequence that selects styles, if its parameters are short. Any other control sequence is shown as text, with the name of
+ * the control character ESC.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it begins with one
 const SELECT = /\x1b\[([\d;:]{0,64})m/y;
 
-/** Takes time in proportion to the length of the text, whatever the text is. */
+/** Separates a text from its styles. The time is linear in the length of the text, whatever the text is. */
 export function readColours(text: string): Coloured {
   const parts: string[] = [];
   const starts: number[] = [];
@@ -37,7 +46,7 @@ export function readColours(text: string): Coloured {
     const next = select(style, found[1] ?? "");
     if (next === style) continue;
     style = next;
-    // Styles without text between them are one.
+    // No text has the previous style if both begin at this position.
     if (starts.at(-1) === length) styles[styles.length - 1] = style;
     else {
       starts.push(length);
@@ -48,13 +57,13 @@ export function readColours(text: string): Coloured {
   return { text: parts.join(""), starts, styles };
 }
 
-/** The words for a style: those of STYLES and one of COLOURS. */
+/** The names of a style: some of STYLES, and at most one of COLOURS. */
 export function styleNames(style: number): readonly string[] {
   const colour = COLOURS[(style >> COLOUR_SHIFT) - 1];
   return [...STYLES.filter((_, bit) => style & (1 << bit)), ...(colour ? [colour] : [])];
 }
 
-/** The style at a position, by its index in `starts`; -1 before the first. */
+/** The index in `starts` of the style at a position; -1 before the first style. */
 export function styleAt(starts: readonly number[], position: number): number {
   let [low, high] = [0, starts.length];
   while (low < high) {
@@ -87,7 +96,7 @@ function select(before: number, parameters: string): number {
   return style;
 }
 
-/** Bits of STYLES by the codes that set them and that end them. */
+/** The bit of STYLES for each code that switches a style on (ON) or off (OFF). */
 const ON: Readonly<Record<number, number>> = { 1: 0, 2: 1, 3: 2, 4: 3, 9: 4 };
 const OFF: Readonly<Record<number, number>> = { 23: 2, 24: 3, 29: 4 };
 
@@ -95,7 +104,7 @@ function inColour(style: number, colour: number | null): number {
   return (style & STYLE_BITS) | (colour === null ? 0 : (colour + 1) << COLOUR_SHIFT);
 }
 
-/** The nearest of COLOURS, which are readable in both themes. */
+/** The nearest of COLOURS for a colour of the palette of 256; null for greys. All of COLOURS are readable in both themes. */
 function ofPalette(code: number): number | null {
   if (code < 16) return code % 8;
   if (code > 231) return null; // greys
@@ -103,7 +112,7 @@ function ofPalette(code: number): number | null {
   return ofRgb([Math.floor(cube / 36), Math.floor(cube / 6) % 6, cube % 6].map((level) => level * 51));
 }
 
-/** Null for greys. */
+/** The nearest of COLOURS; null for greys. */
 function ofRgb([red = 0, green = 0, blue = 0]: readonly number[]): number | null {
   const [least, most] = [Math.min(red, green, blue), Math.max(red, green, blue)];
   if (most - least < 40) return null;

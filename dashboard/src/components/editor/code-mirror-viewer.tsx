@@ -11,13 +11,13 @@ import { scrollToEnd, scrollToLine } from "./scroll-target.ts";
 import { SYNTAX_THEME } from "./syntax-theme.ts";
 import type { ViewerProps } from "./viewer.tsx";
 
-/** Pixels from the end that still count as the end. */
+/** A view counts as scrolled to its end if fewer pixels than these are below it. */
 const NEAR_END = 40;
 
 const READ: Extension = [
   EditorState.readOnly.of(true),
   EditorView.editable.of(false),
-  // Only line feeds end lines: a lone carriage return is shown.
+  // Only line feeds end lines. A carriage return is shown by name.
   EditorState.lineSeparator.of("\n"),
   EditorState.tabSize.of(4),
   search({ top: true }),
@@ -28,7 +28,7 @@ const READ: Extension = [
   SYNTAX_THEME,
 ];
 
-/** A read-only text. Like the editor, it is in a shadow root. */
+/** A read-only text. Like the editor, it is in a shadow root (code-mirror.tsx). */
 export default function CodeMirrorViewer(props: ViewerProps) {
   const { text, label, language, wrap, firstLine = 1, links, marked, target, searchRequests = 0, follow } = props;
   const container = useRef<HTMLDivElement>(null);
@@ -109,7 +109,7 @@ export default function CodeMirrorViewer(props: ViewerProps) {
         targetLine: target ? shownLine(lines, target.line) : null,
       }),
     });
-    // The heights of new lines are known after a measurement.
+    // The heights of new lines are known only after a measurement.
     if (isFollowing()) editor.requestMeasure({ read: () => {}, write: (_, measured) => scrollToEnd(measured) });
   }, [now, links, marked, target, label]);
 

@@ -10,7 +10,10 @@ import { grammarOf } from "./grammars.ts";
 import { scrollToLine } from "./scroll-target.ts";
 import { SYNTAX_THEME } from "./syntax-theme.ts";
 
-/** Inserts text that is typed over a selection, because Chromium would add a style attribute, which the policy forbids. */
+/**
+ * Inserts text that is typed over a selection. Otherwise, Chromium would insert it with a style attribute, which the
+ * Content-Security-Policy forbids.
+ */
 const TYPED_OVER = EditorView.domEventHandlers({
   beforeinput({ inputType, data }, view) {
     if (inputType !== "insertText" || data === null || view.composing || view.state.selection.main.empty) return false;
@@ -28,7 +31,7 @@ const WRITABLE: Extension = [
   keymap.of([...historyKeymap, indentWithTab]),
 ];
 
-/** A read-only editor can be focused, so that it scrolls by keyboard. */
+/** A read-only editor can have the focus, so that it can be scrolled by keyboard. */
 const READ_ONLY: Extension = [
   EditorState.readOnly.of(true),
   EditorView.editable.of(false),
@@ -36,7 +39,8 @@ const READ_ONLY: Extension = [
 ];
 
 /**
- * The editor, in a shadow root: its styles are added by script, because the policy of the page forbids style elements.
+ * The editor. It is in a shadow root, to which CodeMirror adds its styles by script. Outside of a shadow root, CodeMirror would add
+ * style elements, which the Content-Security-Policy forbids.
  */
 export default function CodeMirror({ text, language, label, readOnly, target = null, onChange, onRun }: EditorProps) {
   const container = useRef<HTMLDivElement>(null);

@@ -3,26 +3,26 @@ import { Decoration, type DecorationSet, EditorView, ViewPlugin, type ViewUpdate
 import { styleAt, styleNames } from "./ansi.ts";
 import { nameOf } from "./control-characters.ts";
 
-/** What a read-only text shows besides its characters. */
+/** What is shown in a text in addition to its characters. */
 export interface DecorationState {
-  /** The styles and names that `readOutput` returns. */
+  /** Styles and names of control characters, as in PrintableText. */
   readonly starts: readonly number[];
   readonly styles: readonly number[];
   readonly names: readonly number[];
   readonly codes: readonly number[];
   readonly links: readonly Link[];
-  /** Lines with a message, from 1. */
+  /** Numbers of the lines with a message, from 1. */
   readonly marked: readonly number[];
-  /** The line that is scrolled to. */
+  /** Number of the line of the present ScrollTarget; null if there is none. */
   readonly targetLine: number | null;
 }
 
-/** A place in the text that leads to a line of another text, as an error message leads to the source. */
+/** A part of the text that links to a line of another text, such as an error message that links to a line of the source. */
 export interface Link {
   readonly from: number;
   readonly to: number;
   readonly line: number;
-  /** The path of that other text; absent for the source. */
+  /** The path of the other text, if it is a further file of the program; absent for the source. */
   readonly file?: string | undefined;
 }
 
@@ -44,7 +44,10 @@ export const decorationState = StateField.define<DecorationState>({
     effects.reduce((now, effect) => (effect.is(setDecorations) ? effect.value : now), value),
 });
 
-/** Colours, and marks on the names of control characters. Only those of the visible part exist, however many the text has. */
+/**
+ * The styles, and the marks on the names of control characters. They are made only for the visible part, because a text can have
+ * many.
+ */
 export const TERMINAL_COLOURS = ViewPlugin.fromClass(
   class {
     decorations: DecorationSet;
@@ -78,7 +81,7 @@ function colours({ state, visibleRanges }: EditorView): DecorationSet {
   return Decoration.set(ranges, true);
 }
 
-/** Lines with messages, and links to them. */
+/** The marks of the lines with messages and of the target line, and the links. */
 export const LINE_MARKS = EditorView.decorations.compute([decorationState, "doc"], (state) => {
   const { links, marked, targetLine } = state.field(decorationState);
   const lines = [...new Set(targetLine === null ? marked : [...marked, targetLine])].filter(

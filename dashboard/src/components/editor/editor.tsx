@@ -8,17 +8,17 @@ interface Props {
   /** Label for screen readers. */
   readonly label: string;
   readonly readOnly?: boolean;
-  /** The line to scroll to. Another object scrolls again, even with the same line. */
+  /** The line to scroll to. The editor scrolls whenever this is another object, even if the line is the same. */
   readonly target?: ScrollTarget | null;
   readonly onChange?: (text: string) => void;
-  /** Ctrl+Enter, or Cmd+Enter. */
+  /** Called when Ctrl+Enter or Cmd+Enter is pressed. */
   readonly onRun?: () => void;
 }
 
-/** Loaded with the first program, not with the first page. */
+/** Loaded when the first program is shown. */
 const CodeMirror = lazy(() => import("./code-mirror.tsx"));
 
-/** A program with highlighting, or as plain text until the editor is loaded. */
+/** A program with syntax highlighting. Until CodeMirror is loaded, it is plain text. */
 export function Editor(props: Props) {
   const hint = useId();
   return (

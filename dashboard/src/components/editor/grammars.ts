@@ -1,6 +1,6 @@
 import type { Extension } from "@codemirror/state";
 
-/** Highlighting and indentation of each language; loaded with its first program. */
+/** Functions that load the grammar of a built-in language. The first program in a language calls its function. */
 const GRAMMARS: Readonly<Record<string, () => Promise<Extension>>> = {
   c: async () => (await import("@codemirror/lang-cpp")).cpp(),
   cpp: async () => (await import("@codemirror/lang-cpp")).cpp(),
@@ -12,7 +12,7 @@ const GRAMMARS: Readonly<Record<string, () => Promise<Extension>>> = {
   typescript: async () => (await import("@codemirror/lang-javascript")).javascript({ typescript: true }),
 };
 
-/** @returns an empty list for a language without grammar: its programs are plain text. */
+/** @returns the grammar; an empty list for a language without one, whose programs are plain text. */
 export async function grammarOf(language: string): Promise<Extension> {
   return (await GRAMMARS[language]?.()) ?? [];
 }

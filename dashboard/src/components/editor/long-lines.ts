@@ -1,4 +1,7 @@
-/** Most characters of a shown line. Browsers take seconds for a line of a megabyte, and minutes if it has control characters. */
+/**
+ * The greatest number of characters in a shown line. Browsers take seconds to show a line of a megabyte, and minutes if it has
+ * control characters.
+ */
 export const MAX_LINE = 1_000;
 
 /** A text whose long lines are continued on further lines. The functions below convert between it and the original text. */
@@ -6,7 +9,7 @@ export interface Continued {
   readonly text: string;
   /** Positions in `text` of the line feeds that were added. */
   readonly added: readonly number[];
-  /** The numbers of the lines in `text` that continue the one before, from 1. */
+  /** The numbers, from 1, of the lines in `text` that continue the line before. */
   readonly continuing: readonly number[];
 }
 
@@ -37,7 +40,7 @@ export function continueLines(text: string, most: number = MAX_LINE): Continued 
 
 /** Converts a position in the original text to one in the shown text. */
 export function shownPosition({ added }: Continued, position: number): number {
-  // The n-th addition has n before it.
+  // Before the addition with the index i, there are i others.
   return position + firstIndex(added.length, (i) => (added[i] ?? 0) - i > position);
 }
 
@@ -62,7 +65,10 @@ export function originalText({ text, added }: Continued, from: number, to: numbe
   return ends.map((end, i) => text.slice(i === 0 ? from : (ends[i - 1] ?? 0) + 1, end)).join("");
 }
 
-/** The first index for which `holds` is true, as it is for all after it; `length` if there is none. */
+/**
+ * The first index for which `holds` is true, or `length` if there is none. `holds` must be true for all indexes after the first
+ * one.
+ */
 function firstIndex(length: number, holds: (index: number) => boolean): number {
   let [low, high] = [0, length];
   while (low < high) {

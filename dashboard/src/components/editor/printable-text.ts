@@ -5,23 +5,23 @@ import { CONTROL, nameOf } from "./control-characters.ts";
 export interface PrintableText extends Coloured {
   /** Starts of the names in `text`, ascending. */
   readonly names: readonly number[];
-  /** The code points that they name. */
+  /** The code points of the named characters, in the same order. */
   readonly codes: readonly number[];
 }
 
-/** Output of a program, with the colours of a terminal. */
+/** Reads the output of a program, with the colours of a terminal. */
 export function readOutput(text: string): PrintableText {
   return nameControls(readColours(text));
 }
 
-/** A source or input, whose colour sequences are characters like others. */
+/** Reads a source or an input, in which control sequences select no colours. */
 export function readInput(text: string): PrintableText {
   return nameControls({ text, starts: [], styles: [] });
 }
 
 /**
- * Writes the names into the text itself. The editor would take quadratic time for many widgets, and some characters change the
- * direction of the text.
+ * Replaces control characters by their names in the text itself. Widgets of the editor would have two faults: the editor takes
+ * quadratic time for many widgets, and the characters would still change the direction of the text.
  */
 function nameControls({ text, starts: before, styles }: Coloured): PrintableText {
   const parts: string[] = [];

@@ -3,11 +3,14 @@ import type { EditorView } from "@codemirror/view";
 /** A line to scroll to and to mark. */
 export interface ScrollTarget {
   readonly line: number;
-  /** A person asked for it: the page scrolls as well, if the text is outside of the window. */
+  /** Whether a person asked for the line. If so, and if the text is outside of the window, the page scrolls as well. */
   readonly isAsked?: boolean;
 }
 
-/** Scrolls within a text, until the line is in the middle. Unlike the editor's own scrolling, this does not move the page. */
+/**
+ * Scrolls within the text until the line is in the middle. Unlike CodeMirror's own scrolling, this moves the page only for a line
+ * that a person asked for.
+ */
 export function scrollToLine(view: EditorView, { line, isAsked }: ScrollTarget): void {
   const { scrollDOM, state } = view;
   if (line > state.doc.lines) return;

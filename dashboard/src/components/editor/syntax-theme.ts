@@ -3,7 +3,7 @@ import type { Extension } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-/** Colours are variables of editor.module.css, which also apply in the shadow root. */
+/** The colours are variables of editor.module.css, because variables also apply in the shadow root. */
 const COLOURS = HighlightStyle.define([
   { tag: [tags.keyword, tags.modifier, tags.operatorKeyword], color: "var(--code-keyword)" },
   { tag: [tags.string, tags.character, tags.regexp, tags.special(tags.string)], color: "var(--code-text)" },

@@ -9,45 +9,46 @@ import type { ScrollTarget } from "./scroll-target.ts";
 
 interface Common {
   readonly text: PrintableText;
-  /** Label for screen readers, and the name in messages. */
+  /** Label for screen readers, and name of the text in labels of buttons and in messages. */
   readonly label: string;
   /** The language of a program, which selects the grammar; absent for other texts. */
   readonly language?: string;
-  /** Number of the first line. */
+  /** The number that is shown for the first line; 1 by default. */
   readonly firstLine?: number;
-  /** Their positions refer to `text`, not to `original`. */
+  /** Links to lines of other texts. The positions of the links refer to `text`, not to `original`. */
   readonly links?: readonly Link[];
-  /** Lines with a message. */
+  /** Numbers of the lines with a message. */
   readonly marked?: readonly number[];
-  /** The line to scroll to. Another object scrolls again, even with the same line. */
+  /** The line to scroll to. The viewer scrolls whenever this is another object, even if the line is the same. */
   readonly target?: ScrollTarget | null;
-  /** Called when a person chooses a link to a line. */
+  /** Called when a person clicks a link to a line. */
   readonly onLineChosen?: (line: number, file?: string) => void;
 }
 
 export interface ViewerProps extends Common {
   readonly wrap: boolean;
-  /** Opens the search when it increases. */
+  /** How often the search was requested. The viewer opens the search when this number increases. */
   readonly searchRequests?: number;
-  /** Stays at the end while the text grows. */
+  /** Whether the viewer stays at the end while the text grows. */
   readonly follow?: boolean;
+  /** Called with true when the text is scrolled to its end, and with false when a person scrolls up. */
   readonly onFollow?: (isAtEnd: boolean) => void;
 }
 
 interface Props extends Common {
-  /** Left of the buttons. */
+  /** Shown to the left of the buttons. */
   readonly head: ReactNode;
-  /** Address of the bytes; null while there are none. */
+  /** Address for a download of the text; null while it cannot be downloaded. */
   readonly download: string | null;
   /** The text with its colour sequences and control characters, for the clipboard. */
   readonly original: string;
-  /** The text grows. */
+  /** Whether the text can still grow. */
   readonly isLive?: boolean;
 }
 
 const CodeMirrorViewer = lazy(() => import("./code-mirror-viewer.tsx"));
 
-/** Shows a read-only text with line numbers and search. Until CodeMirror is loaded, shows the start of the text without them. */
+/** Shows a read-only text with line numbers and a search. Until CodeMirror is loaded, it shows only the start of the text. */
 export function Viewer({ head, download, original, isLive = false, ...content }: Props) {
   const [wrap, setWrap] = useState(true);
   const [searchRequests, setSearchRequests] = useState(0);
@@ -91,7 +92,7 @@ export function Viewer({ head, download, original, isLive = false, ...content }:
   );
 }
 
-/** Characters shown until CodeMirror is loaded. */
+/** Number of characters that are shown until CodeMirror is loaded. */
 const FIRST = 4_000;
 
 interface ToolProps {
