@@ -8,7 +8,7 @@ interface Props {
   readonly onChange: (id: string | undefined) => void;
 }
 
-/** Selects the account; not shown if there is only one. */
+/** Selects one account or all accounts. It is not shown to a person with at most one account. */
 export function AccountSelect({ label, value, onChange }: Props) {
   const accounts = useAccountOptions();
   if (accounts.length === 0) return null;

@@ -7,10 +7,10 @@ import { useAction } from "./use-action.ts";
 
 interface Props<T> {
   readonly label: string;
-  /** Label of the button in the dialog, which names the action. */
+  /** Label of the button in the dialog. It names the action, such as "Delete problem". */
   readonly submit: string;
   readonly title: string;
-  /** The consequence, and whether it can be undone. */
+  /** What the action does, and whether it can be undone. */
   readonly children: ReactNode;
   readonly act: () => Promise<T>;
   readonly successMessage: string;

@@ -3,7 +3,7 @@ import css from "./copyable.module.css";
 import { Icon } from "./icon.tsx";
 import { toast, toastAtButton } from "./toaster.tsx";
 
-/** Text with a button to copy it: an id, a URL, a secret. */
+/** A text with a button that copies it, such as an id or a URL. @param what The name of the text in labels and messages. */
 export function Copyable({ text, what, short }: { text: string; what: string; short?: boolean }) {
   return (
     <span className={css.copyable}>
@@ -22,7 +22,7 @@ export async function copy(text: string, what: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     toastAtButton("Copied");
   } catch {
-    // Without HTTPS, or without permission.
+    // The clipboard needs HTTPS and the permission of the person.
     toast(`The browser denies access to the clipboard. Select the ${what} and copy it by hand.`, "bad");
   }
 }

@@ -1,6 +1,6 @@
 interface Request {
   readonly url: string;
-  /** Path of the file with the authority of the service's own certificate; null if curl knows the authority. */
+  /** Path of the file with the certificate authority of the service; null if curl needs none for it. */
   readonly authority: string | null;
   readonly key: string;
   /** Sent as JSON. */
@@ -8,8 +8,8 @@ interface Request {
 }
 
 /**
- * A command for a shell that sends a request to the public API. The body is one line that begins with a brace, so it cannot
- * end the here-document, and the shell expands nothing in it.
+ * A shell command that sends a request to the public API. The body is one line that begins with a brace, so it cannot end the
+ * here-document. The shell expands nothing in the body, because the word END is quoted.
  */
 export function curlOf({ url, authority, key, body }: Request): string {
   const trust = authority === null ? "" : `  --cacert ${quoted(authority)} \\\n`;

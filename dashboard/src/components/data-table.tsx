@@ -5,11 +5,11 @@ import css from "./data-table.module.css";
 export interface Column<T> {
   readonly head: string;
   readonly cell: (row: T) => ReactNode;
-  /** Numbers are right-aligned. */
+  /** Whether the cells are numbers, which are right-aligned. */
   readonly number?: true;
-  /** A heading for screen readers only. */
+  /** Whether only screen readers get the heading. */
   readonly headUnseen?: true;
-  /** The heading of a card; the first column by default. */
+  /** Whether this column is the heading of a card; by default, the first column is. */
   readonly main?: true;
 }
 
@@ -21,10 +21,10 @@ interface Props<T> {
   readonly faded?: (row: T) => boolean;
 }
 
-/** This many columns fit on a tablet. */
+/** The greatest number of columns that fit on a tablet. */
 const FEW = 6;
 
-/** A table; on narrow screens each row is a card. Roles are explicit, because this CSS removes the implicit ones. */
+/** A table. On narrow screens, each row is a card. Roles are explicit, because the CSS of cards removes the implicit ones. */
 export function DataTable<T>({ caption, columns, rows, rowKey: of, faded }: Props<T>) {
   const main = columns.find((column) => column.main) ?? columns[0];
   return (
@@ -72,7 +72,7 @@ export function TableSkeleton({ rows = 4 }: { rows?: number }) {
     <div className={css.frame}>
       <div className={css.skeleton}>
         {Array.from({ length: rows + 1 }, (_, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: they are all the same
+          // biome-ignore lint/suspicious/noArrayIndexKey: all rows of the placeholder are alike
           <Skeleton key={i} height={14} my={13} width={i === 0 ? "40%" : "100%"} />
         ))}
       </div>

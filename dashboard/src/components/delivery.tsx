@@ -17,7 +17,7 @@ const TONES: Readonly<Record<DeliveryResource["state"], Tone>> = { pending: "idl
 
 type Attempt = DeliveryResource["attempts"][number];
 
-/** A delivery in one line; expanded, its request and its attempts with their responses. */
+/** A delivery in one line. It can be expanded to its request and to its attempts with their responses. */
 export function DeliveryEntry({ of: delivery }: { of: DeliveryResource }) {
   const { id, state, kind, attempts, reason, nextAt, createdAt, webhookId, url } = delivery;
   const last = attempts.at(-1);
@@ -72,7 +72,7 @@ export function DeliveryEntry({ of: delivery }: { of: DeliveryResource }) {
   );
 }
 
-/** The submission or judgement whose result was sent. */
+/** A link to the submission or the judgement whose result is delivered. A test has none. */
 function Subject({ of: { submissionId, kind, webhookId } }: { of: DeliveryResource }) {
   if (submissionId) {
     return (
@@ -82,7 +82,7 @@ function Subject({ of: { submissionId, kind, webhookId } }: { of: DeliveryResour
     );
   }
   if (kind === "test") return <span>Test message</span>;
-  // The id of the message is that of the judgement.
+  // The `webhook-id` of the result of a judgement is the id of the judgement.
   return (
     <Link to="/judgements/$id" params={{ id: webhookId }}>
       Judgement {webhookId.slice(0, 8)}
@@ -108,7 +108,7 @@ function AttemptEntry({ of: attempt, isLast }: { of: Attempt; isLast: boolean })
             {answer ? (
               <>
                 <CodeBlock label={`Response body of attempt ${number}`}>{answer}</CodeBlock>
-                <p className={css.hint}>Only the first KiB was stored.</p>
+                <p className={css.hint}>The service stores at most the first KiB of a response.</p>
               </>
             ) : (
               <p className={css.hint}>Empty.</p>
@@ -137,7 +137,7 @@ function HeadersOf({ name, of: headers }: { name: string; of: Headers }) {
   );
 }
 
-/** The body, which is loaded when it is opened, because a record can have megabytes. */
+/** The body of the request. It is loaded when it is opened, because a record can have megabytes. */
 function RequestBody({ id }: { id: string }) {
   const [open, setOpen] = useState(false);
   const body = useQuery({ ...queries.sentBody(id), enabled: open });

@@ -14,7 +14,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** Fields and buttons of a form, below the error of the last request. */
+/** A form: the error of the last request, the fields, and the buttons. */
 export function Form({ submit, busy, error, danger, onSubmit, onCancel, children }: Props) {
   const submitted = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -42,7 +42,7 @@ export function text(form: FormData, name: string): string {
   return String(form.get(name) ?? "").trim();
 }
 
-/** Null for an empty field. */
+/** The number in a field; null if the field is empty. */
 export function number(form: FormData, name: string): number | null {
   const entered = text(form, name);
   return entered === "" ? null : Number(entered);

@@ -2,7 +2,7 @@ import type { HealthCheck } from "../../../src/http/dashboard/api/overview.ts";
 import css from "./health-checks.module.css";
 import { StatusBadge } from "./status-badge.tsx";
 
-/** Health checks, those that failed first. Those have their consequence and remedy. */
+/** Health checks. The failed ones are first, and show what the failure means and what to do. */
 export function HealthChecks({ checks }: { checks: readonly HealthCheck[] }) {
   const sorted = [...checks].sort((a, b) => Number(a.ok) - Number(b.ok));
   return (

@@ -1,4 +1,4 @@
-/** Icons on a grid of 24. A package of icons would be larger than the rest of the page. */
+/** The icons as paths on a grid of 24 × 24. A package of icons would make the pages larger. */
 const PATHS = {
   menu: "M4 7h16M4 12h16M4 17h16",
   overview: "M4 19V5m0 14h16M8 15l3.5-4 3 2.5L20 7",
@@ -38,7 +38,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Hidden from screen readers, because the text next to it, or the label of its button, says the same. */
+/** An icon. It is hidden from screen readers, because the text next to it, or the label of its button, has the same meaning. */
 export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
   return (
     <svg

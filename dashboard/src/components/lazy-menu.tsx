@@ -7,14 +7,17 @@ interface Handlers {
 }
 
 interface Props {
-  /** The button before its first use. */
+  /** Renders the button until it is first used. */
   readonly button: (handlers: Handlers) => ReactElement;
   readonly load: () => Promise<unknown>;
-  /** The lazy component that replaces the button. It has a button and the menu, which is open at first. */
+  /** The lazy component that replaces the button. It renders the button and its menu, which is open at first. */
   readonly children: ReactNode;
 }
 
-/** A button whose menu is loaded at its first use: menus are a tenth of a page, and few visits need one. */
+/**
+ * A button whose menu is loaded when the button is first used: menus would be a tenth of the code of a page, and few visits need
+ * one.
+ */
 export function LazyMenu({ button, load, children }: Props) {
   const [isOpened, open] = useState(false);
   const preload = () => void load();

@@ -1,14 +1,14 @@
 import { Button } from "@mantine/core";
 import css from "./load-more.module.css";
 
-/** A paginated query of TanStack Query. */
+/** The used part of an infinite query of TanStack Query. */
 interface Paginated {
   readonly hasNextPage: boolean;
   readonly isFetchingNextPage: boolean;
   readonly fetchNextPage: () => unknown;
 }
 
-/** The button below a list that adds its next page. */
+/** The button below a list. It adds the next page of the list. */
 export function LoadMore({ query: { hasNextPage, isFetchingNextPage, fetchNextPage } }: { readonly query: Paginated }) {
   if (!hasNextPage) return null;
   return (
@@ -24,11 +24,11 @@ interface OptionsProps {
   readonly query: Paginated;
   /** Number of listed options. */
   readonly shown: number;
-  /** Plural name of the options. */
+  /** Plural noun for the options, such as "projects". */
   readonly what: string;
 }
 
-/** The button below a select with more options than listed: it adds the next page of options. */
+/** The button below a select that does not list all options. It adds the next page of options. */
 export function LoadMoreOptions({
   query: { hasNextPage, isFetchingNextPage, fetchNextPage },
   shown,

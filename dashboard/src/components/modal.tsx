@@ -3,14 +3,17 @@ import { useLayoutEffect } from "react";
 import css from "./dialog.module.css";
 import type { DialogProps } from "./dialog.tsx";
 
-/** The dialog itself, which Dialog loads when it is first opened. Its title is no `header` element, because a page has one. */
+/**
+ * Renders a dialog (dialog.tsx). This module is loaded with the first dialog. The title is no `header` element, because the page
+ * already has one.
+ */
 export default function ModalDialog({ title, onClose, isPersistent = false, children }: DialogProps) {
   useLayoutEffect(() => {
     const from = opener();
     return () => from?.focus();
   }, []);
   return (
-    // Scroll locking adds a style element, which the policy forbids; theme.css locks instead.
+    // Mantine's scroll lock adds a style element, which the Content-Security-Policy forbids. theme.css locks the page instead.
     <Modal.Root
       opened
       centered
@@ -35,7 +38,7 @@ export default function ModalDialog({ title, onClose, isPersistent = false, chil
   );
 }
 
-/** The element that gets the focus back: the pressed button, or the opener of its menu. */
+/** The element that gets the focus back: the pressed button, or, for an item of a menu, the button of the menu. */
 function opener(): HTMLElement | null {
   const { activeElement } = document;
   const menu = activeElement?.closest('[role="menu"]')?.getAttribute("aria-labelledby");

@@ -8,7 +8,10 @@ const OVERLAPS = [
   { label: "30 days", ms: 30 * 24 * HOUR_MS },
 ];
 
-/** The field `overlap`: how long the old key or secret stays valid, in milliseconds. @param none The label of the choice without an overlap. */
+/**
+ * The field `overlap` of a form: how long the old key or secret stays valid, in milliseconds.
+ * @param none The label of the choice without an overlap.
+ */
 export function OverlapSelect({ none }: { none: string }) {
   const choices = [{ label: none, ms: 0 }, ...OVERLAPS];
   return (

@@ -3,7 +3,7 @@ import css from "./page.module.css";
 
 interface Props {
   readonly title: string;
-  /** Shown on the page instead of the title. */
+  /** Shown as the heading of the page instead of the title. */
   readonly heading?: ReactNode;
   /** Short description of the page. */
   readonly lead?: ReactNode;
@@ -13,7 +13,7 @@ interface Props {
 
 let firstPage = true;
 
-/** A page. Its heading gets the focus after navigation within the dashboard, so that screen readers start there. */
+/** A page. After navigation within the dashboard, its heading gets the focus, so that screen readers start there. */
 export function Page({ title, heading: shown, lead, actions, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -1,6 +1,7 @@
 import type { ProblemVersion } from "../../../src/http/dashboard/api/problems.ts";
 import { duration, size } from "./format.ts";
 
+/** Shown for a limit that the problem does not set. */
 const OF_PROFILE = "of the profile";
 
 export function timeLimit({ cpuMs }: Pick<ProblemVersion, "cpuMs">): string {

@@ -4,23 +4,23 @@ import { usePaginatedQuery } from "../client/use-paginated-query.ts";
 import { LoadMoreOptions } from "./load-more.tsx";
 
 interface Props {
-  /** The account of the problems; undefined: all accounts of the person. */
+  /** Id of the account whose problems are listed; undefined: all accounts of the person. */
   readonly account?: string | undefined;
-  /** The option without a problem. */
+  /** Label of the option that selects no problem. */
   readonly none: string;
-  /** An id; empty for none. */
+  /** Id of the selected problem; empty if none is selected. */
   readonly value: string;
   readonly onChange: (id: string) => void;
 }
 
-/** Selects one of the newest problems. */
+/** Selects a problem. At first, only the newest are listed; a button lists more. */
 export function ProblemSelect({ account, none, value, onChange }: Props) {
   const parts = usePaginatedQuery(["/problems", account, MAX_OPTIONS], (before) =>
     fetchPage.problems(account, before, MAX_OPTIONS),
   );
   const problems = parts.data?.flatMap((page) => page.problems) ?? [];
   const options = problems.map(({ id, name }) => ({ value: id, label: name }));
-  // A value from the URL stays selected, even if it is not in the list.
+  // A value from the URL stays selected, even if it is none of the options.
   const chosen = value !== "" && !problems.some(({ id }) => id === value) ? [{ value, label: value }] : [];
   return (
     <div>

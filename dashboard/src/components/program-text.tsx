@@ -11,15 +11,15 @@ const SHOWN = 50_000;
 
 interface Props {
   readonly name: string;
-  /** Null: unknown. */
+  /** Null if the text was not stored. */
   readonly text: string | null;
-  /** Shown instead of an empty text. */
+  /** Shown instead of the text if it is empty or null. */
   readonly nothing: string;
-  /** Note about the completeness. */
+  /** Says why the text may be incomplete. */
   readonly note?: string | undefined;
 }
 
-/** Output or input of a program. */
+/** An input, an answer, or an output of a program. */
 export function ProgramText({ name, text, nothing, note }: Props) {
   const [whole, setWhole] = useState(false);
   const length = useMemo(() => new TextEncoder().encode(text ?? "").length, [text]);
@@ -52,7 +52,7 @@ export function ProgramText({ name, text, nothing, note }: Props) {
   );
 }
 
-/** Text of a program with control characters by name. */
+/** A text with the names of control characters instead of the characters. */
 export const PlainText = memo(({ text }: { text: string }) =>
   showControlCharacters(text).map(({ text: shown, control }, i) =>
     control ? (

@@ -5,7 +5,11 @@ import { fetchPage, MAX_OPTIONS, queries } from "../client/api.ts";
 import { usePaginatedQuery } from "../client/use-paginated-query.ts";
 import { LoadMoreOptions } from "./load-more.tsx";
 
-/** The open projects in a form: only the given one, or the newest ones. */
+/**
+ * The projects to choose from in a form.
+ * @param projectId The only choice. If it is undefined, the open projects are the choices, the newest first.
+ * @returns the choices, and the query that loads more of them; null if there is only one choice.
+ */
 export function useOpenProjects(projectId: string | undefined) {
   const parts = usePaginatedQuery(["/projects", "open", MAX_OPTIONS], (before) =>
     fetchPage.projects("open", before, MAX_OPTIONS),
@@ -18,7 +22,7 @@ export function useOpenProjects(projectId: string | undefined) {
 interface Props {
   readonly from: ReturnType<typeof useOpenProjects>;
   readonly description?: ReactNode;
-  /** Whether no project is a choice, with an empty value. */
+  /** Whether the last choice is "No project", which has an empty value. */
   readonly none?: boolean;
   readonly value?: string;
   readonly onChange?: (id: string) => void;

@@ -7,12 +7,12 @@ import css from "./query-boundary.module.css";
 
 interface Props<T> {
   readonly query: UseQueryResult<T>;
-  /** Placeholder of the final size, so that the layout does not move. */
+  /** Shown while the query loads. It has about the size of the result, so that the layout does not move. */
   readonly placeholder: ReactNode;
   readonly children: (data: T) => ReactNode;
 }
 
-/** The result of a query; its placeholder while it loads, or its error. */
+/** Shows the result of a query, a placeholder while the query loads, or its error. */
 export function QueryBoundary<T>({ query: { data, error, isFetching, refetch }, placeholder, children }: Props<T>) {
   if (data !== undefined) {
     return (
@@ -51,7 +51,7 @@ export function ErrorMessage({ text, again, busy }: { text: string; again?: () =
   );
 }
 
-/** An empty list, with the reason and the next step. */
+/** Shown instead of an empty list: why it is empty, and what to do next. */
 export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className={css.empty}>

@@ -8,13 +8,13 @@ interface Props {
   readonly title: string;
   readonly what: string;
   readonly secret: string;
-  /** A second text to copy. */
+  /** A second text to copy, and the label of its button. */
   readonly also?: { readonly label: string; readonly text: string };
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
-/** A secret that is shown once. Only its button closes the dialog, because a click outside would lose the secret. */
+/** A secret that is shown once. Only the button "Done" closes the dialog, because the secret cannot be shown again. */
 export function SecretDialog({ title, what, secret, also, onClose, children }: Props) {
   return (
     <Dialog title={title} onClose={onClose} isPersistent>

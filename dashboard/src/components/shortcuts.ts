@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react";
 
-/** Keys of pages and of the frame, for the dialog that lists them. */
+/** The keyboard shortcuts, for the dialog that lists them. */
 export const SHORTCUTS: readonly (readonly [keys: string, action: string])[] = [
   ["Ctrl K", "Go to a page, a run, a judgement, a problem, a project or a key; start an action"],
   ["/", "Search"],
@@ -11,10 +11,13 @@ export const SHORTCUTS: readonly (readonly [keys: string, action: string])[] = [
 ];
 
 type Handler = () => void;
-/** The handlers of each key; the newest is called. */
+/** The handlers of each key. Only the last one is called. */
 const handlers = new Map<string, Handler[]>();
 
-/** Single keys can be pressed by mistake, or by a speech program, so each browser can switch them off. */
+/**
+ * Key in the local storage. Its value is "off" if single-key shortcuts are switched off in this browser: such keys can be pressed by
+ * mistake, or by speech input.
+ */
 const STORED = "assay-single-keys";
 
 export function areSingleKeysOn(): boolean {
@@ -48,7 +51,7 @@ export function useShortcuts(keys: Readonly<Record<string, Handler>>, turn: "fir
   }, [names, turn]);
 }
 
-/** Keys belong to text fields, the editor, menus and dialogs while the focus is in them. */
+/** While the focus is in one of these elements, keys are not shortcuts. */
 const OWNERS = "input, textarea, select, [contenteditable], [role='dialog'], [role='menu'], [role='listbox']";
 
 export function onKey(event: KeyboardEvent): void {

@@ -3,7 +3,7 @@ import css from "./status-badge.module.css";
 
 export type Tone = "good" | "warn" | "bad" | "idle";
 
-/** A state as text and colour. */
+/** A state as text with a colour. */
 export function StatusBadge({ tone, children }: { tone: Tone; children: ReactNode }) {
   return (
     <span className={css.badge} data-tone={tone}>

@@ -7,7 +7,7 @@ let ticks = 0;
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** One clock for all relative times of a page. */
+/** Calls the listener every ten seconds. All relative times of a page share one timer. */
 function listen(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= setInterval(() => {
@@ -22,7 +22,7 @@ function listen(listener: () => void): () => void {
   };
 }
 
-/** A relative time, with the exact time as a tooltip. */
+/** A relative time, with the exact time as a tooltip. @param never The text that is shown if the time is null. */
 export function Timestamp({ at, never = "never" }: { at: string | null; never?: string }) {
   useSyncExternalStore(listen, () => ticks);
   if (at === null) return <span>{never}</span>;

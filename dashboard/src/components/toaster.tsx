@@ -7,7 +7,7 @@ type Tone = "good" | "bad";
 interface Sentence {
   readonly text: string;
   readonly tone: Tone;
-  /** The pressed button, at which the text is shown. */
+  /** The pressed button, if the text is shown next to it. */
   readonly at?: Element | null;
 }
 
@@ -17,12 +17,15 @@ const SHOWN_AT_BUTTON_MS = 2_000;
 let current: Sentence | null = null;
 const listeners = new Set<() => void>();
 
-/** Shows the result of an action for some seconds, and announces it to screen readers. */
+/**
+ * Shows the result of an action, and announces it to screen readers. A success disappears after some seconds, an error stays
+ * until it is closed.
+ */
 export function toast(text: string, tone: Tone = "good"): void {
   setCurrent({ text, tone });
 }
 
-/** Shows a text at the button that has the focus, for results that need no reading. */
+/** Shows a short text for two seconds, next to the button that has the focus. */
 export function toastAtButton(text: string): void {
   const { activeElement: at } = document;
   setCurrent({ text, tone: "good", at: at?.closest("button") ?? null });
@@ -38,13 +41,12 @@ function listen(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Half the width of a text at a button. */
+/** Half of the greatest width of a text next to a button. */
 const EDGE_PX = 48;
 
 export function Toaster() {
   const sentence = useSyncExternalStore(listen, () => current);
   useEffect(() => {
-    // Errors stay until they are closed.
     if (sentence?.tone !== "good") return;
     const timer = setTimeout(() => setCurrent(null), sentence.at ? SHOWN_AT_BUTTON_MS : SHOWN_MS);
     return () => clearTimeout(timer);

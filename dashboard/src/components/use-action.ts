@@ -2,12 +2,12 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { toast } from "./toaster.tsx";
 
 interface After<T> {
-  /** The message after success. */
+  /** Returns the message to show after success. */
   readonly toast?: (result: T) => string;
   readonly done?: (result: T) => void;
 }
 
-/** A mutation, after which all displayed queries are refetched. */
+/** A mutation. After its success, the queries of the page are repeated. */
 export function useAction<T, V = void>(act: (input: V) => Promise<T>, { toast: messageOf, done }: After<T> = {}) {
   const queryClient = useQueryClient();
   return useMutation({

@@ -1,7 +1,7 @@
 import type { SubmissionRow } from "../../../src/http/dashboard/api/submissions.ts";
 import css from "./verdict.module.css";
 
-/** Short names; the submission's page explains more. */
+/** Short names of the verdicts of a submission. The page of the submission explains its verdict. */
 export const VERDICT_NAMES: Readonly<Record<string, string>> = {
   AC: "accepted",
   RE: "runtime error",
@@ -21,7 +21,7 @@ export const JUDGEMENT_NAMES: Readonly<Record<string, string>> = {
   ...VERDICT_NAMES,
 };
 
-/** Causes that say more than their verdict. */
+/** Short names of the causes that say more than their verdicts. */
 const CAUSE_NAMES: Readonly<Record<string, string>> = {
   compile_error: "compilation error",
   cancelled: "cancelled",
@@ -34,17 +34,17 @@ const CAUSE_NAMES: Readonly<Record<string, string>> = {
 
 type Ended = Pick<SubmissionRow, "verdict"> & { readonly cause?: string | null | undefined };
 
-/** How a run ended, in short words. The cause is null in records that were made before causes were stored. */
+/** How a run or a judgement ended, in short words. Judgements have no cause, and the cause of an old record is null. */
 export function verdictText({ verdict, cause }: Ended): string {
   return CAUSE_NAMES[cause ?? ""] ?? JUDGEMENT_NAMES[verdict ?? ""] ?? "";
 }
 
-/** The colour of a verdict: for areas only, because some are too light for text. */
+/** The colour of a verdict. It is only for areas, because some of the colours are too light for text. */
 export function colourOf({ verdict, cause }: Ended): string {
   return `var(--verdict-${cause === "compile_error" ? "ce" : verdict?.toLowerCase()})`;
 }
 
-/** The verdict or status of a submission or a judgement, as text and colour. */
+/** The verdict of a submission or a judgement, or its status if it has no verdict, as text with a colour. */
 export function Verdict({ of: { status, ...ended } }: { of: Ended & Pick<SubmissionRow, "status"> }) {
   if (ended.verdict === null) {
     return (
