@@ -9,12 +9,15 @@ import {
 } from "../../../src/domain/text-parts.ts";
 import type { JudgedChecker } from "../../../src/http/dashboard/api/judgements.ts";
 
-/** Bounds of the search for the smallest difference. Beyond them, lines are compared by their number. */
+/**
+ * Bounds of the search for the smallest difference. If they are exceeded, each line is compared with the line of the same
+ * number.
+ */
 const MOST_EDITS = 1_000;
 const MOST_MS = 300;
-/** Equal lines shown around a difference. */
+/** Number of equal lines that are shown before and after a difference. */
 const AROUND = 3;
-/** Rows shown at most. */
+/** The greatest number of rows that are shown. */
 const MOST_ROWS = 200;
 
 export interface Line {
@@ -23,7 +26,7 @@ export interface Line {
   readonly text: string;
 }
 
-/** A line of the answer next to one of the output; either can be missing. */
+/** A line of the answer next to a line of the output. One of the two can be missing. */
 export interface Row {
   readonly kind: "same" | "different";
   readonly expected: Line | null;
@@ -31,13 +34,13 @@ export interface Row {
 }
 
 export interface Difference {
-  /** Rows, and numbers of equal rows that are left out. */
+  /** The rows in order. A number stands for that many equal rows, which are left out. */
   readonly rows: readonly (Row | number)[];
-  /** Different rows after the last one shown. */
+  /** Number of different rows that are not shown, because they are after the last shown row. */
   readonly hidden: number;
   /** Whether the lines are aligned. If the texts differ too much, line n of one is simply next to line n of the other. */
   readonly aligned: boolean;
-  /** Whether both were sorted first, as the checker does. */
+  /** Whether the lines of both texts are sorted, because the checker ignores their order. */
   readonly sorted: boolean;
 }
 
@@ -46,7 +49,10 @@ interface EncodedLine extends Line {
   readonly bytes: Uint8Array;
 }
 
-/** Lines of the answer and of the output as the checker sees them; null for a checker that compares no lines. */
+/**
+ * Compares the answer and the output line by line, by the rules of the checker. If the checker is a program, the rules are those of
+ * `lines`. Null for `regex`, which compares no lines.
+ */
 export function difference(expected: string, got: string, checker: JudgedChecker): Difference | null {
   const compare = COMPARE[checker.type];
   if (!compare) return null;
@@ -90,12 +96,12 @@ function wholeOf(text: Uint8Array) {
 function linesOf(text: string, type: string): EncodedLine[] {
   const encoder = new TextEncoder();
   const lines = text.split("\n").map((line, at) => ({ number: at + 1, text: line, bytes: encoder.encode(line) }));
-  // Blank lines at the end do not count. For `exact` they do, because it compares every byte.
+  // Only `exact` compares the blank lines at the end.
   if (type !== "exact") while (isBlank(lines.at(-1)?.bytes ?? NOT_BLANK)) lines.pop();
   return lines;
 }
 
-/** Stands for the end of a text without lines. */
+/** Ends the removal of blank lines when no line is left. */
 const NOT_BLANK = Uint8Array.of(0);
 
 function aligned(changes: NonNullable<ReturnType<typeof diffArrays<EncodedLine>>>, left: Line[], right: Line[]): Row[] {
@@ -132,7 +138,7 @@ function byNumber(
   });
 }
 
-/** Leaves out equal rows that are far from a difference, and rows beyond the bound. */
+/** Leaves out equal rows that are far from a difference, and all rows after the first MOST_ROWS. */
 function shortened(rows: readonly Row[]): Pick<Difference, "rows" | "hidden"> {
   const isNear = rows.map(() => false);
   for (const [at, { kind }] of rows.entries())
@@ -150,7 +156,7 @@ function shortened(rows: readonly Row[]): Pick<Difference, "rows" | "hidden"> {
   return { rows: shown, hidden: 0 };
 }
 
-/** The parts of two lines before, within and after their difference. */
+/** The parts of `text` before, within and after its difference from `other`. */
 export function differentParts(text: string, other: string): readonly [string, string, string] {
   const most = Math.min(text.length, other.length);
   let start = 0;

@@ -14,18 +14,18 @@ interface Props {
 
 // biome-ignore-start lint/a11y/noRedundantRoles: without roles, a table with a grid layout is no table for screen readers
 
-/** An answer and the output, line by line. Text and signs carry what the colours show. */
+/** An answer and the output, line by line. What the colours show is also said by texts and signs. */
 export function DifferenceTable({ expected, got, checker }: Props) {
   const [chosen, choose] = useState(0);
   const answer = expected[chosen];
   const found = useMemo(() => answer && difference(answer.text, got.text, checker), [answer, got, checker]);
   if (!answer || !found) return null;
   const notes = [
-    ...(found.sorted ? ["Both are sorted, as the checker compares them."] : []),
+    ...(found.sorted ? ["The lines of both texts are sorted, because the checker ignores their order."] : []),
     ...(found.aligned
       ? []
       : ["The texts differ too much to be aligned, so each line is next to the line with the same number."]),
-    ...(answer.cut || got.cut ? ["Only the first 64 KiB of each are compared."] : []),
+    ...(answer.cut || got.cut ? ["Only the first 64 KiB of each text are compared."] : []),
     ...(checker.program ? ["The checker is a program, which may accept more than this answer."] : []),
     ...(found.rows.every((row) => typeof row === "number") ? ["The lines are equal."] : []),
   ];

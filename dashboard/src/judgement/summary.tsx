@@ -17,7 +17,7 @@ const TITLES: Readonly<Record<string, string>> = {
   IE: "Not judged",
 };
 
-/** The summary in words: the verdict, and the test that decided it. */
+/** The verdict in words, with the number of the test that decided it. */
 export function summaryOf({ row, tests }: JudgementState): string {
   const { verdict } = row;
   if (verdict === null) return "Judging";
@@ -28,13 +28,13 @@ export function summaryOf({ row, tests }: JudgementState): string {
   return `${title} on test ${decided + 1}`;
 }
 
-/** The index of the first test that did not pass; null: none. */
+/** The index of the first test that ended without passing; null if there is none. */
 export function firstFailure(tests: JudgementState["tests"]): number | null {
   const at = tests.findIndex(isFailure);
   return at < 0 ? null : at;
 }
 
-/** One line, which screen readers announce when it changes, and the progress. */
+/** The result so far in one line, which screen readers announce when it changes, and the progress as a bar. */
 export function JudgementSummary({ of: { row, score, maxScore, tests } }: { of: JudgementState }) {
   const { passed, ended, total, verdict, createdAt, completedAt } = row;
   const most = (values: readonly (number | null)[]) => Math.max(...values.map((value) => value ?? 0));

@@ -7,20 +7,20 @@ import { labelOf, signOf, stateText } from "./test-states.ts";
 
 interface Props {
   readonly of: Pick<JudgementState, "groups" | "tests">;
-  /** The index of the selected test; null: none. */
+  /** The index of the selected test; null if none is selected. */
   readonly selected: number | null;
   readonly onSelect: (test: number) => void;
 }
 
 const RULES = { sum: "sum of points", min: "points × the fraction that the worst test earned" } as const;
 
-/** All tests as cells, by group. One of them takes the focus; arrows, Home and End move it. */
+/** All tests as cells, by group. Tab reaches only one of the cells; the arrow keys, Home and End move the focus to the others. */
 export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {
   const grid = useRef<HTMLDivElement>(null);
   const tabStop = selected ?? 0;
   const isNamed = groups.length > 1 || groups.some(({ name }) => name !== "");
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the arrows only move the focus between its buttons
+    // biome-ignore lint/a11y/noStaticElementInteractions: the arrow keys only move the focus between the buttons
     <div ref={grid} className={css.grid} onKeyDown={(event) => moveFocus(event, grid.current)}>
       {groups.map((group) => (
         <section key={group.name} className={css.group} aria-label={group.name ? `Group ${group.name}` : "Tests"}>
@@ -56,7 +56,7 @@ export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {
   );
 }
 
-/** The number of a test, and its name unless that is the number. */
+/** The number of a test, and its name if the name is not the number. */
 export function titleOf(name: string, at: number): string {
   return name === String(at + 1) ? `Test ${at + 1}` : `Test ${at + 1}, ${name}`;
 }
@@ -81,7 +81,7 @@ function GroupHead({ of: { name, rule, depends, score, maxScore, passed } }: { o
   );
 }
 
-/** The meaning of each sign, and how often it occurs. */
+/** For each sign in the cells, its meaning, and how many tests have it. */
 function Legend({ of: tests }: { of: Props["of"]["tests"] }) {
   const states = Map.groupBy(tests, ({ state }) => state);
   return (

@@ -10,7 +10,7 @@ import { LimitBar } from "./limit-bar.tsx";
 import { isFailure, stateText } from "./test-states.ts";
 import css from "./test-table.module.css";
 
-/** Rows shown at first, because browsers lay out large tables slowly. */
+/** Number of rows that are shown at first, because browsers lay out large tables slowly. */
 const SHOWN = 50;
 
 interface Numbered extends JudgedTest {
@@ -23,7 +23,7 @@ interface Props {
   readonly onSelect: (test: number) => void;
 }
 
-/** The runs with their times against the limits. */
+/** The tests with the time and the memory of their runs, next to the limits. */
 export function TestTable({ of: { tests, limits }, onSelect }: Props) {
   const [whole, setWhole] = useState(false);
   const [failed, setFailed] = useState(false);
@@ -120,7 +120,7 @@ const MEASURES: readonly {
   { head: "Memory", unit: size, value: ({ memoryBytes }) => memoryBytes, limit: ({ memoryBytes }) => memoryBytes },
 ];
 
-/** The limits of the bars. */
+/** The limits in words. A limit that is not the same for all tests is a range. */
 function limitWords(limits: readonly TestLimits[]): string {
   const texts = MEASURES.map(({ head, unit, limit }) => {
     const values = limits.map(limit);

@@ -22,7 +22,7 @@ interface Props {
   readonly checker: JudgedChecker;
 }
 
-/** A test: its verdict, what it compared, and the evidence of its run. */
+/** A test: its state, its input and answers, and the output and the evidence of its run. */
 export function TestView({ judgementId, at, test, checker }: Props) {
   const query = useQuery({ ...queries.test(judgementId, at, test.state), staleTime: Number.POSITIVE_INFINITY });
   const { state, points, maxPoints, message, submissionId } = test;
@@ -87,7 +87,7 @@ function Contents({ of, test: { state }, checker }: { of: TestDetail; test: Judg
   );
 }
 
-/** Null for a stream that was not cut off, if only the other stream was. */
+/** The integrity of one stream: that of the run, or null if only the other stream was cut off. */
 function integrityOf({ integrity, cut }: NonNullable<TestDetail["run"]>, stream: "stdout" | "stderr"): string | null {
   const isOther = integrity === "truncated_by_judge_limit" && cut !== null && !cut.includes(stream);
   return isOther ? null : integrity;
@@ -101,7 +101,7 @@ interface TextProps {
 }
 
 function Text({ name, of: shown, nothing, integrity }: TextProps) {
-  const cut = shown?.cut ? `Only the first 64 KiB of ${size(shown.size)}.` : undefined;
+  const cut = shown?.cut ? `Only the first 64 KiB of ${size(shown.size)} are shown.` : undefined;
   const note = [integrity ? INTEGRITY_NOTES[integrity] : undefined, cut].filter(Boolean).join(" ");
   return (
     <ProgramText

@@ -4,7 +4,7 @@ import type { JudgementDetail, JudgementState } from "../../../src/http/dashboar
 import { API, queries } from "../client/api.ts";
 import { streamWhileVisible } from "../client/stream.ts";
 
-/** A judgement, updated until it has ended. */
+/** The query of a judgement. Its data is updated until the judgement has ended. */
 export function useLiveJudgement(id: string) {
   const queryClient = useQueryClient();
   const [streaming, setStreaming] = useState(false);
@@ -27,7 +27,7 @@ export function useLiveJudgement(id: string) {
     const end = streamWhileVisible(() => {
       const source = new EventSource(`${API}/judgements/${encodeURIComponent(id)}/live`);
       source.onopen = () => setStreaming(true);
-      // EventSource reconnects by itself, unless the request was rejected.
+      // EventSource reconnects by itself, unless the service rejected the request.
       source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
       source.addEventListener("state", take);
       source.addEventListener("ended", (event) => {

@@ -1,4 +1,4 @@
-/** The causes of ends to choose from, more exact than a verdict. */
+/** The causes that submissions can be filtered by, with their names. A cause says more exactly than a verdict how a run ended. */
 export const CAUSES: Readonly<Record<string, string>> = {
   compile_error: "Compilation error",
   nonzero_exit: "Exit code other than 0",

@@ -12,7 +12,7 @@ import type { FilterProps } from "./filters.tsx";
 
 const STATUSES = ["pending", "running", "completed", "error"];
 
-/** The fields of all filters. Their choices are requested when they are opened. */
+/** The fields of the filters. Their options are requested when the fields are shown. */
 export function FilterFields({ verdicts, causes, search, onChange, children }: FilterProps) {
   const accounts = useAccountOptions();
   const { data: languages } = useQuery({ ...queries.languages(), staleTime: 60_000 });
@@ -28,7 +28,7 @@ export function FilterFields({ verdicts, causes, search, onChange, children }: F
       label={label}
       value={search[name] ?? ""}
       onChange={({ currentTarget }) => set({ [name]: currentTarget.value || undefined })}
-      // The value from the URL stays selected, even if it is not in the list.
+      // A value from the URL stays selected, even if it is none of the options.
       data={[{ value: "", label: all }, ...withChosen(options, search[name])]}
     />
   );

@@ -11,26 +11,26 @@ import { SavedViewsButton } from "./saved-views-button.tsx";
 export interface FilterProps {
   /** The noun for a row of the list, such as "submission". */
   readonly what: string;
-  /** The verdicts to choose from, each with its words. */
+  /** The verdicts to choose from, with their names. */
   readonly verdicts: Readonly<Record<string, string>>;
-  /** The causes to choose from, each with its words; absent for rows without causes. */
+  /** The causes to choose from, with their names; absent if the rows of the list have no causes. */
   readonly causes?: Readonly<Record<string, string>>;
   readonly search: Search;
   readonly onChange: (search: Search) => void;
-  /** Further fields. */
+  /** Further fields, which only this list has. */
   readonly children?: ReactNode;
 }
 
 interface Props extends FilterProps {
-  /** Address of the list as CSV. */
+  /** Address at which the list can be downloaded as CSV; absent if it cannot. */
   readonly csv?: string;
 }
 
-/** The first characters of an id, at least four. */
+/** A pattern that matches an id, or the first characters of an id, if they are at least four. */
 const BEGINNING =
   "\\s*[0-9a-fA-F]{4,8}\\s*|\\s*[0-9a-fA-F]{8}-[0-9a-fA-F]{0,4}\\s*|\\s*[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){1,2}-[0-9a-fA-F]{0,4}\\s*|\\s*[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{0,12}\\s*";
 
-/** The filters. Each is stored in the URL, so that results can be shared, and Back undoes the last change. */
+/** The filters of a list. They are stored in the URL, so that a filtered list can be shared, and Back undoes the last change. */
 export function Filters({ csv, ...filtered }: Props) {
   const { what, search, onChange } = filtered;
   const [isOpen, setOpen] = useState(false);
@@ -60,7 +60,7 @@ export function Filters({ csv, ...filtered }: Props) {
           defaultValue={search.id}
           placeholder="Id or its beginning"
           pattern={BEGINNING}
-          title="At least the first 4 characters of an id, then Enter"
+          title="Type at least the first 4 characters of an id, then press Enter"
           spellCheck={false}
           autoComplete="off"
           leftSection={<Icon name="search" size={16} />}
@@ -107,7 +107,7 @@ export function Filters({ csv, ...filtered }: Props) {
           href={csv}
           download
           variant="default"
-          title="The first 50,000 matches"
+          title="Download the first 50,000 matches as a CSV file"
         >
           CSV
         </Button>
@@ -137,7 +137,7 @@ export function Filters({ csv, ...filtered }: Props) {
   );
 }
 
-/** Filters without a chip, because their field shows them. */
+/** Filters without a chip, because a field that is always visible shows them. */
 const OWN_FIELD = ["id", "range"];
 
 const LABELS: Readonly<Record<string, string>> = {
@@ -155,7 +155,7 @@ const LABELS: Readonly<Record<string, string>> = {
 
 const TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
-/** The text of a chip. Values without words are ids, which are shortened: the rows have the names. */
+/** The text of a chip. Long values, such as ids, are shortened. */
 function labelOf(name: string, value: string, { verdicts, causes }: FilterProps): string {
   const texts: Readonly<Record<string, () => string | undefined>> = {
     verdict: () => verdicts[value] && `${value} ${verdicts[value]}`,

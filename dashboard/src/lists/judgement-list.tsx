@@ -7,7 +7,7 @@ import type { ListColumn } from "./live-list.tsx";
 import { RowLink } from "./row-link.tsx";
 import type { ListSource } from "./use-live-list.ts";
 
-/** The columns of lists of judgements: those about the result, and those about its origin. */
+/** The columns of a list of judgements that are about the program and its result. */
 export const RESULT_COLUMNS: readonly ListColumn<JudgementRow>[] = [
   { head: "Verdict", cell: (row) => <Verdict of={row} /> },
   {
@@ -19,6 +19,7 @@ export const RESULT_COLUMNS: readonly ListColumn<JudgementRow>[] = [
   { head: "Language", cell: ({ language }) => language },
 ];
 
+/** The columns of a list of judgements that are about the origin and the times. */
 export const ORIGIN_COLUMNS: readonly ListColumn<JudgementRow>[] = [
   { head: "Project", cell: ({ project }) => project?.name ?? "none" },
   { head: "Key", cell: ({ key }) => key.name },
@@ -26,7 +27,7 @@ export const ORIGIN_COLUMNS: readonly ListColumn<JudgementRow>[] = [
   { head: "Submitted", cell: ({ createdAt }) => <Timestamp at={createdAt} />, isOrder: true },
 ];
 
-/** @param limit rows of a page. */
+/** @param limit Number of rows of a page. */
 export function judgementSource(limit: number): ListSource<JudgementRow> {
   return {
     path: "/judgements",

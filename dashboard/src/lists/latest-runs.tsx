@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<SubmissionRow>[] = [
     cell: ({ startedAt, completedAt }) =>
       startedAt && completedAt ? duration(Date.parse(completedAt) - Date.parse(startedAt)) : "",
   },
-  { head: "Accepted", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
+  { head: "Submitted", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
 ];
 
 interface Props {
@@ -55,14 +55,14 @@ export function LatestRuns({ of: which, title = "Latest runs" }: Props) {
         {({ submissions }) =>
           submissions.length === 0 ? (
             <EmptyState title="No run yet">
-              The <Link to="/playground">playground</Link> shows the request for a first one.
+              The <Link to="/playground">playground</Link> shows the request of a first run.
             </EmptyState>
           ) : (
             <>
               <DataTable caption="Latest runs" columns={COLUMNS} rows={submissions} rowKey={({ id }) => id} />
               <p className={css.allLink}>
                 <Link to="/submissions" search={which}>
-                  All its submissions
+                  All submissions
                 </Link>
               </p>
             </>

@@ -13,21 +13,21 @@ import type { Column } from "../components/data-table.tsx";
 import css from "./live-list.module.css";
 import { RowsContext } from "./row-link.tsx";
 
-/** Height of the top bar, which covers the first rows. */
+/** Height of the top bar of the dashboard. Rows behind the bar are not visible. */
 const TOP = 60;
 const ROW_PX = 40;
-/** Rows above and below those that are visible. */
+/** Number of rows that are drawn above and below the visible ones. */
 const SPARE = 15;
 
 export interface SortableColumn<Row> extends Column<Row> {
-  /** The direction, if the list is sorted by this column; `sort` reverses it. */
+  /** The direction in which the list is sorted by this column; undefined if it is not. `sort` reverses the direction. */
   readonly sorted?: "ascending" | "descending" | undefined;
   readonly sort?: (() => void) | undefined;
   readonly sortTitle?: string;
 }
 
 export interface ListTableHandle {
-  /** Moves the focus by a row, and opens that row if one is open. */
+  /** Moves the focus to the next or the previous row. If a row is open next to the list, opens that row instead of it. */
   readonly step: (by: 1 | -1) => void;
 }
 
@@ -37,15 +37,17 @@ interface Props<Row> {
   readonly rows: readonly Row[];
   /** Whether there are more rows than `rows`. */
   readonly hasMore: boolean;
+  /** Called when the last rows become visible and `hasMore` is true. */
   readonly onEnd: () => void;
-  /** Opens a row next to the list. */
+  /** Opens a row next to the list; undefined if rows are opened on pages of their own. */
   readonly open?: ((id: string) => void) | undefined;
+  /** The id of the row that is open next to the list. */
   readonly opened?: string | undefined;
   readonly handle: React.RefObject<ListTableHandle | null>;
   readonly children?: ReactNode;
 }
 
-/** A table that scrolls with the page. Only its visible rows are elements, so that 50,000 rows are as fast as 50. */
+/** A table that scrolls with the page. Only rows in or near the window are elements, so that 50,000 rows are as fast as 50. */
 export function ListTable<Row extends { readonly id: string }>({
   caption,
   columns,
@@ -60,7 +62,7 @@ export function ListTable<Row extends { readonly id: string }>({
   const container = useRef<HTMLDivElement>(null);
   const [margin, setMargin] = useState(0);
   const [current, setCurrent] = useState<string>();
-  /** The row that gets the focus once it is drawn. A key that is pressed before that moves on from this row. */
+  /** The id of the row that gets the focus once it is drawn. A key that is pressed before moves the focus on from this row. */
   const focusTarget = useRef<string>(undefined);
   useLayoutEffect(() => {
     const top = (container.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
@@ -171,7 +173,7 @@ export function ListTable<Row extends { readonly id: string }>({
   );
 }
 
-/** Stands for the rows that are not drawn. */
+/** Takes the space of the rows that are not drawn. */
 function Space({ height, columns }: { height: number; columns: number }) {
   if (height <= 0) return null;
   return (

@@ -15,7 +15,9 @@ import css from "./live-list.module.css";
 import { type ListRow, type ListSource, useLiveList } from "./use-live-list.ts";
 
 export interface ListColumn<Row> extends Column<Row> {
-  /** Whether the column is the time of acceptance. The service can sort all matches only by this time. */
+  /**
+   * Whether the column shows when the service received the submission or the judgement. Lists can be sorted only by this time.
+   */
   readonly isOrder?: boolean;
 }
 
@@ -29,15 +31,15 @@ interface Props<Row extends ListRow> {
   readonly isFiltered?: boolean;
   /** Changes the order of the list, if it can be sorted. */
   readonly onOrder?: (order: "oldest" | undefined) => void;
-  /** Opens a row next to the list. */
+  /** As in ListTable. */
   readonly open?: (id: string) => void;
   readonly opened?: string | undefined;
   readonly handle?: RefObject<ListTableHandle | null>;
-  /** Shown if there is no row. */
+  /** Shown if the list has no rows and is not filtered. */
   readonly children: ReactNode;
 }
 
-/** The rows of a search in order of acceptance, with their number. */
+/** The rows that match a search, sorted by the time at which the service received them, and the number of matches. */
 export function LiveList<Row extends ListRow>({
   source,
   search,
@@ -126,14 +128,14 @@ function withoutOrder({ order: _, ...rest }: Search): Search {
   return rest;
 }
 
-/** "37 submissions"; "10,000+ submissions". */
+/** The number of matches, such as "37 submissions", or "10,000+ submissions" if not all were counted. */
 function countText(total: Total | undefined, loaded: number, hasMore: boolean, what: string): string {
   const atLeast = Math.max(total?.matches ?? 0, loaded);
   const isWhole = !hasMore || total?.isWhole === true;
   return isWhole ? counted(hasMore ? atLeast : loaded, what) : `${count(atLeast)}+ ${what}s`;
 }
 
-/** Whether the page is at its top, without pointer or focus in the list, so that new rows disturb no reader. */
+/** Whether new rows disturb nobody: the page is scrolled to its top, and neither the pointer nor the focus is in the list. */
 function isUnused(container: HTMLElement | null): boolean {
   return window.scrollY < 8 && !container?.matches(":hover, :focus-within");
 }

@@ -6,7 +6,7 @@ import { isSame, readViews, storeViews, type View, type ViewsProps } from "./sav
 const load = () => import("./saved-views-menu.tsx");
 const SavedViewsMenu = lazy(load);
 
-/** Filters with a name, kept in this browser. */
+/** The button for saved views, which are filters with a name. They are stored in this browser. */
 export function SavedViewsButton(props: ViewsProps) {
   const stored = `assay-views-${props.what}`;
   const [views, setViews] = useState(() => readViews(stored));

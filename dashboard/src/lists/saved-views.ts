@@ -1,6 +1,6 @@
 import type { Search } from "../client/search.ts";
 
-/** Most views that this browser stores for a list; older ones are dropped. */
+/** The greatest number of views that a browser stores for a list. Older views are dropped. */
 const MAX_VIEWS = 20;
 export const MAX_NAME = 40;
 
@@ -26,7 +26,10 @@ export function isSame(one: Search, other: Search): boolean {
   return sorted(one) === sorted(other);
 }
 
-/** Reads the views, without entries of another form, which another version can have stored. */
+/**
+ * Reads the views. Entries of another form, which another release may have stored, are left out.
+ * @param stored The key in the local storage.
+ */
 export function readViews(stored: string): readonly View[] {
   try {
     const found: unknown = JSON.parse(localStorage.getItem(stored) ?? "[]");
@@ -40,7 +43,7 @@ function isView(one: Partial<View> | null): one is View {
   return typeof one?.name === "string" && typeof one.search === "object" && one.search !== null;
 }
 
-/** @returns the views that are kept: the newest. */
+/** Stores the newest of these views. @returns the views that were stored. */
 export function storeViews(stored: string, views: readonly View[]): readonly View[] {
   const newest = views.slice(-MAX_VIEWS);
   localStorage.setItem(stored, JSON.stringify(newest));

@@ -5,10 +5,13 @@ import { addressOf } from "../client/api.ts";
 import type { Search } from "../client/search.ts";
 import { followStream } from "../client/stream.ts";
 
-/** Shortest time between requests for unfinished rows that the stream does not follow, and the number of rows in each. */
+/**
+ * Rows that have not ended, and that the stream does not follow, are requested one by one. These are the shortest time between two
+ * rounds of such requests, and the greatest number of rows in a round.
+ */
 const SINGLES_MS = 3_000;
 const MAX_SINGLES = 5;
-/** New rows that are kept until the person shows them. */
+/** The greatest number of new rows that are kept until the person shows them. */
 const MAX_UNSEEN = 500;
 
 export interface ListRow {
@@ -16,7 +19,7 @@ export interface ListRow {
   readonly completedAt: string | null;
 }
 
-/** A page of a list. */
+/** A page of a list. `mark` is the state from which the stream of changes continues. */
 export interface Rows<Row> {
   readonly rows: readonly Row[];
   readonly next: string | null;
@@ -25,10 +28,10 @@ export interface Rows<Row> {
 
 type List<Row> = InfiniteData<Rows<Row>, unknown>;
 
-/** A list that grows at its top. */
+/** Where the rows of a list come from. */
 export interface ListSource<Row extends ListRow> {
   readonly path: "/submissions" | "/judgements";
-  /** Rows of a page that the stream follows. */
+  /** Number of rows of the first page, which the stream follows. */
   readonly limit: number;
   readonly load: (search: Search, before?: string) => Promise<Rows<Row>>;
 }
@@ -36,15 +39,15 @@ export interface ListSource<Row extends ListRow> {
 interface Unseen<Row> {
   readonly rows: readonly Row[];
   readonly next: string | null;
-  /** Whether there can be rows between these and the list. */
+  /** Whether there can be further rows between these and those of the list. */
   readonly gap: boolean;
 }
 
 const NONE: Unseen<never> = { rows: [], next: null, gap: false };
 
 /**
- * A list whose rows do not move. Changes of rows are shown at once; new rows are only counted until the person shows them,
- * because inserting them would move the row that is about to be clicked. The service sends both.
+ * A list whose rows do not move. Changes of rows are shown at once. New rows are only counted until the person shows them, because
+ * inserting them would move a row that the person is about to click. The service sends changes and new rows in a stream.
  */
 export function useLiveList<Row extends ListRow>(source: ListSource<Row>, search: Search) {
   const { path, limit, load } = source;
@@ -65,7 +68,7 @@ export function useLiveList<Row extends ListRow>(source: ListSource<Row>, search
     const shown = () => queryClient.getQueryData<List<Row>>(key);
     const change = (update: (list: List<Row>) => List<Row>) =>
       queryClient.setQueryData<List<Row>>(key, (before) => before && update(before));
-    /** Rows that the stream follows. */
+    /** Ids of the rows that the stream follows. */
     const followed = new Set(shown()?.pages[0]?.rows.map(({ id }) => id));
     const take = ({ rows, next, gap }: ListChange<Row>, isFirst: boolean) => {
       const knownIds = idsIn(shown());
@@ -118,7 +121,7 @@ function openRows<Row extends ListRow>(list: List<Row> | undefined): Row[] {
   return list?.pages.flatMap(({ rows }) => rows.filter(({ completedAt }) => completedAt === null)) ?? [];
 }
 
-/** Pages without a change stay the same objects. */
+/** Replaces changed rows. Pages without a change stay the same objects. */
 function withChanges<Row extends ListRow>(list: List<Row>, rows: readonly Row[]): List<Row> {
   const changed = new Map(rows.map((row) => [row.id, row]));
   const isChanged = (page: Rows<Row>) => page.rows.some(({ id }) => changed.has(id));
@@ -129,7 +132,7 @@ function withChanges<Row extends ListRow>(list: List<Row>, rows: readonly Row[])
   return { ...list, pages };
 }
 
-/** In a list that is sorted oldest first, adds new rows at the end, if the last page is loaded. */
+/** For a list that is sorted oldest first: adds new rows at the end, if the last page is loaded. */
 function withMore<Row extends ListRow>(list: List<Row>, fresh: readonly Row[]): List<Row> {
   const last = list.pages.at(-1);
   if (!last || last.next !== null || fresh.length === 0) return list;
