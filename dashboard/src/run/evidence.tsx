@@ -17,7 +17,7 @@ const COLUMNS: readonly Column<Proof>[] = [
   },
 ];
 
-/** Every field of the evidence with its meaning. */
+/** All fields of the evidence, with their values and what they prove. */
 export function EvidenceTable({ of: proofs }: { of: readonly Proof[] }) {
   if (proofs.length === 0)
     return (

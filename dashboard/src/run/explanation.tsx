@@ -6,11 +6,11 @@ import css from "./explanation.module.css";
 import { WhyNot } from "./why-not.tsx";
 
 const OPEN: Readonly<Record<string, string>> = {
-  pending: "Accepted, waiting for a worker. Output will appear here.",
-  running: "Running in a sandbox. Output appears here.",
+  pending: "Waiting for a worker.",
+  running: "Running in a sandbox.",
 };
 
-/** The state in one line, which screen readers announce when it changes. */
+/** The verdict or status of a run in one line, which screen readers announce when it changes. */
 export function RunStatus({ of: { row, record } }: { of: Pick<SubmissionDetail | TestRun, "row" | "record"> }) {
   const { exit_code: code, signal, actor } = record.result;
   return (
@@ -23,7 +23,7 @@ export function RunStatus({ of: { row, record } }: { of: Pick<SubmissionDetail |
   );
 }
 
-/** Explains the verdict, and why similar verdicts do not apply. */
+/** Explains the verdict, and why it is not a similar one. */
 export function Explanation({
   of: { row, record, explanation },
 }: {

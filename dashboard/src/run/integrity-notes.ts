@@ -1,6 +1,7 @@
-/** Notes for values of `integrity` other than complete. */
+/** Notes about an output, for the values of `integrity` other than `complete`. */
 export const INTEGRITY_NOTES: Readonly<Record<string, string>> = {
   truncated_by_judge_limit: "Cut off: output beyond the limit was discarded.",
-  crash_mid_write: "Killed within 20 ms of its last output: the end may be missing.",
+  crash_mid_write:
+    "The program was killed within 20 ms after its last output, so the end of its output may be missing.",
   write_error: "Some output could not be read.",
 };

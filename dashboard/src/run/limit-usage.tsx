@@ -17,7 +17,7 @@ const WRITTEN: Readonly<Record<Usage["unit"], (value: number) => string>> = {
   count,
 };
 
-/** Limits of the execute step and their use. */
+/** The limits of the execute step, and how much of them the program used. */
 export function LimitUsage({ of: usage }: { of: readonly Usage[] }) {
   return (
     <ul className={css.limits}>

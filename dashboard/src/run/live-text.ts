@@ -1,15 +1,17 @@
-/** Most characters of a stream that a page keeps. */
+/** The greatest number of characters in a snapshot. */
 const MAX_CHARACTERS = 262_144;
 
 export interface LiveTextState {
   readonly text: string;
-  /** The number of its first line in the stream. */
+  /** The number, in the whole stream, of the first line of `text`. */
   readonly firstLine: number;
   /** Whether earlier output was dropped. */
   readonly isCut: boolean;
 }
 
-/** The newest output of a stream: a page must not grow with a program that never stops writing. */
+/**
+ * The newest output of a stream. Older output is dropped, so that a page does not grow with a program that never stops writing.
+ */
 export class LiveText {
   #parts: string[] = [];
   #length = 0;
@@ -26,7 +28,7 @@ export class LiveText {
   add(text: string): void {
     this.#parts.push(text);
     this.#length += text.length;
-    // In steps, so that not every addition copies everything.
+    // The text is shortened only at twice the maximum, so that not every addition copies the whole text.
     if (this.#length > 2 * MAX_CHARACTERS) this.#shorten();
   }
 
@@ -37,7 +39,7 @@ export class LiveText {
     return { text, firstLine: this.#firstLine, isCut: this.#isCut };
   }
 
-  /** Drops the oldest text, up to the beginning of a line. If that line begins too far on, drops up to a place within a line. */
+  /** Drops the oldest text up to the beginning of a line, or, if no line begins soon enough, up to a place within a line. */
   #shorten(): void {
     const text = this.#parts.join("");
     const most = text.length - MAX_CHARACTERS;

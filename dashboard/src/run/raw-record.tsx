@@ -11,7 +11,7 @@ export function RawRecord({ of: { row, record } }: { of: SubmissionDetail }) {
   return (
     <div className={css.record}>
       <div className={css.actions}>
-        <p>As sent to clients and webhooks.</p>
+        <p>The record as clients and webhooks receive it.</p>
         <Button variant="default" size="compact-sm" onClick={() => copy(text, "record")}>
           Copy record
         </Button>

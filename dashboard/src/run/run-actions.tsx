@@ -14,7 +14,7 @@ interface Props {
   readonly layout: "page" | "panel" | "playground";
 }
 
-/** The button that stops the run, and after its end the buttons that run it again or open it elsewhere. */
+/** The buttons for a run: one that stops it or runs it again, and those that share it or open it on another page. */
 export function RunActions({ of: detail, layout }: Props) {
   const { id, account } = detail.row;
   const navigate = useNavigate();
@@ -22,7 +22,7 @@ export function RunActions({ of: detail, layout }: Props) {
   const again = useMutation({
     mutationFn: () => mutations.again(id),
     onSuccess: (accepted) => {
-      toast("Started again as this new submission.");
+      toast("The program runs again: this is the new submission.");
       return navigate({ to: "/submissions/$id", params: { id: accepted.id } });
     },
     onError: ({ message }) => toast(`Not run again: ${message}.`, "bad"),
@@ -34,7 +34,7 @@ export function RunActions({ of: detail, layout }: Props) {
         <Button
           variant="default"
           size="compact-sm"
-          title={`Visible to members of ${account.name}`}
+          title={`Copies a link. Members of ${account.name} and administrators can open it.`}
           onClick={() => copy(`${window.location.origin}/dashboard/submissions/${id}`, "link to the submission")}
         >
           Share

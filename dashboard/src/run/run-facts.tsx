@@ -9,7 +9,7 @@ import css from "./run-view.module.css";
 
 interface Props {
   readonly of: SubmissionDetail;
-  /** Whether to show only what the run used, because the rest is already on the page. */
+  /** Whether to show only the facts that were measured, because the page already shows the others. */
   readonly isShort: boolean;
 }
 
@@ -58,8 +58,8 @@ export function RunFacts({ of: { row, run, record, originalId, attempts }, isSho
     ],
     attempts > 1 && ["Attempts", attempts],
     [
-      "Accepted",
-      <span key="accepted">
+      "Submitted",
+      <span key="submitted">
         {exact(createdAt)} (<Timestamp at={createdAt} />)
       </span>,
     ],

@@ -14,19 +14,19 @@ import { isOpen, type LiveOutput } from "./use-live-run.ts";
 
 type Stream = "stdout" | "stderr";
 
-/** The names of the source and the input among the parts of a program. No path of a file begins with a dot. */
+/** The names of the source and the input among the parts of a program. They begin with a dot, because no path of a file does. */
 export const SOURCE = ".source";
 const STDIN = ".stdin";
 
 interface Props {
   readonly of: SubmissionDetail;
   readonly live: LiveOutput;
-  /** The messages in standard error. */
+  /** The messages of compilers and runtimes in standard error. */
   readonly messages: readonly Message[];
-  /** The line of the shown part to scroll to. */
+  /** The line of the shown part to scroll to; null if there is none. */
   readonly target: ScrollTarget | null;
   readonly hasSource: boolean;
-  /** The shown part of the program. */
+  /** The shown part of the program: SOURCE, STDIN, or the path of a further file. */
   readonly part: string;
   readonly onPart: (part: string) => void;
   readonly onLineChosen: (line: number, file?: string) => void;
@@ -149,14 +149,17 @@ function OutputPane({
   const notes = [
     isCut && (cut === null || cut.includes(shown)) && INTEGRITY_NOTES.truncated_by_judge_limit,
     !open && !isCut && text !== "" && integrity !== null && INTEGRITY_NOTES[integrity],
-    open && live[shown].isCut && "Earlier output is left out here; the record will have all of it, up to its limit.",
+    open &&
+      live[shown].isCut &&
+      "Earlier output is not shown here. The record will contain the whole output, up to the output limit.",
     open && !isStreamed && (run ? NOT_OF_TESTS : NOT_STREAMED),
   ].filter(Boolean);
   const below = notes.map((note) => (
     <p key={String(note)} className={note === NOT_STREAMED || note === NOT_OF_TESTS ? css.hint : css.note}>
       {note === NOT_STREAMED ? (
         <>
-          This run does not send its output while it runs. A request asks for it with <code>"stream": true</code>.
+          The output of this run appears when the run has ended. To see output earlier, submit with{" "}
+          <code>"stream": true</code>.
         </>
       ) : (
         note
@@ -188,7 +191,7 @@ function OutputPane({
 }
 
 const NOT_STREAMED = "not streamed";
-const NOT_OF_TESTS = "Runs of a judgement have their output once they have ended.";
+const NOT_OF_TESTS = "The output of a run of a judgement appears when the run has ended.";
 
 function EmptyPane({ head, text }: { head: ReactNode; text: ReactNode }) {
   return (

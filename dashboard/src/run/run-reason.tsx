@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissions.ts";
+import { counted } from "../components/format.ts";
 import { InlineCode } from "../components/inline-code.tsx";
 import { PlainText } from "../components/program-text.tsx";
 import css from "./run-view.module.css";
@@ -7,11 +8,11 @@ import type { Message } from "./source-messages.ts";
 
 interface Props {
   readonly of: SubmissionDetail;
-  /** The message that says why the run ended. */
+  /** The message of a compiler or runtime that says why the run ended; undefined if there is none. */
   readonly decided: Message | undefined;
-  /** What the program wrote last, if it wrote no message about a line. */
+  /** The line of the output that explains the end best. It is shown if `decided` is undefined. */
   readonly lastWritten: string | undefined;
-  /** Number of other messages. */
+  /** Number of messages in addition to `decided`. */
   readonly more: number;
   readonly onLineChosen: (line: number, file?: string) => void;
 }
@@ -21,7 +22,7 @@ export function RunReason({ of: detail, decided, lastWritten, more, onLineChosen
   const { explanation, record } = detail;
   if (!explanation) {
     const isRunning = detail.row.status === "running";
-    return <p className={css.reason}>{isRunning ? "Running in a sandbox." : "Accepted, waiting for a worker."}</p>;
+    return <p className={css.reason}>{isRunning ? "Running in a sandbox." : "Waiting for a worker."}</p>;
   }
   const { verdict } = record.result;
   return (
@@ -43,7 +44,7 @@ export function RunReason({ of: detail, decided, lastWritten, more, onLineChosen
           <code>
             <PlainText text={decided.text} />
           </code>
-          {more > 0 && <span>and {more} more in its messages</span>}
+          {more > 0 && <span>and {counted(more, "more message")}</span>}
         </p>
       )}
       {!decided && verdict !== "AC" && verdict !== "IE" && (
@@ -61,8 +62,8 @@ export function RunReason({ of: detail, decided, lastWritten, more, onLineChosen
 }
 
 function withoutLine({ verdict, cause, exit_code }: SubmissionDetail["record"]["result"]): string {
-  if (cause?.startsWith("compile_")) return "the compiler wrote no message about one.";
-  if (exit_code !== null) return "the program wrote no message about one.";
-  if (verdict === "SIG") return "a signal ended the program, and it wrote no message about one.";
-  return "the program was ended from outside, and wrote no message about one.";
+  if (cause?.startsWith("compile_")) return "the compiler wrote no message about a line.";
+  if (exit_code !== null) return "the program wrote no message about a line.";
+  if (verdict === "SIG") return "a signal ended the program, and it wrote no message about a line.";
+  return "the program was ended from outside, and it wrote no message about a line.";
 }

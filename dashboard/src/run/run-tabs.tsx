@@ -18,7 +18,7 @@ interface Props {
   readonly onTab: ((tab: string) => void) | undefined;
 }
 
-/** What else there is about a run that has ended, in tabs. */
+/** Further information about a run that has ended, in tabs. */
 export function RunTabs({ of: detail, tab, onTab }: Props) {
   const [selected, setSelected] = useState<string>();
   const { explanation, proofs, deliveries } = detail;
@@ -63,22 +63,25 @@ export function RunTabs({ of: detail, tab, onTab }: Props) {
   );
 }
 
-/** The deliveries: the only part of a run that changes after its end. */
-function Deliveries({ of: { row, deliveries } }: { of: SubmissionDetail }) {
+/** The deliveries of the result. They are the only part of a submission that changes after the end of its run. */
+function Deliveries({ of: { row, run, deliveries } }: { of: SubmissionDetail }) {
   const { data = deliveries } = useQuery(queries.deliveriesOf(row.id));
   if (data.length === 0)
     return (
       <EmptyState title="No deliveries">
         {row.project ? (
           <>
-            Its project had no webhook endpoint when the run ended.{" "}
+            {run
+              ? "The result of a judgement is delivered as a whole, and not the results of its runs. "
+              : "The project had no active webhook endpoint when the run ended. "}
             <Link to="/projects/$id" params={{ id: row.project.id }}>
               Endpoints of the project
             </Link>
           </>
         ) : (
           <>
-            The run belongs to no project, which would have webhook endpoints. <Link to="/projects">Projects</Link>
+            Results are sent to the webhook endpoints of a project, and this run belongs to no project.{" "}
+            <Link to="/projects">Projects</Link>
           </>
         )}
       </EmptyState>

@@ -17,23 +17,26 @@ import { decidingMessage, findMessagesInFiles, lastLine } from "./source-message
 import { Timings } from "./timings.tsx";
 import { isOpen, type LiveOutput, useLiveRun } from "./use-live-run.ts";
 
-/** Few runs are long enough for a curve. */
+/** Loaded only if a run has a curve, because few runs are long enough for one. */
 const UsageCurve = lazy(async () => ({ default: (await import("./usage-curve.tsx")).UsageCurve }));
 
 interface Props {
   readonly id: string;
-  /** `page`: with the heading of a page. `panel`: in a part of one. `playground`: next to the editor, so without its source. */
+  /**
+   * `page`: as a page, with its heading. `panel`: in a part of a page. `playground`: next to the editor, and therefore without
+   * the source.
+   */
   readonly layout?: "page" | "panel" | "playground";
-  /** The open tab; without it, the view keeps its own. */
+  /** The open tab. Without it, the view itself stores which tab is open. */
   readonly tab?: string | undefined;
   readonly onTab?: (tab: string) => void;
-  /** Called when a person chooses a message about this line, for a layout without the source. */
+  /** Called when a person chooses a message about this line of the source. */
   readonly onLineChosen?: (line: number) => void;
 }
 
-/** One run: how it ended and why, its times and limits, source and output, evidence. */
+/** One run: how and why it ended, its times, limits, source, output and evidence. */
 export function RunView({ id, layout = "panel", ...rest }: Props) {
-  // The key resets the state when the submission changes.
+  // The key resets the state when another submission is shown.
   return <RunWithHeading key={id} id={id} layout={layout} {...rest} />;
 }
 
@@ -78,7 +81,7 @@ function titleOf({ row, explanation }: SubmissionDetail): string {
   return row.status === "running" ? "Running" : "Waiting in the queue";
 }
 
-/** The verdict with its colour. It is hidden from screen readers, because the line of the status tells them the verdict. */
+/** The verdict with its colour. It is hidden from screen readers, because another line tells them the verdict (in Body). */
 function VerdictMark({ of: { row, record } }: { of: SubmissionDetail }) {
   const { verdict, cause } = record.result;
   if (verdict === null) return <span className={css.mark} data-status={row.status} />;
@@ -100,7 +103,7 @@ function Body({ of: detail, live, layout, tab, onTab, onLineChosen }: BodyProps)
   const { cause, verdict } = record.result;
   const [target, setTarget] = useState<ScrollTarget | null>(null);
   const { stderr } = record.output;
-  // The text is the one that the viewer shows, because the places of messages have to fit it.
+  // The same text as in the viewer, because the positions of messages refer to it.
   const written = useMemo(() => readOutput(stderr ?? "").text, [stderr]);
   const messages = useMemo(
     () =>
@@ -114,7 +117,7 @@ function Body({ of: detail, live, layout, tab, onTab, onLineChosen }: BodyProps)
   );
   const ofCompiler = cause?.startsWith("compile_") ?? false;
   const decided = verdict === "AC" ? undefined : decidingMessage(messages, ofCompiler);
-  // A program that was killed at a limit did not write about its end.
+  // A program that was killed at a limit wrote nothing about its end.
   const isOwnEnd = verdict === "RE" || verdict === "SIG";
   const lastWritten = useMemo(
     () => (isOwnEnd ? lastLine(written, ofCompiler) : undefined),

@@ -1,39 +1,41 @@
 /** A message of a compiler or runtime about a line of the source. */
 export interface Message {
-  /** Where the text names the line. */
+  /** Positions in the text: the start and the end of the part that names the line. */
   readonly from: number;
   readonly to: number;
   readonly line: number;
   readonly column: number | null;
   readonly text: string;
-  /** A warning or note does not end a program. */
+  /** False for a warning or a note, which does not end a program. */
   readonly isError: boolean;
-  /** Another file of the program; absent for its source. */
+  /** The path of the file, if the line is not in the source but in a further file of the program. */
   readonly file?: string;
 }
 
-/** Bounds, because the text is the program's own: the work is linear in it. */
+/** Bounds of the search. A program can write any text, so the time of the search must be linear in the length of the text. */
 const MAX_MESSAGES = 100;
 const MAX_LINE = 2_000;
 const MAX_TEXT = 300;
 const MAX_NAMED = 8;
 const MAX_READ = 1_048_576;
-/** Lines between a place and its message: code, carets, frames of libraries. */
+/** The greatest distance in lines between a place and its message. Between them are code, carets, or frames of libraries. */
 const NEAR = 40;
 
-/** An exception or panic, above or below its frames. */
+/** The line with an exception or a panic, which is above or below the frames. */
 const THROWN =
   /^(?:Exception in thread "[^"]{0,200}" |Caused by: |Uncaught )(.+)$|^([\w$.]*(?:Error|Exception|Interrupt|Iteration)\b.*|(?:panic|fatal error): .*)$/;
-/** Python shows an exception of the program itself by any name. */
+/** The line with an exception in Python whose class the program defines: the name of the class can be any. */
 const NAMED = /^[A-Za-z_][\w.]*(?:: .*)?$/;
-/** rustc has the message above the place. */
+/** The line with the message of rustc, which is above the place. */
 const HEADLINE = /^(error|warning)(?:\[\w{1,20}\])?: .*/;
 const UNDEFINED = /^mold: error: undefined symbol: ([A-Za-z_]\w*)/;
 
 /**
- * The messages about a source file in their order: of gcc, clang and mold, go, rustc, javac, tsc and node. A traceback is one
- * message, about its innermost frame in the source.
- * @param source its path in /box, as in the messages. @param code its text, in which a linker's symbols are looked up.
+ * The messages about a source file, in the order of the text: those of gcc, clang, mold, go, rustc, javac, tsc, Node.js and Python.
+ * A traceback is one message, about its innermost frame in the source.
+ * @param text The standard error.
+ * @param source The path of the file in /box, as in the messages.
+ * @param code The text of the file. The symbols of a linker's messages are looked up in it.
  */
 export function findMessages(text: string, source: string, code: string): readonly Message[] {
   const read = text.slice(0, MAX_READ);
@@ -60,7 +62,7 @@ export function findMessages(text: string, source: string, code: string): readon
     };
     const { reason, isError, thrownAt = null } = reasonOf(lines, at, line.slice(match.index + match[0].length), !!py);
     const other = thrownAt === null ? -1 : found.findIndex((one) => one.thrownAt === thrownAt);
-    // Python has the innermost frame last, the others have it first.
+    // Python writes the innermost frame last, the other runtimes write it first.
     if (other !== -1 && !py) continue;
     if (other !== -1) found.splice(other, 1);
     found.push({ ...where, text: reason.slice(0, MAX_TEXT), isError, thrownAt });
@@ -68,13 +70,16 @@ export function findMessages(text: string, source: string, code: string): readon
   return found.map(({ thrownAt: _, ...message }) => message);
 }
 
-/** The message with the reason: the first error of a compiler, and the last of a program, which ended it. */
+/** The message that says why a run ended: the first error of a compiler, or the last error of a program. */
 export function decidingMessage(messages: readonly Message[], ofCompiler: boolean): Message | undefined {
   const errors = messages.filter(({ isError }) => isError);
   return ofCompiler ? errors[0] : errors.at(-1);
 }
 
-/** The line that explains a failure without such a message: the first complaint of a compiler, or the last line of a program. */
+/**
+ * The line that explains a failure best if there is no such message: of a compiler, the first line with the word "error" or else the
+ * first line; of a program, the last line.
+ */
 export function lastLine(text: string, ofCompiler: boolean): string | undefined {
   const lines = linesOf(text.slice(0, MAX_READ)).map(({ line }) => line.trim());
   const written = lines.filter((line) => /\p{L}/u.test(line) && !/^Node\.js v\d/.test(line));
@@ -82,7 +87,7 @@ export function lastLine(text: string, ofCompiler: boolean): string | undefined 
   return reason?.slice(0, MAX_TEXT);
 }
 
-/** The messages about all files of a program. */
+/** The messages about the source and the further files of a program. */
 export function findMessagesInFiles(
   text: string,
   source: string,
@@ -121,11 +126,11 @@ function linesOf(text: string): readonly Line[] {
 interface Reason {
   readonly reason: string;
   readonly isError: boolean;
-  /** The line of the exception, for the frames of one traceback. */
+  /** The index of the line with the exception. It is the same for all frames of a traceback. */
   readonly thrownAt?: number;
 }
 
-/** @param rest of the line, after the place. */
+/** Finds the reason in a message. @param rest The part of the line after the place. */
 function reasonOf(lines: readonly Line[], at: number, rest: string, isPython: boolean): Reason {
   const line = lines[at]?.line ?? "";
   const remainder = rest.replace(/^\s*[-:]?\s*/, "");
@@ -159,13 +164,15 @@ function below(lines: readonly Line[], at: number, isPython: boolean): Reason | 
   return null;
 }
 
-/** The text of a line; empty if it is too long to be read. */
+/** The text of a line; empty if the line is too long, or does not exist. */
 function textAt(lines: readonly Line[], at: number): string {
   const { line = "" } = lines[at] ?? {};
   return line.length > MAX_LINE ? "" : line;
 }
 
-/** The last line with each word, which calls it: the first can declare it. */
+/**
+ * For each word of a source, the number of the last line with it. An earlier line can declare a function, the last one calls it.
+ */
 function lastLines(code: string): ReadonlyMap<string, number> {
   return new Map(code.split("\n").flatMap((line, at) => line.split(/\W+/).map((word) => [word, at + 1] as const)));
 }

@@ -3,16 +3,18 @@ import { duration } from "../components/format.ts";
 import css from "./timings.module.css";
 import { layOutWaterfall } from "./waterfall.ts";
 
-/** The spans by step and phase; "Wall time" is that of the facts and limits. */
+/**
+ * The names of the spans, by step and phase. "Execute: wall time" has the same value as "Wall time" in the facts and the limits.
+ */
 const NAMES: Readonly<Record<string, { readonly name: string; readonly means: string }>> = {
-  "queue wait": { name: "Queue", means: "From acceptance to the start by a worker" },
+  "queue wait": { name: "Queue", means: "From the submission to the start by a worker" },
   "compile set-up": { name: "Compile: set-up", means: "Time of the compile step outside the compiler" },
   "compile run": { name: "Compile: run", means: "Wall time of the compiler" },
-  "compile teardown": { name: "Compile: teardown", means: "Sandbox removed, and its removal verified" },
+  "compile teardown": { name: "Compile: teardown", means: "Removal of the sandbox, and verification of the removal" },
   "compile whole": { name: "Compile", means: "The compile step as a whole" },
   "execute set-up": { name: "Execute: set-up", means: "Time of the execute step outside the program" },
   "execute run": { name: "Execute: wall time", means: "Wall time of the program" },
-  "execute teardown": { name: "Execute: teardown", means: "Sandbox removed, and its removal verified" },
+  "execute teardown": { name: "Execute: teardown", means: "Removal of the sandbox, and verification of the removal" },
   "execute whole": { name: "Execute, with set-up", means: "The execute step as a whole" },
 };
 

@@ -13,10 +13,13 @@ const MEMORY = 92;
 const CPU_TOP = MEMORY + 18;
 const CPU = CPU_TOP + 34;
 const HEIGHT = CPU + 22;
-/** Space of a label of the time axis. */
+/** The width that a label of the time axis needs. */
 const LABEL_PX = 56;
 
-/** Memory and CPUs of a step over its time, below each other on one time axis. The element has its final height even before its width is known. */
+/**
+ * Two curves above each other with one time axis: the memory and the CPUs that a step used. The element has its final height even
+ * before its width is known.
+ */
 export function UsageCurve({ of: samples }: { of: Samples }) {
   const { ref, width } = useElementSize();
   const [pointed, point] = useState<number | null>(null);
@@ -131,7 +134,7 @@ function Row({ y, right, label }: { y: number; right: number; label: string }) {
   );
 }
 
-/** Times to label, so that each label has space, also the last one at the right edge. */
+/** The times that get a label. Each label has enough space, also the last one at the right edge. */
 function timeSteps(endMs: number, px: number): readonly number[] {
   const all = stepsWithin(endMs).filter((ms) => ms <= endMs * (1 - LABEL_PX / 4 / px) || ms === 0);
   const step = all[1] ?? endMs;

@@ -17,7 +17,7 @@ export interface LiveOutput {
 const EMPTY: LiveTextState = { text: "", firstLine: 1, isCut: false };
 const NOTHING: LiveOutput = { status: null, stdout: EMPTY, stderr: EMPTY };
 
-/** A submission with its live output. */
+/** The query of a submission, and its output and status while it is pending or running. */
 export function useLiveRun(id: string) {
   const queryClient = useQueryClient();
   const [live, setLive] = useState(NOTHING);
@@ -44,12 +44,12 @@ export function useLiveRun(id: string) {
       const on = <E extends LiveEvent["event"]>(event: E, take: (data: DataOf<E>) => void) =>
         source.addEventListener(event, ({ data }: MessageEvent<string>) => take(JSON.parse(data)));
       source.onopen = () => setStreaming(true);
-      // EventSource reconnects by itself, unless the request was rejected.
+      // EventSource reconnects by itself, unless the service rejected the request.
       source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
       on("status", ({ status }) => setLive((now) => ({ ...now, status })));
       for (const stream of ["stdout", "stderr"] as const)
         on(stream, ({ at, text }) => {
-          // Offset 0 begins a new stream or a repeated run, whose text replaces the earlier text.
+          // After a reconnection, or when the run is repeated, the text begins again at offset 0 and replaces the earlier text.
           if (at === 0) written[stream].clear();
           written[stream].add(text);
           timer ??= setTimeout(shown, SHOW_MS);

@@ -1,6 +1,6 @@
 import type { Span } from "../../../src/http/dashboard/api/submissions.ts";
 
-/** The largest part of the axis for a wait in the queue, so that the run can be seen as well. */
+/** The greatest share of the axis that the wait in the queue gets, so that the run can be seen after a long wait. */
 const QUEUE_SHARE = 0.3;
 
 export interface Bar {
@@ -14,11 +14,11 @@ export interface Bar {
 
 export interface Waterfall {
   readonly bars: readonly Bar[];
-  /** `ms` is the time since the start of the run, and `at` its place on the axis in percent. */
+  /** `ms` is the time since the start of the run, and `at` is the position on the axis, in percent. */
   readonly ticks: readonly { readonly ms: number; readonly at: number }[];
 }
 
-/** The layout of the spans on an axis whose zero is the start of the run. */
+/** The layout of the spans on an axis of time. Zero is the start of the run by a worker. */
 export function layOutWaterfall(spans: readonly Span[]): Waterfall {
   const queued = spans.find(({ step }) => step === "queue")?.ms ?? 0;
   const last = spans.at(-1);
@@ -34,7 +34,7 @@ export function layOutWaterfall(spans: readonly Span[]): Waterfall {
   return { bars, ticks: ticksOf(-before, after).map((ms) => ({ ms, at: percent(ms) })) };
 }
 
-/** Three to six round values between the ends. */
+/** Two to six round values from `from` to `to`. */
 function ticksOf(from: number, to: number): readonly number[] {
   const rough = Math.max(to - from, 0.001) / 5;
   const power = 10 ** Math.floor(Math.log10(rough));

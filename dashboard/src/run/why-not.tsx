@@ -2,7 +2,7 @@ import type { SubmissionDetail } from "../../../src/http/dashboard/api/submissio
 import { InlineCode } from "../components/inline-code.tsx";
 import css from "./why-not.module.css";
 
-/** The reasons against the other verdicts. */
+/** The reasons why the verdict is not a similar one. */
 export function WhyNot({ of }: { of: NonNullable<SubmissionDetail["explanation"]>["whyNot"] }) {
   return (
     <dl className={css.reasons}>

@@ -12,10 +12,10 @@ import { Verdict } from "../components/verdict.tsx";
 import css from "./command-palette.module.css";
 import { NAVIGATION } from "./navigation.ts";
 
-/** Most matches that are listed of each kind. */
+/** The greatest number of matches that are listed in each group. */
 const MOST = 6;
 const PAUSE_MS = 150;
-/** The beginning of an id. */
+/** Matches a text that can be the beginning of an id. */
 const OF_AN_ID = /^[0-9a-f]{4,8}(-[0-9a-f-]*)?$/i;
 
 type Made = "key" | "project" | "shortcuts";
@@ -31,12 +31,12 @@ interface Choice {
   readonly group: string;
   readonly icon: IconName;
   readonly label: React.ReactNode;
-  /** Compared with the typed text. */
+  /** The text in which the typed words are searched. */
   readonly keywords: string;
   readonly act: () => unknown;
 }
 
-/** Finds a page, a run, a judgement, a problem, a project or a key, or starts an action. */
+/** A dialog that finds a page, a submission, a judgement, a problem, a project or a key, or starts an action. */
 export default function CommandPalette({ onClose, onMake }: Props) {
   const [text, setText] = useState("");
   const [searchText] = useDebouncedValue(text.trim(), PAUSE_MS);
@@ -88,7 +88,7 @@ export default function CommandPalette({ onClose, onMake }: Props) {
   );
 }
 
-/** Runs and judgements whose ids begin with the text. The service has found them. */
+/** The submissions and judgements whose ids begin with the text, as the service finds them. */
 function useFound(searchText: string): Choice[] {
   const navigate = useNavigate();
   const isAnId = OF_AN_ID.test(searchText);
@@ -131,7 +131,7 @@ function useFound(searchText: string): Choice[] {
   ];
 }
 
-/** The newest problems, projects and keys. */
+/** The newest projects, keys and problems. */
 function useNamed(): Choice[] {
   const navigate = useNavigate();
   const options = { staleTime: 30_000, retry: false };
@@ -184,7 +184,7 @@ function usePages(): Choice[] {
 
 function useActions(onMake: Props["onMake"]): Choice[] {
   const navigate = useNavigate();
-  // Without this option, Mantine suspends transitions with a style element, which the policy forbids.
+  // Without this option, Mantine suspends transitions by a style element, which the Content-Security-Policy forbids.
   const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const isDark = colorScheme === "dark";
   const action = (id: string, icon: IconName, label: string, act: Choice["act"]): Choice => ({
@@ -207,7 +207,7 @@ function useActions(onMake: Props["onMake"]): Choice[] {
   ];
 }
 
-/** The choices with all typed words, a few of each group. Without text, these are all pages and actions. */
+/** The choices that contain all typed words, at most MOST of each group. If nothing is typed, all pages and actions. */
 function matching(choices: readonly Choice[], text: string): readonly Choice[] {
   const keywords = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
   if (keywords.length === 0) return choices.filter(({ group }) => group === "Pages" || group === "Actions");

@@ -8,7 +8,7 @@ interface NavigationItem {
   readonly forAdministrators?: true;
 }
 
-/** The navigation in groups. A page has a line here and one in routes.tsx. */
+/** The navigation, in groups. A new page needs a route in routes.tsx, and a line here if the navigation shows it. */
 export const NAVIGATION: readonly { readonly label: string; readonly items: readonly NavigationItem[] }[] = [
   {
     label: "Runs",

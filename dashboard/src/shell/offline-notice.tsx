@@ -4,7 +4,7 @@ import css from "./shell.module.css";
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
-/** Shown on every page while the service does not answer. */
+/** A notice on every page while the service does not answer. */
 export function OfflineNotice() {
   const { lostAt, seenAt } = useConnection();
   if (lostAt === null) return null;

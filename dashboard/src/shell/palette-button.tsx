@@ -13,7 +13,7 @@ const NewProjectDialog = lazy(async () => ({
 
 type Shown = "palette" | "shortcuts" | "key" | "project" | null;
 
-/** The palette, its button in the top bar, and the shortcuts of every page. */
+/** The button of the command palette in the top bar, the palette, and the keyboard shortcuts that every page has. */
 export function PaletteButton() {
   const [shown, setShown] = useState<Shown>(null);
   const close = () => setShown(null);

@@ -15,12 +15,12 @@ const SCHEMES = [
 ] as const;
 
 export default function PersonMenu({ person, version }: { person: Person; version: string }) {
-  // Without this option, Mantine suspends transitions with a style element, which the policy forbids.
+  // Without this option, Mantine suspends transitions by a style element, which the Content-Security-Policy forbids.
   const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const navigate = useNavigate();
   const signOut = useMutation({
     mutationFn: mutations.signOut,
-    // A new document keeps no data in memory.
+    // A new document is loaded, so that no data of the session stays in memory.
     onSuccess: () => {
       signedOut();
       window.location.assign("/dashboard/sign-in");

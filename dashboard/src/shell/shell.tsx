@@ -24,7 +24,7 @@ export function Shell() {
   const { data: session } = useQuery(queries.session());
   const [open, { toggle, close }] = useDisclosure();
   const [wasOpen, setWasOpen] = useState(false);
-  // Pages below never render without a person.
+  // Pages inside the shell are never rendered without a person.
   if (!session?.person) return <ToSignIn />;
   const { person, version } = session;
   const openNavigation = () => {
@@ -72,7 +72,10 @@ export function Shell() {
   );
 }
 
-/** Redirects once, with the first URL: the component stays mounted while the URL changes. */
+/**
+ * Redirects to the page Sign in. After the sign-in, that page opens the URL that this component had at first: the redirection changes
+ * the URL while the component is still mounted.
+ */
 function ToSignIn() {
   const from = useRef(useLocation().href);
   const navigate = useNavigate();
@@ -82,7 +85,7 @@ function ToSignIn() {
   return null;
 }
 
-/** Follows changes of the service. It is mounted only with a session, which the stream needs. */
+/** Follows the stream of changes. It is mounted only while a person is signed in, because the stream needs a session. */
 function ChangeListener() {
   useChanges();
   return null;

@@ -9,7 +9,10 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** The navigation of narrow screens. As in components/modal.tsx, it has no scroll lock by styles and no second header. */
+/**
+ * The navigation on narrow screens. For the reasons in components/modal.tsx, it has neither Mantine's scroll lock nor a `header`
+ * element.
+ */
 export default function SideDrawer({ opened, onClose, brand, children }: Props) {
   return (
     <Drawer.Root opened={opened} onClose={onClose} size="17rem" lockScroll={false}>

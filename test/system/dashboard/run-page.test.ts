@@ -257,7 +257,7 @@ onEachDatabase("the page of a run", async (t, open) => {
       await write(`${"y".repeat(99)}\n`.repeat(8_000));
       await write("the newest\n");
       await output.getByText("the newest").waitFor();
-      await page.getByText("Earlier output is left out here").waitFor();
+      await page.getByText("Earlier output is not shown here").waitFor();
       const numbers = page.locator(".cm-lineNumbers .cm-gutterElement");
       assert.ok((await numbers.allTextContents()).includes("8501"), "lines keep their numbers");
       assert.deepEqual(await violations(page), []);
@@ -272,7 +272,7 @@ onEachDatabase("the page of a run", async (t, open) => {
     const id = await send();
     await store.submissions.claim("w", 60_000);
     await openRun(id);
-    await page.getByText('A request asks for it with "stream": true.').waitFor();
+    await page.getByText('To see output earlier, submit with "stream": true.').waitFor();
   });
 
   for (const scheme of ["light", "dark"] as const) {

@@ -215,7 +215,7 @@ test("submissions: search and detail pages", async (t) => {
   await t.test("run again, it shows output before the run has ended", async () => {
     await end(buildOutcome({ execute: report() }));
     await button("Run again").click();
-    await page.getByText("Accepted, waiting for a worker.").waitFor();
+    await page.getByText("Waiting for a worker.").waitFor();
     await page.getByRole("link", { name: exceeded.slice(0, 8) }).waitFor();
     const id = new URL(page.url()).pathname.split("/").at(-1);
     assert.notEqual(id, exceeded);
