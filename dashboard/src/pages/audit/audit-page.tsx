@@ -27,7 +27,7 @@ export function AuditPage() {
   return (
     <Page
       title="Audit trail"
-      lead="Changes, sign-ins, and cases in which an administrator read a program of another account. A change and its entry are stored in one transaction."
+      lead="Changes, sign-ins, and the submissions and judgements that administrators have read. A change and its entry are stored in one transaction."
     >
       <AuditFilters search={search} onChange={(next) => navigate({ search: next })} />
       <QueryBoundary query={list} placeholder={<TableSkeleton rows={10} />}>

@@ -15,7 +15,7 @@ type Sentence = (entry: AuditEntry, name: (id: unknown, kind?: string) => ReactN
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const amount = (value: unknown): number => (typeof value === "number" ? value : 0);
 
-/** "from OLD to NEW", for a change of a name. */
+/** The change of a name in words: "from OLD to NEW". */
 const renamed = ({ name }: AuditEntry["detail"]) => {
   const { from, to } = (name ?? {}) as { from?: unknown; to?: unknown };
   return (
@@ -27,7 +27,7 @@ const renamed = ({ name }: AuditEntry["detail"]) => {
 
 const SETTINGS: Readonly<Record<string, string>> = {
   requestsPerMinute: "requests in 60 seconds",
-  concurrency: "running at once",
+  concurrency: "submissions running at once",
   profiles: "profiles",
   defaultProfile: "default profile",
   name: "name",
@@ -36,7 +36,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   tier: "tier",
 };
 
-/** "requests in 60 seconds from that of the tier to 600". */
+/** The changed settings in words, such as "requests in 60 seconds from that of the tier to 600". */
 function differencesIn(detail: AuditEntry["detail"], name: (id: unknown) => ReactNode): ReactNode {
   const all = Object.entries(detail).map(([field, value]) => {
     const { from, to } = (value ?? {}) as { from?: unknown; to?: unknown };
@@ -70,7 +70,7 @@ const object: (verb: string, kind: string) => Sentence = (verb, kind) => (entry,
   </>
 );
 
-/** What happened, after the actor as the subject of the sentence. */
+/** For each action, the predicate of a sentence whose subject is the actor. */
 const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
   "account.create": ({ subject, detail }, name) => (
     <>
@@ -83,7 +83,7 @@ const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
       changed the account {name(subject)}: {differencesIn(detail, name)}
     </>
   ),
-  "account.erase": object("deleted the ended submissions of", "account"),
+  "account.erase": object("deleted the ended submissions and judgements, and the problems, of", "account"),
   "account.suspend": object("suspended", "account"),
   "account.resume": object("resumed", "account"),
   "account.drop-pending": ({ subject, detail }, name) => (
@@ -94,7 +94,7 @@ const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
   "tier.set": ({ subject, detail }) => (
     <>
       set the tier <b>{subject}</b> to {count(amount(detail.requestsPerMinute))} requests in 60 seconds and{" "}
-      {count(amount(detail.concurrency))} running at once
+      {count(amount(detail.concurrency))} submissions running at once
     </>
   ),
   "project.create": object("created", "project"),
@@ -118,7 +118,8 @@ const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
   ),
   "key.rotate": ({ subject, detail }, name) => (
     <>
-      rotated the key {name(subject)}; the old one expires <Timestamp at={text(detail.expiresAt) || null} />
+      rotated the key {name(subject)}; the old key {hasPassed(detail.expiresAt) ? "expired" : "expires"}{" "}
+      <Timestamp at={text(detail.expiresAt) || null} />
     </>
   ),
   "key.revoke": object("revoked", "key"),
@@ -162,7 +163,8 @@ const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
   ),
   "person.withdraw": ({ detail }) => (
     <>
-      withdrew the link of <b>{text(detail.email)}</b>
+      withdrew {detail.kind === "reset" ? "the link to reset the password of" : "the invitation of"}{" "}
+      <b>{text(detail.email)}</b>
     </>
   ),
   "person.create": ({ detail }) => (
@@ -184,9 +186,10 @@ const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
   "person.set-password": ({ subject }, name) => <>set a new password for {name(subject)}</>,
   "person.sign-in": () => "signed in",
   "person.sign-out": () => "signed out",
-  "person.refuse": ({ subject, detail }) => (
+  "person.refuse": ({ subject, detail }, name) => (
     <>
-      was refused {counted(amount(detail.attempts), "time")} when signing in as <b>{subject}</b>
+      was refused {counted(amount(detail.attempts), "time")} when signing in{" "}
+      {subject === "unknown" ? "with an unknown e-mail address" : <>as {name(subject)}</>}
     </>
   ),
   "problem.import": ({ subject, detail }, name) => (
@@ -201,9 +204,14 @@ const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
   "judgement.cancel": ({ subject }, name) => <>cancelled the judgement {name(subject)}</>,
 };
 
+function hasPassed(time: unknown): boolean {
+  return Date.parse(text(time)) <= Date.now();
+}
+
+/** The actions, for the filter of the audit trail. */
 export const ACTIONS = Object.keys(SENTENCES) as readonly AuditedAction[];
 
-/** A sentence about the entry; its tooltip is the entry as recorded. */
+/** What happened, in words. The tooltip shows the action, the subject and the details as they are stored. */
 export function EventSentence({ of: entry, named }: Props) {
   const kind = entry.action.split(".")[0] ?? "";
   const name = (id: unknown, former = "") => <SubjectLink id={text(id)} former={former} kind={kind} named={named} />;

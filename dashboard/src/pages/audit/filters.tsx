@@ -12,7 +12,7 @@ interface Props {
   readonly onChange: (search: AuditSearch) => void;
 }
 
-/** The filters. Each is in the URL, so that Back undoes it. */
+/** The filters of the audit trail. They are stored in the URL, so that Back undoes the last change. */
 export function AuditFilters({ search, onChange }: Props) {
   const [isOpen, { toggle }] = useDisclosure();
   const fields = useId();
@@ -61,7 +61,7 @@ export function AuditFilters({ search, onChange }: Props) {
           onChange={({ currentTarget }) => set("action", currentTarget.value)}
           data={[{ value: "", label: "Any" }, ...ACTIONS.map((action) => ({ value: action, label: action }))]}
         />
-        {typed("subject", "Target", "Id, name of a tier")}
+        {typed("subject", "Target", "Id, or name of a tier")}
         {time("since", "From")}
         {time("until", "Until")}
         <Button variant="default" disabled={active === 0} onClick={() => onChange({})}>

@@ -4,14 +4,17 @@ import css from "./audit.module.css";
 
 interface Props {
   readonly id: string;
-  /** The name of the object at the time of the entry, which is shown if it was deleted since. */
+  /** The name of the object when the entry was stored. It is shown if the object was deleted later. Empty if it is not known. */
   readonly former: string;
-  /** The subject of the action. */
+  /** The first part of the action, such as `key` for `key.create`. */
   readonly kind: string;
   readonly named: Audit["named"];
 }
 
-/** The name of an object with a link to its page; the beginning of its id if it has no name. */
+/**
+ * The name of an object, or the beginning of its id if no name is known. If the object exists, it is a link to the page of the
+ * object, or, for an account or a person, to its entries in the audit trail.
+ */
 export function SubjectLink({ id, former, kind, named }: Props) {
   const found = named[id];
   if (kind === "submission")
