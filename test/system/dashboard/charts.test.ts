@@ -37,7 +37,7 @@ test("the charts of the overview, first steps, and the use of keys, projects and
       await page.getByRole("heading", { name: "First steps" }).waitFor();
       await step("Create a project").getByText("done").waitFor();
       await step("Create an API key").getByText("to do").waitFor();
-      for (const title of ["Ended runs", "Run time, started to ended", "Webhook deliveries"])
+      for (const title of ["Ended runs", "Run time, from start to end", "Webhook deliveries"])
         assert.match(await says(title), /^All of it/, title);
       assert.equal(await page.getByText("No run ended in this time.").count(), 3);
       assert.deepEqual(await violations(page), []);
@@ -105,7 +105,7 @@ test("the charts of the overview, first steps, and the use of keys, projects and
 
   await t.test("percentiles are those of the whole window, and of a bucket while it is chosen", async () => {
     await go(anHour);
-    const times = "Run time, started to ended";
+    const times = "Run time, from start to end";
     assert.match(await says(times), /p50 ≤ 30 ms, p95 ≤ 30 ms, p99 ≤ 30 ms, of 103 runs/);
     await chart(times).focus();
     await page.keyboard.press("End");
@@ -159,7 +159,7 @@ test("the charts of the overview, first steps, and the use of keys, projects and
     assert.equal(Number(search().get("to")) - Number(search().get("from")), 11 * MINUTE_MS);
     await page.mouse.move(0, 0);
     assert.match(await says("Ended runs"), /^All of it: AC 98 · 100 %$/);
-    assert.match(await says("Run time, started to ended"), /of 98 runs/);
+    assert.match(await says("Run time, from start to end"), /of 98 runs/);
     await page.goBack();
     await page.waitForURL((url) => url.searchParams.get("from") === String(hour.from));
     await settled();

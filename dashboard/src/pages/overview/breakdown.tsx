@@ -14,7 +14,7 @@ interface Props {
   readonly ofAccount: (filters: Search) => Search;
 }
 
-/** The verdict mix of each group, as a bar and as numbers that lead to the runs. */
+/** For each group, how many runs ended with each verdict: as a bar, and as numbers that link to the runs. */
 export function Breakdown({ history: { by, groups, buckets }, times, ofAccount }: Props) {
   if (by === "verdict") return null;
   const linked = (filters: Search) => during(times, [0, buckets.length - 1], ofAccount(filters));

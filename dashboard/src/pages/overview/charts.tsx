@@ -17,7 +17,7 @@ interface Props {
   readonly onZoom: (range: { readonly fromMs: number; readonly toMs: number }) => void;
 }
 
-/** The charts of the overview, with one crosshair. */
+/** The charts of the overview. They share a cursor. */
 export function Charts({ history, account, asShare, onChange, onZoom }: Props) {
   const { buckets, bucketMs, bounds, by } = history;
   const starts = useMemo(() => buckets.map(({ at }) => Date.parse(at)), [buckets]);
@@ -33,12 +33,12 @@ export function Charts({ history, account, asShare, onChange, onZoom }: Props) {
           <EndedRunsChart history={history} by={by} asShare={asShare} account={account} onChange={onChange} />
         </div>
         <LatencyChart
-          title="Waiting time, accepted to started"
+          title="Waiting time, from submission to start"
           latency={history.wait}
           bounds={bounds}
           filters={filters}
         />
-        <LatencyChart title="Run time, started to ended" latency={history.run} bounds={bounds} filters={filters} />
+        <LatencyChart title="Run time, from start to end" latency={history.run} bounds={bounds} filters={filters} />
         <LoadChart buckets={buckets} filters={filters} />
         <DeliveriesChart history={history} />
       </div>

@@ -15,7 +15,7 @@ const STATES = [
   { name: "failed", colour: "var(--verdict-re)" },
 ] as const;
 
-/** Ended webhook deliveries over time, and the endpoints where they fail. */
+/** Ended webhook deliveries over time, and the endpoints with failed deliveries. */
 export function DeliveriesChart({ history: { buckets, failing } }: { history: History }) {
   const navigate = useNavigate();
   const most = Math.max(0, ...buckets.map(({ deliveries }) => deliveries.delivered + deliveries.failed));

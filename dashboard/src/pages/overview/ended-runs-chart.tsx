@@ -21,28 +21,30 @@ const GROUPING_NAMES: Readonly<Record<Grouping, string>> = {
   project: "by project",
 };
 
-/** The names of the series without a group. */
+/** The names of the series for all smaller groups together, and for runs of keys without a project. */
 const REST = "others";
 const NONE = "no project";
 
-/** One part of every bar. */
+/** The part of all bars that shows one verdict or one group. */
 interface Series {
   readonly name: string;
   readonly colour: string;
+  /** The number of runs in each bucket. */
   readonly values: readonly number[];
+  /** The filters of the list of submissions that select these runs; null if no filter does. */
   readonly filters: Search | null;
 }
 
 interface Props {
   readonly history: History;
   readonly by: Grouping;
-  /** Whether each bar shows the parts of 100 %. */
+  /** Whether each bar shows shares of 100 % instead of numbers of runs. */
   readonly asShare: boolean;
   readonly account: string | undefined;
   readonly onChange: (change: { by?: Grouping; share?: true | undefined }) => void;
 }
 
-/** The ended runs over time. */
+/** The chart of the ended runs over time, by verdict or by group. */
 export function EndedRunsChart({ history, by, asShare, account, onChange }: Props) {
   const times = useCursor();
   const navigate = useNavigate();
@@ -109,7 +111,7 @@ export function EndedRunsChart({ history, by, asShare, account, onChange }: Prop
   );
 }
 
-/** The verdicts that occurred, or the groups and the rest. */
+/** The series of the chart: the verdicts that occurred, or the largest groups and the rest. */
 function seriesOf({ by, buckets, groups }: History): readonly Series[] {
   if (by === "verdict") {
     const occurred = CLASSES.filter((verdict) => buckets.some(({ verdicts }) => verdicts[verdict]));
@@ -129,7 +131,7 @@ function seriesOf({ by, buckets, groups }: History): readonly Series[] {
     values: amounts,
     filters: id === "" ? null : ofGroup(by, id),
   }));
-  // Runs from before the release that counts by key are in no group.
+  // The rest are the runs of smaller groups, and runs from before the release that counts by key, which are in no group.
   const rest = buckets.map(({ verdicts }, index) =>
     Math.max(0, total(verdicts) - sum(groups.map(({ amounts }) => amounts[index] ?? 0))),
   );
@@ -146,7 +148,7 @@ function barOf(series: readonly Series[], index: number, asShare: boolean) {
   }));
 }
 
-/** The part of a bar at that height; undefined above the bar. */
+/** The part of a bar at a height; undefined if the height is above the bar. */
 function partAt(parts: readonly { readonly value: number; readonly filters: Search | null }[], height: number) {
   let below = 0;
   return parts.find(({ value }) => {

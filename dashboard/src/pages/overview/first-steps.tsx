@@ -9,10 +9,10 @@ import { copy } from "../../components/copyable.tsx";
 import { curlOf } from "../../components/curl.ts";
 import css from "./first-steps.module.css";
 
-/** A placeholder, because a key is shown once, when it is created. */
+/** A placeholder for the key: the service shows a key only once, when it is created. */
 const KEY = "YOUR_API_KEY";
 
-/** The first steps, each marked when it is done. They disappear when all are done, or when the person dismisses them. */
+/** The first steps, each with a mark if it is done. They disappear when all are done, or when the person dismisses them. */
 export function FirstSteps({ account }: { account: string | undefined }) {
   const { id } = usePerson();
   const dismissal = `assay-first-steps-dismissed-${id}`;
@@ -41,12 +41,13 @@ export function FirstSteps({ account }: { account: string | undefined }) {
       <ol>
         <Step isDone={data.project} title="Create a project">
           <p>
-            It groups keys and the endpoints that get their results. <Link to="/projects">Go to projects</Link>
+            A project groups API keys and webhook endpoints: results of its keys are sent to its endpoints.{" "}
+            <Link to="/projects">Go to projects</Link>
           </p>
         </Step>
         <Step isDone={data.key} title="Create an API key">
           <p>
-            Copy it when it is shown: the service keeps only a hash. <Link to="/keys">Go to API keys</Link>
+            Copy the key when it is shown: the service stores only a hash of it. <Link to="/keys">Go to API keys</Link>
           </p>
         </Step>
         <Step isDone={data.run} title="Run a first program">

@@ -12,11 +12,11 @@ interface Props {
   readonly now: Now;
   /** Undefined while it loads. */
   readonly history: History | undefined;
-  /** The time of the history, in words. */
+  /** The time of the history in words, such as "in the last hour". */
   readonly during: string;
 }
 
-/** The present figures, and what failed in the time of the charts. */
+/** The present state of the queue, the workers and the deliveries, and the deliveries that failed in the time of the charts. */
 export function KeyFigures({ now, history, during }: Props) {
   const free = Math.max(0, now.slots - now.running);
   return (
@@ -80,7 +80,7 @@ interface FigureProps {
   readonly name: string;
   readonly value: ReactNode;
   readonly isBad?: boolean;
-  /** Words besides numbers. */
+  /** Whether the value has words in addition to numbers. */
   readonly isLong?: boolean;
   readonly children: ReactNode;
 }

@@ -12,14 +12,14 @@ import { inside, sum } from "../../components/charts/sums.ts";
 import type { Span } from "../../components/charts/times.ts";
 import { counted, duration } from "../../components/format.ts";
 
-/** The lines differ by their dashes, for people with colour blindness. */
+/** The lines have different dashes, so that people with colour blindness can tell them apart. */
 const PERCENTILES = [
   { name: "p50", colour: "var(--ink)", dashes: "none" },
   { name: "p95", colour: "var(--line-p95)", dashes: "7 3" },
   { name: "p99", colour: "var(--line-p99)", dashes: "2 3" },
 ] as const;
 
-/** Where the first bin begins on the logarithmic axis, which has no zero. */
+/** The lower end of the first bin on the axis, which has no zero because it is logarithmic. */
 const LEAST_MS = 0.7;
 
 interface Props {
@@ -29,7 +29,7 @@ interface Props {
   readonly filters: Search;
 }
 
-/** Durations over time: how many runs took how long, on a logarithmic scale, and the percentiles. */
+/** A chart of durations over time: the number of runs in each bin of durations, on a logarithmic scale, and the percentiles. */
 export function LatencyChart({ title, latency, bounds, filters }: Props) {
   const times = useCursor();
   const navigate = useNavigate();
@@ -91,7 +91,7 @@ export function LatencyChart({ title, latency, bounds, filters }: Props) {
   );
 }
 
-/** The percentiles of several buckets. Their bins are added, because percentiles cannot be. */
+/** The percentiles of several buckets. They are computed from the sums of the bins, because percentiles cannot be added. */
 function percentilesOf(
   buckets: Latency["buckets"],
   ends: (bin: number) => readonly [number, number],

@@ -23,7 +23,7 @@ interface Props {
   readonly filters: Search;
 }
 
-/** Queue and slots over time. */
+/** The chart of the pending and running submissions and the slots over time. */
 export function LoadChart({ buckets, filters }: Props) {
   const times = useCursor();
   const navigate = useNavigate();

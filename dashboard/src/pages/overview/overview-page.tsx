@@ -41,7 +41,7 @@ export function OverviewPage() {
   });
   const health = useQuery(queries.health());
   const during = range.window ? DURING[range.window] : "in this time";
-  // Each range is a step of the history, so that Back undoes a zoom.
+  // Each range is an entry of the browser's history, so that Back undoes a zoom.
   const show = (next: RangeInAddress) =>
     navigate({ search: (old) => ({ ...old, window: undefined, from: undefined, to: undefined, ...next }) });
   return (
@@ -64,7 +64,8 @@ export function OverviewPage() {
       >
         <p className={css.hint} id="charts-hint">
           Drag in a chart to zoom in on a time in all charts. Click a bar or a name to list its runs. With the keyboard,
-          the arrows move, Shift with an arrow selects, and Enter zooms in on the selection or lists the runs.
+          the arrow keys choose a time, Shift with an arrow key selects a range, and Enter zooms in on the range or
+          lists the runs.
         </p>
         <QueryBoundary query={overview} placeholder={<ChartsSkeleton />}>
           {({ history }) => (

@@ -2,7 +2,7 @@ import { Button, SegmentedControl } from "@mantine/core";
 import { WINDOWS, type Window } from "../../../../src/http/dashboard/api/overview.ts";
 import css from "./overview.module.css";
 
-/** The range of the charts in the address: a window up to now, or two times in milliseconds since the epoch. */
+/** The range of the charts in the URL: a window up to now, or two times in milliseconds since the epoch. */
 export interface RangeInAddress {
   readonly window?: Window | undefined;
   readonly from?: number | undefined;
@@ -22,12 +22,12 @@ const MOST_MS = 30 * 24 * 60 * MINUTE_MS;
 
 interface Props {
   readonly range: RangeInAddress;
-  /** The shown times. */
+  /** The start and the end of the charts that are shown, in milliseconds since the epoch. */
   readonly shown: { readonly fromMs: number; readonly toMs: number };
   readonly onChange: (range: RangeInAddress) => void;
 }
 
-/** Chooses the range of the charts, also without a pointer. */
+/** Buttons that choose, move and zoom the range of the charts, also by keyboard. */
 export function RangeControl({ range, shown: { fromMs, toMs }, onChange }: Props) {
   const length = toMs - fromMs;
   const move = (from: number, to: number) => {

@@ -1,11 +1,11 @@
 import { GROUPINGS, type Grouping, WINDOWS } from "../../../../src/http/dashboard/api/overview.ts";
 import type { RangeInAddress } from "./range-control.tsx";
 
-/** The state of the overview in its address. */
+/** The parameters in the URL of the overview. */
 export interface OverviewSearch extends RangeInAddress {
   readonly account?: string | undefined;
   readonly by?: Grouping | undefined;
-  /** Whether the bars are 100 % each. */
+  /** Whether the bars of ended runs show shares of 100 %. */
   readonly share?: true | undefined;
 }
 

@@ -5,7 +5,7 @@ import { copy } from "../../components/copyable.tsx";
 import css from "./api-snippets.module.css";
 import { type Judged, KEY_PLACEHOLDER, type Run, snippets } from "./snippets.ts";
 
-/** Requests to the public API that start this run or judgement, for several clients. */
+/** For several clients, the request to the public API that starts this run or judgement. */
 export function ApiSnippets({ of: run }: { of: Run | Judged }) {
   const authority = useAuthority();
   const all = snippets(window.location.origin, run, authority);
@@ -23,7 +23,7 @@ export function ApiSnippets({ of: run }: { of: Run | Judged }) {
           <CodeBlock label={`As ${name}`}>{text}</CodeBlock>
           <div className={css.footer}>
             <p>
-              Insert your key for <code>{KEY_PLACEHOLDER}</code>.
+              Replace <code>{KEY_PLACEHOLDER}</code> by your API key.
               {authority !== null &&
                 " The certificate file is on the machine of the service: copy it to other machines."}
             </p>

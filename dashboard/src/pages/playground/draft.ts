@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { storeDraft, storedDraft } from "../../client/draft-storage.ts";
 
-/** The draft in the playground. It is kept when the page is reloaded or the session expires. */
+/** What a person wrote and selected in the playground. It is kept when the page is reloaded or the session expires. */
 export interface Draft {
   readonly language: string;
   readonly code: string;
@@ -9,14 +9,14 @@ export interface Draft {
   readonly profile: "judge" | "agent";
   /** Undefined: the person's first account. */
   readonly accountId?: string;
-  /** The submission that the draft came from, or its last run. */
+  /** Id of the submission from which the draft was made, or of the last run of the draft. */
   readonly from?: string;
-  /** Undefined: `run`, one run with `stdin`. */
+  /** Whether the program runs once, with `stdin`, or on tests or a problem. Undefined: once. */
   readonly input?: "run" | "tests" | "problem";
   readonly tests?: Tests;
-  /** Id of a problem of the account; empty for none. */
+  /** Id of the selected problem of the account; empty or undefined if none is selected. */
   readonly problem?: string;
-  /** The last judgement, and its input: `tests` or the id of a problem. */
+  /** The last judgement: its id, and on what it judged the program, which is `tests` or the id of a problem. */
   readonly judged?: { readonly on: string; readonly id: string };
 }
 
@@ -34,16 +34,16 @@ export interface TestDraft {
 }
 
 interface State {
-  /** Undefined: no draft yet. */
+  /** Undefined if there is no draft yet. */
   readonly draft: Draft | undefined;
-  /** Whether the browser keeps it over a reload. */
+  /** Whether a reload of the page keeps the draft. */
   readonly isStored: boolean;
 }
 
-/** Delay of the write, because a draft can have megabytes. */
+/** Delay before a changed draft is stored: a draft can have megabytes, so it is not stored at every change. */
 const STORE_MS = 300;
 
-/** Null: not read yet. */
+/** Null until the stored draft has been read. */
 let state: State | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
 const listeners = new Set<() => void>();

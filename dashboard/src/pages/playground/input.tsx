@@ -21,7 +21,7 @@ const CHOICES = [
   { value: "problem", label: "problem" },
 ] as const;
 
-/** Selects one run, tests or a problem; the fields of the others are kept. */
+/** Selects one run, tests or a problem. What was entered for the other choices is kept. */
 export function InputChoice({ now: { input = "run", tests, stdin }, write }: Props) {
   const label = useId();
   const choose = (value: string) => {
@@ -44,7 +44,7 @@ interface InputProps extends Props {
   readonly onRun: () => void;
 }
 
-/** The input of one run, tests, or a problem. */
+/** The fields of the selected choice: the input of one run, the tests, or the problem. */
 export function Input({ now, write, accountId, onRun }: InputProps) {
   const { input = "run", tests, stdin, problem = "" } = now;
   if (input === "problem") return <OnProblem id={problem} accountId={accountId} write={write} />;
@@ -65,7 +65,7 @@ export function Input({ now, write, accountId, onRun }: InputProps) {
   );
 }
 
-/** A problem of the account; the URL follows the choice. */
+/** Selects a problem of the account. The URL gets the id of the problem. */
 function OnProblem({ id, accountId, write }: Pick<InputProps, "accountId" | "write"> & { readonly id: string }) {
   const navigate = useNavigate();
   const { data } = useQuery({ ...queries.problem(id), enabled: id !== "" });

@@ -11,7 +11,7 @@ import { TestView } from "../../judgement/test-view.tsx";
 import { isOpen, useLiveJudgement } from "../../judgement/use-live-judgement.ts";
 import css from "./playground.module.css";
 
-/** The judgement of the playground: its cells while it runs, and the selected test. */
+/** The last judgement of the playground: its tests as cells, and the selected test. */
 export function JudgementResult({ id }: { id: string }) {
   const query = useLiveJudgement(id);
   const [chosen, choose] = useState<number | null>(null);

@@ -13,7 +13,10 @@ import { PlaygroundSkeleton } from "./playground-skeleton.tsx";
 
 const route = getRouteApi("/inside/playground");
 
-/** Begins with the draft, with the program of the submission in the URL, or with an example. A problem in the URL is selected. */
+/**
+ * The playground. It begins with the program of the submission in the URL, with the draft, or with an example. If the URL has a
+ * problem, that problem is selected.
+ */
 export function PlaygroundPage() {
   const { draft: written, isStored } = useDraft();
   const { accounts } = usePerson();
@@ -36,8 +39,8 @@ export function PlaygroundPage() {
           if (accounts.length === 0)
             return (
               <EmptyState title="You have no account">
-                Runs need an account. Ask an administrator for access; <Link to="/profile">your profile</Link> has your
-                e-mail.
+                Runs need an account. Ask an administrator for access; <Link to="/profile">your profile</Link> shows
+                your e-mail address.
               </EmptyState>
             );
           if (source) return <Loading query={source} />;
@@ -49,7 +52,7 @@ export function PlaygroundPage() {
   );
 }
 
-/** The placeholder until the submission or problem is loaded and becomes the draft, or the error. */
+/** The placeholder until the submission or the problem is loaded, or the error if it cannot be loaded. */
 function Loading<T>({ query }: { query: UseQueryResult<T> }) {
   if (isNotFound(query.error)) {
     return (
@@ -65,7 +68,10 @@ function Loading<T>({ query }: { query: UseQueryResult<T> }) {
   );
 }
 
-/** Loads the problem of `?problem=ID` once; the draft is then judged on it. @returns the query while it loads, or null. */
+/**
+ * Loads the problem of `?problem=ID` once, and selects it in the draft.
+ * @returns the query while the problem loads; null otherwise.
+ */
 function useProblem(written: Draft | undefined, languages: readonly Language[] | undefined) {
   const { problem: id } = route.useSearch();
   const [loadedId, setLoadedId] = useState<string>();
@@ -74,7 +80,7 @@ function useProblem(written: Draft | undefined, languages: readonly Language[] |
   const problem = useQuery({ ...queries.problem(id ?? ""), enabled: isNeeded });
   const { data } = problem;
   useEffect(() => {
-    // From then on, the person chooses the input.
+    // From then on, the person can choose another input, although the URL still has the problem.
     if (isChosen) setLoadedId(id);
     if (!isNeeded || data?.id !== id || !languages) return;
     setDraft({ ...(written ?? beginning(languages)), input: "problem", problem: id, accountId: data.account.id });
@@ -83,8 +89,8 @@ function useProblem(written: Draft | undefined, languages: readonly Language[] |
 }
 
 /**
- * Loads the submission of `?from=ID` once as the draft; afterwards the URL follows the runs.
- * @returns the query while it loads; null if there is none.
+ * Loads the submission of `?from=ID` once, and makes its program the draft. Later, each run changes the URL to its own id.
+ * @returns the query while the submission loads; null otherwise.
  */
 function useSource(written: Draft | undefined) {
   const { from } = route.useSearch();
@@ -100,7 +106,7 @@ function useSource(written: Draft | undefined) {
   return isNeeded ? source : null;
 }
 
-/** The first available language with its first example. */
+/** The draft at first: the first available language with its first example. */
 function beginning(languages: readonly Language[]): Draft {
   const language = languages.find(({ available }) => available) ?? languages[0];
   const [example] = language?.examples ?? [];

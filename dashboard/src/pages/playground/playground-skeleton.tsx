@@ -1,7 +1,7 @@
 import { Skeleton } from "@mantine/core";
 import css from "./playground.module.css";
 
-/** Placeholder of the playground. */
+/** The placeholder of the playground while it loads. */
 export function PlaygroundSkeleton() {
   return (
     <>

@@ -15,14 +15,14 @@ import { Input, InputChoice } from "./input.tsx";
 import css from "./playground.module.css";
 import type { Judged } from "./snippets.ts";
 
-// Loaded after the first judgement.
+// The results are loaded when the first one is shown.
 const JudgementResult = lazy(async () => ({ default: (await import("./judgement-result.tsx")).JudgementResult }));
 const RunResult = lazy(async () => ({ default: (await import("./run-result.tsx")).RunResult }));
 
 interface Props {
   readonly languages: readonly Language[];
   readonly now: Draft;
-  /** Whether a reload keeps the draft. */
+  /** Whether a reload of the page keeps the draft. */
   readonly isStored: boolean;
 }
 
@@ -104,7 +104,7 @@ export function Playground({ languages, now, isStored }: Props) {
         <AccountOfRun
           value={accountId}
           onChange={(id) => {
-            // Problems belong to an account.
+            // A problem belongs to one account.
             write({ accountId: id, problem: "" });
             if (now.problem) navigate({ to: "/playground", search: {}, replace: true });
           }}
@@ -205,7 +205,10 @@ function programOf({ language, code, stdin, profile }: Draft) {
   return { language, code, stdin, profile };
 }
 
-/** The judgement to request. No test is skipped, so that each has a cell with its verdict. @returns null for one run, or without a problem. */
+/**
+ * The judgement to request. It skips no test after a failure, so that each test gets a verdict.
+ * @returns null if one run is selected, or if a problem is to be selected first.
+ */
 function judgedOf({ language, code, profile, input, tests, problem }: Draft): Judged | null {
   const program = { language, code, profile, stop: "never" } as const;
   if (input === "problem") return problem ? { ...program, problem } : null;
@@ -214,12 +217,15 @@ function judgedOf({ language, code, profile, input, tests, problem }: Draft): Ju
   return { ...program, checker: tests.checker, tests: list };
 }
 
-/** The input of a judgement, as in `Draft.judged`. */
+/** On what a judgement of this draft judges the program, as in `Draft.judged`: `tests`, or the id of a problem. */
 function judgedInputOf({ input, problem = "" }: Draft): string {
   return input === "problem" ? problem : "tests";
 }
 
-/** Changes the language: an unchanged example becomes the same example in that language; other text is kept. */
+/**
+ * Changes the language. An unchanged example is replaced by the example with the same title in the new language. Other programs
+ * are kept.
+ */
 function inLanguage(now: Draft, languages: readonly Language[], name: string): Partial<Draft> {
   const examplesOf = (language: string) => languages.find((each) => each.name === language)?.examples ?? [];
   const title = examplesOf(now.language).find(({ code }) => code === now.code)?.title;
@@ -227,7 +233,7 @@ function inLanguage(now: Draft, languages: readonly Language[], name: string): P
   return same && title !== undefined ? { language: name, code: same.code, stdin: same.stdin } : { language: name };
 }
 
-/** Scrolls to the result if it is below the program. */
+/** Scrolls to the result if it begins below the middle of the window, as on narrow screens. */
 function comeIntoView(result: HTMLElement | null): void {
   if (result && result.getBoundingClientRect().top > window.innerHeight / 2) result.scrollIntoView({ block: "start" });
 }

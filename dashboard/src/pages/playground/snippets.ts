@@ -2,11 +2,11 @@ import type { GivenTests, JudgedProgram, OnProblem } from "../../../../src/http/
 import type { NewSubmission } from "../../../../src/http/dashboard/api/submissions.ts";
 import { curlOf } from "../../components/curl.ts";
 
-/** Stands for the key in the snippets. */
+/** Stands for the API key in the snippets. */
 export const KEY_PLACEHOLDER = "YOUR_API_KEY";
 
 export type Run = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
-/** A judgement without its account, which follows from the key. */
+/** A judgement as the public API takes it: without an account, because the API key has one. */
 export type Judged = JudgedProgram & (GivenTests | OnProblem);
 
 export interface Snippet {
@@ -14,7 +14,7 @@ export interface Snippet {
   readonly text: string;
 }
 
-/** @param authority Path of the file with the authority of the service's own certificate; null if clients know the authority. */
+/** @param authority Path of the file with the certificate authority of the service; null if clients need none for it. */
 export function snippets(origin: string, run: Run | Judged, authority: string | null = null): readonly Snippet[] {
   const request = "stdin" in run ? submissionOf(run) : judgementOf(run);
   const url = `${origin}${request.path}?wait=true`;
@@ -33,7 +33,7 @@ interface Request {
   readonly prints: readonly (readonly string[])[];
 }
 
-/** The request of a run. It leaves out an empty input. */
+/** The request for a run. An empty input is left out. */
 function submissionOf({ language, code, stdin, profile }: Run): Request {
   const body = { language, code, ...(stdin && { stdin }), profile };
   return {
@@ -50,7 +50,7 @@ function judgementOf(body: Judged): Request {
   return { path: "/api/judgements", body, prints: [["verdict"], ["score"]] };
 }
 
-/** Node reads further authorities at its start only. */
+/** A snippet for Node.js, which reads further certificate authorities only at its start, from an environment variable. */
 function typescript(url: string, { body, prints }: Request, authority: string | null): string {
   const trust = authority === null ? "" : `// Run with NODE_EXTRA_CA_CERTS=${authority}\n`;
   return `${trust}const answer = await fetch("${url}", {
@@ -64,7 +64,7 @@ console.log(${prints.map((names) => `record.${names.join(".")}`).join(", ")});
 `;
 }
 
-/** JSON strings are valid Python strings: the escapes are the same. */
+/** A snippet for Python. The strings of the request are written as in JSON, because Python reads the same escapes. */
 function python(url: string, { body, prints }: Request, authority: string | null): string {
   const context =
     authority === null ? "" : `context = ssl.create_default_context(cafile=${JSON.stringify(authority)})\n\n`;

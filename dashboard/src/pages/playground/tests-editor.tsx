@@ -3,22 +3,22 @@ import { Icon } from "../../components/icon.tsx";
 import type { TestDraft, Tests } from "./draft.ts";
 import css from "./tests-editor.module.css";
 
-/** Most tests on this page. A request with an API key can have more. */
+/** The greatest number of tests in the playground. A request with an API key can have more. */
 export const MAX_TESTS = 50;
 
 const CHECKERS: readonly { readonly value: string; readonly label: string }[] = [
   { value: "lines", label: "lines: white space at the ends of lines and of the output is ignored" },
-  { value: "exact", label: "exact: the same bytes" },
-  { value: "tokens", label: "tokens: the same words" },
-  { value: "floats", label: "floats: numbers may differ by 10⁻⁶" },
-  { value: "unordered_lines", label: "unordered_lines: lines in any order" },
-  { value: "regex", label: "regex: expected is an expression" },
+  { value: "exact", label: "exact: the output has the same bytes" },
+  { value: "tokens", label: "tokens: the output has the same words" },
+  { value: "floats", label: "floats: like tokens, but numbers may differ by 10⁻⁶" },
+  { value: "unordered_lines", label: "unordered_lines: like lines, in any order" },
+  { value: "regex", label: "regex: the expected text is a regular expression" },
 ];
 
 interface Props {
   readonly of: Tests;
   readonly onChange: (tests: Tests) => void;
-  /** Ctrl+Enter, or Cmd+Enter. */
+  /** Called when Ctrl+Enter or Cmd+Enter is pressed. */
   readonly onRun: () => void;
 }
 
@@ -94,7 +94,7 @@ export function TestsEditor({ of: tests, onChange, onRun }: Props) {
         >
           Add test
         </Button>
-        {list.length >= MAX_TESTS && <span>{`${MAX_TESTS} tests at most here, 500 with an API key.`}</span>}
+        {list.length >= MAX_TESTS && <span>{`At most ${MAX_TESTS} tests here, or 500 with an API key.`}</span>}
       </div>
     </div>
   );
