@@ -96,7 +96,7 @@ test("problems: list, import, page and deletion", async (t) => {
       while ((await runPending(club.running.store, () => failed)) > 0);
       await rows.nth(1).getByText("runtime error").waitFor();
       await looksGood(page, "problem-judgements");
-      await page.getByRole("link", { name: "Search them" }).click();
+      await page.getByRole("link", { name: "Search these judgements" }).click();
       await heading("Judgements");
       await page.getByRole("button", { name: `Remove Problem: ${problem.slice(0, 12)}` }).waitFor();
       await page.getByText("1 judgement, newest first", { exact: true }).waitFor();
@@ -207,7 +207,7 @@ test("an import can verify the submissions of the package", async (t) => {
     const { "submissions/accepted/Sum.java": _, "submissions/accepted/sum.cpp": __, ...texts } = PACKAGES.sum;
     await dialog.getByLabel("ZIP archive").setInputFiles(archive(texts));
     await dialog.getByLabel("CPU time limit in seconds").fill("1");
-    await dialog.getByLabel("Verify its submissions").check();
+    await dialog.getByLabel("Verify the submissions of the package").check();
     await looksGood(page, "problems-verify");
     await dialog.getByRole("button", { name: "Import package", exact: true }).click();
     await heading("Sum of two");
@@ -238,7 +238,7 @@ test("an import can verify the submissions of the package", async (t) => {
     await go("/problems");
     await button("Import a package").click();
     await dialog.getByLabel("ZIP archive").setInputFiles(archive(PACKAGES.factors));
-    await dialog.getByLabel("Verify its submissions").check();
+    await dialog.getByLabel("Verify the submissions of the package").check();
     await dialog.getByRole("button", { name: "Import package", exact: true }).click();
     await heading("Factors");
     await row("zero.py").getByText("not judged").waitFor();

@@ -12,7 +12,7 @@ export async function verifyPackage(page: Page): Promise<void> {
     .getByLabel("ZIP archive")
     .setInputFiles({ name: "sum.zip", mimeType: "application/zip", buffer: zipOf(members) });
   await dialog.getByLabel("CPU time limit in seconds").fill("0.5");
-  await dialog.getByLabel("Verify its submissions").check();
+  await dialog.getByLabel("Verify the submissions of the package").check();
   await dialog.getByRole("button", { name: "Import package", exact: true }).click();
   const fault = dialog.getByRole("alert");
   await page.getByRole("heading", { level: 1, name: "Sum of two" }).or(fault).waitFor();

@@ -24,7 +24,7 @@ const route = getRouteApi("/inside/judgements/$id");
 
 export function JudgementPage() {
   const { id } = route.useParams();
-  // The key resets the state when the judgement changes.
+  // The key resets the state when another judgement is shown.
   return <JudgementView key={id} id={id} />;
 }
 
@@ -33,7 +33,7 @@ function JudgementView({ id }: { id: string }) {
   const query = useLiveJudgement(id);
   const { data } = query;
   const again = useAction(() => mutations.rejudge(id), {
-    toast: () => "Judged again as this new judgement.",
+    toast: () => "The program is judged again: this is the new judgement.",
     done: (accepted) => navigate({ to: "/judgements/$id", params: { id: accepted.id }, search: {} }),
   });
   if (isNotFound(query.error) && !data) return <NotFoundPage />;
@@ -57,7 +57,7 @@ function JudgementView({ id }: { id: string }) {
                 successMessage="Judgement cancelled."
                 button={{ size: "sm" }}
               >
-                Its runs are stopped, and its verdict is IE. This cannot be undone.
+                The runs of the judgement are stopped, and its verdict is IE. This cannot be undone.
               </ConfirmButton>
             )}
             <Button variant="default" loading={again.isPending} onClick={() => again.mutate()}>
@@ -95,7 +95,7 @@ function Detail({ of: detail }: { of: JudgementDetail }) {
       <div className={css.card}>
         <JudgementSummary of={detail} />
         <TestGrid of={detail} selected={selected} onSelect={select} />
-        {!test && <p className={css.hint}>Select a test for its input, its answer and its output.</p>}
+        {!test && <p className={css.hint}>Select a test to see its input, its answer and its output.</p>}
       </div>
       {test && selected !== null && (
         <div className={css.card} id="test">
@@ -129,7 +129,7 @@ function Detail({ of: detail }: { of: JudgementDetail }) {
               ),
             ],
             ["Key", row.key.name],
-            ["Accepted", <Timestamp key="accepted" at={row.createdAt} />],
+            ["Submitted", <Timestamp key="submitted" at={row.createdAt} />],
             ["Ended", <Timestamp key="ended" at={row.completedAt} never="not yet" />],
           ]}
         />

@@ -23,7 +23,7 @@ export function JudgementsPage() {
   const manyAccounts = useAccountOptions().length > 0;
   const show = (next: typeof search) => navigate({ to: "/judgements", search: next });
   return (
-    <Page title="Judgements" lead="Programs on many tests, newest first. Each run is also a submission.">
+    <Page title="Judgements" lead="A judgement runs one program on many tests. Each run is also a submission.">
       <Filters what="judgement" verdicts={JUDGEMENT_NAMES} search={search} onChange={show}>
         <ProblemSelect
           account={search.account}

@@ -27,7 +27,11 @@ export function KeyPage() {
       {(key) => (
         <Page
           title={key.name}
-          lead={key.ofPlayground ? "Counts the playground runs of its account; clients cannot use it." : "API key"}
+          lead={
+            key.ofPlayground
+              ? "Runs and imports from the dashboard count against the limits of this key. Clients cannot use it."
+              : "API key"
+          }
           actions={key.state === "live" && !key.ofPlayground && <KeyMenu apiKey={key} />}
         >
           <DescriptionList

@@ -4,7 +4,7 @@ import { CodeBlock } from "../../components/code-block.tsx";
 import { curlOf } from "../../components/curl.ts";
 import { SecretDialog } from "../../components/secret-dialog.tsx";
 
-/** The first program of a new key. */
+/** The program in the curl command that is shown with a new key. */
 const FIRST = { language: "python", code: "print(6 * 7)" };
 
 export function KeySecret({ made, title, onClose }: { made: MadeKey; title: string; onClose: () => void }) {
@@ -19,8 +19,8 @@ export function KeySecret({ made, title, onClose }: { made: MadeKey; title: stri
       onClose={onClose}
     >
       <p>
-        The key <b>{made.key.name}</b> is shown only now: the service stores a hash of it. Clients send it in the header{" "}
-        <code>X-API-Key</code>. A first run:
+        The key <b>{made.key.name}</b> is shown only now: the service stores only a hash of it. Clients send the key in
+        the header <code>X-API-Key</code>. This command runs a first program:
       </p>
       <CodeBlock label="First run with curl">{first}</CodeBlock>
     </SecretDialog>

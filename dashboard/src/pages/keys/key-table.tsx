@@ -70,7 +70,7 @@ const COLUMNS: readonly Column<KeyResource>[] = [
         <StatusBadge tone={TONES[state]}>{state}</StatusBadge>
         {state === "live" && expiresAt && (
           <span>
-            ends <Timestamp at={expiresAt} />
+            expires <Timestamp at={expiresAt} />
           </span>
         )}
       </span>
@@ -88,9 +88,9 @@ const OF_PROJECT = COLUMNS.filter(({ head }) => head !== "Project" && head !== "
 interface Props {
   readonly project?: string;
   readonly ended?: boolean;
-  /** Part of the name, or the beginning of the key. */
+  /** Lists only keys whose name contains this text, or that begin with it. */
   readonly name?: string | undefined;
-  /** Begins a new key; undefined: not possible here. */
+  /** Opens the dialog for a new key; undefined if this table does not offer one. */
   readonly onNew?: (() => void) | undefined;
 }
 

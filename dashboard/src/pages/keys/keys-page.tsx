@@ -9,7 +9,10 @@ import { NewKeyDialog } from "./new-key-dialog.tsx";
 
 const route = getRouteApi("/inside/keys");
 
-/** Characters of a key that the service stores. A whole key must not be in an address, which logs contain. */
+/**
+ * Number of characters of a key that are searched: those that the service stores. A whole key must not be in a URL, because URLs
+ * are logged.
+ */
 const PREFIX_CHARACTERS = "assay_live_".length + 6;
 const TYPING_MS = 300;
 

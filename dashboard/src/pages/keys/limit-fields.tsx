@@ -5,7 +5,7 @@ import css from "./limit-fields.module.css";
 
 const PROFILES = ["judge", "agent"];
 
-/** The limits of a key, with the present ones as defaults. */
+/** The fields for the limits of a key. Their default values are the present limits of `of`, if it is given. */
 export function LimitFields({ of: apiKey }: { of?: KeyResource }) {
   const profiles = apiKey?.profiles ?? ["judge"];
   return (

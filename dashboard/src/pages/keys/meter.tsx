@@ -8,7 +8,7 @@ interface Props {
   readonly children?: ReactNode;
 }
 
-/** Current use of a limit. */
+/** How much of a limit is used now, as numbers and as a bar. */
 export function Meter({ used, limit, children }: Props) {
   const share = Math.min(1, used / limit);
   return (

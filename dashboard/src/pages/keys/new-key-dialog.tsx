@@ -26,8 +26,8 @@ export function NewKeyDialog({ projectId, onClose }: { projectId?: string; onClo
     <Dialog title="New key" onClose={onClose}>
       {accounts.length === 0 ? (
         <EmptyState title="You have no account">
-          A key belongs to an account. Ask an administrator for access; <Link to="/profile">your profile</Link> has your
-          e-mail.
+          A key belongs to an account. Ask an administrator for access; <Link to="/profile">your profile</Link> shows
+          your e-mail address.
         </EmptyState>
       ) : (
         <Form
@@ -52,7 +52,7 @@ export function NewKeyDialog({ projectId, onClose }: { projectId?: string; onClo
             none={projectId === undefined}
             description={
               <>
-                Results are sent to the webhooks of the project.{" "}
+                Results are sent to the webhook endpoints of the project.{" "}
                 {projectId === undefined && <Link to="/projects">Projects</Link>}
               </>
             }
@@ -60,7 +60,7 @@ export function NewKeyDialog({ projectId, onClose }: { projectId?: string; onClo
           {chosen === "" && accounts.length > 1 && (
             <NativeSelect
               label="Account"
-              description="The owner of the key and its records"
+              description="The owner of the key and of its submissions"
               name="account"
               data={accounts.map(({ id, name }) => ({ value: id, label: name }))}
             />

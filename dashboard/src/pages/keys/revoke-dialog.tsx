@@ -20,8 +20,9 @@ export function RevokeDialog({ apiKey: key, onClose }: { apiKey: KeyResource; on
         onSubmit={() => revoking.mutate()}
       >
         <p>
-          Requests with <code>{key.prefix}…</code> are rejected at once. This cannot be undone. Accepted submissions
-          still run, and their records stay. To replace the key without interruption, rotate it.
+          Requests with <code>{key.prefix}…</code> are rejected at once. This cannot be undone. Submissions that the
+          service has already received still run, and their records stay. To replace the key without interruption,
+          rotate it.
         </p>
       </Form>
     </Dialog>

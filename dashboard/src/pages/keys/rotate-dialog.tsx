@@ -19,7 +19,7 @@ export function RotateDialog({ apiKey: key, onClose }: { apiKey: KeyResource; on
         onSubmit={(form) => rotating.mutate(Number(text(form, "overlap")))}
       >
         <p>
-          Creates a key with the same limits and shows it once. The old key stays valid during the overlap, so that
+          This creates a key with the same limits and shows it once. The old key stays valid during the overlap, so that
           clients can switch without interruption.
         </p>
         <OverlapSelect none="No overlap: the old key is revoked now" />

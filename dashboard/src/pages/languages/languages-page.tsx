@@ -16,11 +16,11 @@ interface Limits {
 
 const LIMITS: readonly Column<Limits>[] = [
   { head: "Step", cell: ({ name }) => name },
-  { head: "CPU", number: true, cell: ({ limits }) => duration(limits.cpuMs) },
-  { head: "Wall", number: true, cell: ({ limits }) => duration(limits.wallMs) },
+  { head: "CPU time", number: true, cell: ({ limits }) => duration(limits.cpuMs) },
+  { head: "Wall time", number: true, cell: ({ limits }) => duration(limits.wallMs) },
   { head: "Memory", number: true, cell: ({ limits }) => size(limits.memoryBytes) },
   { head: "Processes", number: true, cell: ({ limits }) => count(limits.processes) },
-  { head: "A file", number: true, cell: ({ limits }) => size(limits.fileBytes) },
+  { head: "File size", number: true, cell: ({ limits }) => size(limits.fileBytes) },
 ];
 
 export function LanguagesPage() {

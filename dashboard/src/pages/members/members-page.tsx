@@ -92,8 +92,8 @@ export function MembersPage() {
           const all = pages.flatMap((page) => page.members);
           return all.length === 0 ? (
             <EmptyState title="No members yet">
-              You have access to no account. Ask an administrator; <Link to="/profile">your profile</Link> has your
-              e-mail.
+              You have access to no account. Ask an administrator; <Link to="/profile">your profile</Link> shows your
+              e-mail address.
             </EmptyState>
           ) : (
             <>

@@ -15,7 +15,7 @@ export function NodesPage() {
   return (
     <Page
       title="Nodes"
-      lead="The workers that run submissions. Each regularly verifies all sandbox controls by a real run."
+      lead="The workers that run submissions. Each worker regularly verifies all controls of the sandbox by a real run."
     >
       <QueryBoundary query={nodes} placeholder={<TableSkeleton rows={5} />}>
         {(all) =>

@@ -80,7 +80,7 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
           maxLength={9}
         />
         <Checkbox
-          label="Verify its submissions"
+          label="Verify the submissions of the package"
           description="Judges each program in submissions/ with the playground key of the account, and compares the verdicts with those that the package expects. If nothing changed since the current version, only the verification runs."
           name="verify"
         />

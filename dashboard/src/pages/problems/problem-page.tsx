@@ -25,7 +25,7 @@ import { verificationOf } from "./verifications.ts";
 
 const route = getRouteApi("/inside/problems/$id");
 
-/** Judgements of the page; the list of all judgements has filters. */
+/** The judgements on this page. They have no filters, but the page Judgements has. */
 const JUDGEMENTS = judgementSource(20);
 
 const JUDGED: readonly Column<JudgementRow>[] = [
@@ -96,13 +96,14 @@ function ProblemView({ problem }: { problem: ProblemDetail }) {
             title={`Delete ${name}?`}
             act={async () => {
               await mutations.deleteProblem(id);
-              // First, because this page would ask for the problem again.
+              // Leaves the page first, because the page would request the deleted problem again.
               await navigate({ to: "/problems", search: {} });
             }}
             successMessage={`${name} deleted.`}
             button={{ size: "sm" }}
           >
-            All its versions are deleted. Its judgements and their tests stay until they expire. This cannot be undone.
+            All versions of the problem are deleted. Its judgements stay with their tests until they expire. This cannot
+            be undone.
           </ConfirmButton>
         </>
       }
@@ -134,12 +135,12 @@ function ProblemView({ problem }: { problem: ProblemDetail }) {
         title="Judgements"
         actions={
           <Link to="/judgements" search={search}>
-            Search them
+            Search these judgements
           </Link>
         }
       >
         <LiveList source={JUDGEMENTS} search={search} what="judgement" columns={JUDGED} isFiltered={false}>
-          Try it in the playground, or send a judgement with its id.
+          Try the problem in the playground, or send a judgement with the id of the problem.
         </LiveList>
       </Section>
     </Page>

@@ -46,7 +46,7 @@ export function ProblemsPage() {
   return (
     <Page
       title="Problems"
-      lead="Tests, a checker and limits, imported from problem packages. A judgement names the problem instead of tests."
+      lead="A problem has tests, a checker and limits. It is imported from a problem package. A judgement can name a problem instead of tests."
       actions={
         <>
           <AccountSelect value={account} onChange={(next) => navigate({ search: { account: next }, replace: true })} />

@@ -11,10 +11,13 @@ import { StatusBadge } from "../../components/status-badge.tsx";
 import { Verdict } from "../../components/verdict.tsx";
 import css from "./problem.module.css";
 
-/** Requested rows: more than a package has submissions, because other judgements can begin at the same moment. */
+/**
+ * Number of judgements to request. It is greater than the number of submissions that a package can have, because other judgements
+ * of the problem can begin at the same time.
+ */
 const ROWS = 200;
 
-/** A submission with its judgement, and the comparison once that has ended. */
+/** A submission of the package with its judgement, and with the comparison once the judgement has ended. */
 interface Followed {
   readonly submission: VerifiedSubmission;
   readonly row: JudgementRow | undefined;
@@ -52,7 +55,7 @@ interface Props {
   readonly of: Verification;
 }
 
-/** The submissions of the imported package, each with its result once its judgement has ended. */
+/** The submissions of the imported package. The result of each appears when its judgement has ended. */
 export function VerificationResults({ problem: { id, groups }, of: { until, submissions } }: Props) {
   const { rows, error } = useRows(id, until, submissions);
   const scores = groups.some(({ points }) => points > 0);
@@ -96,7 +99,7 @@ export function VerificationResults({ problem: { id, groups }, of: { until, subm
   );
 }
 
-/** The rows of the judgements. */
+/** The judgements of the submissions, by id. */
 function useRows(problem: string, until: string, submissions: readonly VerifiedSubmission[]) {
   const ids = submissions.flatMap(({ judgementId }) => judgementId ?? []);
   const query = useQuery({
@@ -150,7 +153,7 @@ function Lines({ of: lines }: { of: readonly string[] }) {
   ));
 }
 
-/** The path without the directory of all submissions. */
+/** The path without `submissions/`. */
 function shortened(path: string): string {
   return path.replace(/^submissions\//, "");
 }

@@ -10,7 +10,7 @@ import css from "./profile.module.css";
 
 export function ProfilePage() {
   const { name, email, administrator, accounts } = usePerson();
-  // This number is a React key: a new one empties the fields after a change.
+  // This number is a React key. A new number empties the fields after the password was changed.
   const [times, setTimes] = useState(0);
   const renaming = useAction(mutations.me, { toast: () => "Name saved." });
   const changing = useAction(mutations.me, { toast: () => "Password changed.", done: () => setTimes(times + 1) });

@@ -132,8 +132,8 @@ function Archive({ project: { id, name, archivedAt } }: { project: Project }) {
       successMessage={`${name} archived.`}
       button={button}
     >
-      No keys or endpoints can be added. Existing keys work, results are delivered, and records stay. You can reopen the
-      project.
+      No keys or endpoints can be added to an archived project. Its existing keys still work, results are delivered, and
+      records stay. You can reopen the project.
     </ConfirmButton>
   ) : (
     <ConfirmButton

@@ -23,8 +23,8 @@ export function SuspendDialog({ of: account, onClose }: { of: AccountResource; o
       >
         <p>
           {suspend
-            ? "Requests with its keys are rejected at once, and none of its pending submissions is started. Running submissions finish. Pending ones stay in the queue until you resume the account or drop them. Members keep access to its records."
-            : "Its keys work again, and its pending submissions run."}
+            ? "Requests with keys of the account are rejected at once, and none of its pending submissions is started. Running submissions finish. Pending submissions stay in the queue until you resume the account or drop them. Members can still read the records of the account."
+            : "The keys of the account work again, and its pending submissions run."}
         </p>
       </Form>
     </Dialog>

@@ -23,7 +23,9 @@ export function TierDialog({ of, onClose }: { of?: Tier; onClose: () => void }) 
         onCancel={onClose}
         onSubmit={(form) => saving.mutate(form)}
       >
-        <p>Applies at once to all keys of its accounts without limits of their own.</p>
+        <p>
+          The limits apply at once to the keys of all accounts with this tier, except to keys with limits of their own.
+        </p>
         {!of && <TextInput label="Name" name="name" required data-autofocus />}
         <TextInput
           label="Requests in 60 seconds"

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import css from "./auth-layout.module.css";
 
-/** Layout of the pages before sign-in. */
+/** The layout of the pages for people who are not signed in. */
 export function AuthLayout({ title, children }: { title: string; children: ReactNode }) {
   return (
     <main className={css.layout}>

@@ -14,7 +14,7 @@ import { AuthLayout } from "./auth-layout.tsx";
 
 const TITLES = { first: "First administrator", invite: "Welcome", reset: "New password" } as const;
 
-/** The page of one-time links. The token is in the fragment, which browsers do not send to servers. */
+/** The page of one-time links. The token of the link is in the fragment of the URL, which browsers do not send to servers. */
 export function OneTimeLinkPage() {
   const { hash: token } = useLocation();
   const invitation = useQuery({

@@ -57,7 +57,10 @@ export function SignInPage() {
   );
 }
 
-/** Accepts only paths of the dashboard: a crafted link must not redirect elsewhere after sign-in. */
+/**
+ * The path to open after sign-in. Anything but a path of the dashboard is ignored, because a crafted link must not lead
+ * elsewhere.
+ */
 function pathWithin(to: string | undefined): string {
   return to && /^\/(?![/\\])/.test(to) ? to : "/";
 }

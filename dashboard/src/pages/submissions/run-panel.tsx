@@ -12,7 +12,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** A run next to the list. */
+/** The panel with a run next to the list. */
 export function Panel({ id, onStep, onClose }: Props) {
   useShortcuts({ Escape: onClose });
   return (

@@ -3,7 +3,7 @@ import { RunView } from "../../run/run-view.tsx";
 
 const route = getRouteApi("/inside/submissions/$id");
 
-/** One submission. The open tab is in the address. */
+/** The page of one submission. The open tab is in the URL. */
 export function SubmissionPage() {
   const { id } = route.useParams();
   const { tab } = route.useSearch();

@@ -32,7 +32,7 @@ const COLUMNS: readonly ListColumn<SubmissionRow>[] = [
 
 const ACCOUNT: ListColumn<SubmissionRow> = { head: "Account", cell: ({ account }) => account.name };
 
-/** From this width on, run-panel.module.css shows the run next to the list. */
+/** Above this width, run-panel.module.css shows a run next to the list. */
 const SIDE_BY_SIDE = "(width > 68rem)";
 
 const FIRST = 50;
@@ -56,7 +56,8 @@ export function SubmissionsPage() {
   const open = (id: string | undefined) => {
     if (id !== undefined && !window.matchMedia(SIDE_BY_SIDE).matches)
       return navigate({ to: "/submissions/$id", params: { id } });
-    // The first one can be closed by Back; the next ones take its place.
+    // The first run that is opened is a new entry of the browser's history, so that Back closes it. The next ones replace the
+    // entry.
     return navigate({
       to: "/submissions",
       search: { ...search, open: id },
@@ -93,7 +94,7 @@ export function SubmissionsPage() {
   );
 }
 
-/** The filters, as the same object while they are the same, and the run next to the list. */
+/** The filters in the URL, as the same object until one of them changes, and the id of the run next to the list. */
 function useSearch(): { readonly search: Search; readonly opened: string | undefined } {
   const { open: opened, ...filters } = route.useSearch();
   const text = JSON.stringify(filters);

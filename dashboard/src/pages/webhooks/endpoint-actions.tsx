@@ -17,7 +17,7 @@ interface Props {
 
 const ACTS = { pause: Pause, signing: ChangeSigning, rotate: RotateSecretDialog, remove: Remove } as const;
 
-/** The actions that change or remove an endpoint. Each asks for confirmation. */
+/** The menu of actions that change or remove an endpoint. Each action opens a dialog first. */
 export default function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
   const [act, setAct] = useState<keyof typeof ACTS | null>(null);
   const Act = act && ACTS[act];
@@ -61,8 +61,8 @@ function Pause({ endpoint: { id, active }, onClose }: Props) {
     >
       <p>
         {active
-          ? "Results that end while the endpoint is paused are not sent, neither now nor later. Pending deliveries fail; you can replay them after you resume the endpoint."
-          : "Results are sent again from now on. Results that ended in the meantime are not sent."}
+          ? "Results of submissions and judgements that end while the endpoint is paused are sent neither now nor later. Pending deliveries fail; you can replay them after you resume the endpoint."
+          : "From now on, results are sent again. Results from the time of the pause are not sent."}
       </p>
     </Question>
   );
@@ -83,8 +83,8 @@ function ChangeSigning({ endpoint: { id, signing }, onClose }: Props) {
         onSubmit={(form) => changing.mutate(form)}
       >
         <p>
-          Applies from the next attempt on. Receivers that verify the previous form reject deliveries until you change
-          the receivers.
+          The change applies from the next attempt on. Receivers that still expect the previous signing reject
+          deliveries.
         </p>
         <NativeSelect label="Signing" name="signing" data={SIGNINGS} defaultValue={signing} data-autofocus />
       </Form>
@@ -101,7 +101,7 @@ function Remove({ endpoint: { id, url }, onClose }: Props) {
   const removing = useAction(
     async () => {
       await mutations.removeEndpoint(id);
-      // First, because this page would ask for the endpoint again.
+      // Leaves the page first, because the page would request the removed endpoint again.
       await navigate({ to: "/webhooks", replace: true });
     },
     { toast: () => "Endpoint removed." },
@@ -109,8 +109,8 @@ function Remove({ endpoint: { id, url }, onClose }: Props) {
   return (
     <Question title="Remove this endpoint?" submit="Remove endpoint" danger action={removing} onClose={onClose}>
       <p>
-        No result is sent to <b>{url}</b> any more, and pending deliveries fail. Deliveries stay on record, on the pages
-        of their submissions. This cannot be undone. To stop for a while, pause the endpoint instead.
+        No result is sent to <b>{url}</b> any more, and pending deliveries fail. Deliveries stay on record, and the page
+        of each submission still shows them. This cannot be undone. To stop for a while, pause the endpoint instead.
       </p>
     </Question>
   );

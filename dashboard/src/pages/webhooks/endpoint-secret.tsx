@@ -6,7 +6,7 @@ export function EndpointSecret({ made, title, onClose }: { made: MadeEndpoint; t
   return (
     <SecretDialog title={title} what="secret" secret={made.secret} onClose={onClose}>
       Deliveries to <b>{made.endpoint.url}</b> are signed with this secret. It is shown only now: store it in the
-      receiver, which verifies each message with it.
+      receiver, which needs it to verify messages.
       {made.formerEndsAt && (
         <p>
           The old secret expires <Timestamp at={made.formerEndsAt} />.

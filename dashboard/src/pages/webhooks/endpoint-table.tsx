@@ -42,7 +42,7 @@ function StateOf({ of: { active, failingSince } }: { of: Endpoint }) {
 
 interface Props {
   readonly project?: string;
-  /** Begins a new endpoint; undefined: not possible here. */
+  /** Opens the dialog for a new endpoint; undefined if this table does not offer one. */
   readonly onNew?: (() => void) | undefined;
 }
 

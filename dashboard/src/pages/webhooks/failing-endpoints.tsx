@@ -7,12 +7,12 @@ import { Icon } from "../../components/icon.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import css from "./failing-endpoints.module.css";
 
-/** Active endpoints whose last delivery failed. */
+/** The active endpoints whose last delivery failed. */
 function useFailing() {
   return useQuery(queries.failingEndpoints()).data;
 }
 
-/** The number of failing endpoints, in the navigation. */
+/** The number of failing endpoints, for the navigation. */
 export function FailingBadge() {
   const failing = useFailing();
   if (!failing || failing.endpoints.length === 0) return null;
@@ -25,7 +25,7 @@ export function FailingBadge() {
   );
 }
 
-/** The failing endpoints of a project, on its pages. */
+/** A notice with the failing endpoints of a project. */
 export function FailingEndpoints({ project }: { project: string }) {
   const own = useFailing()?.endpoints.filter((endpoint) => endpoint.project.id === project) ?? [];
   if (own.length === 0) return null;

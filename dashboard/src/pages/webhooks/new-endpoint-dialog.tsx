@@ -35,7 +35,7 @@ export function NewEndpointDialog({ projectId, onClose }: { projectId?: string; 
           }
         >
           <TextInput label="URL" name="url" type="url" placeholder="https://" required data-autofocus />
-          <ProjectSelect from={projects} description="Results of its keys are sent to the URL" />
+          <ProjectSelect from={projects} description="Results of the keys of the project are sent to the URL" />
           <NativeSelect label="Signing" name="signing" data={SIGNINGS} />
         </Form>
       )}

@@ -16,7 +16,7 @@ const RANGES = [
   { value: "custom", label: "From … until …" },
 ];
 
-/** Sends the failed results of a time range again. */
+/** A dialog to send results again whose newest delivery failed: all of them, or those from a range of time. */
 export function ReplayFailedDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const [range, choose] = useState("");
   const replaying = useAction((form: FormData) => mutations.replayFailed(id, timesIn(form, range)), {
@@ -36,8 +36,8 @@ export function ReplayFailedDialog({ id, onClose }: { id: string; onClose: () =>
         onSubmit={(form) => replaying.mutate(form)}
       >
         <p>
-          Sends each result again whose newest delivery to this endpoint failed, oldest first, 500 at most. Results with
-          a pending delivery are skipped.
+          This sends up to 500 results again, oldest first: those whose newest delivery to this endpoint failed. Results
+          with a pending delivery are skipped.
         </p>
         <NativeSelect
           label="Deliveries created"

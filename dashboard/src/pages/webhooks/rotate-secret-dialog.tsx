@@ -20,8 +20,8 @@ export function RotateSecretDialog({ endpoint: { id }, onClose }: { endpoint: En
         onSubmit={(form) => rotating.mutate(Number(text(form, "overlap")))}
       >
         <p>
-          Creates a secret and shows it once. During the overlap each delivery has two signatures, so that receivers
-          with either secret accept it. Afterwards only the new secret is valid.
+          This creates a secret and shows it once. During the overlap, each delivery has two signatures, so that
+          receivers accept it with the old or the new secret. Afterwards, only the new secret is valid.
         </p>
         <OverlapSelect none="No overlap: receivers with the old secret reject deliveries" />
       </Form>

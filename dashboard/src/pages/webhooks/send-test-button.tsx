@@ -3,7 +3,7 @@ import { mutations } from "../../client/api.ts";
 import { toast } from "../../components/toaster.tsx";
 import { useAction } from "../../components/use-action.ts";
 
-/** Sends a test message in one attempt and shows the result. */
+/** A button that sends a test message in one attempt, and shows the result. */
 export function SendTestButton({ id }: { id: string }) {
   const sending = useAction(() => mutations.testEndpoint(id), {
     done: ({ state, reason, attempts }) => {

@@ -10,7 +10,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
-      lead="Results of a project are signed and sent to its endpoints, each in at most three attempts. All attempts are logged."
+      lead="Results of the keys of a project are signed and sent to the endpoints of the project, each in at most three attempts. All attempts are logged."
       actions={
         <Button leftSection={<Icon name="plus" />} onClick={open}>
           New endpoint
