@@ -8,13 +8,17 @@ export interface Compared {
   /** The verdict in the words of the format, or CE or IE. */
   readonly verdict: string;
   readonly score: number;
-  /** CPU time of the slowest test in seconds. */
+  /** CPU time of the slowest run in seconds. */
   readonly slowestSecs: number;
-  /** Empty if it meets the expectations. */
+  /** The expectations that the submission does not meet; empty if it meets all. */
   readonly faults: readonly string[];
 }
 
-/** @param path of the submission in the package. @param limitSecs lower than the limit of the runs; null for that limit. */
+/**
+ * Compares the runs of a submission with the expectations of its package.
+ * @param path path of the submission in the package.
+ * @param limitSecs a time limit that can be lower than that with which the runs were made; null for that limit.
+ */
 export function compare(
   path: string,
   expectations: readonly Expectation[],
@@ -42,7 +46,7 @@ export function compare(
 }
 
 const PARTIAL = "submissions/partially_accepted/";
-/** Scores have six decimals. */
+/** Scores are rounded to six decimals. */
 const TOLERANCE = 1e-5;
 
 /** The differences between a submission and an expectation of the package. */
@@ -66,7 +70,7 @@ function breaches(one: Expectation, limited: LimitedResult, definition: Definiti
   return faults;
 }
 
-/** The score of the submission, or of each group that an expectation names. */
+/** The scores that an expectation is about: that of the whole submission, or those of the groups that the expectation names. */
 function scoresFor({ tests: glob }: Expectation, { score, groups }: LimitedResult): number[] {
   if (glob === null) return [score];
   const isIn = matcher(glob);
@@ -84,18 +88,21 @@ const FORMAT: Readonly<Partial<Record<TestState, FormatVerdict | "skipped">>> = 
   skipped: "skipped",
 };
 
-/** The verdict in the words of the format. */
+/** The state of a test in the words of the format. Every failure that has no word of its own, such as MLE, is RTE. */
 export function formatVerdict(state: TestState): FormatVerdict | "skipped" {
   return FORMAT[state] ?? "RTE";
 }
 
-/** Whether the list has the verdict. A skipped test counts as failed with an unknown verdict: some failure, or every one, must be in the list. */
+/**
+ * Whether the list contains the verdict. A skipped test counts as failed with an unknown verdict: for `how` "some", the list must
+ * contain one of the verdicts of a failure, for "every" all of them.
+ */
 function among(verdicts: readonly FormatVerdict[], verdict: FormatVerdict | "skipped", how: "some" | "every"): boolean {
   if (verdict !== "skipped") return verdicts.includes(verdict);
   return FORMAT_VERDICTS.filter((one) => one !== "AC")[how]((one) => verdicts.includes(one));
 }
 
-/** What follows a fault: the message of the checker, if there is one. */
+/** The message of a checker as the end of a fault; empty if there is none. */
 export function tail(message: string | null): string {
   return message ? `: ${message}` : "";
 }

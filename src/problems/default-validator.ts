@@ -5,7 +5,7 @@ const ZERO = /^[0.]+(?:[eE]|$)/;
 
 /**
  * The built-in checker for arguments of the format's default validator.
- * @returns an error text for arguments that it does not have.
+ * @returns an error text if an argument is invalid, or if the built-in checkers cannot do what it demands.
  */
 export function defaultValidator(args: readonly string[]): Checker | string {
   let [caseSensitive, spaces] = [false, false];
@@ -19,7 +19,7 @@ export function defaultValidator(args: readonly string[]): Checker | string {
       const value = args[++at] ?? "";
       if (!kinds) return `the default validator has no argument ${JSON.stringify(word)}`;
       if (!NUMBER.test(value)) return `${word} needs a number, not ${JSON.stringify(value)}`;
-      // Beyond doubles, it would become infinity or zero.
+      // Outside of the range of doubles, the number would become infinity or zero.
       if (!Number.isFinite(Number(value)) || (Number(value) === 0 && !ZERO.test(value)))
         return `${word} needs a number that a double can have, not ${JSON.stringify(value)}`;
       for (const kind of kinds) {

@@ -57,7 +57,7 @@ interface FoundChecker {
   readonly program: Program | null;
 }
 
-/** Languages by the names of DMOJ, without the version at their end. */
+/** Names of languages by those of DMOJ without the version at the end, such as PY for PY3. */
 const LANGUAGES: Readonly<Record<string, string>> = { PY: "python", CPP: "cpp", CLPP: "cpp", CLANG: "c" };
 
 /** Arguments of a checker that do not change what it accepts. */
@@ -73,7 +73,7 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
     const known = checkers.get(key);
     if (known) return known;
     const found = checkerOf(part, init, files, languages);
-    // This is checked at once: otherwise, each case could have another program that is read.
+    // This is checked after each checker: otherwise, each case could name another program, and all of them would be read.
     if (found.program && [...checkers.values()].some(({ program }) => program))
       throw init.fault(["test_cases"], "test_cases: only one checker can be a program");
     checkers.set(key, found);
@@ -93,7 +93,7 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
         throw init.fault([...path, "dependencies"], `dependencies: ${other} is no earlier batch`);
     const group = batched ? groups.batch(batches, points, dependencies) : groups.plain(points);
     for (const [place, one] of (batched ?? [{}]).entries()) {
-      // Before they are read: aliases let a short file have many.
+      // This is checked before the tests are read, because aliases of YAML let a short file have many tests.
       if (tests.length === MAX_TESTS) throw init.fault(["test_cases"], `test_cases: has more than ${MAX_TESTS} tests`);
       const where = batched ? [...path, "batched", place] : path;
       if ("points" in one) throw init.fault([...where, "points"], "points: only of a batch");
@@ -139,7 +139,10 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
   };
 }
 
-/** Batches, and groups of the cases between them. After a failed test without points, nothing else runs. */
+/**
+ * The groups of a package: one for each batch, and one for consecutive cases that are in no batch. Every group depends on the
+ * earlier groups without points, the pretests.
+ */
 class Groups {
   readonly all: Group[] = [];
   readonly #pretests: string[] = [];
@@ -230,7 +233,10 @@ function bridged(
   return { spec, program: found.program };
 }
 
-/** An output limit that every language permits. With a higher one, the output of a right program could exceed the limit of its run. */
+/**
+ * The output limit of a test, if the package sets one. It must be one that every language permits: with a higher one, the output
+ * of a right program could exceed the limit of its run.
+ */
 function outputLimit({ path, values }: Part, init: Init, languages: Languages): { readonly stdout_bytes?: number } {
   const { output_limit_length: bytes } = values;
   if (bytes === undefined) return {};
@@ -239,7 +245,7 @@ function outputLimit({ path, values }: Part, init: Init, languages: Languages): 
   return { stdout_bytes: bytes };
 }
 
-/** Files of tests. A file that several tests have in the same form is one object. */
+/** Reads the files of tests. A file that several tests use, either all as text or all as binary data, is one object. */
 function contentReader(init: Init, files: PackageFiles): (part: Part, key: "in" | "out") => LazyFile {
   const known = new Map<string, LazyFile>();
   return ({ path, values }, key) => {
@@ -261,7 +267,7 @@ function asText({ size, read }: LazyFile): LazyFile {
   return { size, read: () => normalized(read()) };
 }
 
-/** Converts the ends of lines to line feeds. */
+/** Converts line ends to line feeds, and adds one at the end of a text that has none there. */
 function normalized(content: Buffer): Buffer {
   const text = content.toString("latin1").replace(/\r\n?/g, "\n");
   return Buffer.from(text === "" || text.endsWith("\n") ? text : `${text}\n`, "latin1");

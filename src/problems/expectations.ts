@@ -7,16 +7,19 @@ import { type Read, readYaml } from "./yaml.ts";
 export const FORMAT_VERDICTS = ["AC", "WA", "TLE", "RTE"] as const;
 export type FormatVerdict = (typeof FORMAT_VERDICTS)[number];
 
-/** What holds for the tests of a submission, or for some of them. */
+/** What the package demands of the runs of a submission, on all tests or on some of them. */
 export interface Expectation {
   /** A pattern for the names of test groups and tests; null for all tests. */
   readonly tests: string | null;
+  /** The verdicts that a run on these tests may have. */
   readonly permitted: readonly FormatVerdict[];
+  /** At least one of these runs must have one of these verdicts. */
   readonly required: readonly FormatVerdict[];
-  /** The smallest and the highest score of the submission. */
+  /** The lowest and the highest permitted score, of the submission or of each group that `tests` names. */
   readonly score?: readonly [number, number];
   /** Part of a message of the output validator. */
   readonly message?: string;
+  /** Whether the CPU time on these tests bounds the time limit from below, from above, in both ways or not at all. */
   readonly timeLimit: "lower" | "upper" | "both" | "none";
 }
 
@@ -27,14 +30,17 @@ export interface SubmissionExpectations {
   readonly entrypoint?: string;
 }
 
-/** Characters and alternatives of a glob. */
+/** The most characters and alternatives of a glob. */
 const MAX_GLOB = 200;
 const MAX_ALTERNATIVES = 64;
-/** Expectations of a submission that is compared by a service, and characters of their globs and messages: some 0.1 s for 500 tests. */
+/**
+ * Bounds of what a service compares: the expectations of a submission, and the characters of their globs and messages. Within
+ * them, 500 tests take some 0.1 s.
+ */
 const MAX_COMPARED = 8;
 const MAX_COMPARED_GLOB = 80;
 const MAX_MESSAGE = 200;
-/** Each comma at most doubles them. */
+/** Each comma at most doubles the number of alternatives. */
 const FEW_ALTERNATIVES = /^[^,]*(,[^,]*){0,3}$/;
 
 const verdicts = z.array(z.enum(FORMAT_VERDICTS)).min(1);
@@ -76,7 +82,7 @@ export const COMPARED_BOUNDS = `${MAX_COMPARED} expectations, ${FORMAT_VERDICTS.
 const FILE = "submissions/submissions.yaml";
 const OWN_KEYS = new Set([...Object.keys(rules), "language", "entrypoint", "authors", "model_solution"]);
 
-/** Rules of the directories of the format, and how submissions there bound the time limit. */
+/** What the format demands of the submissions in each directory. toExpectation() derives how they bound the time limit. */
 const DIRECTORIES: Readonly<Record<string, Rules>> = {
   accepted: { permitted: ["AC"] },
   rejected: { required: ["RTE", "TLE", "WA"] },
@@ -85,7 +91,7 @@ const DIRECTORIES: Readonly<Record<string, Rules>> = {
   run_time_error: { permitted: ["AC", "RTE"], required: ["RTE"] },
   brute_force: { permitted: ["AC", "RTE", "TLE"], required: ["RTE", "TLE"] },
 };
-/** The older format: only accepted submissions bound the time limit from below. */
+/** What the format legacy demands. In it, only accepted submissions bound the time limit from below. */
 const LEGACY: Readonly<Record<string, Rules>> = {
   accepted: { permitted: ["AC"] },
   partially_accepted: { permitted: ["AC", "WA", "TLE", "RTE"], use_for_time_limit: false },
@@ -94,7 +100,7 @@ const LEGACY: Readonly<Record<string, Rules>> = {
   run_time_error: { permitted: ["AC", "WA", "TLE", "RTE"], required: ["RTE"], use_for_time_limit: false },
 };
 
-/** Reads submissions.yaml. @returns a function for the path of a submission below `submissions`. */
+/** Reads submissions.yaml. @returns a function that finds the expectations for a submission by its path below `submissions`. */
 export function readExpectations(
   files: PackageFiles,
   format: ProblemPackage["format"],
@@ -102,7 +108,7 @@ export function readExpectations(
   const read = format === "legacy" ? undefined : readYaml(files, FILE, submissionsFile);
   const given = (read as Read<z.output<typeof submissionsFile>> | undefined)?.value ?? {};
   const known = format === "legacy" ? LEGACY : DIRECTORIES;
-  // Once, not for each submission: a glob can have many alternatives.
+  // Globs are expanded once, and not for each submission, because a glob can have many alternatives.
   const globs = Object.entries(given).flatMap(([glob, own]) => (own ? [{ glob, own, isFor: matcher(glob) }] : []));
   return (path) => {
     const [directory = ""] = path.split("/");
@@ -138,7 +144,7 @@ function toExpectation(
   return { tests, permitted, required, timeLimit, ...(range && { score: range }), ...(message && { message }) };
 }
 
-/** The expectation as text, as on the dashboard. */
+/** The expectation as text, as the dashboard shows it. */
 export function expected({ tests, permitted, required, score, message }: Expectation): string {
   const words = [
     ...(permitted.length < FORMAT_VERDICTS.length ? [permitted.join(" or ")] : []),
@@ -163,12 +169,15 @@ export function matcher(glob: string): (path: string) => boolean {
   };
 }
 
-/** A directory of a path has its first parts. */
+/** Whether a glob matches a path, or the directory of the path that has as many parts as the glob. */
 function fits(glob: readonly (readonly string[])[], parts: readonly string[]): boolean {
   return glob.every((one, at) => fitsName(one, parts[at] ?? ""));
 }
 
-/** Each star takes as little as possible, so that the time is bounded by the product of both lengths. */
+/**
+ * Whether a name matches the pieces of a glob, between which there are stars. Each star takes as little as possible, so that the
+ * time is bounded by the product of both lengths.
+ */
 function fitsName(pieces: readonly string[], name: string): boolean {
   const [first = ""] = pieces;
   const last = pieces.at(-1) ?? "";

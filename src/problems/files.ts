@@ -13,7 +13,7 @@ const MAX_DEPTH = 20;
 
 /** The content of a package by path, relative to its directory and with `/`. */
 export type PackageFiles = ReadonlyMap<string, Buffer> & {
-  /** The name of the directory of the package; null if an archive has none. */
+  /** The name of the directory of the package; null for an archive whose files are not all in one directory. */
   readonly directory?: string | null;
 };
 
@@ -28,7 +28,7 @@ export interface LazyFile {
 export class PackageError extends OperatorError {
   override readonly name = "PackageError";
 
-  /** @param path empty for a message that has its place. */
+  /** @param path the file with the fault; empty if the message already names the place. */
   constructor(path: string, message: string, line?: number) {
     const place = line === undefined ? path : `${path}:${line}`;
     super(path === "" ? message : `${place}: ${message}`);
@@ -38,7 +38,7 @@ export class PackageError extends OperatorError {
 /** Collects the files of a package within its bounds. */
 export class Collected {
   readonly files = new Map<string, LazyFile>();
-  /** Paths of files that are ignored for their names. */
+  /** Paths of files that are ignored because of their names. */
   readonly ignored: string[] = [];
   readonly #directories = new Set<string>();
   readonly mostFiles: number;
@@ -50,7 +50,7 @@ export class Collected {
     this.mostFiles = mostFiles;
   }
 
-  /** @throws PackageError beyond the bounds, and for a second file with one path. */
+  /** @throws PackageError beyond the bounds, and for a path that another file has, as its path or as one of its directories. */
   add(path: string, file: LazyFile): void {
     this.#bytes += file.size;
     if (this.#bytes > this.#mostBytes || this.files.size === this.mostFiles)
@@ -64,7 +64,7 @@ export class Collected {
   }
 }
 
-/** Files of a package: one of 1 GiB takes only the memory of its paths. */
+/** The files of a package, each of which is read when its content is needed. A package of 1 GiB takes only the memory of its paths. */
 export class LazyFiles implements PackageFiles {
   readonly #files: ReadonlyMap<string, LazyFile>;
   readonly directory: string | null;
@@ -112,8 +112,8 @@ export class LazyFiles implements PackageFiles {
 }
 
 /**
- * Opens a package. Each directory is opened below the one before, without following links: a directory that is replaced by a
- * link meanwhile does not lead outside. @throws PackageError
+ * Opens the package in a directory. Each directory is opened below its parent, without following links: a directory that is
+ * replaced by a link meanwhile does not lead outside. @throws PackageError
  */
 export async function packageFromDirectory(directory: string): Promise<PackageFiles> {
   const collected = new Collected();
@@ -177,7 +177,10 @@ async function openEntry(full: string, path: string, entry: Dirent): Promise<Fil
 /** Without O_NONBLOCK, a FIFO would block. */
 const PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW;
 
-/** Reads a file below a directory, part by part of its path. @throws PackageError if it has another size. */
+/**
+ * Reads a file below an open directory. Each part of its path is opened below the one before. @throws PackageError if the file
+ * cannot be read, or does not have this size.
+ */
 function readFrom(directory: number, [name = "", ...below]: readonly string[], path: string, size: number): Buffer {
   let fd: number;
   try {
@@ -200,12 +203,15 @@ function readFrom(directory: number, [name = "", ...below]: readonly string[], p
   }
 }
 
-/** Files of tools, such as `.git`: the formats treat them as absent. */
+/** Whether a path belongs to a tool, such as `.git`. The formats treat such files as absent. */
 export function isIgnored(path: string): boolean {
   return /(^|\/)[.-]/.test(path);
 }
 
-/** A test that would be left out for its name. Names that begin with `._` come from macOS, those with `.#` from editors. */
+/**
+ * A test that would be ignored because of its name. Names that begin with `._` come from macOS, and names that begin with `.#`
+ * from editors; these are no tests.
+ */
 const HIDDEN_TEST = /^data\/(?:sample|secret)\/(?:[^/.-][^/]*\/)*(?:[.-](?![_#])[^/]*)?\.(?:in|ans)\s*$/i;
 
 /** @param path of a file that is ignored. @throws PackageError if it would be a test. */
@@ -220,7 +226,7 @@ export function sizeOf(files: PackageFiles, path: string): number | undefined {
   return files instanceof LazyFiles ? files.sizeOf(path) : files.get(path)?.length;
 }
 
-/** An input or an answer. @throws PackageError if a test cannot have it. */
+/** An input or an answer of a test. @throws PackageError if the file is missing, or larger than a test permits. */
 export function contentOf(files: PackageFiles, path: string): LazyFile {
   const size = sizeOf(files, path);
   if (size === undefined) throw new PackageError(path, "is missing");
@@ -229,7 +235,10 @@ export function contentOf(files: PackageFiles, path: string): LazyFile {
   return { size, read: () => files.get(path) as Buffer };
 }
 
-/** @throws PackageError for a path that is not plain, as in an archive. */
+/**
+ * @throws PackageError for a path that is too long or too deep, or has an empty part, `.`, `..`, a backslash or a control
+ * character. An archive can contain such paths.
+ */
 export function checkPath(path: string): void {
   const parts = path.split("/");
   const plain = parts.every((part) => part !== "" && part !== "." && part !== ".." && isPrintable(part));
@@ -237,7 +246,7 @@ export function checkPath(path: string): void {
     throw new PackageError(quoted(path.slice(0, MAX_PATH)), "is not a plain path");
 }
 
-/** As JSON, in which line separators of Unicode are escaped as well. */
+/** A path as JSON, in which line separators of Unicode are escaped as well. */
 function quoted(path: string): string {
   return JSON.stringify(path).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 }
@@ -259,7 +268,7 @@ export function filesBelow(files: PackageFiles, directory: string): PackageFiles
   return renamed(files, new Map(below.map((path) => [path.slice(prefix.length), path])));
 }
 
-/** @param paths by new path. */
+/** Files under other paths. @param paths the present paths by the new ones. */
 export function renamed(files: PackageFiles, paths: ReadonlyMap<string, string>): PackageFiles {
   const lazy = [...paths].map(([path, old]) => {
     const file: LazyFile = { size: sizeOf(files, old) ?? 0, read: () => files.get(old) as Buffer };

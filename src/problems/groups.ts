@@ -3,19 +3,19 @@ import type { Group } from "../domain/judgement.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
 import { type Read, readYaml } from "./yaml.ts";
 
-/** The settings of a test by its own file and those of the directories that it is in. */
+/** The settings of a test, from its own file and from the files of the directories that contain it. */
 export interface Settings {
   readonly args: readonly string[];
   readonly validatorArgs: readonly string[];
-  /** Arguments of input validators by their name; `""`: of all others. */
+  /** Arguments of the input validators by the name of the validator; the key `""` has those of all other validators. */
   readonly inputValidatorArgs: Readonly<Record<string, readonly string[]>>;
-  /** An error at the arguments of the output validator. */
+  /** Makes an error whose place is that of the arguments of the output validator. */
   readonly fault: (message: string) => PackageError;
 }
 
 export interface ScoredGroup extends Group {
   readonly maxScore: number;
-  /** An error at its points. */
+  /** Makes an error whose place is that of the points of the group. */
   readonly fault: (message: string) => PackageError;
 }
 
@@ -36,7 +36,10 @@ export interface Groups {
 const words = z.array(z.string());
 const byName = z.union([words, z.record(z.string(), words)]);
 
-/** Keys of a test, and of a group for its tests. Some are for people, or for programs that this service does not run. */
+/**
+ * Keys that the file of a test can have, and the file of a directory for all tests in it. Some are for people, or for programs
+ * that Assay does not run.
+ */
 const oneTest = {
   args: words.optional(),
   input_validator_args: byName.optional(),
@@ -69,7 +72,10 @@ const legacyGroup = z.strictObject({
   range: z.string().optional(),
 });
 
-/** Directories of `data` that can have a file for all their tests. Below a directory for validators, any directory can. */
+/**
+ * Files with settings for all tests of a directory, and the directories that can have one. Below a directory for validators, any
+ * directory can.
+ */
 const SETTINGS_FILE =
   /^data\/(sample|secret|secret\/[^/]+|(?:invalid_input|(?:in)?valid_output)(?:\/.+)?)\/test_group\.yaml$/;
 
@@ -174,13 +180,16 @@ function withArgs(byName: Readonly<Record<string, readonly string[]>>, args: rea
   return { "": args, ...Object.fromEntries(Object.entries(byName).map(([name, own]) => [name, [...own, ...args]])) };
 }
 
-/** Directories are groups; settings are inherited. Scores are supported in groups directly below `secret`. */
+/**
+ * The groups of the format legacy. Each directory is a group, and inherits the settings of the directories above it. Scores are
+ * supported in `secret` and in groups directly below it.
+ */
 export function legacyGroups(
   files: PackageFiles,
   { scoring, writesScores }: { readonly scoring: boolean; readonly writesScores: boolean },
 ): Groups {
   const read = new Map<string, Read<z.output<typeof legacyGroup>>>();
-  /** Tests by their directory below `data`. */
+  /** The number of tests in each directory below `data`. */
   const amounts = new Map<string, number>();
   for (const path of files.keys()) {
     const found = /^data\/(?:(.+)\/)?testdata\.yaml$/.exec(path);
@@ -188,7 +197,7 @@ export function legacyGroups(
     const group = /^data\/(.+)\/[^/]+\.in$/.exec(path)?.[1];
     if (group !== undefined) amounts.set(group, (amounts.get(group) ?? 0) + 1);
   }
-  /** The nearest directory with this setting, from the inner one to `data`. */
+  /** The setting of the nearest directory that has it, from the inner directory to `data`; undefined if none has it. */
   const nearest = <K extends keyof z.output<typeof legacyGroup>>(directories: readonly string[], key: K) => {
     for (const [depth, name] of [...directories, ""].entries()) {
       const file = read.get(name);
@@ -214,7 +223,10 @@ export function legacyGroups(
         output?.file.fault(["output_validator_flags"], message) ?? new PackageError(`data/${test}.in`, message),
     };
   };
-  /** The most points for a test from a validator that writes scores, if the package has them. */
+  /**
+   * The most points that a validator which writes scores can give a test. Undefined if no validator writes scores, or if `range`
+   * does not give this number.
+   */
   const rangeOf = (directories: readonly string[]) => {
     const range = nearest(directories, "range");
     if (!writesScores || !range || range.depth > (nearest(directories, "accept_score")?.depth ?? range.depth))
@@ -302,7 +314,10 @@ function ruleOf(modes: readonly string[]): string {
   return modes.findLast((mode) => RULES.includes(mode)) ?? "sum";
 }
 
-/** A score, which YAML may quote. Unlike `Number` alone, it accepts no other base, and white space is not zero. */
+/**
+ * Reads a score, which can be quoted in YAML; NaN for any other text. `Number` alone would also accept other bases, and read
+ * white space as zero.
+ */
 function toScore(value: number | string): number {
   return typeof value === "number" || DECIMAL.test(value) ? Number(value) : Number.NaN;
 }

@@ -11,35 +11,42 @@ import type { ImportReply, Opening, Wanted } from "./import-thread.ts";
 
 /** The most memory of the thread, also for a hostile archive. The archive and one of its files are outside of this memory. */
 const MEMORY_MIB = 256;
-/** CPU time of the thread to open the package, and for each content: a busy machine takes none of it. */
+/**
+ * The most CPU time of the thread to open the package, and then to read each content. Unlike wall time, it does not pass while
+ * other processes run.
+ */
 const MOST_CPU_MS = 20_000;
-/** The most wall time for the same work. The thread waits for nothing, so only a machine that hardly lets it run exceeds this. */
+/**
+ * The most wall time for each of these steps. The thread waits for nothing, so a step takes so long only on a machine that hardly
+ * lets the thread run.
+ */
 const MOST_WALL_MS = 300_000;
 const WATCH_MS = 250;
 
 /** A package in a thread of its own. */
 export interface ThreadImport {
   readonly importable: Importable;
-  /** One call at a time. @throws PackageError */
+  /** Reads an input or an answer of a test. Only one call may be in progress at a time. @throws PackageError */
   readonly read: (test: number, place: number) => Promise<Buffer>;
 }
 
 export interface ThreadOptions extends ReadOptions {
   readonly languages: Languages;
-  /** Ends the work with its reason. */
+  /** If it is aborted, the import ends with its reason. */
   readonly signal: AbortSignal;
   /**
-   * Awaited before a file is unpacked, and if one of them is an archive, again before its files are.
-   * @param bytes of all files by the lists of the archives.
+   * Awaited before any file is unpacked. If the package refers to an archive among its files, awaited again before the files of
+   * that archive are unpacked.
+   * @param bytes the size of all files together, as the archives state it.
    */
   readonly admit: (bytes: number) => Promise<void>;
-  /** CPU time of a step. */
+  /** The most CPU time of the thread for a step: opening the package, or reading one content. */
   readonly mostCpuMs?: number;
 }
 
 /**
  * Opens an archive in a thread with bounded memory and time, and ends the thread after the work.
- * @param archive moved into the thread. @param mostBytes of all its files.
+ * @param archive moved into the thread, so that the caller can no longer use it. @param mostBytes the most bytes of all files together.
  * @throws PackageError
  */
 export async function importInThread<T>(
@@ -62,7 +69,7 @@ export async function importInThread<T>(
       reject(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? tooMuch("memory") : error),
     );
   });
-  failed.catch(() => {}); // also between two calls
+  failed.catch(() => {}); // if the thread fails between two steps, the next one reports it
   const next = async (): Promise<ImportReply> => {
     const [ending, over] = [new AbortController(), new AbortController()];
     void exceedsCpuTime(thread, mostCpuMs, ending.signal).then((exceeds) => exceeds && over.abort());
@@ -101,7 +108,7 @@ export async function importInThread<T>(
   }
 }
 
-/** @returns false once the step has ended. */
+/** @returns true as soon as the thread has used more CPU time than `mostMs`, or false if the step has ended before. */
 async function exceedsCpuTime(thread: Worker, mostMs: number, ended: AbortSignal): Promise<boolean> {
   const startMs = await cpuMsOf(thread);
   while (!ended.aborted) {
@@ -111,7 +118,7 @@ async function exceedsCpuTime(thread: Worker, mostMs: number, ended: AbortSignal
   return false;
 }
 
-/** 0 for a thread that has not begun or has ended. */
+/** The CPU time of a thread in milliseconds; 0 for a thread that has not begun or has ended. */
 async function cpuMsOf(thread: Worker): Promise<number> {
   const used = await thread.cpuUsage().catch(() => ({ user: 0, system: 0 }));
   return (used.user + used.system) / 1_000;
@@ -121,7 +128,7 @@ function tooMuch(what: string): PackageError {
   return new PackageError("archive", `takes too much ${what} to read`);
 }
 
-/** A message has plain arrays of bytes. */
+/** Makes a buffer of a plain array of bytes, which is what a buffer becomes in a message between threads. */
 function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
 }

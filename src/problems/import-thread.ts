@@ -20,8 +20,9 @@ export interface Wanted {
 }
 
 /**
- * Messages of the thread: first the bytes of all files, before it unpacks any, and again with those of an archive among them, each
- * of which awaits a reply; then the package; then a content for each request.
+ * Messages of the thread. `unpacked` is the number of bytes of all files; the thread sends it before it unpacks any file, and
+ * again if the package refers to an archive among its files, and each time waits for a reply. Then `opened` has the package, and
+ * after that, `content` answers each request. `fault` takes the place of any of them.
  */
 export type ImportReply =
   | { readonly unpacked: number }
@@ -33,7 +34,7 @@ function send(answer: ImportReply): void {
   parentPort?.postMessage(answer, "content" in answer ? [answer.content.buffer as ArrayBuffer] : []);
 }
 
-/** Other errors end the thread. */
+/** Sends a fault of the package. Any other error ends the thread. */
 function sendFault(error: unknown): void {
   if (!(error instanceof PackageError)) throw error;
   send({ fault: error.message });

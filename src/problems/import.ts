@@ -11,7 +11,10 @@ import { readVerifiable, type VerifiableSubmission } from "./submissions.ts";
 /** The form of the name of a problem, which is by default the name of its directory. */
 export const PROBLEM_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const MAX_TITLE = 200;
-/** A file of a group has the arguments of many tests. */
+/**
+ * The most bytes of a definition. A small package could have a large one, because the file of a group has the arguments of many
+ * tests.
+ */
 const MAX_DEFINITION_BYTES = 1_048_576;
 
 /** The hash of a content (SHA-256, hexadecimal) and its size. */
@@ -26,7 +29,9 @@ export interface Importable {
   readonly title: string;
   readonly definition: Definition;
   readonly checker: Program | null;
+  /** The time limit: seconds of CPU time for each run. */
   readonly cpuSecs: number;
+  /** Null if the package does not limit the memory: the limit of the profile holds. */
   readonly memoryBytes: number | null;
   /** The input of each test, followed by its answer. */
   readonly contents: readonly (readonly Hashed[])[];
@@ -34,7 +39,7 @@ export interface Importable {
   readonly submissions: readonly VerifiableSubmission[] | null;
 }
 
-/** Each replaces the value of the package. */
+/** The name and the time limit, each of which replaces that of the package. */
 export interface ImportOptions {
   readonly name?: string | undefined;
   readonly timeLimitSecs?: number | undefined;
@@ -47,11 +52,14 @@ export interface ReadOptions extends ImportOptions {
 
 export interface OpenImport {
   readonly importable: Importable;
-  /** @throws PackageError if it is not as it was. */
+  /**
+   * Reads the input (`place` 0) or the answer (1) of a test. @throws PackageError if the file is no longer as it was when the
+   * package was opened.
+   */
   readonly read: (test: number, place: number) => Buffer;
 }
 
-/** @returns the time limit in seconds of a package that has none. @throws PackageError */
+/** Measures the time limit of a package that has none. @returns seconds. @throws PackageError */
 export type Measure = (problem: ProblemPackage) => Promise<number>;
 
 /**
@@ -96,7 +104,7 @@ export async function openImport(
   };
 }
 
-/** Reads each file once: a small package can refer to a large one in all of its tests. */
+/** @returns a function that reads and hashes each file only once: a small package can refer to a large file in all of its tests. */
 function hashing(): (file: LazyFile) => Hashed {
   const known = new Map<LazyFile, Hashed>();
   return (file) => {
@@ -132,7 +140,7 @@ function checkedLimit(secs: number, languages: Languages): number {
   return secs;
 }
 
-/** Arguments are as in requests: for the kernel, and for both databases. */
+/** Names and arguments have the bounds of those in requests, because the kernel and both databases must accept them. */
 function checkWords(definition: Definition): void {
   for (const { name, args = [], checker } of definition.tests) {
     const path = `test ${name}`;

@@ -6,15 +6,17 @@ import type { OwnSubmission } from "./submissions.ts";
 import { contentsOf } from "./tests.ts";
 import { type TimedSubmission, type TimeLimit, timeLimit } from "./timing.ts";
 
-/** A submission that ran, with its own bytes. */
+/** A submission that ran, with its language and the bytes of its files. */
 export interface JudgedSubmission extends TimedSubmission {
   readonly language: Language;
   readonly bytes: number;
 }
 
 /**
- * Runs a submission of the package on all tests. @param onRun called after each run.
- * @returns null if no installed language has the submission. @throws SandboxError if the slot is lost, PackageError.
+ * Runs a submission of the package on all tests.
+ * @param onRun called after each run.
+ * @returns null if the submission is in no installed language. @throws SandboxError if the slot is lost, PackageError if a file
+ * has changed.
  */
 export async function judgeSubmission(
   { path, about, bytes, found }: OwnSubmission,
@@ -29,7 +31,7 @@ export async function judgeSubmission(
   return { path, about, language, bytes, result };
 }
 
-/** The time limit by the rules of the format. */
+/** The time limit by the rules of the format (timing.ts), bounded by the profile `judge` of the languages of the submissions. */
 export function timeLimitOf(
   problem: ProblemPackage,
   judged: readonly JudgedSubmission[],

@@ -36,7 +36,10 @@ export const limitsLegacy = z.strictObject({
   ...LIMITS,
 });
 
-/** The limit of a step with the profile `judge` that enforces or guarantees it, and how many units of it are one. */
+/**
+ * For each limit of a package, the limit of the profile `judge` that bounds it, and how many units of that limit one unit of the
+ * package has.
+ */
 const ENFORCED = {
   time_limit: { step: "execute", limit: "cpuMs", scale: 1_000, unit: "s" },
   memory: { step: "execute", limit: "memoryBytes", scale: MIB, unit: "MiB" },
@@ -52,22 +55,22 @@ const LEAST_MEMORY = LIMIT_FIELDS.memory_bytes.least / MIB;
 
 /** What the limits of a package mean for its runs. */
 export interface ProblemLimits {
-  /** The limits of each run; the time limit is applied to the measured time. */
+  /** The limits of each run, without the time limit. */
   readonly run: RequestedLimits;
-  /** The most bytes that a program can write in every language. */
+  /** The most bytes that a program can write to standard output, whatever its language is. */
   readonly outputBytes: number;
-  /** Bytes of a submission; null for no limit of its own. */
+  /** The most bytes of a submission; null if the package does not limit them. */
   readonly codeBytes: number | null;
 }
 
-/** The highest limit of a package that holds in every language. */
+/** The highest value that a limit of a package can have in every language, in the unit of the package. */
 export function highest(name: keyof typeof ENFORCED, languages: Languages): number {
   const { step, limit, scale } = ENFORCED[name];
   const steps = languages.list().map((language) => languages.limitsFor(language, "judge"));
   return Math.min(...steps.map((one) => one[step]?.[limit] ?? Number.POSITIVE_INFINITY)) / scale;
 }
 
-/** @throws PackageError for a limit that the runs could not have, in any of the languages. */
+/** @throws PackageError for a limit that is too low, or higher than the profile `judge` of at least one language permits. */
 export function problemLimits(
   given: { readonly [L in keyof typeof LIMITS]?: number | undefined },
   read: Read<unknown>,

@@ -8,9 +8,11 @@ import { readSubmissions } from "./submissions.ts";
 import { applies } from "./timing.ts";
 
 /**
- * Measures the time limit that follows from the submissions that bound it from below, such as the accepted ones. The first run of one of them
- * that is not as the package expects ends the measurement, because the time of such a submission means nothing.
- * @param onProgress called before each submission. @throws SandboxError if the slot is lost, PackageError.
+ * Measures the time limit that follows from the submissions that bound it from below, such as the accepted ones. The first run
+ * of one of them that is not as the package expects ends the measurement, because the time of such a submission means nothing.
+ * @param onProgress called before each submission.
+ * @returns seconds. @throws SandboxError if the slot is lost, PackageError if a run is not as expected, or if no time limit
+ * follows.
  */
 export async function measureTimeLimit(
   files: PackageFiles,

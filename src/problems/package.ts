@@ -29,13 +29,14 @@ export interface ProblemPackage {
   readonly title: string;
   readonly scoring: boolean;
   readonly timing: Timing;
-  /** The limits without the time limit. */
+  /** Its tests have the limits of the package, except for the time limit. */
   readonly definition: Definition;
   /** The output validator; null for the default one. */
   readonly checker: Program | null;
   readonly tests: readonly PackageTest[];
-  /** Tests of the input validators, and of the output validator. */
+  /** Inputs that the input validators must accept or reject. */
   readonly inputs: readonly InputTest[];
+  /** Outputs that the output validator must accept or reject. */
   readonly outputs: readonly OutputTest[];
   /** The most bytes of a submission; null for no limit. */
   readonly codeBytes: number | null;
@@ -63,7 +64,7 @@ const problem2025 = z.looseObject({
   constants: z.never({ error: "constants are not supported" }).optional(),
 });
 const inTestdata = z.never({ error: "is supported only in testdata.yaml" }).optional();
-/** Keys of older versions of the format would change scores. */
+/** Other keys, which older versions of the format have, are faults, because they would change scores. */
 const grading = z.strictObject({
   objective: z.literal("max", { error: "only max is supported" }).optional(),
   /** Accepted without effect, as it is for people; YAML of version 1.1 has several words for true. */
@@ -98,7 +99,7 @@ interface Head {
   readonly multiPass: boolean;
   readonly timing: Timing;
   readonly limits: z.output<typeof limits2025> | z.output<typeof limitsLegacy>;
-  /** The key that has the type. */
+  /** The key of problem.yaml that says whether the problem is interactive or has several passes. */
   readonly typeKey: string;
   readonly read: Read<unknown>;
 }
@@ -187,7 +188,7 @@ function read2025(files: PackageFiles): Head {
   return {
     title: titleOf(name),
     scoring: types.includes("scoring"),
-    writesScores: false, // nothing depends on it
+    writesScores: false, // only the groups of the format legacy depend on it
     interactive: types.includes("interactive"),
     multiPass: types.includes("multi-pass"),
     typeKey: "type",
@@ -204,7 +205,10 @@ function read2025(files: PackageFiles): Head {
   };
 }
 
-/** Words after `custom`. The specification has no problems with passes; systems with the older format write them in both ways. */
+/**
+ * Words that can follow `custom`. The specification of the format has no multi-pass problems; systems that have them write the
+ * word in two ways.
+ */
 const OPTIONS = ["score", "interactive", "multi-pass", "multipass"];
 
 function readLegacy(files: PackageFiles): Head {

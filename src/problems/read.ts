@@ -10,7 +10,7 @@ export async function readPackage(path: string): Promise<PackageFiles> {
   });
   if (found.isDirectory()) return await withArchive(await packageFromDirectory(path));
   if (!found.isFile()) throw new PackageError(path, "is neither a directory nor a ZIP file");
-  const fd = openSync(path, "r"); // to the end of the command, which reads from it
+  const fd = openSync(path, "r"); // stays open until the command ends, because files are read from it when they are needed
   const { size: bytes } = fstatSync(fd);
   if (bytes > MAX_PACKAGE_BYTES) throw new PackageError(path, `has more than ${MAX_PACKAGE_BYTES} bytes`);
   return await packageFromZip({ fd, bytes });

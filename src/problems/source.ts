@@ -30,7 +30,10 @@ export function submissionsOf(files: PackageFiles): Source[] {
   );
 }
 
-/** The entries of a directory: a file by its own name, or a directory with its files by their paths below it. */
+/**
+ * The entries of a directory by name, each with its files. For a file, this is the file itself under its name; for a directory,
+ * its files under their paths below it.
+ */
 function byName(files: PackageFiles): [string, PackageFiles][] {
   const entries = Map.groupBy(files.keys(), (path) => path.split("/")[0] ?? "");
   return [...entries].map(([name, paths]) => {
@@ -39,12 +42,13 @@ function byName(files: PackageFiles): [string, PackageFiles][] {
   });
 }
 
-/** Codes of the format that are no names of ours. */
+/** Codes of the format for languages that have another name here. */
 const CODES: Readonly<Record<string, string>> = { python3: "python" };
 
 /**
- * @param given the language in place of that of the files, and the file to run.
- * @returns null if no installed language has the program.
+ * Makes a program of a source.
+ * @param given a language that counts instead of that of the files, and the name of the file to run.
+ * @returns null if the program is in no installed language. @throws PackageError if the source is no valid program.
  */
 export function toProgram(
   { path, files }: Source,
@@ -76,7 +80,7 @@ export function toProgram(
     if (!FILE_PATH.test(name)) throw new PackageError(`${path}/${name}`, "is not a valid name of a file");
     bytes += sizeOf(files, name) ?? 0;
   }
-  // Before anything is read.
+  // This is checked before any file is read.
   if (files.size > MAX_FILES || bytes > MAX_FILES_BYTES)
     throw new PackageError(path, `a program has at most ${MAX_FILES} files and ${MAX_FILES_BYTES} bytes`);
   const content: WorkFile[] = [...files].map(([name, data]) => ({ name, data }));
@@ -84,7 +88,7 @@ export function toProgram(
   return { language, program: { code: Buffer.alloc(0), stdin: Buffer.alloc(0), options } };
 }
 
-/** Finds a language by the ending of a file, or by an alias of a language that is the ending. */
+/** Finds the language whose source files have the ending of a file, or else the language that has this ending as its name or alias. */
 function languageOf(name: string, languages: Languages): Language | undefined {
   const ending = extname(basename(name));
   if (ending === "" || /^\.(h|hpp|hh)$/.test(ending)) return undefined;

@@ -13,10 +13,10 @@ import { PackageError, type PackageFiles, sizeOf } from "./files.ts";
 import type { ProblemPackage } from "./package.ts";
 import { toProgram } from "./source.ts";
 
-/** Their directory. */
+/** The directory of the submissions of a package. */
 export const SUBMISSIONS = "submissions/";
 
-/** Submissions of a package that a service verifies, and bytes of them. */
+/** The most submissions of a package that a service verifies, and the most bytes of their files together. */
 const MAX_SUBMISSIONS = 50;
 const MAX_BYTES = 16_777_216;
 
@@ -26,11 +26,14 @@ export interface OwnSubmission {
   readonly path: string;
   readonly about: SubmissionExpectations;
   readonly bytes: number;
-  /** Null if no installed language has it. */
+  /** Null if the submission is in no installed language. */
   readonly found: { readonly language: Language; readonly program: Program } | null;
 }
 
-/** @returns none for a package of DMOJ, whose format has none. @throws PackageError for an invalid program. */
+/**
+ * Reads the submissions of a package with their expectations. The format of DMOJ has no submissions. @throws PackageError for an
+ * invalid program.
+ */
 export function readSubmissions(
   files: PackageFiles,
   { format, submissions }: ProblemPackage,
@@ -49,17 +52,17 @@ export function readSubmissions(
 export interface VerifiableSubmission {
   readonly path: string;
   readonly expectations: readonly Expectation[];
-  /** Null if no installed language has it. */
+  /** Null if the submission is in no installed language. */
   readonly program: (Program & { readonly language: string }) | null;
 }
 
-/** The submissions that a service verifies, within its bounds. @throws PackageError */
+/** Reads the submissions that a service verifies. @throws PackageError beyond the bounds of a service, and for an invalid program. */
 export function readVerifiable(
   files: PackageFiles,
   problem: ProblemPackage,
   languages: Languages,
 ): VerifiableSubmission[] {
-  // Before they are read, which takes time for each.
+  // This is checked before the submissions are read, which takes time for each of them.
   if (problem.format !== "dmoj" && problem.submissions.length > MAX_SUBMISSIONS)
     throw fault(`has more than ${MAX_SUBMISSIONS} programs to verify`);
   const submissions = readSubmissions(files, problem, languages);

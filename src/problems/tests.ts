@@ -14,7 +14,7 @@ export interface PackageTests {
 
 export interface PackageTest {
   readonly meta: TestMeta;
-  /** The input and the answer. A file of several tests is one object, so that it is read and hashed once. */
+  /** The input and the answer. If several tests use the same file, it is one object, so that it is read and hashed once. */
   readonly parts: readonly [input: LazyFile, answer: LazyFile];
 }
 
@@ -27,7 +27,7 @@ export function contentsOf(test: PackageTest | undefined): readonly Buffer[] {
 export interface InputTest {
   readonly path: string;
   readonly input: () => Buffer;
-  /** Arguments of input validators by their name; `""`: of all others. */
+  /** Arguments of the input validators by the name of the validator; the key `""` has those of all other validators. */
   readonly args: Settings["inputValidatorArgs"];
   /** Whether all input validators must accept it; otherwise, one must reject it. */
   readonly isValid: boolean;
@@ -46,7 +46,7 @@ export interface OutputTest {
 export interface TestOptions {
   readonly format: "legacy" | "2025-09";
   readonly scoring: boolean;
-  /** Legacy: whether the validator writes a score for each test. */
+  /** Whether the output validator writes a score for each test, which only the format legacy says. */
   readonly writesScores: boolean;
   /** The custom output validator; null for the default one. */
   readonly validator: CheckerSpec | null;
@@ -54,15 +54,18 @@ export interface TestOptions {
   readonly validatorArgs: readonly string[];
   /** The most bytes that a program can write. */
   readonly outputBytes: number;
-  /** Whether an output without the run that writes it can be checked. */
+  /**
+   * Whether the output validator can check an output without a run of the program. It cannot if the problem is interactive or has
+   * several passes.
+   */
   readonly hasOutputs: boolean;
-  /** An error at `validatorArgs`. */
+  /** Makes an error whose place is that of `validatorArgs`. */
   readonly fault: (message: string) => PackageError;
 }
 
 const OUTPUTS = { valid_output: "AC", invalid_output: "WA" } as const;
 
-/** Reads data/. @throws PackageError for the first fault. */
+/** Reads the directory `data`. @throws PackageError for the first fault. */
 export function readTests(files: PackageFiles, options: TestOptions): PackageTests {
   const namesIn = (directories: string, ending: string) => {
     const named = new RegExp(`^data/((?:${directories})/.+)\\.${ending}$`);

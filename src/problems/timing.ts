@@ -18,15 +18,15 @@ export interface TimedSubmission {
 }
 
 export interface TimeLimit {
-  /** The time limit in seconds; null if nothing bounds it. */
+  /** The time limit in seconds. Null if the package sets none, and none follows from its submissions. */
   readonly limitSecs: number | null;
-  /** Rules of the format that do not hold. */
+  /** The rules of the format that the package breaks. */
   readonly faults: readonly string[];
 }
 
 /**
  * The time limit by the rules of the format.
- * @param mostSecs CPU time of the profile of the runs: a higher limit could not be enforced.
+ * @param mostSecs the CPU time that the profile of the runs permits: a higher limit could not be enforced.
  */
 export function timeLimit(
   { timing, definition }: ProblemPackage,
@@ -65,7 +65,7 @@ export function timeLimit(
   return { limitSecs, faults };
 }
 
-/** @returns whether an expectation is about a test. */
+/** @returns a function that says whether the expectation is about the test with this index. */
 export function applies({ tests: glob }: Expectation, { tests }: Definition): (test: number) => boolean {
   if (glob === null) return () => true;
   const isIn = matcher(glob);
@@ -77,7 +77,7 @@ function multipleOf({ resolutionSecs }: Timing, least: number): number {
   return Number((amount * resolutionSecs).toFixed(6));
 }
 
-/** A run that a limit ended would have taken longer. */
+/** CPU time of the slowest run in seconds. It is infinity if a time limit ended a run, which would have taken longer. */
 function slowestOf(runs: readonly LocalRun[]): number {
   const secs = runs.map(({ verdict, cpuUsec }) =>
     verdict === "TLE" ? Number.POSITIVE_INFINITY : (cpuUsec ?? 0) / 1e6,
@@ -90,8 +90,9 @@ export interface LimitedResult extends Pick<LocalResult, "states" | "score" | "r
 }
 
 /**
- * The result with the time limit of the problem, which is lower than that of the runs: a test that takes longer fails, and groups that
- * depend on it are skipped.
+ * The result of runs with the time limit of the problem, which can be lower than the limit with which they were made: a test
+ * whose run took longer fails, and groups that depend on it are skipped.
+ * @param limitSecs null: only the limit of the runs holds.
  */
 export function withTimeLimit(
   { runs }: Pick<LocalResult, "runs">,
@@ -116,7 +117,7 @@ function isTooSlow({ verdict, cpuUsec }: LocalRun, limitSecs: number | null): bo
   return limitSecs !== null && verdict !== "CE" && verdict !== "IE" && (cpuUsec ?? 0) / 1e6 > limitSecs;
 }
 
-/** The message would be that of an output that does not count. */
+/** The run as TLE. It has no message, because the message was about an output that does not count. */
 function tooSlow(run: LocalRun): LocalRun {
   return { ...run, verdict: "TLE", share: 0, message: null };
 }

@@ -16,8 +16,8 @@ export interface UnreadOptions {
 }
 
 /**
- * Parts that the format does not have in this place or under this name, and that would change a verdict if it had: those of
- * its other version, and slips in names of tests. Files that no test would use, such as statements, are no faults.
+ * Finds files that would not be read although their author expects that they change verdicts: parts of the other version of the
+ * format, and tests with a mistake in their name or directory. Files that no test would use, such as statements, are no faults.
  * @throws PackageError for the first one.
  */
 export function checkUnread(files: PackageFiles, options: UnreadOptions): void {

@@ -12,20 +12,22 @@ import { readSubmissions, SUBMISSIONS } from "./submissions.ts";
 /** A submission of the package with its result. */
 export interface VerifiedSubmission {
   readonly path: string;
-  /** Null if no installed language has it: it is skipped. */
+  /** Null if the submission is in no installed language, and is therefore skipped. */
   readonly language: string | null;
   /** The verdict with the time limit; null if it was skipped. */
   readonly verdict: string | null;
+  /** Null if it was skipped, or if the problem has no scores. */
   readonly score: number | null;
-  /** CPU time of the slowest test in seconds. */
+  /** CPU time of the slowest run in seconds; null if it was skipped. */
   readonly slowestSecs: number | null;
-  /** Empty if it meets the expectations of the package. */
+  /** The expectations of the package that the submission does not meet; empty if it meets all. */
   readonly faults: readonly string[];
 }
 
 export interface Verified {
   /** Faults of the package that belong to no submission. */
   readonly faults: readonly string[];
+  /** The time limit in seconds. Null for a package of DMOJ, or if the package sets none and none follows from its submissions. */
   readonly timeLimitSecs: number | null;
   readonly submissions: readonly VerifiedSubmission[];
 }
@@ -65,7 +67,7 @@ export async function verify(
   return { faults, timeLimitSecs: limit.limitSecs, submissions: inOrder };
 }
 
-/** Every validator must accept every valid input, and one must reject each invalid one. */
+/** Every input validator must accept every valid input, and at least one must reject each invalid input. */
 async function verifyInputs(
   { inputValidators, inputs }: ProblemPackage,
   judge: LocalJudge,
@@ -94,7 +96,7 @@ async function verifyInputs(
   return faults;
 }
 
-/** `broken`: the validator could not be run. */
+/** Runs an input validator. `broken` says that it gave no result: it does not compile, a limit ended it, or the platform failed. */
 async function validate(
   judge: LocalJudge,
   { language, program }: { readonly language: Language; readonly program: Program },
@@ -106,7 +108,7 @@ async function validate(
   const failed = (ended: string) => ({ ended, accepts: false, broken: true });
   if (cause === "compile_error") return failed("an error of its compiler");
   if (cause.startsWith("compile_")) return failed(`an error of its compiler${tail(errorMessage)}`);
-  // A validator that reaches a limit has no result. If it ends by itself, the format has it reject with all but the exit code 42.
+  // A validator that a limit ends has no result. If it ends by itself, any end but the exit code 42 rejects, as the format says.
   if (verdict !== "AC" && verdict !== "RE" && verdict !== "SIG") return failed(`${verdict}${tail(errorMessage)}`);
   const ended = exitCode === null ? verdict : `exit code ${exitCode}`;
   return { ended, accepts: exitCode === ACCEPTS, broken: false };

@@ -4,27 +4,28 @@ import { PackageError, type PackageFiles, sizeOf } from "./files.ts";
 
 /** Within these bounds, the slowest hostile content that is known takes 60 ms. */
 const MAX_BYTES = 65_536;
-/** Names, values, signs and white space; enough for 500 tests of DMOJ. */
+/** The most names, values, signs and pieces of white space of a file; enough for 500 tests of DMOJ. */
 const MAX_PARTS = 20_000;
 const MAX_DEPTH = 32;
 /** Aliases could multiply a small file. */
 const MAX_ALIASES = 100;
-/** To find equal keys, each key of a map is compared with all before. */
+/** The most comparisons of keys. To find equal keys, each key of a map is compared with all keys before it. */
 const MAX_COMPARED = 500_000;
 /** The most bytes of all YAML files of a package that are read. */
 const MAX_BYTES_OF_ALL = 262_144;
 
-/** The bytes as which a file counts at least. */
+/** How many bytes each file counts in addition to its size. */
 const BYTES_OF_ONE = 128;
 
 /** A YAML file, checked by a schema. */
 export interface Read<T> {
   readonly value: T;
-  /** An error at the line of this part of the file. */
+  /** Makes an error whose place is the line of this part of the file. */
   readonly fault: (path: readonly PropertyKey[], message: string) => PackageError;
 }
 
 /**
+ * Reads a YAML file, and checks it by a schema.
  * @returns undefined if the package has no such file. @throws PackageError with the line of the first fault.
  */
 export function readYaml<T>(files: PackageFiles, path: string, schema: z.ZodType<T>): Read<T> | undefined {
@@ -62,7 +63,7 @@ function parse(source: string, path: string, lines: LineCounter): Document {
   const onError = (place: YamlPosition, _: string, message: string, isWarning = false) => {
     if (isWarning) return;
     const offset = typeof place === "number" ? place : "offset" in place ? place.offset : (place[0] ?? 0);
-    first ??= fail(message, offset); // thrown through collections, of which each reports an error again
+    first ??= fail(message, offset); // it passes the enclosing collections, each of which reports an error again
     throw first;
   };
   const composer = new Composer({
@@ -79,7 +80,10 @@ function parse(source: string, path: string, lines: LineCounter): Document {
   return document;
 }
 
-/** The parts of the content that the library composes a document of, counted while they are read. */
+/**
+ * Yields the parts of the content, of which the library composes a document, and counts them. @throws PackageError beyond the
+ * bounds.
+ */
 function* partsOf(source: string, lines: LineCounter, fail: (message: string, offset: number) => PackageError) {
   const parser = new Parser(lines.addNewLine);
   lines.addNewLine(0);
@@ -103,7 +107,10 @@ function toValue(document: Document, path: string): unknown {
 
 const READ = new WeakMap<PackageFiles, { readonly paths: Set<string>; bytes: number }>();
 
-/** The bytes of the YAML files of the package that are read, with this one. */
+/**
+ * Notes that a YAML file is read.
+ * @returns how many bytes count for all YAML files of the package that have been read, with this file.
+ */
 function readBytes(files: PackageFiles, path: string, bytes: number): number {
   const read = READ.get(files) ?? { paths: new Set<string>(), bytes: 0 };
   READ.set(files, read);

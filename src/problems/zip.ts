@@ -15,10 +15,10 @@ import {
 } from "./files.ts";
 import { readYaml } from "./yaml.ts";
 
-/** The type of a file in the upper half of its attributes; 0 where the archiver has none. */
+/** The bits of the type of a file, in the upper half of its attributes. They are 0 if the archiver stores no type. */
 const TYPE = 0o170000;
 const PLAIN: readonly number[] = [0, 0o100000, 0o040000];
-/** Either marks the directory of the package. */
+/** A file with one of these names marks the directory of the package. */
 const MARKS = ["problem.yaml", "init.yml"];
 
 /** A ZIP archive in memory, or an open file of this size. */
@@ -28,10 +28,11 @@ export type Archive = Buffer | { readonly fd: number; readonly bytes: number };
 const MAX_INNER_BYTES = 67_108_864;
 
 /**
- * Opens a package in a ZIP archive. Its files can be in one directory. The stated sizes are bounded here; a file that has another
- * size is a fault when it is read.
- * @param mostBytes of all files. @param admit awaited with the stated bytes of all files before one is unpacked, and with those
- * of an archive in the package again once they are known. @throws PackageError
+ * Opens a package in a ZIP archive, whose files can all be in one directory. The sizes that the archive states are bounded here;
+ * a file that has another size is a fault when it is read.
+ * @param mostBytes the most bytes of all files together.
+ * @param admit awaited before any file is unpacked, with the stated bytes of all files. If the package refers to an archive among
+ * its files, it is awaited again once the sizes in that archive are known. @throws PackageError
  */
 export async function packageFromZip(
   archive: Archive,
@@ -51,15 +52,16 @@ export async function packageFromZip(
   return unpacked;
 }
 
-/** Signatures of a ZIP archive's directory, of its end, and the lengths of their fixed parts. */
+/** The signature and the fixed length of the end of a ZIP archive's directory, and those of an entry of the directory. */
 const END_OF_DIRECTORY = { signature: 0x06054b50, bytes: 22, mostComment: 65_535 };
 const DIRECTORY_ENTRY = { signature: 0x02014b50, bytes: 46 };
-/** More entries are not added up. */
+/** The most entries whose sizes are added up. */
 const MOST_ADDED = 20_000;
 
 /**
- * The bytes of all files of an archive by its directory, before anything is checked: an estimate of what it costs to import it.
- * @returns infinity if they are not known, as with an archive within the archive.
+ * Adds up the sizes that the directory of an archive states, before anything is checked. The sum is an estimate of the cost of an
+ * import.
+ * @returns infinity if it is not known, for example because the archive contains another archive.
  */
 export function statedBytes(archive: Buffer): number {
   const { signature, bytes, mostComment } = END_OF_DIRECTORY;
@@ -87,7 +89,8 @@ function bytesOf(files: PackageFiles): number {
 }
 
 /**
- * All files of an archive in memory, as they are. They are unpacked in another thread: a megabyte of empty blocks takes half a second.
+ * Unpacks all files of an archive into memory, without the rules for packages. This happens in another thread, because a megabyte
+ * of empty blocks takes half a second.
  * @throws PackageError beyond the bounds, and for a path that is not plain.
  */
 export async function filesFromZip(
@@ -100,7 +103,10 @@ export async function filesFromZip(
   return files;
 }
 
-/** The files of a package, with those of the archive that init.yml names in a directory of its name. @throws PackageError */
+/**
+ * The files of a package. If init.yml names an archive, its files are among them, in a directory with the name of the archive.
+ * @throws PackageError
+ */
 export async function withArchive(files: PackageFiles, mostBytes?: number): Promise<PackageFiles> {
   if (files.has("problem.yaml")) return files;
   const init = readYaml(files, "init.yml", z.looseObject({ archive: z.string().optional() }));
@@ -121,12 +127,13 @@ interface Member {
   readonly archive: Archive;
   readonly path: string;
   readonly entry: Entry;
-  /** The place of its data. */
+  /** The offset of its data in the archive. */
   readonly start: number;
 }
 
 /**
- * Adds the files of an archive, with a directory before their paths. @param name of the archive, for faults.
+ * Adds the files of an archive to `collected`, with `directory` before their paths.
+ * @param name name of the archive in faults.
  * @returns what was added.
  */
 async function collect(
@@ -158,7 +165,7 @@ async function collect(
       throw new PackageError(path, "is neither a file nor a directory");
     if (path.endsWith("/")) continue;
     const start = await startOf(zip, entry, path, broken);
-    // Otherwise, a small archive whose entries all refer to the same large file would take minutes.
+    // Without this check, a small archive whose entries all refer to the same large file would take minutes.
     unread -= entry.compressedSize;
     if (unread < 0) throw new PackageError(name, "is not a valid ZIP file: its files overlap");
     const member = { archive, path, entry, start };
@@ -228,7 +235,7 @@ function sizeOfArchive(archive: Archive): number {
   return Buffer.isBuffer(archive) ? archive.length : archive.bytes;
 }
 
-/** @returns a copy, fewer bytes at the end of the archive. */
+/** @returns a copy of the packed data, which is shorter if the archive ends before. */
 function read({ archive, start, entry }: Member): Buffer {
   const left = sizeOfArchive(archive) - start;
   const space = Buffer.allocUnsafeSlow(Math.max(0, Math.min(entry.compressedSize, left)));
@@ -256,7 +263,7 @@ async function* entriesOf(zip: ZipFile, broken: (error: Error) => PackageError):
   }
 }
 
-/** The directory that has all files, unless they are a package as they are. */
+/** The directory that contains all files; null if there is none, or if the files are a package without it. */
 function onlyDirectory(files: ReadonlyMap<string, unknown>): string | null {
   const [first = ""] = files.keys();
   const [directory = ""] = first.split("/");
