@@ -5,14 +5,14 @@ import type { Whose } from "../store/submissions/types.ts";
 import { AdminError } from "./error.ts";
 import { checkName } from "./rules.ts";
 
-/** The default tier. */
+/** The tier of accounts for which no tier is named. */
 const DEFAULT_TIER = "beta";
 
 export interface AccountView {
   readonly id: string;
   readonly name: string;
   readonly tier: string;
-  /** Limits of its keys that do not override them. */
+  /** The limits of each of its keys that has no limits of its own. */
   readonly requestsPerMinute: number;
   readonly concurrency: number;
   readonly createdAt: string;
@@ -20,7 +20,7 @@ export interface AccountView {
   readonly suspendedAt: string | null;
 }
 
-/** @throws AdminError if the name is taken or the tier unknown. */
+/** @throws AdminError if the name is invalid or taken, or the tier unknown. */
 export async function createAccount(
   store: Store,
   { name, tier = DEFAULT_TIER }: { readonly name: string; readonly tier?: string | undefined },
@@ -38,10 +38,10 @@ export async function listAccounts(store: Store): Promise<AccountView[]> {
 }
 
 /**
- * Changes the name, the tier or both; undefined keeps the value. A tier applies at once to all keys of the account without
- * limits of their own.
+ * Changes the name, the tier or both; undefined keeps the present value. A new tier applies at once to all keys of the account
+ * that have no limits of their own.
  * @param which name or id.
- * @throws AdminError if the account or tier is unknown, or another account has the name.
+ * @throws AdminError if the account or tier is unknown, the name is invalid, or another account has it.
  */
 export async function updateAccount(
   store: Store,
@@ -50,7 +50,7 @@ export async function updateAccount(
   actor: AuditActor,
 ): Promise<AccountView> {
   const { id } = await findAccount(store, which);
-  // Checked before any change, so that no half of the request is applied.
+  // The tier is checked before any change, so that the request is applied completely or not at all.
   if (tier !== undefined) await checkTier(store, tier);
   if (name !== undefined) {
     checkName(name);
@@ -64,9 +64,9 @@ export async function updateAccount(
 const ERASED_AT_ONCE = 16;
 
 /**
- * Deletes the ended submissions of an account: programs, input, output, records, deliveries. Account, projects and keys
- * stay.
- * @returns the number of deleted records, and of submissions that stay because they have not ended.
+ * Deletes the ended submissions and judgements of an account, with their programs, inputs, outputs and deliveries, and its
+ * problems with their tests. The account, its projects and its keys stay.
+ * @returns the number of deleted records, and the number of submissions that stay because they have not ended.
  * @throws AdminError if the account is unknown.
  */
 export async function eraseRecords(
@@ -83,7 +83,7 @@ export async function eraseRecords(
   return { account: name, erased, notEnded: await store.retention.unended(id) };
 }
 
-/** Submissions dropped per transaction, which delays claims. */
+/** Submissions dropped in one transaction. The transaction delays claims, so it must be short. */
 const DROPPED_AT_ONCE = 100;
 
 /** An account and its number of dropped submissions. */
@@ -93,8 +93,9 @@ export interface Dropped {
 }
 
 /**
- * Rejects requests of an account's keys and claims none of its submissions. Running ones finish, pending ones wait until
- * the account is resumed, and records stay. @throws AdminError if the account is unknown.
+ * Suspends an account: from now on, requests with its keys are rejected, and none of its submissions is claimed. Running
+ * submissions finish, pending submissions wait until the account is resumed, and records stay. @throws AdminError if the account
+ * is unknown.
  */
 export async function suspendAccount(store: Store, which: string, actor: AuditActor): Promise<AccountView> {
   const { id } = await findAccount(store, which);
@@ -102,7 +103,7 @@ export async function suspendAccount(store: Store, which: string, actor: AuditAc
   return view(await findAccount(store, id));
 }
 
-/** Ends a suspension: pending submissions run again. @throws AdminError if the account is unknown. */
+/** Ends a suspension: the keys work again, and pending submissions can run. @throws AdminError if the account is unknown. */
 export async function resumeAccount(store: Store, which: string, actor: AuditActor): Promise<AccountView> {
   const { id } = await findAccount(store, which);
   await store.accounts.setSuspended(id, false, actor);
@@ -115,7 +116,10 @@ export async function dropPendingOf(store: Store, which: string, actor: AuditAct
   return { account: name, dropped: await dropPending(store, { accountId: id }, actor) };
 }
 
-/** Submissions accepted meanwhile stay. @returns the number of submissions that are now `error`, IE. */
+/**
+ * Ends the pending submissions of an account or of a key, except for those that are accepted during the call.
+ * @returns the number of submissions that now have the status `error` and the verdict IE.
+ */
 export async function dropPending(store: Store, whose: Whose, actor: AuditActor): Promise<number> {
   const last = await store.queue.beginDrop(whose, actor);
   let dropped = 0;
@@ -130,8 +134,8 @@ export type Unnamed = (account: string, made: boolean) => void;
 
 /**
  * The named account, or else the account with the name of the key or project, which is created if needed.
- * @param unnamed called if no account was named, with the account's name and whether it was created. A joined account shares
- * its records among keys; with a new one, a second key of the same client does not see the records of the first.
+ * @param unnamed called if no account was named, with the name of the account and whether it was created. Callers report both,
+ * because the keys of one account share records, and keys of different accounts do not.
  * @returns its id. @throws AdminError for an invalid name.
  */
 export async function ensureAccount(

@@ -11,16 +11,19 @@ export interface AuditView {
   readonly action: string;
   /** Id of the changed object, or name of a tier. */
   readonly subject: string;
-  /** Null for objects without an account. */
+  /** Name of the account of the subject; null for a subject without an account, such as a tier. */
   readonly account: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** Address of the client; null for commands and for old entries. */
+  /**
+   * Network address of the client. Null for commands, for entries from before addresses were recorded, and for the entry that
+   * counts refused sign-ins from many networks.
+   */
   readonly address: string | null;
 }
 
 /**
- * The newest entries, newest first.
- * @param account name or id: only its entries.
+ * Lists the newest entries, newest first.
+ * @param account name or id of the account whose entries are listed; undefined for all entries.
  * @throws AdminError if the account is unknown, or `max` is not from 1 to 10,000.
  */
 export async function listAudit(

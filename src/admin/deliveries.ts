@@ -5,12 +5,12 @@ import type { Store } from "../store/store.ts";
 import { noSuchEndpoint } from "./endpoints.ts";
 import { AdminError } from "./error.ts";
 
-/** A delivery for people and scripts: times as text, answers as UTF-8. */
+/** A delivery for people and scripts: times are in ISO 8601, and answers are decoded as UTF-8. */
 export interface DeliveryView {
   readonly id: string;
   readonly endpoint: string;
   readonly url: string;
-  /** Null for a test message. */
+  /** Id of the submission. Null for a test message, and for the message of a judgement. */
   readonly submission: string | null;
   readonly webhookId: string;
   readonly kind: Delivery["kind"];
@@ -18,7 +18,7 @@ export interface DeliveryView {
   readonly createdAt: string;
   readonly nextAt: string | null;
   readonly endedAt: string | null;
-  /** The reason of a failure without an attempt. */
+  /** The reason for a failure without an attempt, otherwise null. */
   readonly reason: string | null;
   readonly attempts: readonly AttemptView[];
 }
@@ -61,14 +61,15 @@ export function deliveryView(delivery: Delivery): DeliveryView {
   };
 }
 
-/** The start of a response, without terminal control characters. */
+/** A text in which control characters, except for line feeds and tabs, are replaced, so that it cannot control a terminal. */
 export function printable(text: string): string {
   return text.replaceAll(/[^\P{C}\n\t]/gu, "\ufffd");
 }
 
 /**
- * Adds a delivery of the same message, for which the usual rules apply.
- * @returns the id of the new delivery. @throws AdminError if the delivery is unknown, or its endpoint is disabled or removed.
+ * Adds a new delivery of the message of the delivery `id`. It is attempted and retried like any other.
+ * @returns the id of the new delivery. @throws AdminError if the delivery is unknown, its endpoint is disabled or removed, or
+ * `bounds` are reached.
  */
 export async function replayDelivery(
   store: Store,
@@ -88,15 +89,16 @@ function tooManyReplays(bounds: ReplayBounds | undefined): AdminError {
   return new AdminError(`an account can have ${most}; try again later`);
 }
 
-/** Maximum number of replays per request; they are one transaction, which delays other work. */
+/** The most replays of one call. They are one transaction, which delays other work. */
 export const MAX_REPLAYS = 500;
 
 /**
- * Replays results whose newest delivery to an endpoint failed, oldest first, at most MAX_REPLAYS; a second call continues
- * with the rest.
- * @param since ISO 8601, as `until`; undefined for all.
- * @param onlyIdle fails while replays to the endpoint are pending.
- * @returns their number, and whether there may be more.
+ * Replays results whose newest delivery to an endpoint failed, oldest first. One call replays at most MAX_REPLAYS; the next call
+ * continues with the rest.
+ * @param since start of the period of these deliveries, in ISO 8601; `until` is its end. Undefined: the period has no bound
+ * there.
+ * @param onlyIdle if true, the call fails while earlier replays to the endpoint are pending.
+ * @returns the number of replays, and whether there may be more to replay.
  * @throws AdminError if the time is invalid, the endpoint unknown or disabled, replays are pending, or a bound is reached.
  */
 export async function replayFailed(
@@ -132,17 +134,17 @@ export async function replayFailed(
   return { replayed, more: replayed === MAX_REPLAYS };
 }
 
-/** Sends a test message in one attempt. @returns the delivery after it; undefined if the endpoint is unknown. */
+/** Sends a test message in one attempt. @returns the delivery after this attempt; undefined if the endpoint is unknown. */
 export type SendTest = (endpointId: string, actor: AuditActor) => Promise<Delivery | undefined>;
 
-/** @throws AdminError if the endpoint is unknown, or was removed before the response. */
+/** Sends a test message. @throws AdminError if the endpoint is unknown, or was removed before the attempt ended. */
 export async function testEndpoint(send: SendTest, endpointId: string, actor: AuditActor): Promise<DeliveryView> {
   const delivery = await send(endpointId, actor);
   if (!delivery) throw noSuchEndpoint(endpointId);
   return deliveryView(delivery);
 }
 
-/** @throws AdminError. */
+/** Milliseconds since the epoch; undefined for undefined. @throws AdminError if the text is no time. */
 function timeIn(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const ms = Date.parse(text);

@@ -9,19 +9,19 @@ import { type ListedPart, partFor } from "./pagination.ts";
 import { archived, findOpenProject, findProject } from "./projects.ts";
 import { checkOverlap } from "./rules.ts";
 
-/** Each result is sent to every endpoint of its project: bounds the deliveries of a run. */
+/** The most endpoints of a project. Each result is sent to every endpoint, so this also bounds the deliveries of a result. */
 const MAX_ENDPOINTS = 10;
 
 /**
- * Endpoints that members may add to an account in 24 hours, including removed ones. Rows of removed endpoints stay for their
- * deliveries, so repeated adding and removing would fill the database. Does not apply to administrators.
+ * Endpoints that members may add to an account in 24 hours, including removed ones. The rows of removed endpoints stay for their
+ * deliveries, so repeated adding and removing would fill the database. Administrators may add more.
  */
 export const MEMBERS_ENDPOINTS_A_DAY = 100;
 
-/** Each former secret adds a signature to every delivery. */
+/** The most former secrets of an endpoint that are still valid. Each of them adds a signature to every delivery. */
 const MAX_FORMER_SECRETS = 3;
 
-/** Dependencies of endpoints; passed in, because admin does not import webhooks. */
+/** What the changes of endpoints need. Callers pass it, because `src/admin/` does not import `src/webhooks/`. */
 export interface EndpointDependencies {
   readonly store: Store;
   readonly sealer: Sealer;
@@ -56,8 +56,10 @@ export interface MadeEndpoint extends EndpointView {
 
 /**
  * Creates an active endpoint.
- * @returns it, with a warning about its URL, or null.
- * @throws AdminError if the project has too many, or the URL is not allowed.
+ * @param aDay the most endpoints that the account may have made in the last 24 hours; null for no limit.
+ * @returns the endpoint, and a warning about its URL; null for no warning.
+ * @throws AdminError if the project is unknown, archived or has too many endpoints, or the account has made too many; the
+ * error of `checkUrl` if the URL is not allowed.
  */
 export async function createEndpoint(
   { store, sealer, checkUrl }: EndpointDependencies,
@@ -102,7 +104,7 @@ export async function listEndpoints(
   );
 }
 
-/** Enables or disables an endpoint. @throws AdminError if the id is unknown, like the functions below. */
+/** Enables or disables an endpoint. @throws AdminError if the id is unknown, as the functions below do. */
 export async function setEndpointActive(
   store: Store,
   id: string,
@@ -122,9 +124,9 @@ export async function setEndpointSigning(
 }
 
 /**
- * Replaces the secret. During the overlap deliveries are signed with both, so receivers with either accept them; 0 ends
- * all old secrets at once.
- * @returns the end of the old secret.
+ * Replaces the secret. During the overlap, deliveries are signed with the new and the old secrets, so receivers with any of them
+ * accept the deliveries. An overlap of 0 ends all old secrets at once.
+ * @returns the endpoint with its new secret, and the time at which the old secret ends.
  * @throws AdminError if the overlap is too long, or three old secrets are still valid.
  */
 export async function rotateEndpointSecret(
@@ -149,7 +151,7 @@ export async function rotateEndpointSecret(
   return { ...(await viewOf(store, id)), secret, formerEndsAt: new Date(endsAtMs).toISOString() };
 }
 
-/** With a secret that cannot be decrypted, every delivery of the overlap would fail. */
+/** @throws AdminError if the present secret cannot be decrypted: every delivery of the overlap would then fail. */
 function checkOpens(sealer: Sealer, { id, secret }: Pick<Endpoint, "id" | "secret">): void {
   try {
     sealer.open(id, secret);
@@ -158,7 +160,7 @@ function checkOpens(sealer: Sealer, { id, secret }: Pick<Endpoint, "id" | "secre
   }
 }
 
-/** Removes an endpoint; its deliveries stay. */
+/** Removes an endpoint; its deliveries stay on record. */
 export async function removeEndpoint(store: Store, id: string, actor: AuditActor): Promise<void> {
   if (!(await store.endpoints.remove(id, actor))) throw noSuchEndpoint(id);
 }

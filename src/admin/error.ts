@@ -1,6 +1,6 @@
 import { OperatorError } from "../domain/operator-error.ts";
 
-/** An invalid request of a command or of the dashboard; the message is one sentence for the person who made it. */
+/** A request of a command or of the dashboard that is invalid. The message is one sentence for the person who made the request. */
 export class AdminError extends OperatorError {
   override readonly name = "AdminError";
 }

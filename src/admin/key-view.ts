@@ -1,6 +1,6 @@
 import type { ApiKey } from "../store/access/types.ts";
 
-/** A key for operators, without the key itself and its hash. */
+/** A key for commands and the dashboard, without the secret text of the key and its hash. */
 export interface KeyView {
   readonly id: string;
   readonly name: string;
@@ -8,7 +8,7 @@ export interface KeyView {
   readonly project: string | null;
   readonly projectId: string | null;
   readonly prefix: string;
-  /** Null: the tier's value. */
+  /** Null, like a null `concurrency`: the value of the tier holds. */
   readonly requestsPerMinute: number | null;
   readonly concurrency: number | null;
   readonly profiles: readonly string[];
@@ -17,9 +17,9 @@ export interface KeyView {
   readonly state: "live" | "expired" | "revoked";
   readonly createdAt: string;
   readonly revokedAt: string | null;
-  /** End of a rotated key. */
+  /** When a rotated key stops working; null for a key that was not rotated. */
   readonly expiresAt: string | null;
-  /** Id of the key that this one replaced. */
+  /** Id of the key that this one replaced in a rotation; null if it replaced none. */
   readonly replaces: string | null;
   readonly lastUsedAt: string | null;
 }

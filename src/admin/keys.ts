@@ -14,15 +14,16 @@ import { checkLimits, checkName, checkOverlap } from "./rules.ts";
 export interface NewKey {
   readonly name: string;
   /**
-   * The owner of the records. Without account and project, the account has the name of the key: keys of different names
-   * do not share records, and a second key of the same name does.
+   * Name or id of the account that owns the key and its records. If neither an account nor a project is given, it is the account
+   * with the name of the key. Keys of different names then do not share records, but a second key of the same name joins the
+   * account of the first.
    */
   readonly account?: string | undefined;
-  /** Instead of `account`: the id of an account that exists. */
+  /** The id of an existing account, instead of `account` and `project`. */
   readonly accountId?: string | undefined;
-  /** The project whose webhooks receive the results; the key then belongs to its account. */
+  /** The project whose webhooks receive the results. The key then belongs to the account of the project. */
   readonly project?: string | undefined;
-  /** Overrides of the tier; undefined keeps its value. */
+  /** Limits of the key, instead of those of the tier; undefined: the limit of the tier holds. */
   readonly requestsPerMinute?: number | undefined;
   readonly concurrency?: number | undefined;
   /** Allowed profiles. */
@@ -32,21 +33,22 @@ export interface NewKey {
 }
 
 interface Bounded {
-  /** Null: no limit. */
+  /** Bounds for the number of keys of the account; null for none. */
   readonly bounds?: KeyBounds | null;
 }
 
-/** Undefined keeps a value; null restores the tier's limit. */
+/** Changes of a key. Undefined keeps a value; null removes a limit of the key, so that the limit of the tier holds. */
 export type KeyUpdate = { readonly [Name in keyof KeyChanges]?: KeyChanges[Name] | undefined };
 
-/** `key` is the key itself, which is returned only once. */
+/** `key` is the secret text of the key, which is returned only once. */
 export interface MadeKey extends KeyView {
   readonly key: string;
 }
 
 /**
+ * Creates a key.
  * @param unnamed see ensureAccount.
- * @throws AdminError if a value is out of range, or the project is unknown.
+ * @throws AdminError if a value is invalid, the account is at its bounds, or the project is unknown or archived.
  */
 export async function createKey(
   store: Store,
@@ -91,9 +93,9 @@ export async function listKeys(
 }
 
 /**
- * Changes limits and profiles of a live key, from its next request on.
- * @param which the key itself, its id or its visible prefix, as in the functions below.
- * @throws AdminError if no or several live keys match, or a value is out of range.
+ * Changes limits and profiles of a live key. The changes hold from the next request of the key on.
+ * @param which the text of the key, its id or its visible prefix, as in the functions below.
+ * @throws AdminError if no or several live keys match, a value is invalid, or nothing is to be changed.
  */
 export async function updateKey(store: Store, which: string, update: KeyUpdate, actor: AuditActor): Promise<KeyView> {
   if (Object.values(update).every((value) => value === undefined)) throw new AdminError("there is nothing to change");
@@ -106,10 +108,11 @@ export async function updateKey(store: Store, which: string, update: KeyUpdate, 
 }
 
 /**
- * Creates a key with the settings of a live one, which ends after the overlap; 0 ends it at once. Records and idempotency
- * keys belong to the account, so the new key shares them.
+ * Creates a key with the settings of a live key. The old key ends after the overlap, or at once if the overlap is 0. Records and
+ * idempotency keys belong to the account, so the new key shares them.
  * @returns the new and the old key.
- * @throws AdminError if no or several live keys match, or the key was already rotated.
+ * @throws AdminError if no or several live keys match, the key was already rotated or is that of the playground, the overlap is
+ * invalid, or the account is at its bounds.
  */
 export async function rotateKey(
   store: Store,
@@ -132,8 +135,9 @@ export async function rotateKey(
 }
 
 /**
- * Revokes a key at once. Its submissions still run, unless the pending ones are dropped.
- * @returns the key and the numbers of its dropped and pending submissions.
+ * Revokes a key at once. Its pending submissions still run, unless they are dropped.
+ * @param drop whether to drop them.
+ * @returns the key, the number of dropped submissions, and the number of those that are still pending.
  * @throws AdminError if no or several live keys match.
  */
 export async function revokeKey(
@@ -198,7 +202,7 @@ function ambiguous(): AdminError {
   return new AdminError("several keys have this prefix; use the id");
 }
 
-/** The text does not repeat the argument, which may be a key. */
+/** The message does not repeat the argument, which may be the text of a key. */
 function noSuchKey(): AdminError {
   return new AdminError("there is no such live key");
 }

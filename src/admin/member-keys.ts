@@ -6,20 +6,21 @@ import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
 
 /**
- * Number of keys that members may have and create. Each key has its own quota and concurrency, so an account with any number
- * of keys, or with a new key for each used-up quota, would have no limit. 20 live keys serve each part of a large client;
- * with 100 a day all can be rotated five times. Does not apply to administrators.
+ * The most live keys of an account, and the most keys that it may get in a day, if a member creates them; administrators may
+ * create more. Each key has its own rate limit and concurrency, so an account with any number of keys, or with a new key for
+ * each rate limit that is used up, would have no limit. With 20 live keys, each part of a large client can have its own; with
+ * 100 new keys a day, all of them can be rotated five times.
  */
 export const MEMBERS_KEYS: KeyBounds = { liveKeys: 20, aDay: 100 };
 
-/** The profile of every key. An administrator grants others, which have larger limits. */
+/** The profile that members may give every key. An administrator grants the other profiles, which have larger limits. */
 const PROFILE_OF_ALL_KEYS: ProfileName = "judge";
 
 /**
- * Members may set limits up to the tier's, and profiles of any live key of the account, the first of which an administrator
- * granted. Existing settings stay, so that a change of the name does not lose them. A limit below the tier's may be raised to
- * it, because a new key would have it anyway.
- * @param has the changed key; null for a new one.
+ * Checks the limits and profiles that a member wants for a key. Limits may be up to those of the tier, because a new key would
+ * have these anyway. Profiles may be those of another live key of the account, except for the playground's: an administrator
+ * granted them once. What the key already has may stay, so that a change of its name does not remove it.
+ * @param has the key before the change; null for a new key.
  * @throws AdminError for settings that only an administrator may make.
  */
 export async function checkMembersKey(

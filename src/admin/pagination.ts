@@ -7,16 +7,16 @@ const MOST_ROWS = 1_000;
 
 /** The requested page of a list. */
 export interface ListedPart {
-  /** Name or id: only its rows. */
+  /** Name or id of the account whose rows are listed; undefined for all accounts. */
   readonly account?: string | undefined;
-  /** Id of the last row of the previous page. */
+  /** Id of the last row of the previous page; undefined for the first page. */
   readonly after?: string | undefined;
-  /** Maximum number of rows. */
+  /** The most rows of the page; 1,000 if undefined. */
   readonly limit?: number | undefined;
 }
 
 /**
- * Converts the request for the store.
+ * Converts a requested page into the form that the store takes.
  * @param accountsOf returns the accounts of the row with that id, after which the page starts.
  * @throws AdminError if the account or row is unknown, or `limit` is not from 1 to 1,000.
  */

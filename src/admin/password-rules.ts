@@ -3,7 +3,7 @@ import { AdminError } from "./error.ts";
 import type { Guessed } from "./guess-thread.ts";
 
 const LEAST_CHARACTERS = 12;
-/** Longer passwords only cost time. */
+/** The most bytes of a password: more would only cost time. */
 const MOST_BYTES = 1024;
 /** Guesses that a password must withstand. With argon2id, 10^10 guesses take 35 years of one core. */
 const LEAST_GUESSES = 1e10;
@@ -12,10 +12,10 @@ const LEAST_GUESSES = 1e10;
  * characters that resemble many words take up to half a second of a core, 200 take two.
  */
 const MOST_RATED_CHARACTERS = 64;
-/** Timeout of the thread; the password is then rejected. */
+/** How long the thread may take. After that, the password is rejected. */
 const MOST_MS = 10_000;
 
-/** The cheap part of checkPassword: the length. @throws AdminError with the reason. */
+/** The cheap part of checkPassword(): checks only the length. @throws AdminError with the reason. */
 export function checkLength(password: string): void {
   if ([...password.normalize("NFC")].length < LEAST_CHARACTERS) {
     throw new AdminError(`the password must have at least ${LEAST_CHARACTERS} characters; a few words are good`);
@@ -26,8 +26,8 @@ export function checkLength(password: string): void {
 }
 
 /**
- * Requires length, and rejects what attackers try first: common passwords, keyboard patterns, names, dates and words about
- * the person, with the usual substitutions.
+ * Checks a new password: it must have the required length, and must not be one that attackers try first. These are common
+ * passwords, keyboard patterns, names, dates and words about the person, also with the usual substitutions.
  * @throws AdminError with the reason.
  */
 export async function checkPassword(
@@ -46,7 +46,10 @@ export async function checkPassword(
   }
 }
 
-/** In a thread that ends afterwards, so that the dictionaries neither block the event loop nor stay in memory. */
+/**
+ * How many guesses an attacker needs. They are counted in a thread that ends afterwards, so that the dictionaries neither block
+ * the event loop nor stay in memory.
+ */
 function guessesFor(guessed: Guessed): Promise<number> {
   const thread = new Worker(new URL("./guess-thread.ts", import.meta.url), { workerData: guessed });
   return new Promise<number>((resolve, reject) => {

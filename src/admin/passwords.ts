@@ -2,14 +2,17 @@
 import * as crypto from "node:crypto";
 import { promisify } from "node:util";
 
-/** Cost of a guess: a ninth of a second of one core and 32 MiB. Hashes with lower cost are replaced at the next sign-in. */
+/**
+ * The parameters of new hashes. With them, a guess takes a ninth of a second of one core and 32 MiB. Hashes with other parameters
+ * are replaced at the next sign-in.
+ */
 const COST = { memory: 32_768, passes: 3, parallelism: 1 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
 const FORM = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{1,128})\$([A-Za-z0-9+/]{1,128})$/;
 
-/** The hash of no password: unknown people cost as much time as known ones. */
+/** A hash that no password has. It is compared for unknown people, so that a sign-in takes as long for them as for known people. */
 const NOBODY = textOf(COST, crypto.randomBytes(SALT_BYTES), crypto.randomBytes(HASH_BYTES));
 
 /** @returns the text to store: `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
@@ -18,7 +21,11 @@ export async function hashPassword(password: string): Promise<string> {
   return textOf(COST, salt, await digest(password, salt, COST, HASH_BYTES));
 }
 
-/** @param hash null for unknown people and people without a password: takes as long and returns false. */
+/**
+ * Whether the password has this hash.
+ * @param hash null for an unknown person or a person without a password: the call then takes as long as with a hash, and returns
+ * false.
+ */
 export async function isPassword(password: string, hash: string | null): Promise<boolean> {
   const [, memory, passes, parallelism, salt = "", expected = ""] = FORM.exec(hash ?? NOBODY) ?? [];
   if (memory === undefined) throw new Error("a stored password has an invalid format");
@@ -28,14 +35,14 @@ export async function isPassword(password: string, hash: string | null): Promise
   return crypto.timingSafeEqual(given, wanted) && hash !== null;
 }
 
-/** Whether the hash has other parameters than the present ones. */
+/** Whether the hash has other parameters than new hashes have. */
 export function isDated(hash: string): boolean {
   return !hash.startsWith(head(COST));
 }
 
 type Cost = Pick<crypto.Argon2Parameters, "memory" | "passes" | "parallelism">;
 
-/** Normalised, because keyboards encode the same characters differently. */
+/** Hashes a password. It is normalised before, because keyboards encode the same characters differently. */
 function digest(password: string, nonce: Buffer, cost: Cost, tagLength: number): Promise<Buffer> {
   const derive = promisify(crypto.argon2);
   return derive("argon2id", { message: password.normalize("NFC"), nonce, tagLength, ...cost });

@@ -9,7 +9,7 @@ import { type ListedPart, partFor } from "./pagination.ts";
 import { checkLength } from "./password-rules.ts";
 import { checkName, isName } from "./rules.ts";
 
-/** Invisible characters, and characters that could end a header, a line or an address. */
+/** An e-mail address has none of these: invisible characters, and characters that could end a header, a line or an address. */
 const EMAIL = /^[^\s@\p{C}<>"(),:;\\[\]]{1,64}@[^\s@\p{C}<>"(),:;\\[\]]{1,189}$/u;
 
 /** A one-time link, returned once. Its token is in the fragment, which browsers do not send and logs do not contain. */
@@ -20,7 +20,7 @@ export interface LinkView {
 
 /** Who asks for a link, and the public address of the service with which the link begins. */
 export interface LinkRequest {
-  /** `https://HOST:PORT`. */
+  /** The public address, such as `https://HOST:PORT`. */
   readonly origin: string;
   readonly actor: AuditActor;
 }
@@ -30,7 +30,7 @@ export interface PersonView {
   readonly email: string;
   readonly name: string;
   readonly administrator: boolean;
-  /** The accounts, by name. */
+  /** The names of the accounts of which the person is a member. */
   readonly accounts: readonly string[];
   readonly signsInWith: readonly ("password" | "provider")[];
   readonly createdAt: string;
@@ -79,7 +79,7 @@ export function nameOr(text: unknown, email: string): string {
   return isName(name) ? name : (email.split("@")[0] ?? email);
 }
 
-/** A link that creates the first administrator. @throws AdminError if a person exists. */
+/** Makes a link that creates the first administrator. @throws AdminError if any person exists. */
 export async function firstLink(store: Store, asked: LinkRequest): Promise<LinkView> {
   const link = await makeLink(store, { kind: "first" }, asked);
   if (!link) {
@@ -93,12 +93,15 @@ export async function firstLink(store: Store, asked: LinkRequest): Promise<LinkV
 
 export interface NewMember {
   readonly email: string;
-  /** Name or id; undefined for an administrator without accounts. */
+  /** Name or id of the account of the new member; undefined for an administrator who is a member of none. */
   readonly account?: string | undefined;
   readonly administrator: boolean;
 }
 
-/** A link for a new person. @throws AdminError if the e-mail address is invalid or taken, or the account unknown. */
+/**
+ * Makes a link for a new person. @throws AdminError if the e-mail address is invalid or taken, the account is unknown, or a
+ * member has no account.
+ */
 export async function invite(store: Store, member: NewMember, asked: LinkRequest): Promise<LinkView> {
   const email = emailOf(member.email);
   const { account, administrator } = member;
@@ -111,7 +114,7 @@ export async function invite(store: Store, member: NewMember, asked: LinkRequest
   return link;
 }
 
-/** A link to set a new password. @param which e-mail or id. @throws AdminError if the person is unknown or disabled. */
+/** Makes a link to set a new password. @param which e-mail address or id. @throws AdminError if the person is unknown or disabled. */
 export async function reset(store: Store, which: string, asked: LinkRequest): Promise<LinkView> {
   const { id, email } = await findPerson(store, which);
   const link = await makeLink(store, { kind: "reset", personId: id }, asked);
@@ -119,7 +122,11 @@ export async function reset(store: Store, which: string, asked: LinkRequest): Pr
   return link;
 }
 
-/** @throws AdminError if the person or account is unknown, or no administrator would be left. */
+/**
+ * Changes a person.
+ * @param which e-mail address or id. @throws AdminError if the person or an account is unknown, the name is invalid, or no
+ * administrator would be left.
+ */
 export async function updatePerson(
   store: Store,
   which: string,
@@ -143,8 +150,9 @@ export async function findPerson(store: Store, which: string): Promise<Person> {
 }
 
 /**
- * Validates the form of a one-time link. Only the length of the password is checked, because checkPassword takes a core.
- * @returns e-mail and name to store. @throws AdminError.
+ * Checks what a person entered on the page of a one-time link. Of the password, only the length is checked, because
+ * checkPassword() takes much CPU time.
+ * @returns the e-mail address and the name to store. @throws AdminError if one of the three is invalid.
  */
 export function checkChosen(chosen: { readonly email: string; readonly name: string; readonly password: string }): {
   readonly email: string;
@@ -157,7 +165,10 @@ export function checkChosen(chosen: { readonly email: string; readonly name: str
   return { email, name };
 }
 
-/** @returns undefined if the store does not need it. */
+/**
+ * @returns undefined if no such link can be made: for `first` if any person exists, for `invite` if the e-mail address is
+ * taken, for `reset` if there is no enabled person with this id.
+ */
 async function makeLink(
   store: Store,
   what: NewInvitation,

@@ -6,8 +6,9 @@ import type { Store } from "../store/store.ts";
 const NAME = "playground";
 
 /**
- * The key to which runs of an account's playground are charged. It is created with the first run and the limits of the tier,
- * and its secret is discarded: limits, concurrency and audit are those of any key, and no client can use it.
+ * Finds the key against whose limits the runs of an account's playground count. The first run creates the key, with the limits
+ * of the tier. Its text is discarded, so no client can use it. Its rate limit, its concurrency and its audit entries are those
+ * of any key.
  * @param accountId an existing account.
  * @returns `closed` if the key was revoked, `suspended` if the account is suspended.
  */

@@ -16,21 +16,23 @@ export interface ProjectView {
 
 export interface NewProject {
   readonly name: string;
-  /** Without it, the account has the name of the project. */
+  /** Name or id of the account. If it is undefined, the project gets the account with the name of the project. */
   readonly account?: string | undefined;
-  /** The id of an existing account, instead of the name. */
+  /** The id of an existing account, instead of `account`. */
   readonly accountId?: string | undefined;
 }
 
 /**
- * Projects that members may create in an account, including archived ones, because their rows stay. Administrators may
- * create more.
+ * Members cannot create a project in an account that has this many. Archived projects count as well, because their rows stay.
+ * Administrators may create more.
  */
 export const MEMBERS_PROJECTS = 200;
 
 /**
+ * Creates a project.
  * @param unnamed see ensureAccount.
- * @throws AdminError if the account has a project of that name, or a name is invalid.
+ * @param most the most projects that the account may have; null for no limit.
+ * @throws AdminError if the account has a project of that name or `most` projects, or a name is invalid.
  */
 export async function createProject(
   store: Store,
@@ -62,7 +64,7 @@ export async function listProjects(store: Store, which: ListedPart = {}): Promis
   return (await store.projects.list(part)).map(view);
 }
 
-/** @throws AdminError if the project is unknown, or its account has another one of that name. */
+/** @throws AdminError if the name is invalid, the project is unknown, or its account has another project of that name. */
 export async function renameProject(
   store: Store,
   which: string,
@@ -96,8 +98,8 @@ export async function restoreProject(store: Store, which: string, actor: AuditAc
 }
 
 /**
- * @param which id, or unambiguous name.
- * @param account name or id of its account, if known.
+ * @param which the id of the project, or a name that only one project has.
+ * @param account name or id of the account of the project; undefined to search all accounts.
  * @throws AdminError if no or several projects match.
  */
 export async function findProject(store: Store, which: string, account?: string): Promise<Project> {

@@ -2,11 +2,14 @@ import { AdminError } from "./error.ts";
 
 const MAX_NAME_LENGTH = 100;
 
-/** Plausible maximum values; larger numbers are typing errors. */
+/** The largest values that are plausible; larger numbers are typing errors. */
 const MAX_REQUESTS_PER_MINUTE = 1_000_000;
 const MAX_CONCURRENCY = 10_000;
 
-/** Names appear on terminals and in logs: no control characters or line ends. */
+/**
+ * Characters that a name cannot have, because names appear on terminals and in logs: control characters, line ends and others
+ * that are invisible.
+ */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /** @throws AdminError if the text is not a valid name for an account, project, key or tier. */
@@ -39,10 +42,10 @@ function checkRange(what: string, value: number | null | undefined, most: number
   throw new AdminError(`${what} must be a whole number from 1 to ${most}`);
 }
 
-/** Maximum overlap of two keys or secrets. */
+/** The longest overlap of two keys or secrets. */
 const MAX_OVERLAP_MS = 90 * 24 * 3_600_000;
 
-/** @throws AdminError unless it is from 0 to 90 days, in whole milliseconds. */
+/** @throws AdminError unless the overlap is a whole number of milliseconds from 0 to 90 days. */
 export function checkOverlap(overlapMs: number): void {
   if (!Number.isInteger(overlapMs) || overlapMs < 0 || overlapMs > MAX_OVERLAP_MS) {
     throw new AdminError(`the overlap must be from 0 to ${MAX_OVERLAP_MS / 86_400_000} days`);

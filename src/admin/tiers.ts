@@ -7,7 +7,10 @@ export function listTiers(store: Store): Promise<Tier[]> {
   return store.tiers.list();
 }
 
-/** Creates or changes a tier, at once for all its accounts. @throws AdminError if a value is out of range. */
+/**
+ * Creates or changes a tier. A change holds at once for all accounts that have the tier. @throws AdminError if the name is
+ * invalid or a value is out of range.
+ */
 export async function setTier(store: Store, tier: Tier, actor: AuditActor): Promise<Tier> {
   checkName(tier.name);
   checkLimits(tier);
