@@ -55,19 +55,24 @@ function breaches(one: Expectation, limited: LimitedResult, definition: Definiti
   const found = limited.states.flatMap((state, test) => (isIn(test) ? [{ test, verdict: formatVerdict(state) }] : []));
   if (found.length === 0) return [`submissions.yaml: no test is named ${one.tests}`];
   const faults: string[] = [];
-  const where = one.tests === null ? "" : ` on ${one.tests}`;
+  const where = one.tests === null ? "" : ` of ${one.tests}`;
   const wrong = found.find(({ verdict }) => !among(one.permitted, verdict, "some"));
   const ofTest = (test: number) => limited.runs.find((run) => run.test === test)?.message ?? null;
   if (wrong) faults.push(`${wrong.verdict} on ${nameOf(definition, wrong.test)}${tail(ofTest(wrong.test))}`);
   else if (!found.some(({ verdict }) => among(one.required, verdict, "every")))
-    faults.push(`no ${one.required.join(" or ")}${where}`);
+    faults.push(`no test${where} has the verdict ${one.required.join(" or ")}`);
   const { message, score } = one;
   if (message !== undefined && !found.some(({ test }) => ofTest(test)?.includes(message)))
-    faults.push(`no message with ${JSON.stringify(message)}${where}`);
+    faults.push(`no message of a test${where} contains ${JSON.stringify(message)}`);
   for (const got of score ? scoresFor(one, limited) : [])
     if (score && (got < score[0] - TOLERANCE || got > score[1] + TOLERANCE))
-      faults.push(`the score ${got} is not ${score.join(" to ")}${where}`);
+      faults.push(`the score ${got}${where} is not ${rangeText(score)}`);
   return faults;
+}
+
+/** A range of scores, such as "100" or "between 1 and 2". */
+function rangeText([least, most]: readonly [number, number]): string {
+  return least === most ? String(least) : `between ${least} and ${most}`;
 }
 
 /** The scores that an expectation is about: that of the whole submission, or those of the groups that the expectation names. */

@@ -90,13 +90,14 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
     if (batched) batches++;
     for (const other of dependencies)
       if (!batched || other < 1 || other >= batches)
-        throw init.fault([...path, "dependencies"], `dependencies: ${other} is no earlier batch`);
+        throw init.fault([...path, "dependencies"], `dependencies: ${other} is not the number of an earlier batch`);
     const group = batched ? groups.batch(batches, points, dependencies) : groups.plain(points);
     for (const [place, one] of (batched ?? [{}]).entries()) {
       // This is checked before the tests are read, because aliases of YAML let a short file have many tests.
       if (tests.length === MAX_TESTS) throw init.fault(["test_cases"], `test_cases: has more than ${MAX_TESTS} tests`);
       const where = batched ? [...path, "batched", place] : path;
-      if ("points" in one) throw init.fault([...where, "points"], "points: only of a batch");
+      if ("points" in one)
+        throw init.fault([...where, "points"], "points: a batch can have points, but not a case in it");
       const part = { path: where, values: { ...values, ...one } };
       const checker = readChecker(part);
       const meta = {

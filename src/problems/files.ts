@@ -55,10 +55,10 @@ export class Collected {
     this.#bytes += file.size;
     if (this.#bytes > this.#mostBytes || this.files.size === this.mostFiles)
       throw new PackageError(path, `a package has at most ${this.mostFiles} files and ${this.#mostBytes} bytes`);
-    if (this.files.has(path)) throw new PackageError(path, "is there twice");
+    if (this.files.has(path)) throw new PackageError(path, "is in the package twice");
     const above = [...path.matchAll(/\//g)].map(({ index }) => path.slice(0, index));
     if (this.#directories.has(path) || above.some((one) => this.files.has(one)))
-      throw new PackageError(path, "has a file as a directory, or is one");
+      throw new PackageError(path, "is both a file and a directory, or is below a file");
     for (const one of above) this.#directories.add(one);
     this.files.set(path, file);
   }

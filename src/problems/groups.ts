@@ -156,7 +156,7 @@ function scoredGroups(
     if (name === "sample") return unscored(name);
     const { maxScore, aggregation, depends } = settings(name);
     for (const other of depends) {
-      if (!used.slice(0, at).includes(other)) throw fault(name, "require_pass", `${other} is no earlier group`);
+      if (!used.slice(0, at).includes(other)) throw fault(name, "require_pass", `${other} is not an earlier group`);
       if (other !== "sample" && settings(other).aggregation !== "pass-fail")
         throw fault(name, "require_pass", `the score_aggregation of ${other} is not pass-fail`);
     }

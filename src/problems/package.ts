@@ -179,7 +179,7 @@ function read2025(files: PackageFiles): Head {
     const fail = (message: string) => read.fault(Array.isArray(type) ? ["type", at] : ["type"], `type: ${message}`);
     const before = types.slice(0, at);
     if (!TYPES.includes(one)) throw fail(`${one} is no type of problems`);
-    if (before.includes(one)) throw fail(`${one} is there twice`);
+    if (before.includes(one)) throw fail(`${one} is given twice`);
     const other = before.find((two) => INCOMPATIBLE.some((pair) => pair.includes(one) && pair.includes(two)));
     if (other !== undefined) throw fail(`${one} and ${other} exclude each other`);
     if (one === "submit-answer") throw fail("submit-answer problems are not supported");
@@ -217,7 +217,7 @@ function readLegacy(files: PackageFiles): Head {
   const scoring = type === "scoring" || read.value.grading !== undefined;
   const fail = (message: string) => read.fault(["validation"], `validation: ${message}`);
   const [kind, ...options] = validation.split(/\s+/);
-  if (kind !== "default" && kind !== "custom") throw fail("neither default nor custom");
+  if (kind !== "default" && kind !== "custom") throw fail("must begin with default or custom");
   for (const option of options)
     if (kind === "default" || !OPTIONS.includes(option)) throw fail(`${option} after ${kind} is not supported`);
   if (options.includes("score") && !scoring) throw fail("score is only for scoring problems");

@@ -26,7 +26,7 @@ export interface TimeLimit {
 
 /**
  * The time limit by the rules of the format.
- * @param mostSecs the CPU time that the profile of the runs permits: a higher limit could not be enforced.
+ * @param mostSecs the seconds of CPU time that the profile of the runs permits: a higher limit could not be enforced.
  */
 export function timeLimit(
   { timing, definition }: ProblemPackage,
@@ -61,7 +61,9 @@ export function timeLimit(
   if (limitSecs < least)
     faults.push(`the time limit of ${limitSecs} s is below ${least.toFixed(2)} s: ${by(accepted)}`);
   if (tooSlow && tooSlow.secs < most)
-    faults.push(`with a time limit of ${limitSecs} s, ${most} s are too slow, but ${by(tooSlow)}`);
+    faults.push(
+      `with a time limit of ${limitSecs} s, a submission that is too slow must take at least ${most} s, but ${by(tooSlow)}`,
+    );
   return { limitSecs, faults };
 }
 

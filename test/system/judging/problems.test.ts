@@ -118,7 +118,7 @@ test("the faults of a package that does not behave as it says are named", LIMIT,
     "data/invalid_output/2.in: input_validators/words ends with exit code 43",
     "data/invalid_output/1.out: is AC, not WA",
     "submissions/accepted/wrong.py: WA on secret/1",
-    "submissions/wrong_answer/right.py: no WA",
+    "submissions/wrong_answer/right.py: no test has the verdict WA",
   ];
   for (const fault of wanted) assert.ok(faults.includes(fault), `${fault} is missing in ${faults.join("\n")}`);
   assert.ok(
@@ -161,7 +161,7 @@ test("a time limit that does not separate fast from slow submissions is a fault"
   assert.ok((timeLimitSecs ?? 0) >= 6, String(timeLimitSecs));
   assert.match(
     faults.join("\n"),
-    /with a time limit of \d+ s, \d+ s are too slow, but submissions\/time_limit_exceeded\/waits\.py takes 1\.\d+ s/,
+    /with a time limit of \d+ s, a submission that is too slow must take at least \d+ s, but submissions\/time_limit_exceeded\/waits\.py takes 1\.\d+ s/,
   );
 });
 
@@ -230,14 +230,14 @@ partly/late.py:
   });
   const faults = Object.fromEntries(submissions.map((one) => [one.path.split("/").at(-1), one.faults]));
   assert.deepEqual(faults["double.txt"], [
-    "the score 100 is not 99.9 to 99.9",
+    "the score 100 is not 99.9",
     "submissions.yaml: no test is named secret/4",
   ]);
   assert.deepEqual(faults["late.py"], [
-    "the score 0 is not 1 to 1",
-    "no TLE on secret/1",
+    "the score 0 is not 1",
+    "no test of secret/1 has the verdict TLE",
     "skipped on secret/1",
-    "the score 0 is not 1 to 2 on sample",
+    "the score 0 of sample is not between 1 and 2",
   ]);
 });
 

@@ -92,9 +92,12 @@ const WRONG: Readonly<Record<string, readonly [init: string, message: RegExp]>> 
   ],
   "a dependency on itself": [
     "test_cases:\n- batched: [{in: a, out: a}]\n  dependencies: [1]\n",
-    /^init\.yml:3: dependencies: 1 is no earlier batch$/,
+    /^init\.yml:3: dependencies: 1 is not the number of an earlier batch$/,
   ],
-  "points in a batch": ["test_cases:\n- batched:\n  - {in: a, points: 1}\n", /^init\.yml:3: points: only of a batch$/],
+  "points in a batch": [
+    "test_cases:\n- batched:\n  - {in: a, points: 1}\n",
+    /^init\.yml:3: points: a batch can have points, but not a case in it$/,
+  ],
   "points whose sum is infinite": [
     `test_cases:\n${"- {in: a, out: a, points: 1.0e+308}\n".repeat(4)}`,
     /^init\.yml:2: test_cases\.0\.points: .*1000000/,

@@ -128,14 +128,14 @@ const HOSTILE: Readonly<Record<string, readonly [members: readonly Member[], mes
       { name: "a/b", data: "1" },
       { name: "a/b/c", data: "2" },
     ],
-    /as a directory/,
+    /is both a file and a directory/,
   ],
   "has a file in place of a directory": [
     [
       { name: "a/b/c", data: "1" },
       { name: "a", data: "2" },
     ],
-    /as a directory/,
+    /is both a file and a directory/,
   ],
   "states a smaller size than it has": [[{ name: "a", data: "0".repeat(50_000), stated: 10 }], /cannot be unpacked/],
   "has many files that inflate to more than the bound": [

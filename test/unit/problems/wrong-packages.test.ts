@@ -30,7 +30,7 @@ test("a wrong package is rejected with its file and line", () => {
       /^problem\.yaml:6: type: pass-fail and scoring exclude each other/,
     ],
     [{ "problem.yaml": `${HEAD}type: [interactive, submit-answer]\n` }, /^problem\.yaml:3: type: .*exclude/],
-    [{ "problem.yaml": `${HEAD}type: [scoring, scoring]\n` }, /^problem\.yaml:3: type: scoring is there twice/],
+    [{ "problem.yaml": `${HEAD}type: [scoring, scoring]\n` }, /^problem\.yaml:3: type: scoring is given twice/],
     [{ "problem.yaml": `${HEAD}type: scoring\nconstants: {a: 1}\n` }, /^problem\.yaml:4: constants/],
     [
       { "problem.yaml": `${HEAD}type: scoring\nlimits:\n  validation_passes: 3\n` },

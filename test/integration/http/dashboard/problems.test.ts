@@ -175,7 +175,7 @@ test("submissions of a package are judged on its version, and compared with its 
     return compared.json.faults;
   };
   for (const name of ["sum.py", "two", "overflow.c", "fails.py"]) assert.deepEqual(await faults(name), [], name);
-  assert.deepEqual(await faults("waits.py"), ["no TLE"]);
+  assert.deepEqual(await faults("waits.py"), ["no test has the verdict TLE"]);
   const id = of("sum.py").judgementId;
   assert.deepEqual((await compare(eve, id)).json, NOT_THERE);
   const [first] = expectations;
