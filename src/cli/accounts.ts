@@ -12,7 +12,7 @@ import {
 import { answer, table } from "./answer.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
-/** `assay accounts`: the owners of records, projects and keys. */
+/** `assay accounts`: accounts, which own records, projects and keys. */
 export function accountsCommand(): Command {
   const accounts = new Command("accounts").description(
     "Create and list accounts, change their tiers, and suspend them.",
@@ -21,10 +21,10 @@ export function accountsCommand(): Command {
   commandOnStore(
     accounts,
     "create",
-    "Create an account and print its id. Keys and projects create theirs automatically; use this command to start with another tier.",
+    "Create an account and print its id. Keys and projects create their accounts automatically; use this command to start with another tier.",
   )
     .requiredOption("--name <name>", "unique name")
-    .option("--tier <name>", "tier that sets the limits of its keys", "beta")
+    .option("--tier <name>", "tier that sets the default limits of the keys of the account", "beta")
     .action((options: StoreOptions & { name: string; tier: string }) =>
       withStore(options, async (store) => {
         const account = await createAccount(store, options, ACTOR);
@@ -65,7 +65,7 @@ export function accountsCommand(): Command {
   commandOnStore(
     accounts,
     "erase",
-    "Delete all records of finished submissions with their programs, outputs and deliveries. The account, its projects and keys, and the counts in the dashboard charts are kept.",
+    "Delete all ended submissions and judgements of an account with their programs, outputs and deliveries, and its problems. The account, its projects and keys, and the counts in the dashboard charts are kept.",
   )
     .argument("<account>", "name or id")
     .requiredOption("--yes", "confirm; deletion cannot be undone")

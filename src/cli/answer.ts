@@ -1,4 +1,4 @@
-/** Prints the account of a new object if the command did not name one. */
+/** Tells the operator which account a new key or project belongs to, if the command named none. */
 export function noteUnnamed(account: string, made: boolean): void {
   process.stderr.write(
     made
@@ -7,7 +7,7 @@ export function noteUnnamed(account: string, made: boolean): void {
   );
 }
 
-/** Names and URLs in a database can come from any of its writers. */
+/** Escapes invisible characters, line ends among them, because anyone can have written the names and URLs in a database. */
 export function escaped(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, (mark) => `\\u{${mark.codePointAt(0)?.toString(16)}}`);
 }
@@ -17,7 +17,7 @@ export function escapedOutput(text: string): string {
   return text.replaceAll(/[^\n\t]+/g, escaped);
 }
 
-/** A value as JSON in which also C1 control characters are escaped, which JSON permits and terminals interpret. */
+/** A value as JSON. C1 control characters are escaped as well: JSON permits them, but terminals interpret them. */
 export function toJson(value: unknown, indent?: number): string {
   const code = (mark: string) => mark.charCodeAt(0).toString(16).padStart(4, "0");
   return JSON.stringify(value, null, indent).replaceAll(/[\u007f-\u009f]/g, (mark) => `\\u${code(mark)}`);

@@ -6,14 +6,15 @@ import type { Address } from "../domain/transport.ts";
 const PATIENCE_MS = 15_000;
 const LARGEST_BYTES = 1 << 20;
 
-/** The operator listener is unreachable or returns an invalid response. */
+/** The operator listener cannot be reached, or does not answer with 200 within the bounds of time and size. */
 export class ServiceUnreachable extends OperatorError {
   override readonly name = "ServiceUnreachable";
 }
 
 /**
- * GET from an operator listener. Time and size of the response are bounded, because the service may be compromised.
- * @throws ServiceUnreachable with a message for the operator, unless the status is 200
+ * Sends a GET request to an operator listener. Time and size of the response are bounded, because the service may be
+ * compromised.
+ * @throws ServiceUnreachable with a message for the operator, unless the status is 200.
  */
 export function askOperator(address: Address, path: string): Promise<string> {
   const where = "path" in address ? { socketPath: address.path } : address;

@@ -11,7 +11,9 @@ interface Options extends StoreOptions {
 
 /** `assay audit`: changes and sign-ins with their actors. */
 export function auditCommand(): Command {
-  const audit = new Command("audit").description("Show changes, sign-ins, and reads of submissions by administrators.");
+  const audit = new Command("audit").description(
+    "Show changes, sign-ins, and reads of submissions and judgements by administrators.",
+  );
   commandOnStore(audit, "list", "List entries with actor and address, newest first.")
     .option("--limit <number>", "maximum number of entries", wholeNumber, 50)
     .option("--account <account>", "entries of this account only, by name or id")

@@ -26,6 +26,8 @@ async function backup(options: StoreOptions): Promise<void> {
     });
     compressed.end();
     await written;
-    process.stderr.write(`assay: ${rows} rows. Webhook secrets in it need their key file, which is not part of it\n`);
+    process.stderr.write(
+      `assay: ${rows} rows. The webhook secrets in the backup need the key file, which the backup does not contain\n`,
+    );
   });
 }

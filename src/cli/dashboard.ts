@@ -44,7 +44,7 @@ export function dashboardOf(options: DashboardOptions): ManagementDependencies {
   };
 }
 
-/** The registered workers of a shared database, or else the worker of this process. */
+/** The workers that the dashboard shows: those announced in a shared database, or else the worker of this process. */
 export function nodesOf(fleet: WorkerRegistry | null, worker: Worker | null): DashboardOptions["nodes"] {
   if (fleet) return () => fleet.nodes();
   return async () => {
@@ -56,7 +56,7 @@ export function nodesOf(fleet: WorkerRegistry | null, worker: Worker | null): Da
   };
 }
 
-/** Messages about blocked addresses are for the person who configures the endpoint. */
+/** Makes an AdminError of the message about a blocked address, because the person who configures the endpoint should read it. */
 function asSentence(error: unknown): never {
   throw error instanceof BlockedError ? new AdminError(error.message) : error;
 }

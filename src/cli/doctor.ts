@@ -21,8 +21,9 @@ interface Finding {
   readonly works: boolean;
   readonly needed: boolean;
   readonly detail: string;
-  /** Consequence and remedy of a failed check. */
+  /** The consequence of a failed check; absent if the check works. */
   readonly means?: string;
+  /** What the operator can do about a failed check; absent if the check works. */
   readonly remedy?: string;
 }
 
@@ -64,14 +65,14 @@ async function doctor(flags: DoctorFlags): Promise<void> {
   process.exitCode = ok ? 0 : 1;
 }
 
-/** A command that gets SIGTERM when this process ends, however it ends: also if that was before the command began. */
+/** A command that gets SIGTERM when this process ends, for whatever reason, even if this process ends before the command begins. */
 function endingWithUs(command: string, args: readonly string[]): [string, string[]] {
   if (!existsSync(command)) return [command, [...args]]; // its start fails with an error of its own
   const unlessOrphan = '[ "$PPID" = "$0" ] && exec "$@"';
   return ["setpriv", ["--pdeathsig", "TERM", "--", "sh", "-c", unlessOrphan, String(process.pid), command, ...args]];
 }
 
-/** Prints the launcher's checks as they run. @returns whether all required controls work. */
+/** Reports each check of the launcher when it has run. @returns whether all required controls work. */
 async function checkControls(flags: DoctorFlags, note: (finding: Finding) => void): Promise<boolean> {
   const child = spawn(
     ...endingWithUs(flags.launcher, ["--check", "--lock-image", flags.imageBytes, ...launcherArguments(flags)]),
@@ -97,7 +98,7 @@ async function checkControls(flags: DoctorFlags, note: (finding: Finding) => voi
 
 /** The smoke test of each language, in boxes of a separate launcher. */
 async function checkLanguages(flags: WorkerFlags, note: (finding: Finding) => void): Promise<void> {
-  // In the directory of the instance. Short names, because that of a socket has at most 107 bytes.
+  // tmpdir() is the directory of the instance. The names are short, because the path of a socket has at most 107 bytes.
   const directory = mkdtempSync(join(tmpdir(), "d-"));
   const socket = join(directory, "socket");
   const serving = ["--socket", socket, "--client-uid", "0", "--slots", "1"];
@@ -121,7 +122,7 @@ async function checkLanguages(flags: WorkerFlags, note: (finding: Finding) => vo
   }
 }
 
-/** Whether the runtimes of each language wait for a submission, and in how much memory. */
+/** Reports for each language with runtimes whether they wait for a submission, and how much memory they use. */
 async function checkRuntimes(socket: string, note: (finding: Finding) => void): Promise<void> {
   const mebibytes = (bytes: number) => Math.round(bytes / 1_048_576);
   const budget = mebibytes(loadConfig({}).parkBytes);
@@ -138,7 +139,7 @@ async function checkRuntimes(socket: string, note: (finding: Finding) => void): 
   }
 }
 
-/** The only slot is free a moment after its last connection has closed. */
+/** Opens a slot. The launcher has only one, which is free again a moment after its last connection has closed. */
 async function openSlot(socket: string): Promise<Slot> {
   for (let tries = 0; ; tries++) {
     try {

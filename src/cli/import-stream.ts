@@ -6,8 +6,9 @@ import type { ThreadImport } from "../problems/import-in-thread.ts";
 import { decodeProgram, encodeProgram } from "../store/submissions/rows.ts";
 
 /*
- * A package on its way from the process that can read the operator's files to the one of the service's user: one line of JSON,
- * then each content once, in the order of the tests. Neither holds more than one content.
+ * The stream in which a package goes from the process that can read the operator's files to the process that runs as the user of
+ * the service. It is one line of JSON, then each content once, in the order of the tests. Neither process holds more than one
+ * content in memory.
  */
 
 const MAX_HEAD_BYTES = 16 * 1_048_576;
@@ -27,7 +28,7 @@ export async function writeImport({ importable, read }: OpenImport, to: Writable
 }
 
 interface ReadImport extends ThreadImport {
-  /** Reads the contents that were not needed, so that the other process can end. */
+  /** Skips the contents that were not needed, so that the other process can end. */
   readonly end: () => Promise<void>;
 }
 
@@ -61,7 +62,7 @@ export async function readImport(from: Readable): Promise<ReadImport | undefined
   };
 }
 
-/** Reads numbers of bytes of a stream. */
+/** Reads a line, and then given numbers of bytes, from a stream. */
 class Bytes {
   readonly #pieces: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);

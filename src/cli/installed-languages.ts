@@ -7,7 +7,7 @@ import { chosenPacks } from "../languages/packs.ts";
 /** The data files of the checkout of this program. */
 const LANGUAGES = fileURLToPath(new URL("../../languages", import.meta.url));
 
-/** The eight, and the chosen packs. */
+/** The eight built-in languages, and the packs that the operator chose. */
 export function installedLanguages(): Languages {
   return loadLanguages(LANGUAGES, chosenPacks(LANGUAGES, languagePacks()));
 }

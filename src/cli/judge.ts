@@ -32,13 +32,13 @@ interface JudgeFlags extends ProgramFlags {
 export function judgeCommand(): Command {
   return withProgram(new Command("judge"))
     .description(
-      "Run one program on the tests of a directory, or of a problem package, without a server and print the verdict of each. A test is a file NAME.in with its answer in NAME.ans or NAME.out. The exit code is 0 only for AC.",
+      "Run one program on the tests of a directory or of a problem package, without a service, and print the verdict of each test. A test is a file NAME.in with its answer in NAME.ans or NAME.out. The exit code is 0 only for AC.",
     )
     .option("--tests <directory>", "directory of the tests")
     .option("--problem <directory|zip>", "problem package, with its checker and its time limit if it has one")
     .option("--checker <name>", `${CHECKER_TYPES.join(", ")}, or the source file of a checker`, "lines")
     .addOption(
-      new Option("--interface <name>", "how a checker's program is called")
+      new Option("--interface <name>", "how a checker that is a program is called")
         .choices(CHECKER_INTERFACES)
         .default("kattis"),
     )
@@ -86,7 +86,7 @@ async function readPackaged(path: string, languages: Languages): Promise<LocalPr
   return { definition: { ...definition, tests: limited }, checker, contents: (test) => contentsOf(tests[test]) };
 }
 
-/** Reads the tests of a directory, sorted by their names, with numbers by their value. */
+/** Reads the tests of a directory. They are sorted by name, and numbers in the names by their value. */
 async function readTests(
   tests: string,
   { checker, ...flags }: Pick<JudgeFlags, "checker" | "interface">,

@@ -33,7 +33,7 @@ export function keysCommand(): Command {
   commandOnStore(
     keys,
     "create",
-    "Create a key and print it. The key is shown only once. It belongs to the account of the project, to the named account, or to an account with the name of the key; a note on stderr says whether that account was created or joined. A key reads results of its own account only, so give the second key of a client the --account of the first.",
+    "Create a key and print it. The key is shown only once. It belongs to the account of the project, to the named account, or to an account with the name of the key; a note on stderr says whether that account was created or joined. A key can read only the results of its own account, so pass the account of the first key of a client with --account when you create the second.",
   )
     .requiredOption("--name <name>", "purpose of the key")
     .option("--account <name>", "owning account (default: the account of the project, or one with the name of the key)")
@@ -99,7 +99,7 @@ export function keysCommand(): Command {
     .argument("<key>", WHICH)
     .option(
       "--overlap <time>",
-      "how long the old key keeps working: 90s, 15m, 7d, or 0 to stop it immediately (default: 24h)",
+      "how long the old key still works: 90s, 15m, 7d, or 0 to stop it immediately (default: 24h)",
       duration,
     )
     .action((which: string, options: StoreOptions & { overlap?: number }) =>

@@ -25,9 +25,11 @@ interface InviteOptions extends LinkOptions {
 
 const WHICH = "e-mail or id";
 
-/** `assay members`: users of the dashboard. It can restore access after any loss. */
+/** `assay members`: the people who use the dashboard. The command restores access if nobody can sign in any more. */
 export function membersCommand(): Command {
-  const members = new Command("members").description("Manage dashboard users: list, invite, and restore access.");
+  const members = new Command("members").description(
+    "List and invite people who use the dashboard, disable them, and restore their access.",
+  );
 
   listing(members, "List people and their permissions, newest first.").action((options: ListOptions) =>
     withStore(options, async (store) => {
@@ -100,7 +102,7 @@ function asked({ origin }: LinkOptions, config: Config): { origin: string; actor
   return { origin: new URL(origin).origin, actor: ACTOR };
 }
 
-/** The address of the dashboard from the settings of this command; a proxy may have another name. */
+/** The address of the dashboard by the settings of this command. Behind a proxy, the public address can be another. */
 function originOf({ listen, transport }: Config): string {
   if ("path" in listen)
     throw new ConfigError("the service listens on a socket file: pass its public address with --origin");

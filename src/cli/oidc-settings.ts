@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type Config, ConfigError } from "../config.ts";
 import type { ProviderSettings } from "../http/dashboard/provider.ts";
 
-/** Settings of the provider, or null. @throws ConfigError if a file cannot be read. */
+/** The settings of the OpenID Connect provider; null if none is configured. @throws ConfigError if a file cannot be read. */
 export function providerOf({ oidc }: Pick<Config, "oidc">): ProviderSettings | null {
   if (!oidc) return null;
   const { issuer, clientId, clientSecret: given, caPath } = oidc;

@@ -14,12 +14,13 @@ const ACCOUNTS = 10;
 
 /** The content of `/status`. */
 export interface StatusPage extends Status {
+  /** The submissions that ended in the last five minutes, by verdict; null if the database is unavailable. */
   readonly recent: Recent | null;
-  /** The accounts with the highest use; null if the database is unavailable. */
+  /** The accounts with the highest use, those with the most pending submissions first; null if the database is unavailable. */
   readonly shares: Shares | null;
 }
 
-/** The pages of the operator listener. @param slots null in a process without a worker. */
+/** The pages of the operator listener. @param slots returns null in a process without a worker. */
 export function operatorPages(
   config: Config,
   {

@@ -8,7 +8,7 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
-/** A limit, or `tier` for the tier's. Not null, which the parser of options treats as no value. */
+/** A limit, or `tier` for the limit of the tier. It is not null, because the parser of options treats null as a missing value. */
 export function limitOrTier(text: string): number | "tier" {
   return text === "tier" ? text : wholeNumber(text);
 }

@@ -2,10 +2,10 @@ import { chownSync, mkdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /**
- * Creates the directory of the SQLite database if needed and, as root, permanently becomes its owner. So files that root's
- * commands create belong to the service: a journal of SQLite that belongs to root would lock the service out. New files are
- * readable by their owner only. With PostgreSQL, the directory still determines the user of the service.
- * @param secretKey the key file of webhook secrets, whose directory is also created.
+ * Creates the directory of the SQLite database if needed and, as root, permanently becomes its owner. Files that commands of
+ * root create therefore belong to the user of the service: a journal of SQLite that belongs to root would lock the service
+ * out. New files are readable by their owner only. With PostgreSQL, the directory still determines the user of the service.
+ * @param secretKey the key file of webhook secrets. Its directory is created as well if `make` is true.
  * @returns the user id of the process.
  */
 export function becomeOwner(dataDir: string, secretKey?: { path: string; make: boolean }): number {
@@ -23,7 +23,7 @@ export function becomeOwner(dataDir: string, secretKey?: { path: string; make: b
   return uid;
 }
 
-/** A new directory gets the owner of its parent. */
+/** Creates a directory, which gets the owner of its parent. */
 function makeLikeParent(directory: string): void {
   const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
   if (made === undefined || process.getuid?.() !== 0) return;

@@ -18,9 +18,9 @@ interface ImportFlags extends StoreOptions {
   readonly account: string;
   readonly name?: string;
   readonly timeLimit?: number;
-  /** Whether the package comes over standard input, from the process that reads it (setup/command-admin.sh). */
+  /** Whether the package comes over standard input, from the process that reads the files of the operator (setup/command-admin.sh). */
   readonly packed?: boolean;
-  /** Whether to end with NEEDS_LAUNCHER if the package needs one; nothing is imported. */
+  /** Whether the command only finds out if the import needs a launcher, in which case the exit code is NEEDS_LAUNCHER. */
   readonly probe?: boolean;
   readonly launcherSocket?: string;
 }
@@ -28,10 +28,10 @@ interface ImportFlags extends StoreOptions {
 /** The exit code for a package without a time limit. */
 const NEEDS_LAUNCHER = 3;
 
-/** A purge can delete the version before the problem has it. */
+/** How often an import is tried. It is repeated if a purge deletes the version before the problem refers to it. */
 const MAX_TRIES = 3;
 
-/** The commands of `assay problems` on the store. Their options are merged with those before the name of the command. */
+/** Adds the commands of `assay problems` that use the store. Options before the name of the command are merged with those after it. */
 export function addStored(problems: Command): void {
   commandOnStore(
     problems,
@@ -41,7 +41,7 @@ export function addStored(problems: Command): void {
     .argument("<directory|zip>", "problem package")
     .requiredOption("--account <account>", "owning account, by name or id")
     .option("--name <name>", "name of the problem (default: the name of its directory)")
-    .option("--time-limit <seconds>", "CPU time, in place of that of the package", seconds)
+    .option("--time-limit <seconds>", "time limit in seconds of CPU time, which replaces that of the package", seconds)
     .addOption(new Option("--packed").hideHelp())
     .addOption(new Option("--probe").hideHelp())
     .action((path: string, _: unknown, command: Command) => {

@@ -24,7 +24,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
 
 /**
  * The command line. `docs/cli.md` is generated from it.
- * @param name the command to load; all are loaded if there is no such command, which takes 0.4 s of CPU time longer
+ * @param name the command to load. If there is no such command, all are loaded, which takes 0.4 s of CPU time longer.
  */
 export async function program(name?: string): Promise<Command> {
   const root = new Command("assay").description("sandboxed code execution with kernel evidence");

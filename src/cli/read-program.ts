@@ -30,7 +30,7 @@ export function withProgram(command: Command): Command {
     .option("--env <name=value>", "environment variable of the program; can be repeated", repeated, []);
 }
 
-/** Reads a program with an empty input. @throws ConfigError, or PackageError for an unsuitable file. */
+/** Reads a program; its input is empty. @throws ConfigError for wrong options, PackageError for files that cannot be a program. */
 export async function readProgram(
   path: string,
   { language: named, entry, arg, env }: ProgramFlags,
@@ -60,7 +60,7 @@ export async function readProgram(
   return { ...found, program: { ...found.program, ...(options && { options: { ...options, ...words } }) } };
 }
 
-/** @throws ConfigError for an unknown language. */
+/** The language that an option names, or else that of the ending of the file. @throws ConfigError for an unknown language. */
 export function languageOf(file: string, named: string | undefined, languages: Languages): Language {
   const known = listed(languages).map(({ name }) => name);
   if (named !== undefined) {

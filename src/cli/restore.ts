@@ -22,7 +22,9 @@ async function restore(options: StoreOptions): Promise<void> {
   const config = loadConfig(options);
   becomeOwner(config.dataDir, config.secretKey);
   const rows = await restoreStore(config, linesOf(process.stdin));
-  process.stderr.write(`assay: ${rows} rows. Webhook secrets need the key file they were sealed with\n`);
+  process.stderr.write(
+    `assay: restored ${rows} rows. Webhook secrets need the key file with which they were encrypted\n`,
+  );
 }
 
 async function* linesOf(compressed: NodeJS.ReadableStream): AsyncGenerator<string> {

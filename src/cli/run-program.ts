@@ -23,7 +23,11 @@ function requireNode(): void {
   }
 }
 
-/** Operator errors are one sentence, with names and messages of packages in some; all other errors have a stack. */
+/**
+ * The text of an error for the operator. An OperatorError is a sentence, which can contain names and messages of packages. Of an
+ * error with a code, such as ENOENT, the message is enough. Any other error is a fault of this program, and is shown with its
+ * stack.
+ */
 function explain(error: unknown): string {
   if (error instanceof OperatorError) return error.message.split("\n").map(escaped).join("\n");
   const { code } = error as NodeJS.ErrnoException;

@@ -38,7 +38,7 @@ const NOBODY = {
 export function runCommand(): Command {
   return withProgram(new Command("run"))
     .description(
-      "Run one program through the sandbox without a server and print its verdict and evidence. The exit code is 0 only for AC.",
+      "Run one program in the sandbox, without a service, and print its verdict and evidence. The exit code is 0 only for AC.",
     )
     .option("--stdin <file>", "standard input of the program; - passes on the input of this command")
     .addOption(new Option("--profile <name>", "set of limits").choices(PROFILE_NAMES).default("judge"))

@@ -52,7 +52,7 @@ async function serve(flags: Flags): Promise<void> {
     );
   }
   noteWebhookSettings(config, ownWebhookSettings(config));
-  // Registered now, because without a handler the signal would end the process.
+  // The handler is registered before the service starts, because without a handler the signal would end the process.
   let reload = () => {};
   process.on("SIGHUP", () => reload());
   const service = await startService(config);
@@ -62,7 +62,7 @@ async function serve(flags: Flags): Promise<void> {
   end();
 }
 
-/** Ends the process after its orderly stop: a thread that still parses a client's body must not keep it. */
+/** Ends the process after its orderly stop: a thread that still parses the body of a request must not keep the process alive. */
 export function end(): never {
   process.exit(0);
 }

@@ -24,25 +24,25 @@ import { providerOf } from "./oidc-settings.ts";
 import { operatorPages } from "./operator-pages.ts";
 import { ownWebhookSettings, provenSealerOf, sendOptions } from "./webhook-settings.ts";
 
-/** Maximum duration of `wait=true`, by the contract. */
+/** How long a request with `wait=true` waits at most, as docs/api.md promises. */
 const HOLD_MS = 30_000;
 
 const SECRET_HEADERS = ["x-api-key", "authorization", "proxy-authorization", "cookie"];
 
 export interface Service {
-  /** The port; 0 for a socket file. */
+  /** The port on which the service listens; 0 for a socket file. */
   readonly port: number;
   /** Reloads the certificate. */
   reload(): void;
-  /** Resolves after the self-test of the languages, when submissions are claimed. */
+  /** Resolves when the worker of this process has tested the languages and claims submissions; at once if the process has no worker. */
   ready(): Promise<void>;
-  /** Drains and stops; resolves when all data is durable and everything is closed. */
+  /** Lets running submissions finish within the drain time, and stops. Resolves when all data is durable and everything is closed. */
   stop(): Promise<void>;
 }
 
 /**
- * Composes the service from the bottom up: store, workers, webhooks, servers; it stops in reverse order. No other file
- * imports all modules.
+ * Composes the service from the bottom up: store, worker, webhooks, servers. At a stop, new requests are refused first, and the
+ * store is closed last. No other file imports all modules.
  * @throws if the database, certificate, address or key of webhook secrets cannot be used.
  */
 export async function startService(config: Config): Promise<Service> {
@@ -56,7 +56,7 @@ export async function startService(config: Config): Promise<Service> {
   const tracing = await tracingOf(config, log, "assay");
   const tracer = tracing ?? NO_TRACER;
   const ownWorker = config.ownWorker ? startOwnWorker(config, store, log, { meter, tracer }) : null;
-  // With a shared database this worker is one of several; otherwise it is the only one.
+  // With a shared database, the worker of this process is one of several; otherwise, it is the only one.
   const fleet = store.manyProcesses ? await WorkerRegistry.start({ store, leaseMs: config.leaseMs, log }) : null;
   const workers = fleet ?? ownWorker?.worker;
   if (!workers)
@@ -160,7 +160,10 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
   };
 }
 
-/** @throws if the key of webhook secrets or the authority of receivers cannot be used, after closing the store. */
+/**
+ * What sending webhooks needs. @throws if the key of webhook secrets or the authority of receivers cannot be used; the store is
+ * then closed.
+ */
 async function sendingOf(store: Store, config: Config): Promise<SendOptions> {
   try {
     return sendOptions(await provenSealerOf(store, config), ownWebhookSettings(config));
@@ -170,7 +173,7 @@ async function sendingOf(store: Store, config: Config): Promise<SendOptions> {
   }
 }
 
-/** The library is loaded only if a collector is set: it has 160 modules. */
+/** The OpenTelemetry library is loaded only if a collector is set, because it has 160 modules. */
 async function tracingOf({ otlpEndpoint: endpoint }: Config, log: Logger, service: string): Promise<Otlp | null> {
   if (endpoint === null) return null;
   const { Otlp } = await import("../tracing/otlp.ts");
@@ -180,11 +183,11 @@ async function tracingOf({ otlpEndpoint: endpoint }: Config, log: Logger, servic
 interface OwnWorker {
   readonly worker: Worker;
   readonly begun: Promise<void>;
-  /** Drains: leaves the registry, claims nothing new, and lets running submissions finish. */
+  /** Stops the worker: it leaves the table of workers, claims nothing more, and lets running submissions finish. */
   stop(): Promise<void>;
 }
 
-/** A worker in this process, registered if the database is shared. */
+/** Starts a worker in this process. It is announced to other processes if the database is shared. */
 function startOwnWorker(
   config: Config,
   store: Store,

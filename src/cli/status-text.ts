@@ -3,7 +3,7 @@ import type { StatusPage } from "./operator-pages.ts";
 
 const DAY_MS = 86_400_000;
 
-/** One line for each subject; problems are in capitals. */
+/** The status as text, with a line for each subject. Problems are in capitals. */
 export function statusText(page: StatusPage, nowMs: number): string {
   const lines: [string, string][] = [
     ["workers", workers(page)],
@@ -54,7 +54,7 @@ function running({ database }: StatusPage): string {
   return counts(database.backlog.running) || "nothing";
 }
 
-/** One line for each; names are free text and escaped. */
+/** One line for each account. Names are free text, so statusText() escapes them. */
 function accounts({ shares }: StatusPage): [string, string][] {
   if (!shares || shares.accounts.length === 0) return [];
   const lines = shares.accounts.map(
@@ -92,7 +92,7 @@ function certificate({ certificateEndsAtMs: ends }: StatusPage, nowMs: number): 
   return ends < nowMs ? `ENDED on ${day}` : `until ${day}, ${Math.floor((ends - nowMs) / DAY_MS)} days`;
 }
 
-/** Largest first. */
+/** Names with their amounts, the largest amount first. */
 function counts(amounts: Readonly<Record<string, number>>): string {
   const sorted = Object.entries(amounts).sort(([, a], [, b]) => b - a);
   return sorted.map(([name, amount]) => `${name} ${amount}`).join(", ");

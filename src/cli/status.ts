@@ -39,7 +39,7 @@ export function statusCommand(): Command {
       }
       const begin = options.json ? "" : FORM_FEED;
       for (;;) {
-        // A restarted process is shown again.
+        // The loop goes on if a process does not answer, so that a restarted process is shown again.
         const seen = await readStatus(addresses, options.json).catch((error: unknown) => {
           if (error instanceof ServiceUnreachable) return `${error.message}\n`;
           throw error;

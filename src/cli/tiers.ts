@@ -4,7 +4,7 @@ import { answer, table } from "./answer.ts";
 import { wholeNumber } from "./option-values.ts";
 import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
 
-/** `assay tiers`: limits of keys without limits of their own. */
+/** `assay tiers`: the limits of keys that have no limits of their own. */
 export function tiersCommand(): Command {
   const tiers = new Command("tiers").description("List, create and change tiers.");
 
@@ -19,7 +19,7 @@ export function tiersCommand(): Command {
   commandOnStore(tiers, "set", "Create a tier, or change it immediately for all accounts that have it.")
     .argument("<name>", "name, such as beta")
     .requiredOption("--rpm <number>", "requests a minute of each key", wholeNumber)
-    .requiredOption("--concurrency <number>", "submissions of each key executing at the same time", wholeNumber)
+    .requiredOption("--concurrency <number>", "submissions of each key that may run at the same time", wholeNumber)
     .action((name: string, options: StoreOptions & { rpm: number; concurrency: number }) =>
       withStore(options, async (store) => {
         const { rpm: requestsPerMinute, concurrency } = options;

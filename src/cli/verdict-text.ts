@@ -13,7 +13,7 @@ const NAMES: Readonly<Record<string, string>> = {
   IE: "internal error of the platform",
 };
 
-/** A record as text: verdict, output, evidence. */
+/** A record as text for a terminal: verdict, output, usage and evidence. */
 export function describe(record: SubmissionRecord): string {
   return [...verdict(record), ...output(record), ...measured(record), ...proof(record)].join("\n").concat("\n");
 }

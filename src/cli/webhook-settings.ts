@@ -11,10 +11,11 @@ import { fileSealer } from "../webhooks/seal.ts";
 import type { SendOptions } from "../webhooks/send.ts";
 import { trustedAuthorities } from "../webhooks/trust.ts";
 
-/** Additionally allowed and trusted receivers. */
+/** The settings of webhooks that decide which receivers are allowed and trusted. */
 export interface WebhookSettings {
+  /** Receivers that may have any address. */
   readonly allow: readonly HostPort[];
-  /** PEM; null for none. */
+  /** An additional certificate authority for receivers, in PEM; null for none. */
   readonly ca: string | null;
 }
 
@@ -29,8 +30,9 @@ export function ownWebhookSettings({ webhooks: { allow, caPath } }: Pick<Config,
 }
 
 /**
- * Stores the settings of the service, so that commands check addresses by the same rules without the same flags. The service
- * itself checks each connection. Written only if changed, so that a service can be restarted on a full disk.
+ * Stores the settings of the service in a file, so that commands check addresses by the rules of the service without its flags.
+ * The service itself checks each connection. The file is written only if the settings have changed, so that a service can be
+ * restarted on a full disk.
  * @throws ConfigError if the file cannot be written.
  */
 export function noteWebhookSettings(config: Pick<Config, "dataDir">, settings: WebhookSettings): void {
@@ -45,7 +47,10 @@ export function noteWebhookSettings(config: Pick<Config, "dataDir">, settings: W
   }
 }
 
-/** The settings of a command, and those of the service that was started last. */
+/**
+ * The settings of a command together with those of the service that was started last. If both have an authority, that of the
+ * command counts.
+ */
 export function webhookSettings(config: Pick<Config, "webhooks" | "dataDir">): WebhookSettings {
   const own = ownWebhookSettings(config);
   const noted = readNote(config);
@@ -58,7 +63,8 @@ export function sendOptions(sealer: Sealer, { allow, ca }: WebhookSettings): Sen
 }
 
 /**
- * The sealer of a database. No key is created if the database has sealed secrets, which need an existing one.
+ * The sealer for the webhook secrets of a database. No key is created if the database already has secrets, because these need the
+ * key with which they were sealed.
  * @throws SecretKeyError if the file cannot be used.
  */
 export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config, "secretKey">): Promise<KeyRing> {
@@ -68,8 +74,8 @@ export async function sealerOf({ endpoints }: Store, { secretKey }: Pick<Config,
 }
 
 /**
- * The sealer, after decrypting every stored secret, including former ones: a machine with another key file would fail
- * deliveries that other machines can make.
+ * The sealer, after it has decrypted every stored secret, former ones included. A machine with another key file must not start,
+ * because deliveries that other machines can make would fail there.
  * @throws SecretKeyError with an endpoint whose secret cannot be decrypted.
  */
 export async function provenSealerOf(store: Store, config: Pick<Config, "secretKey">): Promise<KeyRing> {
@@ -99,7 +105,7 @@ function readNote(config: Pick<Config, "dataDir">): WebhookSettings | undefined 
   }
 }
 
-/** The key file in the private directory of the service. */
+/** The file with the stored settings, in the directory of the database. */
 function notePath({ dataDir }: Pick<Config, "dataDir">): string {
   return join(dataDir, "db", "webhooks.json");
 }

@@ -92,14 +92,14 @@ export function webhooksCommand(): Command {
     .action((id: string, signing: Signing, options: StoreOptions) =>
       withStore(options, async (store) => {
         const endpoint = await setEndpointSigning(store, id, signing, ACTOR);
-        answer(options.json, endpoint, () => `${endpoint.url} is signed for as ${endpoint.signing}`);
+        answer(options.json, endpoint, () => `messages to ${endpoint.url} are signed as ${endpoint.signing}`);
       }),
     );
 
   changing(
     webhooks,
     "rotate",
-    "Replace the secret and print the new one. It is shown only once. Deliveries are also signed with the old secret until the overlap ends. At most three old secrets are in use.",
+    "Replace the secret and print the new one. The new secret is shown only once. Deliveries are also signed with the old secret until the overlap ends. At most three old secrets are in use.",
   )
     .alias("rotate-secret")
     .option(
@@ -138,7 +138,7 @@ function changing(webhooks: Command, verb: string, about: string): Command {
   return commandOnStore(webhooks, verb, about).argument("<id>", "id, as listed");
 }
 
-/** The secret alone can be put into a receiver by a script; the id comes with --json and the list. */
+/** Prints the secret alone, so that a script can pass it to a receiver. With `--json`, the id is printed as well. */
 function showMade({ json }: StoreOptions, endpoint: MadeEndpoint): void {
   answer(json, endpoint, () => endpoint.secret);
 }
@@ -174,7 +174,7 @@ function deliveriesVerb(webhooks: Command): void {
     );
 }
 
-/** Summary of the last attempt. */
+/** The result of the last attempt, or the reason why there was none. */
 function summaryOf({ attempts, reason }: DeliveryView): string {
   const last = attempts.at(-1);
   if (reason !== null || last === undefined) return reason ?? "not tried yet";
@@ -192,12 +192,12 @@ interface ReplayOptions {
   readonly since?: string;
 }
 
-/** `assay webhooks replay`: the service sends it, by the same rules as the first time. */
+/** `assay webhooks replay`: adds deliveries, which the service sends by the rules for all deliveries. */
 function replayVerb(webhooks: Command): void {
   commandOnStore(
     webhooks,
     "replay",
-    "Send a message again with the same webhook-id, or all failed results with --failed. The service sends it within seconds. A result that is already being sent again is skipped, so the command can be repeated.",
+    "Send a message again with the same webhook-id, or all failed results with --failed. The service sends it within seconds. With --failed, a result that is already being sent again is skipped, so the command can be repeated.",
   )
     .argument("[delivery]", "id of a delivery")
     .option("--failed", "every result whose newest delivery to an active endpoint failed, oldest first, 500 at a time")
@@ -221,12 +221,12 @@ function replayVerb(webhooks: Command): void {
     );
 }
 
-/** `assay webhooks test`: makes one attempt itself. The exit code is 0 only if the message was delivered. */
+/** `assay webhooks test`: sends a test message itself, in one attempt. The exit code is 0 only if the message was delivered. */
 function testVerb(webhooks: Command): void {
   commandOnStore(
     webhooks,
     "test",
-    "Send one test message now, from this command, and print the response. The exit code is 0 only if it was delivered.",
+    "Send one test message now, from this command, and print the response. The exit code is 0 only if the message was delivered.",
   )
     .argument("<endpoint>", "id, as listed; a disabled endpoint is allowed")
     .option("--webhook-allow <host:port>", "receiver that may have any address, as for serve; repeatable", append, [])
@@ -256,7 +256,10 @@ export interface Resealed {
   readonly forgotten: number;
 }
 
-/** `assay webhooks reseal`: seals stored secrets with the newest key of the key file, while services run. */
+/**
+ * `assay webhooks reseal`: encrypts stored secrets again with the first key of the key file, which is the newest, while services
+ * run.
+ */
 function resealVerb(webhooks: Command): void {
   commandOnStore(
     webhooks,
@@ -277,8 +280,10 @@ function resealVerb(webhooks: Command): void {
 }
 
 /**
- * @param maxPerPart default 500.
- * @throws SecretKeyError when the key file cannot be used or does not open every secret; nothing was changed then.
+ * Seals all stored secrets with the newest key.
+ * @param maxPerPart the most secrets of one transaction; 500 if undefined.
+ * @throws SecretKeyError if the key file cannot be used or does not open every secret, and AdminError if `--one-machine` is
+ * missing; nothing was changed then. AdminError if an old key is still needed; the secrets are sealed again then.
  */
 export async function reseal(
   store: Store,
@@ -307,7 +312,11 @@ export async function reseal(
   return { secrets, resealed, forgotten: forgetOld ? await forget(store, sealer, path) : 0 };
 }
 
-/** No secret can be stored between the proof and the removal. @returns how many keys were removed. */
+/**
+ * Removes the old keys from the key file, after a proof that no secret needs them. No secret can be stored between the proof and
+ * the removal.
+ * @returns how many keys were removed. @throws AdminError if a secret needs an old key.
+ */
 function forget(store: Store, sealer: KeyRing, path: string): Promise<number> {
   const newest = sealer.newest();
   const prove = (endpointId: string, sealed: Buffer) => {

@@ -4,7 +4,7 @@ import { openStore } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
 import { becomeOwner } from "./owner.ts";
 
-/** The actor in the audit trail: commands run as root or the service's user. */
+/** The actor of a command in the audit trail. Commands run as root or as the user of the service, so they know no person. */
 export const ACTOR = "cli";
 
 /** The options of every command on the store. */
@@ -16,14 +16,14 @@ export interface StoreOptions {
   readonly webhookCa?: string;
 }
 
-/** Flags and text of the options that many commands share. */
+/** The flags and descriptions of options that many commands have. */
 export const DATA = ["--data <directory>", "data directory (ASSAY_DATA)"] as const;
 export const DATABASE = ["--database <url>", "PostgreSQL database to use instead of SQLite (ASSAY_DATABASE)"] as const;
 export const JSON_LINE = ["--json", "print one line of JSON"] as const;
 
 /**
  * A command on the store; the caller adds arguments and further options.
- * @param about sentences; a list of commands shows the first one.
+ * @param about sentences that describe the command; a list of commands shows only the first.
  */
 export function commandOnStore(parent: Command, name: string, about: string): Command {
   return parent

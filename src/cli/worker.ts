@@ -5,7 +5,7 @@ import { end, signalled } from "./serve.ts";
 import { startWorker } from "./service.ts";
 import { DATA } from "./with-store.ts";
 
-/** `assay worker`: runs submissions of a shared database, without HTTP, until SIGTERM or SIGINT, and then exits with 0. */
+/** `assay worker`: runs submissions of a shared database, without accepting requests, until SIGTERM or SIGINT. It then exits with 0. */
 export function workerCommand(): Command {
   return new Command("worker")
     .description(
