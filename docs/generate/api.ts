@@ -36,13 +36,16 @@ export function endpoints(): string {
 
 const sentence = (text: string) => (text.endsWith(".") ? text : `${text}.`);
 
-/** A schema by its name, with the fields of a small one. The record has a table. */
+/**
+ * The fields of a body, as `{a, b}`. For the record, which has a part of its own, and for a body without fields, this is the name
+ * of the schema.
+ */
 function bodyOf(name: SchemaName): string {
   const names = Object.keys((jsonSchemas()[name] as Schema).properties ?? {});
   return name === "Record" || names.length === 0 ? code(name) : code(`{${names.join(", ")}}`);
 }
 
-/** The fields of a flat body. */
+/** The fields of the body of a submission. */
 export function submitFields(): string {
   const { properties, required } = jsonSchemas().SubmitRequest as Schema;
   const rows = Object.entries(properties ?? {}).map(([name, schema]) => {
@@ -57,7 +60,7 @@ export function recordFields(): string {
   return ["```text", ...tree(jsonSchemas().Record as Schema, "", new Set()), "```"].join("\n");
 }
 
-/** @param notes those that fields above have, which are not repeated. */
+/** @param notes the notes of the fields above, which are not repeated; those of this schema are added. */
 function tree(schema: Schema, indent: string, notes: Set<string>): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, given]) => {
     const options = given.anyOf ?? [given];
@@ -83,7 +86,7 @@ function typeOf({ type, enum: values, const: only, format, items, properties }: 
   return [format ?? [type].flat().join(" | ")];
 }
 
-/** Every error of the API by status, with an example of its text. /openapi.json has the operations that return it. */
+/** Every error of the API by status, with an example of its text. /openapi.json says which operations return an error. */
 export function errors(): string {
   const returned = new Set([...COMMON_ERRORS, ...OUTSIDE_ERRORS, ...OPERATIONS.flatMap(({ errors }) => errors)]);
   const rows = (Object.keys(ERRORS) as ErrorCode[])

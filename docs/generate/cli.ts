@@ -6,7 +6,7 @@ import { code } from "./table.ts";
 
 const PROGRAM = await program();
 
-/** Described at the top of docs/cli.md. */
+/** Options that many commands have. The top of docs/cli.md describes them. */
 const COMMON: ReadonlySet<string> = new Set([DATA, DATABASE, JSON_LINE].map(([flags, text]) => `${flags} ${text}`));
 
 /** Every command of src/cli/, and `bench`, with its usage. `--help` describes arguments and options. */
@@ -14,7 +14,10 @@ export function commands(): string {
   return [...PROGRAM.commands, benchCommand()].map(topLevel).join("\n\n");
 }
 
-/** A command with verbs has no description of its own unless it can be run alone. */
+/**
+ * The part about a command. If it has verbs, they are listed; its own description is added only if the command can be run without
+ * a verb.
+ */
 function topLevel(command: Command): string {
   const verbs = command.commands.map((verb) => {
     const names = [verb.name(), ...verb.aliases()].join("|");
@@ -31,7 +34,7 @@ function usage(name: string, command: Command): string {
   return parts.filter((part) => part !== "").join(" ");
 }
 
-/** Flags that are described with their settings. */
+/** A sentence with the flags that docs/configuration.md describes, because each of them sets a setting. */
 function settings(command: Command): string {
   const flags = optionsOf(command).filter(isSetting);
   const names = flags.map(({ long, flags }) => code(long ?? flags));

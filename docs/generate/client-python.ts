@@ -16,14 +16,14 @@ const PLAIN: Readonly<Record<string, string>> = {
 };
 
 /**
- * The types of client/python. Own code, because the generators for npm make classes that copy and check each value, and
- * not types of the JSON as it is.
+ * The types of client/python. They are made by code of our own, because the generators on npm make classes that copy and check
+ * each value, and not types of the JSON as it is.
  */
 export function pythonTypes(): string {
   const schemas = clientSchemas();
   const isObject = ([, { properties }]: [string, Schema]) => properties !== undefined;
   const objects = schemas.filter(isObject).map(([name, schema]) => typedDict(name, schema));
-  // Unlike fields, an alias is evaluated when the module is loaded; as text, it may refer to later classes.
+  // Unlike the type of a field, an alias is evaluated when the module is loaded. It is a text, so that it may refer to later classes.
   const aliases = schemas
     .filter((named) => !isObject(named))
     .map(([name, schema]) => `${notes(schema, "")}${name}: TypeAlias = ${JSON.stringify(typeOf(schema, "'"))}\n`);
@@ -43,7 +43,7 @@ function notes({ description }: Schema, indent: string): string {
   return description === undefined ? "" : `${indent}# ${description}\n`;
 }
 
-/** @param quote of literals. */
+/** @param quote the quotation mark of literals. */
 function typeOf(schema: Schema, quote = '"'): string {
   const { $ref, const: only, enum: values, anyOf, type = "", items, propertyNames, additionalProperties } = schema;
   const literal = (texts: readonly string[]) => `Literal[${texts.map((text) => quote + text + quote).join(", ")}]`;

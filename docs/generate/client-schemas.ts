@@ -16,7 +16,7 @@ export interface Schema {
   readonly additionalProperties?: boolean | Schema;
 }
 
-/** Names that a client's language uses for other things. */
+/** Names of schemas that the languages of the clients use for something else, with the names that replace them. */
 const RENAMED: Readonly<Record<string, string>> = { Record: "SubmissionRecord", Error: "ErrorBody" };
 
 /** The schemas of the official clients, without nested objects: the components of /openapi.json, and the query of each list. */

@@ -14,7 +14,10 @@ export async function typescriptTypes(): Promise<string> {
   return `// Generated from /openapi.json: npm run generate.\n${types.map((type) => `\n${type}`).join("")}`;
 }
 
-/** With the names of types in place of references, so that each type is compiled by itself. Names of fields have no type. */
+/**
+ * A schema with the names of types in place of references, so that each type can be compiled alone. Schemas for the names of
+ * fields (`propertyNames`) are left out.
+ */
 function referring({
   $ref,
   anyOf,

@@ -16,7 +16,7 @@ function row([name, schema]: [string, z.ZodType]): string[] {
   return [names, defaultText ?? standard(schema), `${description}${range(schema)}`];
 }
 
-/** The schema without what is around it, and its default. */
+/** The schema inside of a default, and that default; for a schema without a default, the schema itself. */
 function unwrapped(schema: z.ZodType): { inner: z.ZodType; standard: unknown } {
   const { innerType, defaultValue } = schema.def as { innerType?: z.ZodType; defaultValue?: unknown };
   return innerType === undefined

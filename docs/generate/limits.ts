@@ -38,7 +38,7 @@ export function limits(): string {
   );
 }
 
-/** Limits that a language changes. */
+/** The limits that languages change, by language and profile. */
 export function languageLimits(): string {
   const rows = languages().flatMap(({ name, limits }) =>
     PROFILE_NAMES.flatMap((profile) => {
@@ -82,7 +82,7 @@ export function packTable(): string {
   );
 }
 
-/** 15 s, 256 MiB, 4,096, none. */
+/** The value of a limit with its unit, such as 15 s, 256 MiB, 4,096 or none. */
 function written(limit: string, value: number | null): string {
   if (value === null) return "none";
   if (limit.endsWith("Ms")) return `${value / 1000} s`;

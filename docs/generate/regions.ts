@@ -7,7 +7,7 @@ import { metrics } from "./metrics.ts";
 import { controls, frames, keys } from "./protocol.ts";
 import { matrix } from "./verdicts.ts";
 
-/** Parts of documents and sources that are derived from code: the name of a region and its text. */
+/** The parts of documents and sources that are derived from code. Each has the name of a region, and a function that makes its text. */
 export const REGIONS: Readonly<Record<string, () => string>> = {
   "audit actions": auditActions,
   commands,
@@ -27,7 +27,7 @@ export const REGIONS: Readonly<Record<string, () => string>> = {
   "submit fields": submitFields,
 };
 
-/** In Markdown with a blank line at both ends, in TypeScript without. */
+/** A region with its two marks. In Markdown, the text has a blank line at both ends; in TypeScript, it has none. */
 const REGION = /^(<!-- |\/\/ )generated: (.+?)( -->|)\n[\s\S]*?^\1end\3$/gm;
 
 /** The text with every region filled from the code. @throws for a region that has no source. */

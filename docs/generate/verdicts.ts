@@ -1,7 +1,10 @@
 import { LANGUAGES, MATRIX, type Row } from "../../test/system/matrix/cells.ts";
 import { code, table } from "./table.ts";
 
-/** The matrix as test/system/matrix/ checks it: each program with its end in every language, languages of the same end together. */
+/**
+ * The matrix that test/system/matrix/ checks: each program with its end in every language. Languages with the same end are listed
+ * together.
+ */
 export function matrix(): string {
   const rows = MATRIX.map((row) => {
     const program = `${code(row.program)}${row.injected ? `, ${row.injected}` : ""}`;
