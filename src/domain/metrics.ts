@@ -136,7 +136,7 @@ export const METRICS = {
     },
   ),
   leasesLost: counter("assay_leases_lost_total", "Runs of this process ended because their lease was lost", {}),
-  sandboxesLost: counter("assay_sandboxes_lost_total", "Runs that ended without a report", {}),
+  sandboxesLost: counter("assay_sandboxes_lost_total", "Runs that ended without a report of the launcher", {}),
   leftovers: counter(
     "assay_leftovers_total",
     "Runs that left a part of their box behind, by kind. released_later: only memory or sockets without a process",
@@ -177,7 +177,10 @@ export const METRICS = {
     },
   ),
 
-  databaseUp: gauge("assay_database_up", "1 if the database responded to this scrape; if 0, its gauges are absent"),
+  databaseUp: gauge(
+    "assay_database_up",
+    "1 if the database responded to this scrape; if 0, the gauges of the database are absent",
+  ),
   pending: gauge("assay_submissions_pending", "Pending submissions in the database, from all services"),
   oldestPending: gauge(
     "assay_submissions_oldest_pending_age_seconds",

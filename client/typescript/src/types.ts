@@ -482,11 +482,11 @@ export interface Judgements {
 
 export interface JudgementsQuery {
   /**
-   * Lists only those with this status
+   * Lists only entries with this status
    */
   status?: "pending" | "running" | "completed" | "error";
   /**
-   * Lists only those in this language, given by its canonical name
+   * Lists only entries in this language, given by its canonical name
    */
   language?: string;
   /**
@@ -498,7 +498,7 @@ export interface JudgementsQuery {
    */
   limit?: number;
   /**
-   * Lists only those with this verdict
+   * Lists only entries with this verdict
    */
   verdict?: "AC" | "WA" | "TLE" | "MLE" | "PLE" | "FSE" | "SIG" | "RE" | "CE" | "IE";
   /**
@@ -886,11 +886,11 @@ export interface Submissions {
 
 export interface SubmissionsQuery {
   /**
-   * Lists only those with this status
+   * Lists only entries with this status
    */
   status?: "pending" | "running" | "completed" | "error";
   /**
-   * Lists only those in this language, given by its canonical name
+   * Lists only entries in this language, given by its canonical name
    */
   language?: string;
   /**
@@ -902,7 +902,7 @@ export interface SubmissionsQuery {
    */
   limit?: number;
   /**
-   * Lists only those with this verdict
+   * Lists only entries with this verdict
    */
   verdict?: "AC" | "RE" | "TLE" | "MLE" | "PLE" | "FSE" | "SIG" | "IE";
 }

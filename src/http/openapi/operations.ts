@@ -115,18 +115,18 @@ const IDEMPOTENCY: Parameter = {
 
 /** Parameters of a list. */
 const LISTED: readonly Parameter[] = [
-  query("status", "Lists only those with this status", {
+  query("status", "Lists only entries with this status", {
     type: "string",
     enum: ["pending", "running", "completed", "error"],
   }),
-  query("language", "Lists only those in this language, given by its canonical name", { type: "string" }),
+  query("language", "Lists only entries in this language, given by its canonical name", { type: "string" }),
   query("before", "The value of `next` from the previous page; without it, the list starts at the newest", {
     type: "string",
   }),
   query("limit", "The most entries of a page, from 1 to 100", { type: "integer", default: 50 }),
 ];
 const withVerdict = (verdicts: readonly string[]) =>
-  query("verdict", "Lists only those with this verdict", { type: "string", enum: verdicts });
+  query("verdict", "Lists only entries with this verdict", { type: "string", enum: verdicts });
 
 const JUDGEMENT_ID: Parameter = { ...ID, description: "Id of the judgement" };
 
@@ -215,7 +215,7 @@ export const OPERATIONS: readonly Operation[] = [
     path: `/api/result/{id}/${stream}`,
     summary: `Read the bytes of ${stream}`,
     description:
-      "Returns the bytes as the program wrote them, up to the limit. A request with `Range` gets a part of them, with status 206.",
+      "Returns the bytes as the program wrote them, up to the output limit. A request with `Range` gets a part of them, with status 206.",
     parameters: [ID],
     answers: [
       { status: 200, description: "All captured bytes", schemas: [], media: "application/octet-stream" },
@@ -242,7 +242,7 @@ export const OPERATIONS: readonly Operation[] = [
     summary: "Cancel a submission",
     description:
       "Ends a pending submission, or kills a running one. Its status becomes `error`, with the verdict IE and the cause " +
-      "`cancelled`. Has no effect on a finished submission.",
+      "`cancelled`. A finished submission does not change.",
     parameters: [ID],
     answers: [{ status: 200, description: "The final record", schemas: ["Record"] }],
     errors: ["submissionNotFound", ...BODY],
@@ -286,7 +286,7 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/submissions/batch",
     summary: "Submit several programs",
     description:
-      "Accepts or rejects each program independently. Each counts against the rate limit as one request. The entries of the " +
+      "Accepts or rejects each program independently. Each program counts against the rate limit as one request. The entries of the " +
       "response have the order of the request.",
     parameters: [],
     body: "BatchRequest",
@@ -302,8 +302,8 @@ export const OPERATIONS: readonly Operation[] = [
     summary: "Judge a program",
     description:
       "Runs a program on up to 50 cases and compares each output with `expected`. The response is sent when all cases have run. " +
-      "If they have not run after 30 s, it is 408 with the `id` of the judgement. This is a judgement in one call; its response has " +
-      "the outputs of the program.",
+      "If they have not run after 30 s, the response is 408 with the `id` of the judgement. Unlike the response of " +
+      "`POST /api/judgements`, it contains the outputs of the program.",
     parameters: [],
     body: "JudgeRequest",
     answers: [{ status: 200, description: "The results in the order of the cases", schemas: ["Judged"] }],
@@ -315,7 +315,7 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/judgements",
     summary: "Judge a program on tests",
     description:
-      "Runs a program on up to 500 tests, or on those of a problem, each in a sandbox of its own, and checks its outputs. The " +
+      "Runs a program on up to 500 tests, which are in the request or belong to a stored problem, and checks its outputs. Each run has a sandbox of its own. The " +
       "program is compiled once for each worker that runs tests. The first test runs alone, so that a program that does not compile is `CE` at once. The first " +
       "test, in the order of the request, that does not pass decides the verdict. Without `wait`, poll the judgement by its `id`.",
     parameters: [WAIT, IDEMPOTENCY],
@@ -357,7 +357,7 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/judgements/{id}/cancel",
     summary: "Cancel a judgement",
     description:
-      "Ends the judgement and its runs; its status becomes `error`, with the verdict IE. Has no effect on a finished judgement.",
+      "Ends the judgement and its runs; its status becomes `error`, with the verdict IE. A finished judgement does not change.",
     parameters: [JUDGEMENT_ID],
     answers: [{ status: 200, description: "The judgement", schemas: ["Judgement"] }],
     errors: ["judgementNotFound", ...BODY],
@@ -392,8 +392,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/api/problems",
     summary: "Import a problem",
     description:
-      "Imports a problem package, sent as a ZIP archive in the Kattis formats `legacy` and `2025-09`, or in that of DMOJ. It " +
-      "becomes the current version of the problem that `name` names. Importing the same content again changes nothing. An import " +
+      "Imports a problem package, sent as a ZIP archive in the Kattis formats `legacy` and `2025-09`, or in the format of DMOJ. The package " +
+      "becomes the current version of the problem with the name `name`. Importing the same content again changes nothing. An import " +
       "counts against the rate limit as one request for each 16 MiB of its unpacked files. If its tests together are larger than " +
       "these files, because several tests use the same file, the size of the tests counts instead.",
     parameters: [

@@ -42,7 +42,10 @@ test("restores a backup of a running service for another service, on both databa
   const file = join(data, "backup");
   const made = await piped(null, file, "backup", "--data", data);
   assert.equal(made.code, 0, made.stderr);
-  assert.match(made.stderr, /^assay: \d+ rows\. The webhook secrets in the backup need the key file, which the backup does not contain\n$/);
+  assert.match(
+    made.stderr,
+    /^assay: \d+ rows\. The webhook secrets in the backup need the key file, which the backup does not contain\n$/,
+  );
   const later = await endOne(store, project);
   for (const line of gunzipSync(readFileSync(file)).toString().trimEnd().split("\n")) JSON.parse(line);
   for (const kind of ["sqlite", "postgres"] as const) {

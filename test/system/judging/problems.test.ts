@@ -229,10 +229,7 @@ partly/late.py:
 `,
   });
   const faults = Object.fromEntries(submissions.map((one) => [one.path.split("/").at(-1), one.faults]));
-  assert.deepEqual(faults["double.txt"], [
-    "the score 100 is not 99.9",
-    "submissions.yaml: no test is named secret/4",
-  ]);
+  assert.deepEqual(faults["double.txt"], ["the score 100 is not 99.9", "submissions.yaml: no test is named secret/4"]);
   assert.deepEqual(faults["late.py"], [
     "the score 0 is not 1",
     "no test of secret/1 has the verdict TLE",

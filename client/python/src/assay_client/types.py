@@ -333,15 +333,15 @@ class Judgements(TypedDict):
 
 
 class JudgementsQuery(TypedDict):
-    # Lists only those with this status
+    # Lists only entries with this status
     status: NotRequired[Literal["pending", "running", "completed", "error"]]
-    # Lists only those in this language, given by its canonical name
+    # Lists only entries in this language, given by its canonical name
     language: NotRequired[str]
     # The value of `next` from the previous page; without it, the list starts at the newest
     before: NotRequired[str]
     # The most entries of a page, from 1 to 100
     limit: NotRequired[int]
-    # Lists only those with this verdict
+    # Lists only entries with this verdict
     verdict: NotRequired[Literal["AC", "WA", "TLE", "MLE", "PLE", "FSE", "SIG", "RE", "CE", "IE"]]
     # Lists only judgements on the problem with this id, even if it has been deleted
     problem: NotRequired[str]
@@ -619,15 +619,15 @@ class Submissions(TypedDict):
 
 
 class SubmissionsQuery(TypedDict):
-    # Lists only those with this status
+    # Lists only entries with this status
     status: NotRequired[Literal["pending", "running", "completed", "error"]]
-    # Lists only those in this language, given by its canonical name
+    # Lists only entries in this language, given by its canonical name
     language: NotRequired[str]
     # The value of `next` from the previous page; without it, the list starts at the newest
     before: NotRequired[str]
     # The most entries of a page, from 1 to 100
     limit: NotRequired[int]
-    # Lists only those with this verdict
+    # Lists only entries with this verdict
     verdict: NotRequired[Literal["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"]]
 
 
