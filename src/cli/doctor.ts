@@ -33,7 +33,7 @@ const checkSchema = z.object({ check: z.string(), works: z.boolean(), detail: z.
 export function doctorCommand(): Command {
   return new Command("doctor")
     .description(
-      "Try every control and every language on this machine. For each missing one, print the consequence and the remedy. The exit code is 0 if everything required works.",
+      "Try every control and every language on this machine. For each one that does not work, print the consequence and the remedy. The exit code is 0 if everything required works.",
     )
     .option("--json", "print JSON")
     .option(...DATA)

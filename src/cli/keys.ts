@@ -33,7 +33,7 @@ export function keysCommand(): Command {
   commandOnStore(
     keys,
     "create",
-    "Create a key and print it. The key is shown only once. It belongs to the account of the project, to the named account, or to an account with the name of the key; a note on stderr says whether that account was created or joined. A key can read only the results of its own account, so pass the account of the first key of a client with --account when you create the second.",
+    "Create a key and print it. The key is shown only once. The key belongs to the account of the project, to the named account, or to an account with the name of the key; a note on stderr says whether that account was created or joined. A key can read only the results of its own account, so pass the account of the first key of a client with --account when you create the second.",
   )
     .requiredOption("--name <name>", "purpose of the key")
     .option("--account <name>", "owning account (default: the account of the project, or one with the name of the key)")
@@ -94,7 +94,7 @@ export function keysCommand(): Command {
   commandOnStore(
     keys,
     "rotate",
-    "Create a key with the same settings and print it. The old key stops working after the overlap.",
+    "Replace a key by a new one with the settings of the old one, and print the new key. The old key stops working after the overlap.",
   )
     .argument("<key>", WHICH)
     .option(

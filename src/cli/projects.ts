@@ -18,7 +18,7 @@ export function projectsCommand(): Command {
   commandOnStore(
     projects,
     "create",
-    "Create a project and print its id. Without --account, it gets an account with the name of the project, or joins the existing one; a note says which.",
+    "Create a project and print its id. Without --account, the project belongs to the account with the name of the project; a note on stderr says whether this account was created or joined.",
   )
     .requiredOption("--name <name>", "name, unique in the account")
     .option("--account <name>", "owning account (default: the account with the name of the project)")

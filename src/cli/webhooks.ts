@@ -197,7 +197,7 @@ function replayVerb(webhooks: Command): void {
   commandOnStore(
     webhooks,
     "replay",
-    "Send a message again with the same webhook-id, or all failed results with --failed. The service sends it within seconds. With --failed, a result that is already being sent again is skipped, so the command can be repeated.",
+    "Send the message of a delivery again with its webhook-id, or all failed results with --failed. The service sends it within seconds. With --failed, a result that is already being sent again is skipped, so the command can be repeated.",
   )
     .argument("[delivery]", "id of a delivery")
     .option("--failed", "every result whose newest delivery to an active endpoint failed, oldest first, 500 at a time")
