@@ -64,7 +64,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     pressureEvidence: PRESSURE,
     backend: "cgroup_hybrid",
   },
-  "a kernel with an old name and every call": {
+  "a kernel that has every system call although its version number is old": {
     host: () => ({ under: ["setarch", "--uname-2.6"] }),
     without: [],
     fileSizeEvidence: hybrid ? TRACEPOINT : /./,
