@@ -2,7 +2,7 @@ import { request } from "node:http";
 import { OperatorError } from "../domain/operator-error.ts";
 import type { Address } from "../domain/transport.ts";
 
-/** Longer than the slowest response: a self-test and a hanging database. */
+/** How long a response may take. The slowest response waits for a self-test and for a database that hangs, and takes less. */
 const PATIENCE_MS = 15_000;
 const LARGEST_BYTES = 1 << 20;
 

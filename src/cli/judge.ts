@@ -28,7 +28,7 @@ interface JudgeFlags extends ProgramFlags {
   readonly launcherSocket: string;
 }
 
-/** `assay judge PATH`: runs one program on the tests of a directory or a package. The exit code is 0 only for AC. */
+/** `assay judge PATH`: runs one program on the tests of a directory or of a problem package. The exit code is 0 only for AC. */
 export function judgeCommand(): Command {
   return withProgram(new Command("judge"))
     .description(

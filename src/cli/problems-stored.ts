@@ -25,7 +25,7 @@ interface ImportFlags extends StoreOptions {
   readonly launcherSocket?: string;
 }
 
-/** The exit code for a package without a time limit. */
+/** The exit code of `--probe` for a package whose time limit must be measured. */
 const NEEDS_LAUNCHER = 3;
 
 /** How often an import is tried. It is repeated if a purge deletes the version before the problem refers to it. */

@@ -17,7 +17,7 @@ export interface Compared {
 /**
  * Compares the runs of a submission with the expectations of its package.
  * @param path path of the submission in the package.
- * @param limitSecs a time limit that can be lower than that with which the runs were made; null for that limit.
+ * @param limitSecs a time limit that can be lower than that with which the runs were made; null if only the latter holds.
  */
 export function compare(
   path: string,

@@ -26,7 +26,7 @@ const unscored = (name: string): ScoredGroup => ({
 
 /** Tests are named by their path below `data`. */
 export interface Groups {
-  /** The settings of a test, also of one for validators, which is in no group. */
+  /** The settings of a test, also of a test for validators, which is in no group. */
   readonly settingsOf: (test: string) => Settings;
   readonly groupOf: (test: string) => string;
   /** @param used the groups of the tests, in their order. */
@@ -246,7 +246,8 @@ export function legacyGroups(
     return { modes: split(grader?.value ?? ""), fault };
   };
   /**
-   * The results of sample and secret are summed, unless the sample is ignored. Points of the sample are not supported.
+   * Checks that the groups of the sample give no points, because such points are not supported. The results of sample and secret
+   * are summed, unless the sample is ignored.
    * @returns the groups of the sample after whose rejection nothing of secret is judged.
    */
   const checkSamples = (samples: readonly string[]): readonly string[] => {

@@ -46,7 +46,8 @@ export interface ThreadOptions extends ReadOptions {
 
 /**
  * Opens an archive in a thread with bounded memory and time, and ends the thread after the work.
- * @param archive moved into the thread, so that the caller can no longer use it. @param mostBytes the most bytes of all files together.
+ * @param archive must not be used afterwards, because its memory is moved into the thread if nothing else shares this memory.
+ * @param mostBytes the most bytes of all files together.
  * @throws PackageError
  */
 export async function importInThread<T>(
@@ -56,7 +57,7 @@ export async function importInThread<T>(
   work: (opened: ThreadImport) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
-  // The archive is moved into the thread. It is copied only if it shares its memory with something else.
+  // The archive is moved into the thread, or copied before if it shares its memory with something else.
   const ownArchive = archive.byteLength === archive.buffer.byteLength ? archive : Uint8Array.from(archive);
   const opening: Opening = { archive: ownArchive, mostBytes, languages: toPlain(languages), options };
   const thread = new Worker(new URL("./import-thread.ts", import.meta.url), {
@@ -69,7 +70,7 @@ export async function importInThread<T>(
       reject(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? tooMuch("memory") : error),
     );
   });
-  failed.catch(() => {}); // if the thread fails between two steps, the next one reports it
+  failed.catch(() => {}); // if the thread fails between two steps, the next step reports it
   const next = async (): Promise<ImportReply> => {
     const [ending, over] = [new AbortController(), new AbortController()];
     void exceedsCpuTime(thread, mostCpuMs, ending.signal).then((exceeds) => exceeds && over.abort());

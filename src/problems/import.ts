@@ -35,7 +35,7 @@ export interface Importable {
   readonly memoryBytes: number | null;
   /** The input of each test, followed by its answer. */
   readonly contents: readonly (readonly Hashed[])[];
-  /** Null unless they are to be verified. */
+  /** The submissions of the package; null unless they are to be verified. */
   readonly submissions: readonly VerifiableSubmission[] | null;
 }
 

@@ -15,11 +15,11 @@ import { type Read, readYaml } from "./yaml.ts";
 export interface Timing {
   /** The time limit in seconds; null if the package leaves it to its submissions. */
   readonly limitSecs: number | null;
-  /** The limit is at least the slowest accepted submission times this. */
+  /** The time limit is at least the CPU time of the slowest accepted submission times this factor. */
   readonly acToLimit: number;
-  /** A submission that is too slow takes at least the limit times this. */
+  /** A submission that is meant to be too slow takes at least the time limit times this factor. */
   readonly limitToTle: number;
-  /** The limit is a multiple of this many seconds. */
+  /** A time limit that follows from the submissions is a multiple of this many seconds. */
   readonly resolutionSecs: number;
 }
 
@@ -164,7 +164,7 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
 
 const DEFAULT_PASSES = 2;
 const TYPES = ["pass-fail", "scoring", "multi-pass", "interactive", "submit-answer"];
-/** Types of which a problem has at most one. */
+/** Pairs of types that exclude each other. */
 const INCOMPATIBLE = [
   ["pass-fail", "scoring"],
   ["submit-answer", "multi-pass"],
