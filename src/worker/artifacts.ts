@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { StepReport, WorkFile } from "../domain/report.ts";
 import type { Step } from "../sandbox/step.ts";
 
-/** What a compile step left: its report, all files of its work directory, and the space that they take there. */
+/** What a compile step left: its report, all files of its work directory, and the number of bytes that these files take there. */
 export interface Artifact {
   readonly report: StepReport;
   readonly files: readonly WorkFile[];
@@ -19,10 +19,10 @@ interface Entry {
 /** Time between two checks of an artifact. A check of 2 MiB takes 1.3 ms. */
 const CHECK_MS = 1_000;
 
-/** An entry without files, output and key: report and the places in the maps. */
+/** Estimated size of an entry apart from its files, its output and its key: the rest of the report, and the entries of the maps. */
 const ENTRY_BYTES = 4_096;
 
-/** Parts of the memory, of which an account has at most one. */
+/** The memory is divided into this many parts, and an account may use at most one part. */
 const PARTS = 4;
 
 /** The artifacts of one account, the least recently used one first. */
@@ -32,11 +32,11 @@ interface Share {
 }
 
 /**
- * Compiled programs in memory. Only the account that submitted a source gets its artifact: a shared one would tell others by its
- * speed that the source had been submitted. For the same reason an account has at most a part of the memory, so that while few
- * accounts fill theirs, none loses an artifact because of the others. If more of them do, the account with the most memory loses
- * its least recently used artifact: no account evicts one that has less. A restart forgets them all, so that none outlives
- * its compiler.
+ * Keeps compiled programs in memory. Only the account that submitted a source gets its artifact: if artifacts were shared, other
+ * accounts could measure, by the time of a compile step, that somebody has submitted the source. For the same reason, an account may
+ * use at most one part of the memory. As long as no more accounts have artifacts than there are parts, no account loses an artifact
+ * because of another one. If the memory is full, the account with the most memory loses its least recently used artifact, so an account
+ * never displaces the artifacts of an account that has less. A restart forgets all artifacts, so no artifact outlives its compiler.
  */
 export class Artifacts {
   readonly #capacityBytes: number;
@@ -45,7 +45,7 @@ export class Artifacts {
   readonly #now: () => number;
   #bytes = 0;
 
-  /** @param parts of the memory, of which an account gets at most one. @param now monotonic milliseconds. */
+  /** @param parts how many parts the memory has; an account may use one of them. @param now monotonic milliseconds. */
   constructor(capacityBytes: number, { parts = PARTS, now = () => performance.now() } = {}) {
     this.#capacityBytes = capacityBytes;
     this.#partBytes = capacityBytes / parts;
@@ -60,7 +60,9 @@ export class Artifacts {
     return this.#shares.get(account)?.entries.has(key) === true;
   }
 
-  /** The artifact of the key. One whose bytes have changed in memory is removed; this is checked once per second. */
+  /**
+   * The artifact of the key. Its bytes are checked at most once per second: if they have changed in memory, the artifact is removed.
+   */
   get(account: string, key: string): Artifact | undefined {
     const entry = this.#shares.get(account)?.entries.get(key);
     if (!entry) return undefined;
@@ -75,8 +77,8 @@ export class Artifacts {
   }
 
   /**
-   * Stores an artifact that is not larger than the part of an account. If there is no space, the account with the most memory loses
-   * its least recently used artifacts. If that is this account and it has none, the artifact is not stored.
+   * Stores an artifact, unless it is larger than one part of the memory. If there is no space, the account with the most memory loses
+   * its least recently used artifacts. If this account would have the most, but has no artifact to lose, nothing is stored.
    */
   put(account: string, key: string, artifact: Artifact): void {
     const bytes = sizeOf(artifact) + key.length;
@@ -86,13 +88,13 @@ export class Artifacts {
     while (ownBytes() > this.#partBytes) this.#removeOldest(account);
     while (this.#bytes + bytes > this.#capacityBytes) {
       const largest = this.#largest(account, ownBytes());
-      if (!this.#shares.has(largest)) return; // its own first artifact would displace those of accounts with less
+      if (!this.#shares.has(largest)) return; // this first artifact would displace those of accounts with less memory
       this.#removeOldest(largest);
     }
     this.#add(account, key, { artifact, digest: digestOf(artifact), bytes, checkedAtMs: this.#now() });
   }
 
-  /** The account with the most memory. @param ownBytes what this account will have. */
+  /** The account with the most memory. @param ownBytes the memory that `account` will have. */
   #largest(account: string, ownBytes: number): string {
     let [largest, most] = [account, ownBytes];
     for (const [other, { bytes }] of this.#shares)
@@ -124,7 +126,7 @@ export class Artifacts {
   }
 }
 
-/** Runs of a judgement share the bytes of their program; most programs share command and limits of their language. */
+/** Texts of objects that many steps share: the contents of files, the command and the limits of a language. */
 const texts = new WeakMap<object, string>();
 
 function once<T extends object>(value: T, toText: (value: T) => string): string {

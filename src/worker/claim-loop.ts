@@ -13,31 +13,34 @@ export interface ClaimLoopOptions {
   readonly slots: Slots;
   readonly leases: Leases;
   readonly ahead: Pick<Ahead, "amount" | "holdMs" | "pause">;
-  /** Takes the slot for a claim out of the list. */
+  /** Chooses one of the slots for the claim, and removes it from the list. */
   readonly choose: (claim: Claim, slots: Slot[]) => Slot | undefined;
   readonly log: Logger;
-  /** Runs a claimed submission. Sets the slot of the run before it returns. */
+  /** Runs a claimed submission on the slot. When it returns, `run.slot` is set, but the submission has not ended. */
   readonly serve: (run: ActiveRun, slot: Slot) => void;
 }
 
-/** A notification is not repeated, so a failed claim needs a retry of its own. */
+/** Pause before a failed claim is tried again. The notification that caused the claim does not come again. */
 const RETRY_MS = 1_000;
-/** Accounts whose turns are known: more than can have claimed submissions at once. */
+/** How many accounts have a known turn: more than can have claimed submissions in this worker at once. */
 const MOST_TURNS = 4_096;
 
 /**
- * Outputs of one account that may wait for their comparison without a slot. With more of them, its submissions wait in the queue:
- * otherwise their outputs would fill the memory of the worker, because comparisons can take much longer than runs.
+ * How many outputs of one account may wait for their comparison without a slot. While an account has this many, no submission of it
+ * starts. Otherwise, outputs would fill the memory of the worker, because a comparison can take much longer than a run.
  */
 const MOST_COMPARING = 4;
 
-/** Claims submissions for free slots, and some ahead. The store and free slots wake it; it never polls. */
+/**
+ * Claims submissions for free slots, and some more in advance. Notifications of the store and slots that become free wake it; it does
+ * not poll.
+ */
 export class ClaimLoop {
   readonly #options: ClaimLoopOptions;
   readonly #unsubscribe: () => void;
-  /** Claimed and not started, in the order of service. */
+  /** Runs that have not started, in the order in which they were claimed. */
   #held: ActiveRun[] = [];
-  /** When each account was last served, of the recent ones. */
+  /** The number of the last service of each account that was recently served. */
   readonly #turns = new Map<string, number>();
   #turn = 0;
   #claiming: Promise<void> | null = null;
@@ -51,7 +54,7 @@ export class ClaimLoop {
     this.#unsubscribe = options.store.onWork(() => this.wake());
   }
 
-  /** Starts a claim. During a claim, it causes one more claim after it. */
+  /** Starts a claim. If one is under way, another one follows it. */
   wake(): void {
     this.#again = true;
     this.#claiming ??= this.#claimAll().finally(() => {
@@ -75,16 +78,16 @@ export class ClaimLoop {
         this.#served(claim.submission.accountId);
       } else leases.drop(next);
     }
-    // Submissions of barred accounts are still held, and are pending again when their time is over.
+    // Submissions of barred accounts are still held. #limitHold gives them back after `holdMs`.
     if (this.#held.length > 0) return;
     clearTimeout(this.#late);
     this.#late = undefined;
   }
 
   /**
-   * The next to start, or to drop: of the account with the fewest that run here, then of the one that was served least recently, in the
-   * order of their claims. Runs that were claimed ahead for one account therefore delay no other account that comes after them. Accounts
-   * that have enough outputs to compare are left out.
+   * The run to start next, or an abandoned run to drop. It is a run of the account with the fewest runs in this worker, and of several,
+   * of the account that was served least recently; of the runs of one account, it is the one that was claimed first. Runs that were
+   * claimed in advance for one account therefore delay no account whose runs were claimed later. Barred accounts are left out.
    */
   #next(): ActiveRun | undefined {
     const running = this.#options.leases.byAccount();
@@ -103,6 +106,7 @@ export class ClaimLoop {
     return first;
   }
 
+  /** Accounts of which no submission starts, because many of their outputs wait for a comparison. */
   #barred(): readonly string[] {
     return this.#options.leases.comparing(MOST_COMPARING);
   }
@@ -115,12 +119,14 @@ export class ClaimLoop {
     if (oldest !== undefined) this.#turns.delete(oldest);
   }
 
-  /** Claimed submissions that wait for a slot. */
+  /** Number of claimed submissions that wait for a slot. */
   get held(): number {
     return this.#held.length;
   }
 
-  /** Claims nothing more; resolves after the claim under way, when those that have not started are pending again. */
+  /**
+   * Claims nothing more. Resolves when the claim under way has ended and the claimed submissions that have not started were given back.
+   */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#unsubscribe();
@@ -150,7 +156,10 @@ export class ClaimLoop {
     }
   }
 
-  /** Numbers of submissions to claim: several ahead at once, because a claim costs about the same for all of them. */
+  /**
+   * How many submissions to claim: `startable` for free slots, and `more` in advance. Those in advance are claimed several at a time,
+   * because a claim of many costs about as much as a claim of one.
+   */
   #wanted(): { readonly startable: number; readonly more: number } {
     const { slots, ahead } = this.#options;
     const startable = Math.max(Math.min(slots.capacity, slots.freeCount), 0);
@@ -158,7 +167,9 @@ export class ClaimLoop {
     return { startable, more: startable > 0 || missing > ahead.amount / 2 ? missing : 0 };
   }
 
-  /** Another worker may have a free slot for a submission that does not start here soon. */
+  /**
+   * Gives back all held submissions when the oldest one has waited for `holdMs`: another worker may have a free slot for them.
+   */
   #limitHold(): void {
     const [oldest] = this.#held;
     if (!oldest || this.#late) return;
@@ -177,7 +188,7 @@ export class ClaimLoop {
     this.#late = undefined;
     const given = this.#held;
     this.#held = [];
-    // The last one first: each is then the next to be served.
+    // In the reverse order of the claims: the key and the account of the first claim then get the earliest turn again.
     await Promise.all(given.reverse().map((run) => this.#options.leases.giveBack(run)));
   }
 }

@@ -1,22 +1,22 @@
 import { type Checker, type Compared, type Comparison, comparison } from "../domain/check.ts";
 
-/** Work for the process. */
+/** A comparison that the process makes. */
 export interface CompareWork {
   readonly checker: Checker;
   readonly output: Uint8Array;
   readonly answers: readonly Uint8Array[];
 }
 
-/** An answer that is no regular expression, or is too large for V8 to build. */
+/** Why an answer cannot be used: it is not a regular expression, or V8 cannot build an expression of this size. */
 export type BadAnswer = "invalid" | "too large";
 
-/** `ready`: the process has started. `prepared`: the answers of the present work are parsed. */
+/** `ready`: the process has started. `prepared`: the answers of the present comparison are parsed. */
 export type CompareMessage =
   | "ready"
   | "prepared"
   | {
       readonly compared: Compared | BadAnswer;
-      /** CPU time since the result before. */
+      /** CPU time of the process since its previous result, or since its start. */
       readonly cpuMs: number;
     };
 

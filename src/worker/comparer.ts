@@ -5,35 +5,42 @@ import { type Checker, type Compared, check } from "../domain/check.ts";
 import { Turns } from "../fairness/turn.ts";
 import type { BadAnswer, CompareMessage, CompareWork } from "./compare-process.ts";
 
-/** Texts up to this size are compared at once: it takes a few milliseconds at most. */
+/** Texts up to this size are compared in this process: that takes a few milliseconds at most. */
 const SHORT_BYTES = 8_192;
-/** CPU time to parse the answers, and to match an output with expressions. */
+/** The most CPU time to parse expressions, and then again to match an output with them. */
 const EXPRESSION_CPU_MS = 1_000;
-/** CPU time of other comparisons for each byte: six times what the slowest text that is known takes (numbers of very different size). */
+/**
+ * The most CPU time of other comparisons for each byte: six times what the slowest known text takes, which has numbers of very
+ * different sizes.
+ */
 export const CPU_MS_PER_BYTE = 0.004;
-/** CPU time of a comparison in the quick queue. One that takes longer begins again in the slow queue. */
+/** The most CPU time of a comparison in the quick queue. If it takes longer, it begins again in the slow queue. */
 const QUICK_CPU_MS = 100;
-/** The interval between two readings of the CPU time of the process. */
+/** The shortest and the longest interval between two readings of the CPU time of the process. */
 const [LEAST_WATCH_MS, MOST_WATCH_MS] = [20, 1_000];
-/** Processes that a comparison gets before the platform gives up. */
+/** How many processes try a comparison before it counts as lost. */
 const MAX_TRIES = 3;
+/** The limit of V8's heap in the process. */
 const MEMORY_MIB = 256;
 
-/** The answers cannot be compared with anything: the judge's error. The message is for users. */
+/**
+ * The answers cannot be compared with any output, which is the judge's error; or the result is not needed any more. The message is for
+ * users.
+ */
 export class ComparisonError extends Error {}
 
-/** No process could finish the comparison. This proves nothing about the output, so the run is repeated. */
+/** No process could finish the comparison. This proves nothing about the output, so the run is an internal error. */
 export class ComparerLost extends Error {}
 
 interface WaitingComparison extends CompareWork {
   readonly owner: string;
-  /** Null for a comparison that takes longer than the queue permits. */
+  /** Called with null if the comparison takes longer than the queue permits. */
   readonly resolve: (compared: Compared | null) => void;
   readonly reject: (error: Error) => void;
 }
 
 export interface CompareOptions {
-  /** The account: accounts share the CPU time of the process. */
+  /** The id of the account. Accounts take turns, by the CPU time that their comparisons have taken. */
   readonly owner: string;
   /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal;
@@ -41,7 +48,7 @@ export interface CompareOptions {
   readonly onSlow?: () => void;
 }
 
-/** How the work of a process ends. `lost` proves nothing, so that another process gets the work. */
+/** How the work of a process ends. `lost` proves nothing, so another process tries the work again. */
 type End =
   | { readonly compared: Compared }
   | { readonly tooLong: true }
@@ -49,25 +56,25 @@ type End =
   | { readonly lost: string };
 
 /**
- * Runs built-in checkers. Longer texts and regular expressions are compared in processes that can be killed, so that no output and no
- * expression delays the service. An expression is not even parsed outside of them: V8 cannot be interrupted while it builds a large
- * one, so that a thread would not end.
+ * Runs built-in checkers. Long texts and regular expressions are compared in processes that can be killed, so that no output and no
+ * expression delays the service. Expressions are even parsed there: V8 cannot be interrupted while it builds a large expression, so a
+ * worker thread could not be ended.
  *
- * There are two queues, each with a process. All comparisons begin in the quick one, which ends each of them after a tenth of a second of CPU time. Those
- * that take longer begin again in the slow one, where they wait for each other: otherwise, a comparison of one account that takes
- * half a minute would delay all others by as much.
+ * There are two queues, each with a process of its own. All comparisons begin in the quick queue, which ends each of them after a
+ * tenth of a second of CPU time. A comparison that takes longer begins again in the slow queue, where it waits only for other long
+ * comparisons. With a single queue, a comparison that takes half a minute would delay all other accounts by half a minute.
  *
- * The budget is CPU time of the process. A busy machine takes none of it, and only a process that makes no progress at all is
- * replaced. Only an expression can exceed the budget: by its answer, which is the judge's error, or by the text of the output, which
- * then does not match. Otherwise an output could be written for this purpose.
+ * A comparison has a budget of CPU time. On a busy machine it takes longer, but uses no more of its budget; only a process that uses no
+ * CPU time at all for `stalledMs` is replaced. An expression that exceeds the budget while it is parsed is the judge's error. An
+ * output that makes an expression exceed the budget does not match: if it caused an error, a program could evade WA by its output.
  */
 export class Comparer {
   readonly #quick: ComparisonQueue;
   readonly #slow: ComparisonQueue;
 
   /**
-   * @param stalledMs after which a process that has used no CPU time meanwhile is replaced.
-   * @param quickCpuMs CPU time of a comparison in the quick queue.
+   * @param stalledMs a process that uses no CPU time for this long is replaced.
+   * @param quickCpuMs the most CPU time of a comparison in the quick queue.
    */
   constructor(stalledMs = 30_000, quickCpuMs = QUICK_CPU_MS) {
     this.#quick = new ComparisonQueue(stalledMs, quickCpuMs);
@@ -82,10 +89,10 @@ export class Comparer {
     options: CompareOptions,
   ): Promise<Compared> {
     const work = { checker, output, answers };
-    // Most right outputs are the same bytes, which pass whatever is compared.
+    // Most right outputs are equal to an answer, byte for byte. These pass with every checker but `regex`.
     if (checker.type !== "regex" && answers.some((answer) => answer.equals(output)))
       return { passed: true, message: null };
-    // Other bytes cannot be right: only the message for users is missing, in one pass over the output.
+    // This output is wrong. One pass over it finds the message for users, which is short work for this process.
     if (checker.type === "exact") return check(checker, output, answers.slice(0, 1));
     if (checker.type !== "regex" && bytesOf(work) <= SHORT_BYTES) return check(checker, output, answers);
     const quick = await this.#quick.compare(work, options);
@@ -97,9 +104,9 @@ export class Comparer {
   }
 }
 
-/** A queue of comparisons, of which a process makes one after the other. */
+/** A queue of comparisons, with the process that makes them one after the other. */
 class ComparisonQueue {
-  /** Accounts take turns by their CPU time in milliseconds, until none has a comparison. */
+  /** The comparisons that wait. Accounts take turns by the CPU time of their comparisons, in milliseconds. */
   readonly #turns = new Turns<WaitingComparison>();
   readonly #stalledMs: number;
   readonly #mostCpuMs: number;
@@ -111,7 +118,7 @@ class ComparisonQueue {
     this.#mostCpuMs = mostCpuMs;
   }
 
-  /** @returns null if it takes more CPU time than this queue permits. @throws ComparisonError, ComparerLost */
+  /** @returns null if the comparison takes more CPU time than this queue permits. @throws ComparisonError, ComparerLost */
   async compare(work: CompareWork, { owner, signal }: CompareOptions): Promise<Compared | null> {
     if (signal.aborted) throw new ComparisonError("it is not needed any more");
     return await new Promise<Compared | null>((resolve, reject) => {
@@ -171,7 +178,7 @@ class ComparisonQueue {
     this.#current = { waiting, end };
   }
 
-  /** The process has one listener. One for each comparison would hold the texts of all of them. */
+  /** Starts the process with one listener for its end. A listener for each comparison would keep the texts of all in memory. */
   #start(): ChildProcess {
     const child = start();
     child.once("exit", () => {
@@ -191,15 +198,15 @@ const STARTED = new WeakSet<ChildProcess>();
 
 interface Attempt {
   readonly stalledMs: number;
-  /** CPU time of the comparison, without the start of its process. */
+  /** The most CPU time of the comparison, without that of the start of the process. */
   readonly mostCpuMs: number;
-  /** Called once. @param cpuMs that the process used for it. */
+  /** Called once, at the end. @param cpuMs the CPU time that the process used for the work. */
   readonly settle: (end: End, cpuMs: number) => void;
-  /** Called before, if the process must not be used again. */
+  /** Called before `settle` if the process must not be used again. */
   readonly discard: () => void;
 }
 
-/** Lets a process do the work. @returns a function that ends it. */
+/** Lets a process make a comparison. @returns a function that ends the work and the process. */
 function work(
   child: ChildProcess,
   isReady: boolean,
@@ -248,7 +255,7 @@ function work(
     enter("prepare");
     begunMs = phaseMs;
     child.send({ checker, output, answers } satisfies CompareWork);
-    // During the start, which has no budget, the next reading would be too late for the quick queue.
+    // The start has no budget, so its timer is slow: its next reading of the CPU time would be too late for the quick queue.
     clearTimeout(timer);
     watch();
   };
@@ -277,7 +284,7 @@ function work(
       );
   };
   const onLost = () => stop({ lost: "its process failed" });
-  // V8 aborts the process beyond its memory. The output of a program can cause that only by an expression.
+  // V8 aborts a process that exceeds its memory. The output of a program can cause this only if the checker is an expression.
   const onExit = (_: number | null, signal: NodeJS.Signals | null) => {
     const isAborted = isExpression && phase !== "start" && ABORTS.includes(signal);
     if (!isAborted) onLost();
@@ -301,7 +308,7 @@ const BAD_ANSWER: Readonly<Record<BadAnswer, End>> = {
 const ABORTS: readonly unknown[] = ["SIGABRT", "SIGTRAP", "SIGILL"];
 const NO_MATCH_IN_MEMORY = differs(`the output does not match the expression within ${MEMORY_MIB} MiB`);
 
-/** The clock ticks of /proc: 100 a second on all processors that are supported. */
+/** /proc counts CPU time in clock ticks, of which Linux has 100 a second on x86-64. */
 const MS_PER_TICK = 10;
 
 /** CPU time of a process with all its threads; null if it has ended. */
@@ -309,7 +316,7 @@ function cpuMsOf({ pid }: ChildProcess): number | null {
   if (pid === undefined) return null;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // After the name, which can contain spaces: fields 3 and following, of which 14 and 15 are user and system time.
+    // The fields after the name, which can contain spaces, begin with field 3. Fields 14 and 15 are user and system time.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
   } catch {
@@ -324,9 +331,9 @@ function start(): ChildProcess {
     serialization: "advanced",
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
-  // It ends with this process, which does not wait for it.
+  // The child ends when this process has ended and closed the channel. This process does not wait for the child.
   child.unref();
   child.channel?.unref();
-  // An error of a process that could not be started or has been killed.
+  // Without a listener, the error of a child that could not be started or killed would end this process.
   return child.on("error", () => {});
 }

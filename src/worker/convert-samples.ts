@@ -3,12 +3,13 @@ import type { Samples } from "../domain/samples.ts";
 import { memoryPeak } from "../verdict/metrics.ts";
 import type { Plan } from "./plan.ts";
 
-/** Fewer samples show no course: a run of less than 30 ms needs no row. */
+/** Fewer samples make no useful chart. The first ones are 10 ms apart, so a run of less than 30 ms gets no chart. */
 const LEAST_SAMPLES = 3;
 
 /**
- * The samples of the step that ended the run. As in the record, memory includes the files of the step before, and the peak is
- * the one of the record.
+ * Converts the samples of the last step that ran. As in the record, the memory includes the files that the compile step left for the
+ * execute step, and the peak is that of the record.
+ * @returns undefined if there are too few samples.
  */
 export function samplesOf({ compile, execute }: StepReports, plan: Plan): Samples | undefined {
   const step = execute ? "execute" : "compile";

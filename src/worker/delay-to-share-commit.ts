@@ -1,5 +1,6 @@
-/** Callers in a group. */
+/** The most callers that are released together. */
 const MAX_CALLERS = 24;
+/** How long the first caller waits at most. */
 const MOST_MS = 60;
 
 /** Releases several callers together, so that their work can share a transaction. */
@@ -7,7 +8,7 @@ export class CommitDelay {
   #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  /** Resolves with the last caller of a full group, with `release`, or 60 ms after the first one. */
+  /** Resolves when 24 callers wait, when `release` is called, or 60 ms after the first caller began to wait. */
   join(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -16,7 +17,7 @@ export class CommitDelay {
     });
   }
 
-  /** Releases those that wait. */
+  /** Releases all callers that wait. */
   release(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -30,16 +30,16 @@ import { TestChecker, type TestRunContext } from "./test-checker.ts";
 /** Memory for the compiled program and the compiled checker. */
 const ARTIFACT_BYTES = 64 * 1_048_576;
 
-/** A problem with the contents of its tests. */
+/** A problem together with the contents of its tests. */
 export interface LocalProblem {
   readonly definition: Definition;
-  /** The checker, if it is a program. */
+  /** The source of the checker; null if no checker of the problem is a program. */
   readonly checker: Program | null;
   /** The input of a test, followed by its answers. */
   readonly contents: (test: number) => readonly Buffer[];
 }
 
-/** The result of the runs on one test. `cpuUsec` is that of the pass that used the most CPU time. */
+/** The result of a program on one test. In a multi-pass problem, `cpuUsec` is the CPU time of the pass that used the most. */
 export interface LocalRun extends RunResult {
   readonly test: number;
 }
@@ -51,7 +51,7 @@ export interface LocalResult {
   readonly runs: readonly LocalRun[];
 }
 
-/** Judges programs on one slot, without a service: one test after the other. Compiled programs are kept between calls. */
+/** Judges programs without a service, one test after the other on one slot. Compiled programs are kept between calls. */
 export class LocalJudge {
   readonly #slot: Pick<Slot, "run" | "runPair">;
   readonly #languages: Languages;
@@ -67,7 +67,7 @@ export class LocalJudge {
     this.#checker = new TestChecker(languages, ({ language }) => this.#cacheFor(language));
   }
 
-  /** @param onRun called after each run. @throws SandboxError if the slot is lost. */
+  /** Judges a program on all tests. @param onRun called after each test. @throws SandboxError if the slot is lost. */
   async judge(
     program: Program,
     { language, profile, stop }: { readonly language: Language; readonly profile: ProfileName; readonly stop: Stop },
@@ -113,7 +113,7 @@ export class LocalJudge {
     }
   }
 
-  /** Runs a validator of inputs with an input and arguments. @throws SandboxError if the slot is lost. */
+  /** Runs an input validator on one input, with arguments. @throws SandboxError if the slot is lost. */
   async run(
     language: Language,
     profile: ProfileName,
@@ -126,7 +126,7 @@ export class LocalJudge {
     return await this.#run(steps, { cache: this.#cacheFor(language.name) });
   }
 
-  /** Checks an output. @throws SandboxError if the slot is lost. */
+  /** Checks an output that is given, instead of that of a run. @throws SandboxError if the slot is lost. */
   async check(test: Omit<ClaimedTest, "judgementSeq">, input: Buffer, output: Buffer): Promise<Checked> {
     const judgement = { verdict: "AC", cause: "normal_exit", actor: "runtime", signal: null } as const;
     const outcome: Outcome = {
@@ -140,7 +140,7 @@ export class LocalJudge {
     return checked ?? { verdict: "IE", share: 0, message: null };
   }
 
-  /** A program that is too large with its input is no failure of the slot. */
+  /** Runs the steps. A program that is too large for a box, together with its input, is an internal error; the slot is not lost. */
   async #run(steps: Plan, options: RunOptions): Promise<Outcome> {
     try {
       return buildOutcome(await runSteps(this.#slot, steps, options));

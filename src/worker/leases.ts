@@ -12,32 +12,38 @@ export interface LeasesOptions {
   readonly meter: Meter;
 }
 
-/** A submission that this worker has claimed. */
+/** A run of a submission that this worker has claimed. */
 export interface ActiveRun {
   readonly claim: Claim;
-  /** Null before it has started. */
+  /** Null until the run starts. */
   slot: Slot | null;
-  /** A time of the monotonic clock. */
+  /** When the submission was claimed, by the monotonic clock. */
   readonly heldSinceMs: number;
-  /** Renewals since the last response. Counted instead of timed, because a process that was paused has not missed any. */
+  /**
+   * Renewals of the lease since the store last responded. They are counted instead of timed, because a process that was paused has sent
+   * no renewals in that time.
+   */
   unanswered: number;
-  /** Set when the slot is closed on purpose: this worker no longer decides the state of the submission. */
+  /** Set when this worker gives up the run: it no longer decides the state of the submission. */
   abandoned: boolean;
-  /** Set when only its box is left to remove, so that another program can start. */
+  /** Set while only the removal of the box is left to do on the slot, so that another program can start on another slot. */
   removingBox: boolean;
-  /** Set when only a comparison of its output is left: the slot may then run another submission. */
+  /** Set when only a comparison of the output is left. The slot may then run another submission. */
   comparing: boolean;
-  /** Set at the end of the run: the slot may then run another submission, and a missing lease is finished, not lost. */
+  /**
+   * Set at the end of the run. The slot may then run another submission. If the lease is missing, storing the outcome has ended it, so
+   * it does not count as lost.
+   */
   ended: boolean;
-  /** Aborted with it. */
+  /** Aborted when `abandoned` is set. */
   readonly abandoning: AbortController;
-  /** Ends the subscription to the end of the submission. */
+  /** Ends the subscription by which the run learns that its submission has ended. */
   forget: () => void;
 }
 
 /**
- * Renewals and sweeps per lease. Two renewals in a row may fail. After this many without a
- * response, the lease has expired.
+ * Renewals and sweeps in the duration of a lease. Two renewals in a row may fail. When three have had no response and the next one is
+ * due, the lease has expired.
  */
 const RENEWALS_PER_LEASE = 3;
 
@@ -60,17 +66,17 @@ export class Leases {
     ];
   }
 
-  /** Number of runs whose programs have started and not ended. */
+  /** Number of runs that occupy a slot, without those whose box is only being removed. */
   get running(): number {
     return [...this.#active].filter(isRunning).length;
   }
 
-  /** Number of runs of each account that has one whose program runs, or whose output is compared. */
+  /** For each account, the number of its runs that are running or whose output is compared. Accounts without any are absent. */
   byAccount(): ReadonlyMap<string, number> {
     return this.#count((run) => isRunning(run) || isComparing(run));
   }
 
-  /** The accounts that have at least this number of outputs that are compared or wait for it. */
+  /** The accounts of which at least this many outputs are being compared or wait for their comparison. */
   comparing(least: number): readonly string[] {
     return [...this.#count(isComparing)].flatMap(([accountId, amount]) => (amount >= least ? accountId : []));
   }
@@ -89,7 +95,7 @@ export class Leases {
     return [...this.#active].filter(({ ended }) => ended).length;
   }
 
-  /** Renews the lease of a claim until `drop`. */
+  /** Begins to renew the lease of a claim, until `drop`. */
   hold(claim: Claim): ActiveRun {
     const run: ActiveRun = {
       claim,
@@ -103,7 +109,7 @@ export class Leases {
       abandoning: new AbortController(),
       forget: () => {},
     };
-    // A request may cancel it.
+    // A request may cancel the submission.
     run.forget = this.#options.store.submissions.onEnd(claim.submission.id, () => void this.#check(run));
     this.#active.add(run);
     return run;
@@ -133,7 +139,7 @@ export class Leases {
     this.drop(run);
   }
 
-  /** Stops renewing. Abandons all active runs at once; resolves when their submissions are released. */
+  /** Stops renewing, and abandons all active runs immediately. Resolves when the store has been asked to release their submissions. */
   async release(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     await Promise.all([...this.#active].map((run) => this.#release(run)));
@@ -156,7 +162,7 @@ export class Leases {
     for (const run of this.#active) void this.#renew(run);
   }
 
-  /** Stops a run that could not be renewed for a whole lease, because another worker may run the submission. */
+  /** Renews a lease. If the store has not responded for a whole lease, the run is stopped: another worker may run the submission. */
   async #renew(run: ActiveRun): Promise<void> {
     const { store, leaseMs, log } = this.#options;
     if (run.ended || run.abandoned) return;
@@ -174,7 +180,10 @@ export class Leases {
     }
   }
 
-  /** After a notification that the submission may have ended. The notification may be spurious, and the store unavailable. */
+  /**
+   * Checks the lease after a notification that the submission may have ended. The notification may be spurious. While the store is
+   * unavailable, the run continues.
+   */
   async #check(run: ActiveRun): Promise<void> {
     const { store, leaseMs } = this.#options;
     if (run.ended || run.abandoned) return;
@@ -182,7 +191,7 @@ export class Leases {
     if (!held) await this.#ceded(run);
   }
 
-  /** Stops a run whose submission has another holder or has ended. If a client ended it, no lease was lost. */
+  /** Stops a run whose lease is no longer valid. It does not count as a lost lease if a request has ended the submission. */
   async #ceded(run: ActiveRun): Promise<void> {
     if (run.ended || run.abandoned) return;
     abandon(run);
@@ -212,7 +221,7 @@ export class Leases {
   }
 }
 
-/** Whether a client has ended the submission: it was cancelled, is no longer needed by its judgement, or was deleted. */
+/** Whether nobody needs the result: the submission was cancelled or deleted, or its judgement does not need it any more. */
 function isUnwanted(found: Submission | undefined): boolean {
   return found === undefined || found.outcome?.result.cause === "cancelled";
 }
@@ -221,7 +230,7 @@ function isUnwanted(found: Submission | undefined): boolean {
 function abandon(run: ActiveRun): void {
   run.abandoned = true;
   run.abandoning.abort();
-  if (!run.comparing && !run.ended) run.slot?.close(); // else it may serve another run
+  if (!run.comparing && !run.ended) run.slot?.close(); // otherwise, the slot may already run another submission
 }
 
 /** Fields of every log line about a run. */

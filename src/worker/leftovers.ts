@@ -2,15 +2,18 @@ import type { Meter } from "../domain/meter.ts";
 import type { Outcome } from "../domain/outcome.ts";
 
 /**
- * Leftovers that the kernel releases later, while no process of the box lives. A program can cause them, for example by
- * sockets in flight within sockets in flight.
+ * Leftovers that the kernel releases later by itself, although no process of the box is left. A program can cause them, for example if
+ * it sends sockets over sockets that are themselves being sent.
  */
 const RELEASED_LATER: readonly string[] = [
   "cgroup not removed: memory",
   "cgroup not removed: sockets in the network namespace",
 ];
 
-/** Counts leftovers of a box. They do not change the verdict, but are a platform failure and can accumulate. */
+/**
+ * Counts what a run left of its box. Processes, mounts and cgroups that are left do not change the verdict, but they are a failure of
+ * the platform and can accumulate.
+ */
 export function countLeftovers({ evidence }: Outcome, meter: Meter): void {
   if (!evidence) return;
   const { cleanupVerified, reapStatus, descendantContainment, residualMounts, collectionErrors } = evidence.teardown;

@@ -10,8 +10,8 @@ import type { Claim } from "../store/submissions/types.ts";
 const AGAIN_MS = 1_000;
 
 /**
- * Runs the execute step of a submission with live input: passes to it what its client gives, in order. If the store fails, the
- * program gets no more input, and its limits end it.
+ * Runs the execute step of a submission with live input, and passes the input and the signals of the client to the program, in order.
+ * If the store fails, the program gets no more input. It then runs until it ends by itself or reaches a limit.
  */
 export async function runWithInput(
   { slot, store, claim, log }: { slot: Slot; store: Pick<Store, "liveInput">; claim: Claim; log: Logger },
@@ -59,5 +59,5 @@ export async function runWithInput(
 async function pass(slot: Slot, input: LiveInput): Promise<void> {
   if (input.kind === "signal") return slot.signal(input.signal);
   if (input.kind === "end") return slot.input(Buffer.alloc(0));
-  if (input.bytes.length > 0) await slot.input(input.bytes); // an empty one would be the end
+  if (input.bytes.length > 0) await slot.input(input.bytes); // an empty buffer would end the input
 }

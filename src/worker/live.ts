@@ -6,12 +6,12 @@ import type { Claim } from "../store/submissions/types.ts";
 
 type Stream = LivePiece["stream"];
 
-/** An interval that users do not notice. It limits a program that writes continuously to five rows per second and stream. */
+/** The default interval, which users do not notice. A program that writes continuously causes five rows per second and stream. */
 const EVERY_MS = 200;
 
 /**
- * Stores the output of a watched run in short intervals. The output limits bound its size. If the store fails, the live
- * output ends; the record has the complete output.
+ * Stores the output of a watched run in short intervals. The output limits of the run bound its size. If the store fails, no more live
+ * output is stored; the record gets the output nevertheless.
  */
 export class LiveOutput {
   readonly #store: Pick<Store, "live">;

@@ -1,15 +1,19 @@
-/** Sum of the expected times of the submissions that are claimed ahead for one slot. */
+/** The submissions that are claimed ahead for one slot may take this long together, as expected. */
 const AHEAD_MS = 60;
 /** The most submissions that are claimed ahead for one slot. */
 const MAX_AHEAD = 16;
 /** Time that a claimed submission may wait for a slot. */
 const HOLD_MS = 100;
-/** The number of last runs. Their median is expected of the next ones, so that a longer run after a compilation changes nothing. */
+/**
+ * How many of the last runs are known. The next runs are expected to take their median, so that a single long run, such as one with a
+ * compile step, changes nothing.
+ */
 const RECENT = 7;
 
 /**
- * How many submissions a worker claims before it has slots for them. Between short runs, a slot would wait for the database
- * nearly as long as it works. While runs are long, none is claimed ahead: other workers and later submissions would wait.
+ * How many submissions a worker claims ahead: before it has slots for them. Between short runs, a slot would otherwise wait for the
+ * database nearly as long as it works. While runs are long, none is claimed ahead, because a claimed submission waits for this worker
+ * even if another one has a free slot.
  */
 export class Ahead {
   readonly #slots: number;
@@ -21,18 +25,19 @@ export class Ahead {
     this.#slots = slots;
   }
 
-  /** Counts a run that took a slot for this time. */
+  /** Records how long a run occupied its slot. */
   ran(ms: number): void {
     this.#paused = false;
     this.#recentMs.push(ms);
     if (this.#recentMs.length > RECENT) this.#recentMs.shift();
   }
 
-  /** Claims none until a run has ended: the slots are busy for longer than expected. */
+  /** Makes `amount` 0 until a run has ended, because the slots are busy for longer than expected. */
   pause(): void {
     this.#paused = true;
   }
 
+  /** How many submissions to claim ahead now, for all slots together. */
   get amount(): number {
     if (this.#paused) return 0;
     const sorted = this.#recentMs.toSorted((a, b) => a - b);

@@ -4,15 +4,15 @@ import type { Languages } from "../languages/load.ts";
 import type { Step } from "../sandbox/step.ts";
 import { type Plan, plan, stepForArtifact } from "./plan.ts";
 
-/** A way to run submissions with parked runtimes: the steps to park, in the order of the PARK frames. */
+/** Parked runtimes for one kind of submissions: the steps to park, in the order in which a slot gets their PARK frames. */
 export interface Preparation {
-  /** Identifies submissions of one language and profile whose compile step runs, or whose artifact is in the compile cache. */
+  /** Identifies the submissions: by language, profile, and whether their artifact is in the compile cache. */
   readonly kind: string;
   readonly language: string;
   readonly steps: readonly Step[];
   /**
-   * Whether the start of the runtimes costs more than they save, as that of a compiler that is warmed up: only in an idle
-   * worker.
+   * Whether the start of the runtimes costs more than they save, as with a compiler that warms up. Such runtimes are started only in an
+   * idle worker.
    */
   readonly costly: boolean;
 }
@@ -21,7 +21,7 @@ export function kindOf(language: string, profile: ProfileName, isCompileCached: 
   return `${language} ${profile}${isCompileCached ? " cached" : ""}`;
 }
 
-/** All preparations of these languages that start a runtime. */
+/** All preparations of these languages that start a runtime, by their kind. */
 export function preparations(languages: Languages): Map<string, Preparation> {
   const all = new Map<string, Preparation>();
   for (const language of languages.list())

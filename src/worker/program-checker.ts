@@ -15,7 +15,7 @@ import { type Ended, FEEDBACK, FILES, failed, INTERFACES } from "./checker-inter
 import { planOfJudge, stepForArtifact } from "./plan.ts";
 import type { CompileCache, Execute } from "./run-steps.ts";
 
-/** Bytes of a text of a checker that are read. */
+/** The most bytes that are used of each text that a checker writes. */
 const MAX_TEXT_BYTES = 2_000;
 
 /** A test as its checker sees it. */
@@ -23,22 +23,22 @@ export interface CheckedTest {
   /** The input of this pass. */
   readonly input: Buffer;
   readonly answer: Buffer;
-  /** Null for an interactor, which reads it from the program. */
+  /** The output of the program; null for an interactor, which reads it while the program runs. */
   readonly output: Buffer | null;
-  /** The most that its checker can give; null if it can only accept or reject. */
+  /** The most points that the checker can give; null if it can only accept or reject. */
   readonly points: number | null;
   /** Files that the checker left in the pass before. */
   readonly feedback: readonly WorkFile[];
 }
 
-/** `next`: the program runs again before there is a result. */
+/** The result of one pass. If `next` is set, the program must run again before there is a result of the test. */
 export type CheckedPass = Checked & { readonly next?: NextPass };
 
-/** A directory needs a file. */
+/** A file that makes the feedback directory exist: a step has files, and their directories are created with them. */
 const PLACEHOLDER = `${FEEDBACK}/placeholder`;
 const NEXT_PASS = `${FEEDBACK}/nextpass.in`;
 
-/** A checker's program, with the limits of its steps. */
+/** The program of a checker, with the limits of its steps. */
 export interface CheckerProgram {
   readonly spec: ProgramChecker;
   readonly language: Language;
@@ -47,8 +47,8 @@ export interface CheckerProgram {
 }
 
 /**
- * Runs a checker on the output of a program, in a box of its own. Its program is compiled once for many tests.
- * @returns IE if it failed: the program that it checks is not to blame.
+ * Runs a checker on the output of a program, in a box of its own. The checker is compiled once for many tests.
+ * @returns IE if the checker failed, for which the checked program is not to blame.
  * @throws SandboxError if the slot is lost.
  */
 export async function runChecker(
@@ -64,17 +64,17 @@ export async function runChecker(
   return resultOf(program.spec, await slot.run(step), test.points);
 }
 
-/** An interactor that waits for its program. */
+/** An interactor that is ready to run with a program. */
 export interface Interaction {
-  /** Runs the program with it. */
+  /** Runs the program together with the interactor. */
   readonly execute: Execute;
-  /** @returns null if the program itself decided by its end. */
+  /** @returns null if the end of the program decides the verdict, and not the interactor. */
   readonly check: (outcome: Outcome) => CheckedPass | null;
 }
 
 /**
- * Prepares the interactor of one run.
- * @returns IE if it cannot be run. @throws SandboxError if the slot is lost.
+ * Prepares the interactor for one run of a program: compiles it, if necessary.
+ * @returns IE if the interactor cannot be run. @throws SandboxError if the slot is lost.
  */
 export async function prepareInteraction(
   slot: Pick<Slot, "run" | "runPair">,
@@ -96,11 +96,11 @@ export async function prepareInteraction(
     check: ({ result: { verdict }, output }) => {
       if (!reports || !output) return null;
       const [ended, ofPeer] = reports;
-      // The end of its input, which followed, can have made the program fail.
+      // The program lost its input when the interactor exceeded its output limit, and may have failed because of that.
       if (ofPeer.exceededFirst) return interactorExceeded(ofPeer);
       if (verdict !== "AC" && ended.endedFirst) return null;
       if (ended.stdoutSeen > ended.stdoutKept) return OUTPUT_EXCEEDED;
-      // Another excess of the interactor came after the program had ended or closed its input, and had no effect on it.
+      // If the interactor exceeded its limit later, the program had already ended or closed its input, and was not affected.
       const checked = resultOf(program.spec, ofPeer, test.points);
       return verdict !== "AC" && checked.verdict === "AC" ? null : checked;
     },
@@ -113,7 +113,7 @@ function interactorExceeded({ stdoutKept }: StepReport): Checked {
 
 export const OUTPUT_EXCEEDED: Checked = { verdict: "WA", share: 0, message: "the output exceeds its limit" };
 
-/** The step of a compiled checker without the files of a test. */
+/** Compiles a checker, if necessary. @returns its execute step, still without the files of a test; IE if it cannot be compiled. */
 async function begin(
   slot: Pick<Slot, "run">,
   { spec, language, limits, program }: CheckerProgram,
@@ -170,8 +170,8 @@ function resultOf(spec: ProgramChecker, report: StepReport, points: number | nul
       : report.files?.find(({ name, mode = 0 }) => name === NEXT_PASS && !(mode & MODE_DIRECTORY));
   if (!next || checked.verdict === "IE") return checked;
   if (checked.verdict !== "AC") return failed("the checker rejects a program and asks for another pass");
-  // The files get no mode, and so that of new files below feedback, because the next pass may change them. Their directories are
-  // created with them.
+  // The files are stored without their mode. In the next pass, they have the mode of new files, so that the checker may change them.
+  // Directories are left out, because they are created with their files.
   const feedback = (report.files ?? [])
     .filter(({ name, mode = 0 }) => name !== NEXT_PASS && !(mode & MODE_DIRECTORY))
     .map(({ name, data }) => ({ name, data }));
@@ -182,17 +182,17 @@ function nameOf({ interactive }: ProgramChecker): string {
   return interactive ? "interactor" : "checker";
 }
 
-/** A hint for checkers that end with a code of testlib, but do not use it. */
+/** A hint for checkers that have the interface `testlib`, but do not use testlib. */
 function without(spec: ProgramChecker, exitCode: number | null): string {
   return spec.interface === "testlib" && exitCode !== null && exitCode !== TESTLIB_FAILED
     ? ", without the text of testlib for it on standard error"
     : "";
 }
 
-/** `_fail` of testlib. */
+/** The exit code of `_fail` in testlib, which says itself that the checker failed. */
 const TESTLIB_FAILED = 3;
 
-/** @returns the result of a checker that cannot be compiled, or its artifact. */
+/** Compiles a checker, or takes its artifact from the cache. @returns the artifact; IE if the checker cannot be compiled. */
 async function compiled(
   slot: Pick<Slot, "run">,
   compile: Step,
@@ -231,7 +231,10 @@ function endedOf(code: number, report: StepReport): Ended {
   };
 }
 
-/** The launcher sends all files of the feedback directory, or none; without the placeholder, there can be none to send. */
+/**
+ * Why the feedback directory could not be read; null if it could. The launcher sends all files of the directory or none, and the
+ * placeholder is always there, unless the checker removed it.
+ */
 function whyUnread({ files = [], survivors }: StepReport): string | null {
   if (files.length > 0) return null;
   if (survivors > 0)
@@ -247,7 +250,7 @@ function tail({ stderr }: StepReport): string {
   return text === "" ? "" : `: ${text}`;
 }
 
-/** The text of the first bytes, as valid Unicode and without a part of a character at its end. */
+/** The text of the first bytes, as valid Unicode. A character that is cut at the end is left out. */
 function textOf(bytes: Buffer): string {
   const isCut = bytes.length > MAX_TEXT_BYTES;
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });

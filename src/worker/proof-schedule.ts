@@ -3,15 +3,18 @@ import type { Logger } from "pino";
 import type { Check } from "../domain/readiness.ts";
 import type { SelfTest } from "./self-test.ts";
 
-/** A launcher restart during the smoke tests must not remove languages; a smoke test that kills its slot must not block the others. */
+/**
+ * How many rounds of smoke tests there are at most while tests are interrupted and some language works. A restart of the launcher
+ * between the tests must not remove languages, and a smoke test that kills its slot each time must not keep the others back.
+ */
 const ROUNDS_OF_PROOF = 3;
 const PAUSE_MS = 1_000;
-/** The first and the longest pause before languages that a restart left untested are tested again. It doubles each time. */
+/** The first and the longest pause before the failed languages are tested again after an interruption. The pause doubles each time. */
 const [PROVE_REST_MS, MOST_PROVE_REST_MS] = [10_000, 160_000];
-/** One language is tested at a time, for half a percent of a core. With eight languages, each is tested every 16 minutes. */
+/** Pause between two smoke tests, which take half a percent of a core together. Each of eight languages is tested every 16 minutes. */
 const PROVE_NEXT_MS = 120_000;
 
-/** Schedules the smoke tests of a worker: all languages before it starts, later one at a time. */
+/** Schedules the smoke tests of a worker: those of all languages before it claims submissions, and later one at a time. */
 export class ProofSchedule {
   readonly #prover: SelfTest;
   readonly #log: Logger;
@@ -26,7 +29,7 @@ export class ProofSchedule {
     this.#proveNextMs = proveNextMs;
   }
 
-  /** Resolves when at least one language works and no more rounds are needed. @returns false if stopped before. */
+  /** Resolves when at least one language works and no more rounds are needed. @returns false if `stop` was called before. */
   async first(): Promise<boolean> {
     for (let round = 1; !this.#stopping; round++) {
       const checks = await this.#prover.proveAll();
@@ -38,7 +41,7 @@ export class ProofSchedule {
     return !this.#stopping;
   }
 
-  /** Tests interrupted languages soon, and all languages in turn. */
+  /** Begins to test the failed languages again, if tests were interrupted, and to test all languages in turn. */
   start(): void {
     this.#proveRestLater();
     this.#proveNextLater();
@@ -56,7 +59,7 @@ export class ProofSchedule {
       if (!ok) this.#log.error({ language: name, detail: fault ?? detail }, "not offered");
   }
 
-  /** Repeats the smoke tests of missing languages until none was interrupted. */
+  /** Repeats the smoke tests of the failed languages until no test was interrupted. */
   #proveRestLater(pauseMs = PROVE_REST_MS): void {
     if (this.#stopping || !this.#prover.interrupted) return;
     this.#rest = setTimeout(async () => {
@@ -65,7 +68,7 @@ export class ProofSchedule {
     }, pauseMs);
   }
 
-  /** A proof from the start does not cover later damage, so each language is tested again in turn. */
+  /** Tests the languages again in turn, because a language can be damaged after its first test. */
   #proveNextLater(): void {
     if (this.#stopping) return;
     this.#next = setTimeout(async () => {

@@ -8,7 +8,8 @@ import { runSteps } from "./run-steps.ts";
 
 /**
  * Runs the smoke test of a language in a real box, like a submission.
- * @returns ok only for AC with exactly the expected output, all controls confirmed and a verified clean-up.
+ * @returns a check that is ok only if the verdict is AC, the output is exactly the expected one, all controls are confirmed, and the
+ * clean-up is verified.
  */
 export async function proveLanguage(slot: Pick<Slot, "run">, languages: Languages, language: Language): Promise<Check> {
   const name = language.name;

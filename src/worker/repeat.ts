@@ -8,24 +8,24 @@ import type { CompileCache } from "./run-steps.ts";
 /** The status of Judge0 for an accepted run. */
 const ACCEPTED = 3;
 
-/** The end of a submission of several runs, or its progress if it gives up the slot before the next run. */
+/** The outcome of a submission of several runs; or, with `progress`, its last run before it gives up the slot. */
 export type Repeated = { readonly outcome: Outcome } | { readonly outcome: Outcome; readonly progress: Progress };
 
 export interface RepeatOptions {
-  /** The runs of earlier claims; null before the first one. */
+  /** What was completed in earlier claims of the submission; null if nothing was. */
   readonly progress: Progress | null;
   readonly cache: CompileCache;
-  /** Runs the program with the artifact of the first run, so that it is compiled once also where none are cached. */
+  /** Runs the program once. The cache keeps the artifact of the first run, so that even a worker without a cache compiles only once. */
   readonly runOnce: (cache: CompileCache) => Promise<Outcome>;
-  /** Asked before each further run; false: the slot is for others. @param bytes that would be stored until then. */
+  /** Asked before each run after the first. If false, the submission gives up the slot. @param bytes what must be stored for that. */
   readonly mayContinue: (bytes: number) => Promise<boolean>;
   /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Runs a program several times, until a run is not accepted.
- * @returns the outcome of the last run, with the means of all.
+ * Runs a program `runs` times, or until a run is not accepted.
+ * @returns the outcome of the last run, with the means of all runs. If the submission gives up the slot before, its progress.
  */
 export async function repeat(
   { runs, expected }: Repeats,

@@ -2,7 +2,7 @@ import type { RunStats } from "../domain/outcome.ts";
 import type { StepReports } from "../domain/report.ts";
 import type { Plan } from "./plan.ts";
 
-/** The run statistics, from the reports of the launcher and the requested limits. */
+/** The run statistics, from the reports of the launcher and the limits of the plan. */
 export function runStats({ compile, execute, compileCached }: StepReports, plan: Plan): RunStats {
   const compiled = compileCached ? undefined : compile;
   return {

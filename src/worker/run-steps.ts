@@ -5,11 +5,11 @@ import { judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
 import { type Plan, stepForArtifact } from "./plan.ts";
 
-/** Artifacts of earlier compile steps, for one submission. */
+/** Access to artifacts of earlier compile steps, for one submission. */
 export interface CompileCache {
-  /** The account of the submission, whose steps share what a slot keeps for later ones. */
+  /** The id of the account of the submission. A slot keeps lists of files for later steps of the same account. */
   readonly owner: string;
-  /** What this compile step left earlier. */
+  /** The artifact that an equal compile step of the account left; undefined if it is not in the cache. */
   readonly get: (compile: Step) => Artifact | undefined;
   readonly put: (compile: Step, artifact: Artifact) => void;
 }
@@ -20,7 +20,7 @@ const NO_CACHE: CompileCache = { owner: "", get: () => undefined, put: () => {} 
 export type Execute = (step: Step, onOutput?: OnOutput) => Promise<StepReport>;
 
 export interface RunOptions {
-  /** Receives the output of the program; compiler output is only in the report. */
+  /** Receives the output of the program while it runs. The output of the compiler is only in the report. */
   readonly onOutput?: OnOutput | undefined;
   readonly cache?: CompileCache;
   /** Runs the step together with an interactor, in place of a run on the slot alone. */
@@ -28,8 +28,8 @@ export interface RunOptions {
 }
 
 /**
- * Runs the steps in sequence on one slot. The program runs only if its compile step was AC by
- * the verdict table. A cached artifact takes the place of the compile step, with the report of that step.
+ * Runs the steps in sequence on one slot. The program runs only if the verdict table gives AC for the compile step. If the artifact is
+ * in the cache, the compile step does not run, and its report is the one that was stored with the artifact.
  * @throws SandboxError if the slot is lost.
  */
 export async function runSteps(

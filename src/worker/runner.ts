@@ -38,11 +38,14 @@ export interface RunnerOptions {
   readonly tracer: Tracer;
   /** Memory for compiled programs of earlier submissions; 0: none. */
   readonly artifactBytes: number;
-  /** Aborted when the worker stops: submissions of several runs then give up their slots. */
+  /** Aborted when the worker stops. A submission of several runs then gives up its slot after its present run. */
   readonly stopping: AbortSignal;
 }
 
-/** The end of a run, whose `checked` is null for a single submission; or the progress of one that gives up its slot. */
+/**
+ * How a claimed submission leaves its slot. It has ended, and `checked` is null unless it is a run of a judgement; or it gives up the
+ * slot between two of its runs, with its progress.
+ */
 export type Result = Tested | Yielded;
 
 /** Where a claim runs. */
@@ -54,12 +57,12 @@ interface OnSlot {
 
 const STORE_RETRY_MS = 250;
 
-/** Time on a slot after which a submission of several runs asks before each of them whether others wait. */
+/** After this time on a slot, a submission of several runs asks before each further run whether others wait. */
 const UNASKED_MS = 100;
-/** Additional time for each byte that the next run needs: storing and reading the byte takes a twentieth of it. */
+/** Additional time for each byte that the next run needs. To store and read the byte takes a twentieth of this time. */
 const UNASKED_MS_PER_BYTE = 400 / 1_048_576;
 
-/** Interval of live output of a run with live input: its client waits for the answer. */
+/** The interval of live output of a run with live input. It is short, because the client waits for an answer to its input. */
 const TALK_MS = 20;
 
 /** Runs claimed submissions and stores their outcomes. */
@@ -74,7 +77,10 @@ export class Runner {
     this.#checker = new TestChecker(options.languages, (owner) => this.#cacheFor(owner));
   }
 
-  /** The kind of runtimes that would serve the claim. */
+  /**
+   * The kind of the claim: a parked runtime of this kind (Preparation.kind) can serve it. No runtime has a kind that ends in "own", which
+   * stands for programs with commands or limits of their own, live input or an interactor.
+   */
   kindOf({ submission, program, takesInput, test }: Claim): string {
     const { languages } = this.#options;
     const language = languages.resolve(submission.language);
@@ -88,8 +94,8 @@ export class Runner {
   }
 
   /**
-   * Never rejects. Afterwards, the slot can run another submission.
-   * @param freeSlot called if it can do so before: only a comparison is left.
+   * Runs a claimed submission on the slot. Never rejects. When it resolves, the slot can run another submission.
+   * @param freeSlot called if the slot can run another submission earlier, because only a comparison is left to do.
    */
   async run(active: ActiveRun, slot: Slot, freeSlot: () => void): Promise<Result> {
     const { workerId, meter, tracer } = this.#options;
@@ -108,7 +114,10 @@ export class Runner {
     return result;
   }
 
-  /** Never rejects. @returns whether the outcome was stored or the run will be repeated, which notifies all workers. */
+  /**
+   * Stores what a run has led to. Never rejects.
+   * @returns true if the outcome or the progress was stored, or the run will be repeated. The store then notifies all workers.
+   */
   async store({ claim, abandoned }: ActiveRun, result: Result): Promise<boolean> {
     if (abandoned) return false;
     try {
@@ -123,8 +132,8 @@ export class Runner {
   }
 
   /**
-   * Stores a result. While the database is unavailable, it retries for the duration of a lease,
-   * so that a database restart loses no result. After the loss of the lease, storing has no effect.
+   * Stores a result. While the database is unavailable, this is tried again for the duration of a lease, so that no result is lost if
+   * the database restarts. If the lease has been lost, storing has no effect.
    */
   async #withRetries(store: () => Promise<boolean>): Promise<boolean> {
     const deadline = performance.now() + this.#options.leaseMs;
@@ -144,13 +153,16 @@ export class Runner {
     return true;
   }
 
-  /** Repeats an internal error while attempts remain, because it proves nothing about the program. */
+  /**
+   * Stores the outcome of a run. A run with the profile `judge` that ended as an internal error is repeated instead, while attempts
+   * remain, because the error proves nothing about the program.
+   */
   async #endOnce(claim: Claim, { outcome, checked }: Tested): Promise<boolean> {
     const { store, log, meter, tracer } = this.#options;
     const { lease } = claim;
     const { language } = claim.submission;
     const { verdict } = outcome.result;
-    // An interactor that cannot run is not the platform's failure.
+    // If `checked` is set, an interactor could not run, which is not a failure of the platform.
     if (outcome.status === "error" && !checked && (await store.submissions.repeat(lease))) {
       meter.count("repeated", { language });
       log.warn({ ...logFields(claim), attempt: lease.attempt }, "the platform failed this run; it will be repeated");
@@ -166,9 +178,9 @@ export class Runner {
   }
 
   /**
-   * Whether a submission may continue with its next run on the same slot. It gives the slot up if another one is before it in
-   * fair order, or if this worker stops. Short runs continue for a while, because each change of the slot costs two transactions,
-   * in which the bytes that the next run needs are stored and read.
+   * Whether a submission may continue with its next run on the same slot. It gives the slot up if another submission comes
+   * before it in fair order, or if this worker stops. For a while, it may continue without asking, because giving up the slot costs two
+   * transactions: they store and read the bytes that the next run needs.
    */
   async #mayContinue({ lease }: Claim, startedMs: number, bytes: number): Promise<boolean> {
     const { store, stopping, log } = this.#options;
@@ -290,7 +302,10 @@ export class Runner {
   }
 }
 
-/** The compiler's output for a program that it compiled; undefined if it is empty. Copied, so that the rest is not kept in memory. */
+/**
+ * The beginning of what the compiler wrote for a program that it compiled; undefined if it wrote nothing. It is copied, so that the rest
+ * of the output does not stay in memory.
+ */
 function warningsOf({ compile, execute }: StepReports): Buffer | undefined {
   if (!compile || !execute) return undefined;
   const { stderr } = outputOfCompile(compile);

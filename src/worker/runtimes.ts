@@ -4,26 +4,32 @@ import type { Slot } from "../sandbox/slot.ts";
 import type { Preparation } from "./preparations.ts";
 import { Mix } from "./submission-mix.ts";
 
-/** The memory of a kind that has not been parked yet. */
+/** The memory that is assumed for a runtime of a kind that has not been parked yet. */
 const ASSUMED_BYTES = 64 * 1_048_576;
-/** Weight of a kind that was not submitted recently: one of each waits while nothing else needs the slots. */
+/**
+ * Additional weight of each kind with the profile `judge`, except those for cached artifacts. While nothing else needs the slots, a
+ * runtime of each of these kinds therefore waits, even if the kind was not submitted recently.
+ */
 const PRIOR_WEIGHT = 0.01;
-/** Additional weight of the first runtime of a kind that was submitted recently, so that a burst of others leaves it. */
+/** Additional weight of the first runtime of a kind that was submitted recently. A burst of other kinds does not replace it. */
 const FIRST_WEIGHT = 1_000_000;
-/** Least recency of a kind that was submitted recently: in the last six minutes. */
+/** A kind was submitted recently if its recency (Mix.recency) is above this value: in the last five and a half minutes. */
 const LEAST_RECENCY = 2 * PRIOR_WEIGHT;
-/** The most runtimes that wait of a kind whose start is costly. */
+/** The most runtimes of a kind that wait, if their start is costly. */
 const MOST_COSTLY = 2;
-/** A waiting runtime is replaced if the new one is more useful by this factor. */
+/** A waiting runtime is replaced if the value of the new one is more than this many times as high. */
 const REPLACE_FACTOR = 2;
 /** Pause after a failed start of a kind, so that a broken runtime does not use up the CPUs. */
 const RETRY_MS = 60_000;
-/** Below this part of the machine's memory, no runtime waits. */
+/** If less than this part of the machine's memory is available, no runtime waits. */
 const LEAST_AVAILABLE = 0.1;
-/** How long a reading of the machine's memory is used: it takes 0.1 ms. */
+/** How long a reading of the available memory is used, because each reading takes 0.1 ms. */
 const MEMORY_READING_MS = 200;
 
-/** All kinds without a runtime. Their submissions need slots without one, which are counted like runtimes that wait. */
+/**
+ * Stands for all kinds that no runtime serves. Their submissions need slots without a runtime, which count like waiting runtimes of this
+ * kind.
+ */
 const PLAIN = "plain";
 
 interface WaitingRuntime {
@@ -32,10 +38,10 @@ interface WaitingRuntime {
 }
 
 /**
- * Which runtimes wait in the free slots, within a budget of memory: one of each kind that was submitted recently. The number of
- * others follows the recent mix, in which accounts weigh the same, by the D'Hondt method: the next one is of the kind with the most
- * submissions for each runtime that already waits. Slots without a runtime are shared in the same way, because the end of a runtime
- * costs its start and a new box.
+ * Decides which runtimes wait in the free slots, within a budget of memory. First comes one runtime of each kind that was submitted
+ * recently. The numbers of further runtimes follow the recent mix of submissions (Mix) by the D'Hondt method: the next runtime is of
+ * the kind whose weight, divided by the number of runtimes that it would then have, is highest. Slots without a runtime count as a kind
+ * in this division, because to end a waiting runtime would waste its start and cost a new box.
  */
 export class Runtimes {
   readonly #preparations: ReadonlyMap<string, Preparation>;
@@ -55,11 +61,12 @@ export class Runtimes {
     this.#budgetBytes = budgetBytes;
   }
 
-  /** Memory of the waiting runtimes. */
+  /** Memory that the waiting runtimes use. */
   get bytes(): number {
     return [...this.#waiting.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
+  /** Number of waiting runtimes. */
   get amount(): number {
     return this.#waiting.size;
   }
@@ -69,11 +76,12 @@ export class Runtimes {
     return this.#waiting.get(slot)?.kind;
   }
 
+  /** Number of slots in which runtimes are being started. */
   get starting(): number {
     return this.#starting.size;
   }
 
-  /** Takes the slot for a submission out of the list: where it starts soonest, and at the least cost for others. */
+  /** Chooses the slot in which a submission starts soonest, and at the least cost for others. Removes the slot from the list. */
   take(slots: Slot[], kind: string, account: string): Slot | undefined {
     this.#mix.add(account, this.#preparations.has(kind) ? kind : PLAIN, Date.now());
     const worth = (slot: Slot) => {
@@ -92,7 +100,7 @@ export class Runtimes {
     this.#waiting.delete(slot);
   }
 
-  /** The most useful runtime to start, and a free slot for it. @param idle whether costly ones may start. */
+  /** The most useful runtime to start, and a free slot for it. @param idle whether runtimes whose start is costly may start. */
   next(free: readonly Slot[], idle: boolean): { readonly slot: Slot; readonly preparation: Preparation } | undefined {
     if (this.#budgetBytes === 0 || this.#isScarce()) return undefined;
     const candidates = [...this.#preparations.values()].filter(
@@ -112,7 +120,7 @@ export class Runtimes {
     return fits(this.#waiting.get(least)?.bytes ?? 0) ? { slot: least, preparation: best } : undefined;
   }
 
-  /** Starts the runtimes. Resolves when they wait; a slot without a runtime is as good as before. */
+  /** Starts the runtimes in a slot. Resolves when they wait or could not be started; the slot can then be used, unless it is lost. */
   async start(slot: Slot, { kind, steps }: Preparation): Promise<void> {
     this.#waiting.delete(slot);
     this.#starting.set(slot, kind);
@@ -132,7 +140,7 @@ export class Runtimes {
       this.#sizes.set(kind, bytes);
       this.#waiting.set(slot, { kind, bytes });
     } catch {
-      // The slot is lost, and replaced like any other.
+      // The slot is lost. It is replaced like any other lost slot.
     } finally {
       this.#starting.delete(slot);
     }
@@ -143,6 +151,7 @@ export class Runtimes {
     return this.#isScarce() ? free.find((slot) => this.#waiting.has(slot)) : undefined;
   }
 
+  /** Ends the waiting runtimes of a slot, by parking the same steps without a runtime. */
   async end(slot: Slot): Promise<void> {
     const preparation = this.#preparations.get(this.#waiting.get(slot)?.kind ?? "");
     this.#waiting.delete(slot);
@@ -165,7 +174,7 @@ export class Runtimes {
     return this.#valueOfNumber(kind, this.#count(kind));
   }
 
-  /** The value of the runtime with this number among those of the kind. */
+  /** The value of one more runtime of a kind. @param number how many of them wait with it. */
   #valueOfNumber(kind: string, number: number): number {
     if (number > MOST_COSTLY && this.#preparations.get(kind)?.costly) return 0;
     const isRecent = this.#mix.recency(kind, Date.now()) > LEAST_RECENCY;

@@ -4,20 +4,20 @@ import type { Languages } from "../languages/load.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { proveLanguage } from "./proof.ts";
 
-/** Maximum age of a proof. A proof is a complete run, so clients cannot cause more than one in this time. */
+/** Maximum age of a proof. Clients can cause at most one proof in this time, because each proof is a complete run. */
 const PROOF_HOLDS_MS = 5_000;
 
 const STOPPING = "the service is stopping";
 
 /**
- * Proves by a run that submissions can be run with full isolation. It has a slot of its own, so
- * that a busy service does not look broken and a broken one does not look healthy.
+ * Proves by runs that submissions can be run with full isolation. These runs use a slot of their own, so that a busy service does not
+ * look broken, and a broken service does not look healthy.
  */
 export class SelfTest {
   readonly #socketPath: string;
   readonly #languages: Languages;
   readonly #onProof: (check: Check) => void;
-  /** Smoke tests that run at the same time before the worker starts. */
+  /** How many smoke tests `proveAll` runs at the same time. */
   readonly #atOnce: number;
   #helpers: readonly Slot[] = [];
   #slot: Slot | null = null;
@@ -29,7 +29,7 @@ export class SelfTest {
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  /** @param onProof receives each readiness proof with the details that clients do not get. */
+  /** @param onProof receives each readiness proof, with the details that clients do not get. @param atOnce for `proveAll`. */
   constructor(socketPath: string, languages: Languages, onProof: (check: Check) => void = () => {}, atOnce = 1) {
     this.#socketPath = socketPath;
     this.#languages = languages;
@@ -38,8 +38,8 @@ export class SelfTest {
   }
 
   /**
-   * Runs the smoke tests of all languages, while no submission runs: several at the same time, in other slots. Languages
-   * that fail are not offered.
+   * Runs the smoke tests of all languages before submissions run. Several tests run at the same time, each in a slot of its own.
+   * Languages that fail are not offered.
    * @returns their checks, in the order of the languages.
    */
   async proveAll(): Promise<readonly Check[]> {
@@ -47,14 +47,14 @@ export class SelfTest {
     return this.#proven;
   }
 
-  /** The other slots that are alive: submissions can run in them. */
+  /** Hands over the additional slots of `proveAll` that are still alive, so that submissions can run in them. */
   takeHelpers(): readonly Slot[] {
     const alive = this.#helpers.filter((slot) => slot.alive);
     this.#helpers = [];
     return alive;
   }
 
-  /** Runs the smoke tests of failed languages again. @returns their checks. */
+  /** Runs the smoke tests of the failed languages again. @returns the checks of these languages. */
   async proveRest(): Promise<readonly Check[]> {
     const working = this.working();
     const checks = await this.#proveEach(this.#languages.list().filter(({ name }) => !working.includes(name)));
@@ -64,9 +64,9 @@ export class SelfTest {
 
   /**
    * Runs the smoke test of the next language in turn, because a language can be damaged after the start and would then
-   * cause wrong verdicts. A language that fails twice is not offered until its next turn. A lost slot or a timeout proves
-   * nothing about the language.
-   * @returns its check if the offered languages changed.
+   * cause wrong verdicts. If the test fails twice, the language is not offered until it passes in a later turn. A lost slot or a timeout
+   * proves nothing about the language.
+   * @returns the check of the language if it is now offered and was not before, or the reverse; otherwise undefined.
    */
   async proveNext(): Promise<Check | undefined> {
     const languages = this.#languages.list();
@@ -103,7 +103,10 @@ export class SelfTest {
     return checks;
   }
 
-  /** Without one, the first slot tests all languages, and its checks have the reason if it cannot. */
+  /**
+   * Opens an additional slot.
+   * @returns undefined if there is none. The first slot then tests all languages; if it fails as well, the checks have the reason.
+   */
   async #helper(): Promise<Slot | undefined> {
     const slot = await Slot.open(this.#socketPath).catch(() => undefined);
     if (slot && !this.#closed) this.#helpers = [...this.#helpers, slot];
@@ -111,7 +114,7 @@ export class SelfTest {
     return this.#closed ? undefined : slot;
   }
 
-  /** Whether a slot was lost or the platform failed in the last round of smoke tests: failed languages may work. */
+  /** Whether a slot was lost, or the platform failed, in the last round of smoke tests. Languages that failed may then work. */
   get interrupted(): boolean {
     return this.#interrupted;
   }
@@ -121,7 +124,7 @@ export class SelfTest {
     return this.#proven.filter(({ ok }) => ok).map(({ name }) => name);
   }
 
-  /** Never rejects. */
+  /** The newest proof, or a new one if that is too old. Never rejects. */
   readiness(): Promise<Readiness> {
     const ageMs = Date.now() - (this.#newest?.atMs ?? 0);
     // A proof from the future was made before the clock was set back.
@@ -138,7 +141,7 @@ export class SelfTest {
     for (const slot of this.#helpers) slot.close();
   }
 
-  /** Keeps no result without a proof, so that the next request tries again. */
+  /** Makes a new proof. A result without a proof is not kept, so that the next request tries again. */
   async #renew(): Promise<Readiness> {
     if (this.#proven.length === 0) return notReady("the languages are still being tested");
     const probe = this.#quickest();
@@ -148,7 +151,7 @@ export class SelfTest {
     return readiness;
   }
 
-  /** The fastest working language represents all languages, because the controls are the same. */
+  /** A working language, if possible one without a compile step, for a quick proof. All languages have the same controls. */
   #quickest(): Language | undefined {
     const working = this.#languages.list().filter(({ name }) => this.working().includes(name));
     return working.find(({ compile }) => compile === null) ?? working[0];
@@ -164,7 +167,7 @@ export class SelfTest {
     return { ready: run.ok && backend !== null, cgroupBackend: run.ok ? backend : null, checks };
   }
 
-  /** One at a time, because there is one slot. */
+  /** Runs the smoke test of a language in the first slot, after those that were asked for before. */
   #prove(language: Language): Promise<Check> {
     return this.#inTurn(() => this.#proveNow(language));
   }
@@ -195,7 +198,7 @@ export class SelfTest {
     if (this.#slot?.alive) return this.#slot;
     const slot = await Slot.open(this.#socketPath);
     if (this.#closed) {
-      slot.close(); // it would keep the process alive
+      slot.close(); // an open slot would keep the process alive
       throw new Error(STOPPING);
     }
     this.#slot = slot;
@@ -203,7 +206,7 @@ export class SelfTest {
   }
 }
 
-/** The sources of evidence on this host. Each is either present or has a documented fallback. */
+/** Which optional sources of evidence this host has. Their absence is no failure, because each has a documented fallback. */
 function hostChecks(slot: Slot | null): Check[] {
   if (!slot) return [];
   const { signalSource, pressure } = slot.hello;

@@ -3,10 +3,11 @@ import type { Meter } from "../domain/meter.ts";
 import { Slot } from "../sandbox/slot.ts";
 import type { Runtimes } from "./runtimes.ts";
 
+/** Pause before a lost slot is replaced, and the longest pause between two attempts. */
 const RETRY_MS = 1_000;
-/** Pause before a slot that was closed on purpose is replaced. It doubles with each failed attempt. */
+/** Pause before a slot that this process has closed is replaced. It doubles with each failed attempt. */
 const FIRST_RETRY_MS = 4;
-/** Time without a submission after which runtimes start whose start costs more than it saves. */
+/** After this time without a running submission, the worker is idle, and runtimes whose start is costly may start. */
 const IDLE_MS = 300;
 /** Time between two checks whether memory is scarce. */
 const CHECK_MS = 5_000;
@@ -16,16 +17,17 @@ export interface SlotsOptions {
   readonly log: Logger;
   readonly meter: Meter;
   readonly runtimes: Runtimes;
-  /** The number of submissions that run; `most`: of those that may run at the same time. */
+  /** The number of running submissions. */
   readonly running: () => number;
+  /** How many submissions may run at the same time. */
   readonly most: number;
   /** Called when a slot can be taken. */
   readonly onFree: () => void;
 }
 
 /**
- * Keeps a number of launcher slots open and replaces lost ones. There are more of them than submissions that may run: in the
- * others, runtimes wait.
+ * Keeps a number of launcher slots open and replaces lost ones. If runtimes may wait, there are more slots than submissions that may
+ * run: runtimes wait in the others.
  */
 export class Slots {
   readonly #options: SlotsOptions;
@@ -42,8 +44,8 @@ export class Slots {
   }
 
   /**
-   * Resolves when each first attempt has succeeded or failed; failed ones are retried in the background.
-   * @param opened some of them, which are already open.
+   * Opens slots. Resolves when the first attempt for each slot has succeeded or failed. Failed attempts are repeated in the background.
+   * @param opened slots that are already open; they are the first of the `count` slots.
    */
   async open(count: number, opened: readonly Slot[] = []): Promise<void> {
     await Promise.all(Array.from({ length: count }, (_, n) => this.#openOne(opened[n])));
@@ -54,7 +56,7 @@ export class Slots {
     return [...this.#all].filter((slot) => slot.alive).length;
   }
 
-  /** Submissions that may run in addition to the running ones. */
+  /** How many submissions may run in addition to those that are running. */
   get capacity(): number {
     return this.#options.most - this.#options.running();
   }
@@ -64,7 +66,7 @@ export class Slots {
     return this.#free.filter((slot) => slot.alive).length;
   }
 
-  /** @param choose takes one of the slots out of the list. */
+  /** Takes a free slot. @param choose chooses one of the list and removes it from the list. */
   take(choose: (free: Slot[]) => Slot | undefined): Slot | undefined {
     for (const slot of this.#free.filter(({ alive }) => !alive)) {
       this.#free.splice(this.#free.indexOf(slot), 1);
@@ -96,7 +98,7 @@ export class Slots {
   }
 
   /**
-   * Starts the next runtimes, if that takes neither CPU time from a running submission nor a slot from another one.
+   * Starts the next runtimes, unless this would take CPU time from a running submission, or the slot of one that may start.
    * @param idle whether the worker has been idle for a while.
    */
   #startRuntime(idle = false): void {
@@ -112,7 +114,7 @@ export class Slots {
     }
   }
 
-  /** No submission waits for this slot, because free ones were left for all that may run. */
+  /** Puts back a slot without a call of `onFree`: enough other slots stayed free, so no submission waits for this one. */
   #putBack(slot: Slot): void {
     if (this.#closed || !slot.alive) {
       this.give(slot);
@@ -122,6 +124,7 @@ export class Slots {
     }
   }
 
+  /** Ends waiting runtimes while memory is scarce. */
   async #endRuntimes(): Promise<void> {
     while (!this.#closed) {
       const slot = this.#options.runtimes.toEnd(this.#free);
@@ -132,7 +135,7 @@ export class Slots {
     }
   }
 
-  /** A slot that this process has closed, because its run was cancelled, is replaced as soon as the launcher can. */
+  /** Replaces a slot. If this process has closed it, because its run was cancelled, it is replaced as soon as the launcher can. */
   #replace(slot: Slot): void {
     this.#options.runtimes.lost(slot);
     this.#all.delete(slot);
@@ -148,7 +151,7 @@ export class Slots {
     this.#timers.add(timer);
   }
 
-  /** @param waitedMs before this attempt. */
+  /** @param waitedMs the pause before this attempt. */
   async #openOne(opened?: Slot, waitedMs = RETRY_MS): Promise<void> {
     try {
       const slot = opened ?? (await Slot.open(this.#options.socketPath));
@@ -157,7 +160,7 @@ export class Slots {
       slot.onLost(() => this.#lost(slot));
       this.give(slot);
     } catch (error) {
-      // While the launcher removes the box of a slot that was closed, it may have no other.
+      // Right after a slot was closed, the launcher may have no other slot until it has removed the box. That is no failure.
       if (waitedMs >= RETRY_MS) {
         this.#options.meter.count("slotFailures", {});
         this.#options.log.warn({ err: error }, "no slot; trying again");
@@ -166,7 +169,7 @@ export class Slots {
     }
   }
 
-  /** Replaces a slot that is lost while idle; a busy one is replaced when it is released. */
+  /** Replaces a slot that is lost while it is free. A slot in use is replaced when it is given back. */
   #lost(slot: Slot): void {
     if (this.#closed || slot.isClosed) return;
     this.#options.meter.count("slotsLost", {});

@@ -1,7 +1,7 @@
-/** Time after which a submission counts half. */
+/** After this time, a submission counts half. */
 const HALF_LIFE_MS = 60_000;
 
-/** Accounts whose submissions are counted: beyond them, the one that submitted least recently is forgotten. */
+/** The most accounts whose submissions are counted. Above it, the account that submitted least recently is forgotten. */
 const MOST_ACCOUNTS = 1_000;
 
 /** A number that halves in every half-life. */
@@ -19,18 +19,18 @@ class Decaying {
   }
 }
 
-/** The recent submissions of an account, all of whose counts halve alike: their shares change only with a submission. */
+/** The recent submissions of an account. All counts halve at the same pace, so the shares of the kinds change only with a submission. */
 interface Recent {
   readonly kinds: Map<string, Decaying>;
-  /** What it adds to the weight of each kind: 1 in total at its last submission. */
+  /** What the account added to the weight of each kind at its last submission: 1 in total. */
   shares: ReadonlyMap<string, number>;
+  /** When the account last submitted. */
   atMs: number;
 }
 
 /**
- * The recent mix of submissions by kind, in which every account has the same weight: 1 at its last submission, divided among the
- * kinds of its recent ones, and half as much a half-life later. A flood of one account weighs no more than one submission of
- * another.
+ * The recent mix of submissions by kind. An account adds a weight of 1 at its last submission, which is divided among the kinds of its
+ * recent submissions and halves in every half-life. A flood of one account therefore weighs no more than one submission of another.
  */
 export class Mix {
   /** The account that submitted least recently first. */
@@ -58,11 +58,12 @@ export class Mix {
     if (this.#accounts.size > MOST_ACCOUNTS && oldest !== undefined) this.#forget(oldest, nowMs);
   }
 
+  /** The weight of the kind. */
   of(kind: string, nowMs: number): number {
     return this.#weights.get(kind)?.at(nowMs) ?? 0;
   }
 
-  /** 1 at the last submission of the kind, and half as much a half-life later. */
+  /** 1 at the last submission of the kind; halves in every half-life. */
   recency(kind: string, nowMs: number): number {
     return 2 ** (((this.#lastMs.get(kind) ?? Number.NEGATIVE_INFINITY) - nowMs) / HALF_LIFE_MS);
   }

@@ -28,9 +28,9 @@ interface CheckContext<Does extends keyof Slot> {
 
 /** Where the passes of a test run. */
 export interface TestRunContext extends CheckContext<"run" | "runPair"> {
-  /** The passes of earlier claims; null before the first one. */
+  /** The passes that were completed in earlier claims of the submission; null if there are none. */
   readonly progress: Progress | null;
-  /** Asked before each further pass; false: the slot is for others. @param bytes that would be stored until then. */
+  /** Asked before each pass after the first. If false, the submission gives up the slot. @param bytes what must be stored for that. */
   readonly mayContinue: (bytes: number) => Promise<boolean>;
 }
 
@@ -41,11 +41,13 @@ export interface Yielded {
   readonly progress: Progress;
 }
 
-/** The end of a program on a test. */
+/** How a program ended on a test. */
 export interface Tested {
-  /** The outcome of its last run. */
+  /** The outcome of the last pass. */
   readonly outcome: Outcome;
-  /** Null for a program that was not AC, unless an interactor rejected it before it failed. */
+  /**
+   * The result of the checker. Null if the program was not AC, unless its interactor decided before the program failed, or could not run.
+   */
   readonly checked: Checked | null;
 }
 
@@ -66,8 +68,8 @@ export class TestChecker {
   }
 
   /**
-   * Runs a program on a test: once, or until its checker asks for no other pass.
-   * @returns the end of the test, or its progress if `where.mayContinue` gives the slot to others before the next pass.
+   * Runs a program on a test: once, or until the checker asks for no other pass.
+   * @returns how the program ended; or its progress, if it gives up the slot before the next pass (`where.mayContinue`).
    * @throws SandboxError if the slot is lost.
    */
   async judge(test: ClaimedTest, input: Buffer, where: TestRunContext, run: RunProgram): Promise<Tested | Yielded> {
@@ -114,7 +116,7 @@ export class TestChecker {
     return { outcome, checked: prepared.check(outcome) };
   }
 
-  /** @returns null for a program that was not AC. @throws SandboxError if the slot is lost. */
+  /** Checks the output of a run. @returns null if the program was not AC. @throws SandboxError if the slot is lost. */
   async check(test: ClaimedTest, input: Buffer, outcome: Outcome, where: CheckContext<"run">): Promise<Checked | null> {
     return await this.#check(test, { input, feedback: [] }, outcome, where);
   }

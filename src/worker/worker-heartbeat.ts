@@ -16,8 +16,8 @@ export interface WorkerHeartbeatOptions {
 const ANNOUNCEMENTS_PER_LEASE = 3;
 
 /**
- * Announces a worker to services in other processes: after its smoke tests, as a heartbeat, and
- * with a new proof on request. A heartbeat makes no proof, because a proof is a complete run.
+ * Announces a worker to the services of its database: after the smoke tests, then at each heartbeat, and with a new proof when a service
+ * asks for one. A heartbeat makes no new proof, because a proof is a complete run.
  */
 export class WorkerHeartbeat {
   readonly #options: WorkerHeartbeatOptions;
@@ -34,7 +34,7 @@ export class WorkerHeartbeat {
     this.#unsubscribe = options.store.workers.onAsked(() => void this.#announce(true));
   }
 
-  /** @param begun resolves when the worker is proven; it is not announced before. */
+  /** @param begun resolves when the smoke tests of the worker have ended. The worker is not announced before. */
   static start(options: WorkerHeartbeatOptions, begun: Promise<void>): WorkerHeartbeat {
     const announcer = new WorkerHeartbeat(options);
     void begun.then(() => announcer.#announce(true));
@@ -54,7 +54,7 @@ export class WorkerHeartbeat {
     }
   }
 
-  /** One at a time: a request during a proof shares that proof; a request during a heartbeat gets the next one. */
+  /** Makes one announcement at a time. A request for a proof shares the proof that is being made; otherwise, it gets a new one. */
   #announce(withProof: boolean): Promise<void> {
     if (this.#stopped || !(withProof || this.#newest)) return Promise.resolve();
     this.#proofWanted ||= withProof;

@@ -14,14 +14,14 @@ export interface WorkerRegistryOptions {
 }
 
 const PROOF_HOLDS_MS = 5_000;
-/** Time for workers to make a proof: a complete run on a slot of its own. */
+/** How long `readiness` waits for a proof, which is a complete run. */
 const PATIENCE_MS = 10_000;
-/** How long the list of workers waits: shorter, because it waits for dead and stuck workers as well. */
+/** How long `nodes` waits for proofs. This time is shorter, because `nodes` waits for every worker, even if one is dead or stuck. */
 const NODES_PATIENCE_MS = 3_000;
-/** Reads per lease without a notification. */
+/** How often the workers are read in the duration of a lease, in addition to the reads after notifications. */
 const REFRESHES_PER_LEASE = 3;
 
-/** All workers of the database as one pool, known by their announcements only, including those of this process. */
+/** All workers of the database as one pool. Even the worker of this process is known only by its announcements. */
 export class WorkerRegistry implements WorkerPool {
   readonly #options: WorkerRegistryOptions;
   readonly #unsubscribe: () => void;
@@ -52,7 +52,7 @@ export class WorkerRegistry implements WorkerPool {
   }
 
   /**
-   * The languages that every worker has proven, because any of them may get a submission. A worker that has not proven any
+   * The languages that every worker has proven, because any worker may claim a submission. A worker that has not proven any
    * language yet is ignored, because it claims nothing.
    */
   languages(): readonly string[] {
@@ -72,7 +72,7 @@ export class WorkerRegistry implements WorkerPool {
     return this.#underWay;
   }
 
-  /** All workers, oldest first; one without a new proof is not ready. @throws while the database is unavailable. */
+  /** All workers, oldest first. A worker that makes no new proof in time is shown as not ready. @throws if the database fails. */
   nodes(): Promise<readonly AnnouncedWorker[]> {
     this.#asked ??= this.#eachProven().finally(() => {
       this.#asked = null;
@@ -106,7 +106,7 @@ export class WorkerRegistry implements WorkerPool {
     });
   }
 
-  /** Requests proofs; resolves when there are enough, when all workers have responded, or after this time. */
+  /** Requests proofs. Resolves when `enough` is true, when all workers have made a proof, or after `patienceMs`. */
   async #prove(patienceMs: number, enough: () => boolean): Promise<void> {
     const deadline = performance.now() + patienceMs;
     await this.#options.store.workers.askForProof();
@@ -135,7 +135,10 @@ export class WorkerRegistry implements WorkerPool {
     return !this.#stale.has(id);
   }
 
-  /** Measures silence by the local clock. The time in a worker's row counts only until a heartbeat has been observed. */
+  /**
+   * Reads the workers, and measures by the local clock how long each has been silent. The time in the row of a worker counts only until
+   * a heartbeat of the worker has been observed.
+   */
   async #observe(): Promise<void> {
     const { store, leaseMs, proofHoldsMs = PROOF_HOLDS_MS } = this.#options;
     const all = await store.workers.announced();
@@ -147,7 +150,7 @@ export class WorkerRegistry implements WorkerPool {
     this.#stale = this.#proofs.observe(proofs, proofHoldsMs, () => Number.POSITIVE_INFINITY);
   }
 
-  /** Reads the workers. Dead workers send no notification, so it also reads periodically. */
+  /** Reads the workers now and then periodically, because a dead worker sends no notification. */
   async #refresh(): Promise<void> {
     if (this.#stopped) return;
     clearTimeout(this.#nextTimer);

@@ -22,7 +22,7 @@ export interface WorkerOptions {
   readonly store: Store;
   readonly languages: Languages;
   readonly launcherSocket: string;
-  /** Submissions that run at the same time; the launcher needs one more slot, for proofs. */
+  /** How many submissions may run at the same time. The launcher needs at least one more slot, for proofs. */
   readonly workers: number;
   readonly leaseMs: number;
   /** Time for running submissions to finish after `stop`. */
@@ -34,24 +34,24 @@ export interface WorkerOptions {
   readonly artifactBytes?: number;
   /** Memory for runtimes that wait for submissions; 0: none. */
   readonly parkBytes?: number;
-  /** How many submissions it claims ahead, if not the default. */
+  /** Decides how many submissions the worker claims ahead, if not the default. */
   readonly ahead?: Pick<Ahead, "amount" | "holdMs" | "ran" | "pause">;
   /** Pause between two smoke tests while the worker runs, if not the default. */
   readonly proveNextMs?: number;
 }
 
-/** The most memory of an ended program whose removal takes so little time that no other program notices. */
+/** Up to this peak of memory, the box of an ended program is removed so quickly that the next program may already start. */
 const QUICKLY_REMOVED_BYTES = 64 * 1_048_576;
 
-/** Claimed runs for each slot that last while the ends of others are stored and the next runs are claimed. */
+/** So many claimed runs for each slot last until the ends of others are stored and the next runs are claimed. */
 const LEAST_HELD = 2;
 
-/** Outcomes that may wait for the database in any worker: each has at most 2 MiB of output. */
+/** How many outcomes may wait for the database even in a small worker. Each has at most 2 MiB of output. */
 const LEAST_ENDED = 32;
 
 /**
- * Slots in which runtimes can wait while submissions run. Set-up gives the launcher as many (slots_for in
- * setup/instance.sh).
+ * The number of additional slots, in which runtimes can wait while submissions run. Set-up gives the launcher the same number of them
+ * (slots_for in setup/instance.sh).
  */
 function waitingSlots(workers: number): number {
   return Math.min(workers + 4, 64);
@@ -59,7 +59,7 @@ function waitingSlots(workers: number): number {
 
 /** Claims submissions and runs them, one at a time on each slot. */
 export class Worker implements WorkerPool {
-  /** The holder of its leases. */
+  /** Identifies the worker in its leases. */
   readonly id = randomUUID();
   readonly #options: WorkerOptions;
   readonly #slots: Slots;
@@ -75,7 +75,7 @@ export class Worker implements WorkerPool {
   readonly #stopping = new AbortController();
   /** Outcomes that may wait for the database. If more of them wait, fewer runs start. */
   readonly #mostEnded: number;
-  /** Resolves once the languages are proven and the slots are open. */
+  /** Resolves when the languages are proven and the slots are open; also if the worker could not start or was stopped before. */
   readonly begun: Promise<void>;
 
   private constructor(options: WorkerOptions) {
@@ -163,7 +163,7 @@ export class Worker implements WorkerPool {
     try {
       if (!(await this.#proofs.first())) return;
       log.info({ languages: this.languages() }, "languages proven");
-      // In a database with a single process, every other lease holder is dead, so its leases need not expire first.
+      // If only one process can use the database, all leases are those of dead processes, and need not expire first.
       await this.#leases.sweep(!store.manyProcesses);
       await this.#slots.open(this.#wanted, this.#prover.takeHelpers());
       this.#proofs.start();
@@ -175,7 +175,7 @@ export class Worker implements WorkerPool {
   async #serve(run: ActiveRun, slot: Slot): Promise<void> {
     run.slot = slot;
     slot.onEnded(({ memoryPeakBytes, processes }) => {
-      // A checker's program, or another run, may follow in this slot.
+      // A checker, or another run of the submission, may follow in this slot.
       const continues = run.claim.test?.checker.type === "program" || run.claim.repeats !== null;
       run.removingBox = !continues && processes === 0 && memoryPeakBytes < QUICKLY_REMOVED_BYTES;
       this.#claims.startHeld();
@@ -191,7 +191,8 @@ export class Worker implements WorkerPool {
       free();
     });
     if (!run.comparing) free();
-    // The end of one of many runs can wait for others, but the next claim must come before the last held runs start.
+    // While many runs are held, the end of a run waits for the ends of others, which are stored together. Storing them causes the next
+    // claim, so this must not wait until all held runs have started.
     if (!("progress" in result) && run.claim.test && this.#claims.held > LEAST_HELD * this.#options.workers)
       await this.#gather.join();
     else this.#gather.release();

@@ -249,7 +249,7 @@ const CHECKERS: Readonly<
         kattis(`${FEEDBACK}open(directory + 'score.txt', 'w').write('${text}')\nsys.exit(42)`),
         "IE",
         0,
-        /exit code 42, but its score is not 0 to 4$/,
+        /exit code 42, but its score is not between 0 and 4$/,
       ] as const,
     ]),
   ),
