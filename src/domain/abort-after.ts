@@ -1,5 +1,5 @@
 /**
- * A signal that aborts after `ms`, or as soon as one of `signals` does. It is no reason for the process to stay.
+ * A signal that aborts after `ms`, or as soon as one of `signals` does. Its timer does not keep the process alive.
  *
  * Do not pass an AbortSignal.timeout() to AbortSignal.any() instead: Node can collect the timeout as garbage while the signal of any()
  * is still in use, which then never aborts. The timer here keeps its signal.

@@ -1,4 +1,4 @@
-/** Everything that leaves an entry in the audit trail: changes by commands and people, signing in, and reads of programs by administrators. */
+/** The kinds of entries in the audit trail: changes by commands and people, signing in, and reads of programs by administrators. */
 export const AUDIT_ACTIONS = [
   "account.create",
   "account.rename",

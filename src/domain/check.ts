@@ -1,4 +1,7 @@
-/** Built-in checkers, which compare the output of a program with an answer. The functions are pure. Texts are bytes, except for those of `regex`. */
+/**
+ * Built-in checkers, which compare the output of a program with an answer. The functions are pure. They compare bytes; only `regex`
+ * works on decoded text.
+ */
 
 import { compareExactly, compareLines, compareSortedLines, compareWords } from "./comparisons.ts";
 
@@ -9,36 +12,42 @@ export interface Checker {
   readonly type: CheckerType;
   /** Whether, for `tokens` and `floats`, upper and lower case (ASCII) differ; true by default. */
   readonly caseSensitive?: boolean | undefined;
-  /** Whether, for `tokens` and `floats`, lines must have the same words; false by default. Empty lines make no difference. */
+  /**
+   * Whether, for `tokens` and `floats`, each line must have the same words as in the answer; false by default. Empty lines never count.
+   */
   readonly lineBreaks?: boolean | undefined;
-  /** The tolerances of `floats`: a number passes if its absolute or its relative error is at most this. */
+  /** For `floats`: the largest absolute error. A number passes if its absolute or its relative error is small enough. 0 by default. */
   readonly absolute?: number | undefined;
+  /** For `floats`: the largest error in relation to the number of the answer. 0 by default. */
   readonly relative?: number | undefined;
 }
 
-/** How the program of a checker in a request is called (src/worker/checker-interfaces.ts). */
+/** How a checker that is a program is called (src/worker/checker-interfaces.ts): the interfaces that a request can name. */
 export const CHECKER_INTERFACES = ["kattis", "testlib"] as const;
 
 /** Paths that a checker's own files must not have, because its box has the files of the test there. */
 export const CHECKER_RESERVED = /^(judge|feedback)(\/|$)/;
 
-/** Most bytes of an input with its answer for a checker that is a program: its box has these, the output and its own files. */
+/**
+ * The most bytes of an input together with its answer if the checker is a program. Its box must also hold the output and the files of
+ * the checker.
+ */
 export const MAX_CHECKED_BYTES = 6_291_456;
 
-/** Runs of a program on one test. */
+/** The most passes that a multi-pass problem may permit for one test. */
 export const MAX_PASSES = 20;
 
 /** A checker that is itself a program; its source is stored with the tests. */
 export interface ProgramChecker {
   readonly type: "program";
-  /** `dmoj` is only in packages of DMOJ. */
+  /** `dmoj` occurs only in packages of DMOJ. */
   readonly interface: (typeof CHECKER_INTERFACES)[number] | "dmoj";
   readonly language: string;
   /** Arguments after those of the interface. */
   readonly args: readonly string[];
-  /** An interactor: it runs at the same time as the program, and each reads the output of the other. */
+  /** Set for an interactor: it runs at the same time as the program, and each of the two reads the output of the other. */
   readonly interactive?: true;
-  /** The most runs of the program; the checker decides after each whether another one follows. 1 by default. */
+  /** The most passes. After each pass, the checker decides whether another one follows. 1 by default. */
   readonly passes?: number;
 }
 
@@ -48,7 +57,7 @@ export type CheckerSpec = Checker | ProgramChecker;
 export interface Checked {
   /** IE: the checker failed. */
   readonly verdict: "AC" | "WA" | "IE";
-  /** The earned part of the points of the test, 0 to 1. */
+  /** The part of the points of the test that the program has earned, from 0 to 1. */
   readonly share: number;
   /** A message for users; null if there is nothing to explain. */
   readonly message: string | null;
@@ -69,9 +78,9 @@ export interface Comparison {
 }
 
 /**
- * @param answers any of them passes.
- * @throws SyntaxError for an answer that is no regular expression. Parsing and running an expression can take any time, so the
- * caller needs a process that it can kill.
+ * @param answers an output passes if it agrees with any of them.
+ * @throws SyntaxError if the checker is `regex` and an answer is no regular expression. To parse and run an expression can take any
+ * time, so the caller must do it in a process that can be killed.
  */
 export function comparison(checker: Checker, answers: readonly Buffer[]): Comparison {
   const { type } = checker;
@@ -79,7 +88,7 @@ export function comparison(checker: Checker, answers: readonly Buffer[]): Compar
   return { run: (output) => firstThatPasses(answers, COMPARE[type](output, checker)) };
 }
 
-/** @throws SyntaxError as `comparison`. */
+/** Prepares a comparison and runs it. @throws SyntaxError as `comparison` does. */
 export function check(checker: Checker, output: Buffer, answers: readonly Buffer[]): Compared {
   return comparison(checker, answers).run(output);
 }
@@ -95,7 +104,7 @@ function firstThatPasses<A>(answers: readonly A[], difference: (answer: A) => st
   return { passed: false, message: first ?? "there is no answer" };
 }
 
-/** Returns, for an output, a function that finds the first difference from an answer, or null. */
+/** Prepares an output. @returns a function that finds the first difference between an answer and the output; null if there is none. */
 type Compare = (output: Buffer, checker: Checker) => (answer: Buffer) => string | null;
 
 const COMPARE: { readonly [T in Exclude<CheckerType, "regex">]: Compare } = {
@@ -107,18 +116,19 @@ const COMPARE: { readonly [T in Exclude<CheckerType, "regex">]: Compare } = {
   tokens: (output, checker) => (answer) => compareWords(output, answer, { ...checker, isNumeric: false }),
   /** Like `tokens`, but a token of the answer that is a number accepts numbers that are close to it. */
   floats: (output, checker) => (answer) => compareWords(output, answer, { ...checker, isNumeric: true }),
-  /** Like `lines`, in any order. */
+  /** Like `lines`, but the lines can be in any order. */
   unordered_lines: (output) => compareSortedLines(output),
 };
 
-/** All of the output, without white space at its end, matches the answer: a regular expression of JavaScript (flags s, u). */
+/** The whole output, without white space at its end, must match the answer: a regular expression of JavaScript with the flags s and u. */
 function expressions(answers: readonly Buffer[]): Comparison {
   const all = answers.map((answer) => {
     const text = answer.toString("utf8").trimEnd();
-    new RegExp(text, "su"); // also by itself: "a)|(?:b" is no expression, but would be one in the parentheses
+    new RegExp(text, "su"); // parsed without the parentheses too: "a)|(?:b" is no expression, but would be one between them
     return new RegExp(`^(?:${text})$`, "su");
   });
-  // V8 compiles an expression when it runs: for both widths of characters to bytecode, and from the second time on to machine code.
+  // V8 compiles an expression when it first runs, for each width of characters, and again when it runs for the second time. This is done
+  // here, so that it counts as parsing.
   for (const one of all) for (const text of ["", "", "\u{1F600}", "\u{1F600}"]) one.test(text);
   return {
     run: (output) => {
@@ -128,7 +138,7 @@ function expressions(answers: readonly Buffer[]): Comparison {
   };
 }
 
-/** An expression that needs more memory for its way through the text than V8 has for it does not match. */
+/** Whether the text matches. It does not if V8 has too little memory to run the expression on it. */
 function matches(expression: RegExp, text: string): boolean {
   try {
     return expression.test(text);

@@ -1,7 +1,7 @@
 import { excerptOf, excerptsOf } from "./text-excerpt.ts";
 import { firstDifferentLine, firstDifferentWord, Lines, type TextPart, type WordOptions, Words } from "./text-parts.ts";
 
-/** Comparisons of an output with an answer. Each returns the first difference, for users, or null. */
+/** Comparisons of an output with an answer. Each returns the first difference as a text for users, or null if there is none. */
 
 const LINE_FEED = 0x0a;
 

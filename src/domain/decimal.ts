@@ -1,6 +1,7 @@
 /**
  * Decimal numbers in texts, compared exactly. Doubles cannot do that: they end at 1.8e308, and they have only the first 17 digits of
- * a large integer. The functions take linear time: nothing is computed with as many digits as an exponent can stand for.
+ * a large integer. The functions take time in proportion to the texts: no number is written out with the zeros that
+ * its exponent stands for.
  */
 
 /** A finite number: ± digits × 10^last. The digits have no zeros at either end; zero has none. */
@@ -21,7 +22,8 @@ const LONGEST_NAME = "+infinity".length;
 /**
  * Whether a number of an output is as close to that of an answer as the tolerances demand: |got - expected| is at most `absolute`,
  * or at most `relative` × |expected|. A tolerance is the decimal number that JSON has for it: 1e-6 is 10^-6 and not the nearest double.
- * An infinity is close to the same infinity, NaN to NaN. All other texts, also hexadecimal numbers, are no numbers: false.
+ * An infinity is close to an infinity of the same sign, and NaN to NaN. All other texts, including hexadecimal numbers, are no numbers,
+ * and close to nothing.
  */
 export function isClose(got: string, expected: string, absolute: number, relative: number): boolean {
   const [a, b] = [toDecimal(got), toDecimal(expected)];
@@ -36,7 +38,7 @@ export function isClose(got: string, expected: string, absolute: number, relativ
   );
 }
 
-/** Parsed tolerances, because all numbers of a comparison have the same ones. */
+/** Parsed tolerances. They are kept, because all numbers of a comparison have the same tolerances. */
 const KNOWN_TOLERANCES = new Map<number, Decimal>();
 const MOST_KNOWN = 16;
 
@@ -49,7 +51,7 @@ function toleranceOf(tolerance: number): Decimal {
   return decimal;
 }
 
-/** Places between the highest and the lowest digit up to which integers are faster than a sum of terms. */
+/** Up to this many places between the highest and the lowest digit, integers are faster than a sum of terms. */
 const MOST_PLACES = 700;
 const POWERS = Array.from({ length: MOST_PLACES + 1 }, (_, exponent) => 10n ** BigInt(exponent));
 
@@ -79,7 +81,7 @@ function isSameName(got: string, expected: string): boolean {
   return NOT_A_NUMBER.test(got) && NOT_A_NUMBER.test(expected);
 }
 
-/** Upper bounds of the error of the few roundings below: in relation to the numbers, and for numbers near zero. */
+/** Upper bounds of the error of the few roundings in byDoubles: in relation to the numbers, and for numbers near zero. */
 const [RELATIVE_ERROR, LEAST_ERROR] = [1e-14, 1e-300];
 
 /** Compares with doubles where their rounding cannot change the result; otherwise null. */

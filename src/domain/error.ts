@@ -113,7 +113,7 @@ function row<Args extends readonly unknown[]>(
 export const ERRORS: typeof list = list;
 export type ErrorCode = keyof typeof list;
 
-/** Characters of client input that an error repeats. */
+/** The most characters of client input that an error repeats. */
 const MAX_ECHO = 64;
 
 /** Formats client input for an error: printable, quoted and short. */

@@ -2,8 +2,8 @@
 type Sign = string | number;
 
 /**
- * Measures by the observer's monotonic clock how long others have been silent. Clocks of different machines are never
- * compared, and setting a clock has no effect.
+ * Measures, by the monotonic clock of the observer, how long each of several processes has made no heartbeat. Clocks of different
+ * machines are never compared, and setting a clock has no effect.
  */
 export class HeartbeatMonitor {
   readonly #steadyMs: () => number;
@@ -16,10 +16,11 @@ export class HeartbeatMonitor {
   }
 
   /**
-   * After a pause of more than a lease between two calls, all names count as new: no heartbeat could be observed.
-   * @param signs the present heartbeat values by name. @param leaseMs the permitted silence.
-   * @param atFirstMs the initial silence of a new name.
-   * @returns names that have been silent for a lease or longer.
+   * Observes the present heartbeats. If the last call is more than `leaseMs` ago, all names count as new, because heartbeats in between
+   * were not observed.
+   * @param signs the present value of each heartbeat, by name. @param leaseMs the permitted silence.
+   * @param atFirstMs how long a new name counts as silent already.
+   * @returns the names that have been silent for `leaseMs` or longer.
    */
   observe(
     signs: ReadonlyMap<string, Sign>,

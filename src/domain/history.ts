@@ -1,19 +1,19 @@
 import type { RunVerdict } from "./outcome.ts";
 
 /**
- * Durations are stored as counts in fixed bins, so that counts of different times and accounts can be added. There are
- * six bins per power of ten: a percentile is the upper bound of its bin, at most 67 % too high.
+ * Durations are stored as counts in fixed bins, so that counts of different times and accounts can be added. There are six bins for each
+ * power of ten. A percentile is given as the upper bound of its bin, so it is at most 67 % too high.
  */
 const STEPS = [1, 1.5, 2, 3, 5, 7];
 const POWERS = [1, 10, 100, 1_000, 10_000, 100_000];
 
-/** Upper bounds in milliseconds. One more bin holds longer durations. */
+/** The upper bounds of the bins in milliseconds. One more bin counts longer durations. */
 export const BOUNDS = POWERS.flatMap((power) => STEPS.map((step) => Math.ceil(step * power))).concat(1_000_000);
 
-/** Reported for the last bin, such as a run whose worker was lost repeatedly: twice the last bound. */
+/** What a percentile in the last bin is given as: twice the last bound. A run whose worker was lost repeatedly can take that long. */
 const LONGEST_MS = 2_000_000;
 
-/** @returns the number of the bin of a duration; 0 for a negative one, which a clock that was set back causes. */
+/** @returns the number of the bin of a duration; 0 for a negative duration, which is measured if a clock is set back. */
 export function binOf(ms: number): number {
   const at = BOUNDS.findIndex((bound) => ms <= bound);
   return at < 0 ? BOUNDS.length : at;
@@ -25,7 +25,7 @@ export interface Percentiles {
   readonly p99: number;
 }
 
-/** @param amounts by bin. @returns the upper bound of the bin of each percentile; null without durations. */
+/** @param amounts the number of durations in each bin. @returns the upper bound of the bin of each percentile; null without durations. */
 export function percentiles(amounts: ReadonlyMap<number, number>): Percentiles | null {
   const bins = [...amounts].sort(([a], [b]) => a - b);
   const total = bins.reduce((sum, [, amount]) => sum + amount, 0);

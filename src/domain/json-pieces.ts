@@ -1,4 +1,4 @@
-/** Bytes of text in one piece. A piece is at most six times as long, because JSON writes U+0001 as \u0001. */
+/** Bytes of text that are encoded at once. Their JSON is at most six times as long, because it has \u0001 for U+0001. */
 const SLICE = 8_192;
 
 /** UTF-8 text that is decoded slice by slice while it is written as JSON. */
@@ -32,7 +32,7 @@ export class LongText {
 }
 
 /**
- * JSON of a value, in pieces. Only LongText is divided, so the rest of the value must be small. Encoding 12.6 MB of JSON
+ * The JSON of a value, in pieces. Only a LongText is divided, so the rest of the value must be small. Encoding 12.6 MB of JSON
  * (1 MiB of U+0001 on two streams) takes 130 ms at once, and less than 0.5 ms per piece.
  */
 export function* jsonPieces(value: unknown): Generator<string> {
@@ -46,7 +46,7 @@ export function* jsonPieces(value: unknown): Generator<string> {
   if (piece !== "") yield piece;
 }
 
-/** Total bytes of LongText in a value. */
+/** The bytes of all LongText in a value. */
 export function longBytes(value: unknown): number {
   if (value instanceof LongText) return value.bytes.length;
   if (typeof value !== "object" || value === null) return 0;

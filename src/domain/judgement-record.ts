@@ -8,10 +8,10 @@ import {
   verdictIn,
 } from "./judgement.ts";
 
-/** The version of a judgement's JSON, which no other file builds. */
+/** The version of the JSON of a judgement. No other file builds this JSON. */
 export const JUDGEMENT_SCHEMA_VERSION = "judgement-1.0";
 
-/** Summary for lists. */
+/** The summary of a judgement, as lists contain it. */
 export function toJudgementSummary({ states, ...judgement }: FoundJudgement) {
   return {
     id: judgement.id,

@@ -4,17 +4,20 @@ import type { Outcome } from "./outcome.ts";
 import type { RequestedLimits } from "./program-options.ts";
 import type { Status } from "./submission.ts";
 
-/** Verdicts of a judgement and of its tests. WA: the output is wrong; CE: the program does not compile; others as of a run. */
+/** Verdicts of a judgement and of its tests. WA: the output is wrong. CE: the program does not compile. The others are those of a run. */
 export const JUDGEMENT_VERDICTS = ["AC", "WA", "TLE", "MLE", "PLE", "FSE", "SIG", "RE", "CE", "IE"] as const;
 export type JudgementVerdict = (typeof JUDGEMENT_VERDICTS)[number];
 
-/** Which tests are skipped: those after the first failure, none, or in each group those after its first failure. */
+/**
+ * Which tests are skipped because of failures: those after the first failure, none, or in each group those after the first failure of the
+ * group. Groups can skip more tests (`depends`, `breaks`).
+ */
 export const STOPS = ["first_failure", "never", "group"] as const;
 export type Stop = (typeof STOPS)[number];
 
 /**
- * How the points of a group follow from those of its tests. `sum`: their sum. `min`: all points of the group, multiplied by the
- * smallest share that a test of it earned.
+ * How the points of a group follow from its tests. `sum`: the sum of the points that the tests earned. `min`: all points of the group,
+ * multiplied by the smallest share that one of its tests earned.
  */
 export const GROUP_RULES = ["sum", "min"] as const;
 
@@ -25,35 +28,35 @@ export interface Group {
   readonly depends: readonly string[];
   /** Set by a package: tests after the first failure of the group are skipped with every `stop`, and earn nothing. */
   readonly breaks?: true;
-  /** Set by a package: tests of the group can only pass or fail. If a checker gives one of them points, the checker has failed. */
+  /** Set by a package: the tests of the group can only pass or fail. A checker that gives points for one of them has failed. */
   readonly passFail?: true;
 }
 
-/** Bounds of one judgement. */
+/** The most tests and groups of a judgement. */
 export const MAX_TESTS = 500;
 export const MAX_GROUPS = 100;
 /** The most points of a test. Within this bound, doubles, JSON and the databases represent the sum of all points. */
 export const MAX_POINTS = 1_000_000;
 /** The most bytes of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
 export const MAX_CONTENT_BYTES = 4_194_304;
-/** The bound of all answers of a test together: each run of the test reads them and sends them to the process that compares. */
+/** The most bytes of all answers of a test together. Each run of the test reads them, and may send them to the process that compares. */
 export const MAX_ANSWERS_BYTES = 8_388_608;
 
 /** A test without its input and its answers. */
 export interface TestMeta {
   readonly name: string;
-  /** One of the groups. */
+  /** The name of its group. */
   readonly group: string;
   readonly points: number;
-  /** Lower limits of its run. */
+  /** Limits of its run; they only count where they are lower than those of the submission. */
   readonly limits: RequestedLimits;
-  /** Arguments of the program, after its own. */
+  /** Arguments of the program, after those of the request. */
   readonly args?: readonly string[];
-  /** The checker of this test, in place of that of all tests. A program has the same source. */
+  /** The checker of this test, in place of that of the definition. If it is a program, it has the source that all such checkers share. */
   readonly checker?: CheckerSpec;
 }
 
-/** Everything that decides about a program, without the contents of tests. */
+/** Everything that decides the verdict on a program, except the contents of the tests. */
 export interface Definition {
   readonly checker: CheckerSpec;
   /** The groups, in the order of their first tests. */
@@ -66,7 +69,7 @@ export interface Definition {
   readonly passFail?: true;
 }
 
-/** The most runs of a judgement: the checker of each test may ask for several passes. */
+/** The most runs that a judgement can need, because the checker of a test may ask for several passes. */
 export function mostRuns({ tests, checker }: Definition): number {
   return tests.reduce((sum, test) => {
     const spec = test.checker ?? checker;
@@ -74,7 +77,10 @@ export function mostRuns({ tests, checker }: Definition): number {
   }, 0);
 }
 
-/** `queued`: its run has not ended. `skipped`: its result is not needed; it was never run, or its run was cancelled or had ended. */
+/**
+ * `waiting`: the test has no run yet. `queued`: its run has not ended. `skipped`: its result is not needed; it was never run, or its run
+ * was cancelled or had already ended.
+ */
 export type TestState = "waiting" | "queued" | "skipped" | JudgementVerdict;
 
 /**
@@ -105,13 +111,14 @@ export function decodeStates(text: string): TestState[] {
   return [...text].map((letter) => STATES.get(letter) ?? "skipped");
 }
 
-/** The verdict of a test that has ended; null while it waits or is queued, and if it is skipped. */
+/** The verdict of a test that has ended; null if it is waiting, queued or skipped. */
 export function verdictIn(state: TestState): JudgementVerdict | null {
   return state === "waiting" || state === "queued" || state === "skipped" ? null : state;
 }
 
 /**
- * @param checked null if the program was not AC. An interactor can have rejected a program that failed afterwards.
+ * The verdict of a test.
+ * @param checked the result of the checker; null if the program was not AC, unless an interactor had rejected it before it failed.
  */
 export function verdictOfRun({ status, result }: Outcome, checked: Checked | null): JudgementVerdict {
   if (status === "error") return "IE";
@@ -125,17 +132,17 @@ export function verdictOfRun({ status, result }: Outcome, checked: Checked | nul
 export interface Advance {
   /** Tests to start. */
   readonly start: readonly number[];
-  /** Tests that are not needed: waiting, queued, or ended before the failure that makes them superfluous. */
+  /** Tests that are not needed. They are waiting or queued, or they had ended before the failure that makes them superfluous. */
   readonly skip: readonly number[];
   /** Null until the judgement has ended. */
   readonly verdict: JudgementVerdict | null;
 }
 
 /**
- * The next steps of a judgement. This function is pure. The final states, verdict and points follow from the results of the needed
- * tests. The order in which runs end makes no difference, because a contestant decides how long a test takes. The first test, in the
- * order of the tests, that did not pass decides the verdict, once all tests before it have ended. With `never` and `group`, the score
- * depends on all needed tests, so an IE of one of them ends the judgement. Of several, the first by group and then by test decides,
+ * Decides the next steps of a judgement. This function is pure. The final states, verdict and points follow from the results of the
+ * needed tests alone. The order in which runs end makes no difference, because it depends on the program. The first test, in the order
+ * of the tests, that did not pass decides the verdict, once all tests before it have ended. With `never` and `group`, the score depends
+ * on all needed tests, so an IE of one of them ends the judgement. If several are IE, the first one by group and then by test counts,
  * because a group depends only on groups before it.
  * @param mostQueued the most runs in the queue at one time. Until the first run has ended, there is only one, which shows whether
  * the program compiles.
@@ -169,7 +176,7 @@ export function advance(
       !skippedGroups.has(name) && ((stop === "never" && !breaks) || at <= (progress.get(name)?.failed ?? states.length))
     );
   };
-  /** Whether the test is needed whatever the results of the open tests are. The exception is an IE before it. */
+  /** Whether the test is needed whatever the results of the open tests will be, unless one before it is IE. */
   const isSettled = (at: number) => {
     const { name, breaks } = groupOf(at);
     const mayBreak = stop === "group" || breaks;
@@ -226,9 +233,9 @@ function groupsProgress(states: readonly TestState[], tests: readonly TestMeta[]
 const NO_GROUP: Group & { readonly order: number } = { name: "", rule: "sum", depends: [], order: -1 };
 
 /**
- * The most points that a checker can give for a test. With `min`, these are all points of its group, and the test with the fewest
- * earned points decides.
- * @returns null if it cannot give any.
+ * The most points that a checker can give for a test. With the rule `min`, these are all points of the group, and the test that earns
+ * the fewest decides.
+ * @returns null if the checker can only accept or reject.
  */
 export function mostPoints(
   { tests, groups, passFail }: Pick<Definition, "tests" | "groups" | "passFail">,
@@ -247,13 +254,13 @@ export interface GroupScore {
   readonly rule: Group["rule"];
   readonly score: number;
   readonly maxScore: number;
-  /** Whether all its tests passed; null while this is still possible. */
+  /** Whether all tests of the group passed; null while tests are open and none has failed. */
   readonly passed: boolean | null;
 }
 
 /**
  * The points of each group by its rule.
- * @param shares by test, the part of its points that it earned, from 0 to 1; 0 if it is not AC.
+ * @param shares for each test, the part of its points that the program earned, from 0 to 1; 0 if the test is not AC.
  */
 export function groupScores(
   { tests, groups }: Pick<Definition, "tests" | "groups">,
@@ -287,7 +294,7 @@ export function rounded(points: number): number {
   return Number(points.toFixed(6));
 }
 
-/** The end of a run, for its test. */
+/** The result of a run, for its test. */
 export interface RunResult {
   readonly verdict: JudgementVerdict;
   readonly share: number;
@@ -297,10 +304,10 @@ export interface RunResult {
   readonly memoryBytes: number | null;
 }
 
-/** Characters of a message. */
+/** The most characters of a message. */
 const MAX_MESSAGE = 500;
 
-/** A message for the database: PostgreSQL has no U+0000 and no halves of surrogate pairs. */
+/** Shortens a message for the database, and replaces what PostgreSQL cannot store: U+0000 and halves of surrogate pairs. */
 export function shortened<T extends string | null>(message: T): T {
   const text = message?.replaceAll("\0", "\uFFFD").toWellFormed();
   if (text === undefined || text.length <= MAX_MESSAGE) return (text ?? null) as T;
@@ -308,7 +315,7 @@ export function shortened<T extends string | null>(message: T): T {
   return `${text.slice(0, MAX_MESSAGE - (isPair ? 1 : 0))}…` as T;
 }
 
-/** @param checked as for `verdictOfRun`. */
+/** @param checked as in `verdictOfRun`. */
 export function resultOfRun(outcome: Outcome, checked: Checked | null): RunResult {
   const verdict = verdictOfRun(outcome, checked);
   return {
@@ -321,7 +328,7 @@ export function resultOfRun(outcome: Outcome, checked: Checked | null): RunResul
   };
 }
 
-/** A run that has ended. */
+/** A run that has ended, with its test and its submission. */
 export interface EndedRun extends RunResult {
   readonly test: number;
   readonly submissionId: string;
@@ -330,7 +337,7 @@ export interface EndedRun extends RunResult {
 /** A version of a problem. */
 export interface ProblemReference {
   readonly id: string;
-  /** Its number. */
+  /** The number of the version. */
   readonly version: number;
 }
 
@@ -347,7 +354,7 @@ export interface FoundJudgement {
   /** Null until it has ended. */
   readonly score: number | null;
   readonly states: readonly TestState[];
-  /** Null for tests of a request. */
+  /** Null if the request contained the tests. */
   readonly problem: ProblemReference | null;
   readonly createdAtMs: number;
   readonly completedAtMs: number | null;

@@ -19,12 +19,12 @@ export function hashKey(key: string): string {
   return createHash("sha256").update(key, "utf8").digest("hex");
 }
 
-/** Whether the text has the form of a key; other text does not need a database query. */
+/** Whether the text has the form of a key. Other text is no key, so the database need not be asked. */
 export function hasKeyForm(text: string): boolean {
   return KEY_FORM.test(text);
 }
 
-/** The id of the key that playground runs of an account count against: one per account, without a secret. */
+/** The id of an account's key `playground`. It has no secret; the runs that members start from the dashboard count for it. */
 export function playgroundKeyId(accountId: string): string {
   return `playground-${accountId}`;
 }

@@ -5,7 +5,10 @@ export interface Command {
   /** Absolute path inside the image (or relative to /box), then arguments. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Options, after the program, with which its runtime waits for the step after its own start (image/root/opt/assay/park). */
+  /**
+   * Arguments that a parked runtime gets after the program and before the other arguments: with them, it starts and then waits for a step
+   * (image/root/opt/assay/park).
+   */
   readonly park?: readonly string[] | undefined;
 }
 
@@ -35,7 +38,7 @@ export interface Language {
   readonly source: string;
   /** Suffixes of further files that the compile command also takes, after the source. */
   readonly sources?: readonly string[] | undefined;
-  /** The word of the execute command that follows from the path of the source (src/worker/plan.ts). */
+  /** How the execute command names the compiled program: by its class, or by its .js file (src/worker/plan.ts). */
   readonly runs?: "class" | "js" | undefined;
   readonly compile: Command | null;
   readonly execute: Command;

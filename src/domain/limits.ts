@@ -15,7 +15,7 @@ export function isProfileName(text: string): text is ProfileName {
 export interface Limits {
   /** Monotonic time from the exec of the program, or from its hand-over to a runtime that waits, until its exit. */
   readonly wallMs: number;
-  /** CPU time of the whole cgroup, children included. */
+  /** CPU time of all processes in the cgroup together. */
   readonly cpuMs: number;
   /** CPUs that the step is bound to. */
   readonly cpus: number;
@@ -37,9 +37,9 @@ export interface Limits {
   readonly workInodes: number;
   /** Size of the tmpfs at /tmp, and of the one at /dev/shm. */
   readonly tmpBytes: number;
-  /** Captured bytes of standard output; the rest is read and discarded. */
+  /** The most bytes of standard output that are kept; the rest is read and discarded. */
   readonly stdoutBytes: number;
-  /** Captured bytes of standard error. */
+  /** The most bytes of standard error that are kept; the rest is read and discarded. */
   readonly stderrBytes: number;
 }
 

@@ -12,7 +12,9 @@ export type NameOf<Kind extends string> = {
   [Name in MetricName]: (typeof METRICS)[Name]["kind"] extends Kind ? Name : never;
 }[MetricName];
 
-/** Null in the table stands for values that are known only at the start of the service. */
+/**
+ * The labels of a metric. A label that is null in METRICS can be any string, because its values are known only when the service starts.
+ */
 export type LabelsOf<Name extends MetricName> = {
   readonly [Label in keyof (typeof METRICS)[Name]["labels"]]: (typeof METRICS)[Name]["labels"][Label] extends readonly (infer Value)[]
     ? Value

@@ -2,7 +2,7 @@ import { ERRORS, type ErrorCode } from "./error.ts";
 import { PROFILE_NAMES } from "./limits.ts";
 import { VERDICTS } from "./outcome.ts";
 
-/** The definition of a metric. `labels` has all possible values of each label. */
+/** The definition of a metric. */
 export interface Metric {
   readonly kind: "counter" | "gauge" | "histogram";
   readonly name: `assay_${string}`;
@@ -12,7 +12,10 @@ export interface Metric {
   readonly buckets?: readonly number[];
 }
 
-/** Null for names of languages or routes, which are known at the start of the service; `other` for further values. */
+/**
+ * The values of each label. Null stands for values that are known only when the service starts, such as names of languages and routes.
+ * `other` stands for values that are not listed.
+ */
 type Labels = Readonly<Record<string, readonly string[] | null>>;
 
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "other"] as const;
@@ -37,7 +40,7 @@ export const OPERATIONS = [
 
 const REASONS = Object.keys(ERRORS) as ErrorCode[];
 
-/** A held `wait=true` takes up to 30 s, a webhook attempt up to 10 s. */
+/** A request with `wait=true` takes up to 30 s, a webhook attempt up to 10 s. */
 const ANSWER_SECS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 /** Both steps of the slowest profile together take minutes. */
 const RUN_SECS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160];
@@ -145,7 +148,7 @@ export const METRICS = {
     },
   ),
   slotsOpened: counter("assay_slots_opened_total", "Connections to the launcher that became slots", {}),
-  slotsLost: counter("assay_slots_lost_total", "Slots that were lost", {}),
+  slotsLost: counter("assay_slots_lost_total", "Slots that were lost although this process had not closed them", {}),
   slotFailures: counter("assay_slot_open_failures_total", "Slots that the launcher could not open", {}),
   proofs: counter(
     "assay_proofs_total",
@@ -223,7 +226,7 @@ export const METRICS = {
     "assay_last_proof_timestamp_seconds",
     "Time of the last successful readiness proof; absent before the first one",
   ),
-  offered: gauge("assay_language_offered", "1 if the language is offered, 0 if its smoke test failed", {
+  offered: gauge("assay_language_offered", "1 if the language is offered, else 0", {
     language: null,
   }),
   dataFree: gauge("assay_data_free_bytes", "Space available to the service in the file system of the data directory"),

@@ -5,7 +5,7 @@ import type { Samples } from "./samples.ts";
 export const VERDICTS = ["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** Causes of a step that a limit ended; a compile step adds the prefix `compile_`. */
+/** Causes of a step that a limit ended. If it was the compile step, the cause has the prefix `compile_`. */
 export const LIMIT_CAUSES = ["oom_kill", "wall_timeout", "cpu_timeout", "pids_limit", "file_size_limit"] as const;
 export type LimitCause = (typeof LIMIT_CAUSES)[number];
 
@@ -40,14 +40,14 @@ export interface RunVerdict {
   readonly errorMessage: string | null;
 }
 
-/** Captured bytes as written; the record decodes them. */
+/** The captured bytes, as the program wrote them. The record decodes them. */
 export interface Output {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
   readonly integrity: Integrity;
 }
 
-/** The execute step alone. */
+/** The use of resources by the execute step alone. */
 export interface Metrics {
   readonly cpuUsec: number;
   readonly wallNs: number;
@@ -98,13 +98,15 @@ export interface Evidence {
 export interface RunStats {
   /** The whole compile step; null if there was none, or if the result of an earlier submission was used. */
   readonly compileMs: number | null;
-  /** Its parts; absent in old records, and when `compileMs` is null. */
+  /** The parts of the compile step; absent in old records, and if `compileMs` is null. */
   readonly compile?: { readonly wallMs: number; readonly teardownMs: number };
   /** Null if the program was not executed. */
   readonly execute: {
     /** The time from the request for the step to the end of the program. */
     readonly runMs: number;
-    /** The program alone. In an interaction, the time includes that in which only the other program worked. Absent in old records. */
+    /**
+     * The time of the program alone; with an interactor, including the time in which only the interactor worked. Absent in old records.
+     */
     readonly wallMs?: number;
     readonly teardownMs: number;
     /** Null if the kernel does not count the peak. */
@@ -118,8 +120,8 @@ export interface RunStats {
 }
 
 /**
- * How a submission ended. `error` is a failure of the platform: it always has the verdict IE
- * and neither output nor metrics, because an untrusted run must not look like a result.
+ * How a submission ended. The status `error` means that the platform failed, or that the submission was cancelled. It always has the
+ * verdict IE, and neither output nor metrics, because a run that proves nothing must not look like a result.
  */
 export interface Outcome {
   readonly status: "completed" | "error";
@@ -129,19 +131,19 @@ export interface Outcome {
   readonly metrics: Metrics | null;
   /** Null without a report. */
   readonly evidence: Evidence | null;
-  /** Absent in old records and in runs that the platform failed. */
+  /** Absent in old records, and if the status is `error`. */
   readonly runStats?: RunStats;
-  /** The means over all runs of a submission that ran several times. Not part of the record, which is that of the last run. */
+  /** The means over all runs of a submission that ran several times. They are not part of the record, which shows the last run. */
   readonly means?: Pick<Metrics, "cpuUsec" | "memoryPeakBytes">;
-  /** The output of a successful compilation, for a client of Judge0; not part of the record, and stored apart from it. */
+  /** What the compiler wrote for a program that compiled, for a client of Judge0; not part of the record, and stored apart from it. */
   readonly compileOutput?: Buffer;
   /** Samples of a run that was long enough; not part of the record, and stored apart from it. */
   readonly samples?: Samples;
 }
 
 /**
- * The outcome of a submission that the platform could not run.
- * @param errorMessage shown to the client: the failure, without host paths or internal names.
+ * The outcome of a submission that the platform failed to run.
+ * @param errorMessage names the failure for the client, without host paths or internal names.
  */
 export function internalError(errorMessage: string, evidence: Evidence | null = null): Outcome {
   return {
@@ -160,7 +162,7 @@ export function internalError(errorMessage: string, evidence: Evidence | null = 
   };
 }
 
-/** The outcome of a submission that a request ended. */
+/** The outcome of a submission that was ended because nobody needs its result. @param errorMessage shown to the client. */
 export function cancelled(errorMessage: string): Outcome {
   const outcome = internalError(errorMessage);
   return { ...outcome, result: { ...outcome.result, cause: "cancelled" } };

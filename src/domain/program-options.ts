@@ -1,7 +1,10 @@
 import type { Limits } from "./limits.ts";
 import type { WorkFile } from "./report.ts";
 
-/** Bounds of what a request adds to source and input. Bytes are those of the decoded content, in UTF-8 for text. */
+/**
+ * Bounds of what a request adds to source and input: files, and words (arguments and environment variables). Bytes are those of the
+ * decoded content, in UTF-8 for text.
+ */
 export const MAX_FILES = 48;
 export const MAX_FILES_BYTES = 1_048_576;
 export const MAX_WORDS = 32;
@@ -16,26 +19,27 @@ export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** What a request adds to the source and the input of its program. */
 export interface ProgramOptions {
-  /** Placed in /box with the source. Their names are paths. */
+  /** Files that are placed in /box with the source. Their names are paths. */
   readonly files: readonly WorkFile[];
   /** The path of the file that takes the place of the source; null: the source is `code`. */
   readonly entry: string | null;
   /** Arguments of the program. */
   readonly args: readonly string[];
-  /** Variables of the program. */
+  /** Environment variables of the program. */
   readonly env: Readonly<Record<string, string>>;
+  /** Lower limits for the execute step. */
   readonly limits: RequestedLimits;
   /** Lower limits for the compile step; undefined if none is lower. */
   readonly compileLimits?: RequestedLimits;
   /** Options of the compiler, after those of the language. */
   readonly compilerOptions?: readonly string[];
-  /** What the program writes to stderr becomes part of its stdout. */
+  /** If true, what the program writes to stderr becomes part of its stdout. */
   readonly stderrToStdout?: boolean;
 }
 
 /**
- * The limits of a step that a request can lower, by the name of its field: `scale` units of the limit are one of the
- * field. Less than `least` would not let a program start.
+ * The limits of a step that a request can lower, by the name of the field in the request. `scale` units of the limit are one unit of the
+ * field. `least` is the smallest value of the field: with less, no program would start.
  */
 export const LIMIT_FIELDS = {
   wall_time_secs: { limit: "wallMs", scale: 1000, least: 0.01 },
@@ -53,15 +57,15 @@ export type LimitField = keyof typeof LIMIT_FIELDS;
 export const LIMIT_FIELD_NAMES = Object.keys(LIMIT_FIELDS) as LimitField[];
 export type RequestedLimits = { readonly [F in LimitField]?: number };
 
-/** The value of the limit in the unit of its field. */
+/** The value of a limit in the unit of the field. */
 export function inField(limits: Limits, field: LimitField): number {
   const { limit, scale } = LIMIT_FIELDS[field];
   return limits[limit] / scale;
 }
 
 /**
- * The limits with the requested values; a value above the present limit has no effect. Two relations hold afterwards as well, because
- * verdicts depend on them: the CPU time is at most the wall time, and the stack is at most half of the memory, so that endless
+ * The limits with the requested values; a value above the present limit has no effect. Verdicts depend on two relations, which the result
+ * keeps: the CPU time is at most the wall time, and the stack is at most half of the memory, so that endless
  * recursion ends at the stack before it reaches the memory limit.
  */
 export function lowered(limits: Limits, requested: RequestedLimits): Limits {
@@ -77,7 +81,7 @@ export function lowered(limits: Limits, requested: RequestedLimits): Limits {
   };
 }
 
-/** The options for a run that has these arguments and limits besides its own. Of two values for a limit, the lower one holds. */
+/** The options of a program for one run, with additional arguments and limits. Of two values for a limit, the lower one holds. */
 export function forRun(
   options: ProgramOptions | undefined,
   { args = [], limits }: { readonly args?: readonly string[] | undefined; readonly limits: RequestedLimits },
@@ -91,7 +95,7 @@ export function forRun(
   return { ...own, args: [...own.args, ...args], limits: { ...own.limits, ...Object.fromEntries(lower) } };
 }
 
-/** JSON for the database and for the hash of a request. Its fields always have this order. */
+/** JSON for the database and for the hash of a request. The fields always have this order. */
 export function encodeProgramOptions({
   files,
   entry,

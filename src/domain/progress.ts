@@ -2,8 +2,8 @@ import type { Metrics } from "./outcome.ts";
 import type { WorkFile } from "./report.ts";
 
 /**
- * How far a submission of several runs has come. Between two of its runs it can give up its slot to others: it is then pending
- * again, and the next worker continues here. A run that has ended is never run again.
+ * How far a submission of several runs has come. Between two of its runs, it can give up its slot: it is then pending again, and the
+ * worker that claims it next continues with the next run. Runs that are completed here are never repeated.
  */
 export interface Progress {
   /** Completed runs. */
@@ -21,10 +21,10 @@ export interface Measured {
   readonly memoryPeakBytes: number;
 }
 
-/** The next pass of a program. */
+/** What the next pass of a program needs. */
 export interface NextPass {
   readonly input: Buffer;
-  /** The files that the checker left in its feedback directory, which it finds there again. */
+  /** The files that the checker left in its feedback directory. They are there again when it checks the next pass. */
   readonly feedback: readonly WorkFile[];
 }
 

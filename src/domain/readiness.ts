@@ -1,34 +1,34 @@
 import type { CgroupBackend } from "./report.ts";
 
-/** Whether submissions can be run with full isolation, with the checks that prove it. */
+/** Whether submissions can be run with full isolation, and the checks that show it. */
 export interface Readiness {
   /** True only if a real run with every control succeeded recently. */
   readonly ready: boolean;
   readonly cgroupBackend: CgroupBackend | null;
-  /** Every control and language that was tested, including failed ones. */
+  /** Everything that was tested, such as the sandbox and each language, including what failed. */
   readonly checks: readonly Check[];
 }
 
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** A text for users: the observation or the missing control. No host path. */
+  /** What was observed, or why the check failed: a text for users, without host paths. */
   readonly detail: string;
   /** The full error text of a platform failure; it may name host paths, so only the log and the operator receive it. */
   readonly fault?: string;
-  /** It timed out, which proves nothing about the checked object on a busy machine. */
+  /** Set if the check timed out. On a busy machine, this proves nothing about what was checked. */
   readonly late?: true;
-  /** The platform failed, for example because its launcher was restarted. */
+  /** Set if the platform failed during the check, for example because the launcher was restarted. */
   readonly isPlatformFailure?: true;
 }
 
-/** A check that ended without a verdict. Clients do not receive the internal error. */
+/** A check that ended with an exception. Its text goes into `fault`, which clients do not receive. */
 export function faultyCheck(name: string, error: unknown): Check {
   const fault = error instanceof Error ? error.message : String(error);
   return { name, ok: false, detail: "the sandbox could not be reached or built; the service's log says why", fault };
 }
 
-/** Runs submissions. */
+/** What runs submissions: one worker, or all workers of a database. */
 export interface WorkerPool {
   /** Submissions that can run at the same time now; 0 if none can. */
   capacity(): number;
@@ -36,11 +36,11 @@ export interface WorkerPool {
   languages(): readonly string[];
   /** The newest proof; makes a new one if that is too old. Never rejects. */
   readiness(): Promise<Readiness>;
-  /** Takes no new work, lets running submissions finish or releases them, then resolves. */
+  /** Ends the use of the workers. A worker takes no new work, lets running submissions finish or releases them, and then resolves. */
   stop(): Promise<void>;
 }
 
-/** The readiness without a proof: not ready. */
+/** The readiness if there is no proof. @param detail why there is none. */
 export function notReady(detail: string): Readiness {
   return { ready: false, cgroupBackend: null, checks: [{ name: "engine", ok: false, detail }] };
 }

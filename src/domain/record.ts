@@ -4,14 +4,13 @@ import type { Rlimit } from "./report.ts";
 import type { Status, Submission } from "./submission.ts";
 
 /**
- * The record of a submission as clients and webhooks receive it. No other file of the service
- * builds its JSON field names. Groups and fields are always present; unknown values are null.
- * As the contract allows, single rlimits can be absent, and `judge_actions` is absent if the
- * launcher did not intervene.
+ * The version of the record of a submission, as clients and webhooks receive it. No other file of the service builds the JSON of a
+ * record. Groups and fields are always present, and unknown values are null, with two exceptions: an rlimit that is not in force is
+ * absent, and so is `judge_actions` if the launcher did not intervene.
  */
 export const SCHEMA_VERSION = "2.0";
 
-/** The rlimits of the contract. Others are also read back, but would be unknown fields. */
+/** The rlimits of the schema. Clients may reject a record with further fields. */
 const CONTRACT_RLIMITS = ["cpu_secs", "as_bytes", "nofile", "nproc"] as const;
 
 export interface SubmissionRecord {
@@ -74,7 +73,7 @@ export interface EvidenceRecord {
   };
 }
 
-/** @returns the record in its present state with decoded output; decoding takes up to 70 ms per MiB. */
+/** @returns the record in the present state of the submission, with decoded output. Decoding takes up to 70 ms per MiB. */
 export function toRecord(submission: Submission): SubmissionRecord {
   const record = toLongRecord(submission);
   const { stdout, stderr, integrity } = record.output;
@@ -94,10 +93,10 @@ export interface LongRecord extends RecordWithoutOutput {
   };
 }
 
-/** The part of a record that explanations use. */
+/** A record without its output, as explanations use it. */
 export type RecordWithoutOutput = Omit<SubmissionRecord, "output">;
 
-/** @returns the record in its present state. */
+/** @returns the record in the present state of the submission. */
 export function toLongRecord(submission: Submission): LongRecord {
   const { outcome } = submission;
   return {
@@ -133,7 +132,7 @@ function isoTime(ms: number): string {
 function outputRecord(outcome: Outcome | null): LongRecord["output"] {
   if (!outcome?.output) return { stdout: null, stderr: null, integrity: null };
   const { stdout, stderr, integrity } = outcome.output;
-  // If the output limit cut the stream inside a character, that character is omitted: the program did not write invalid UTF-8.
+  // If the output limit cut a stream inside a character, that character is omitted: otherwise, it would look like invalid UTF-8.
   const cut = integrity === "truncated_by_judge_limit";
   return { stdout: new LongText(stdout, cut), stderr: new LongText(stderr, cut), integrity };
 }

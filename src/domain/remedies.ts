@@ -1,6 +1,6 @@
-/** The consequence and remedy of a failed check. */
+/** What a failed check means, and what to do. */
 export interface Meaning {
-  /** Without it, nothing is run. */
+  /** If true, nothing is run while the check fails. */
   readonly needed: boolean;
   readonly means: string;
   readonly remedy: string;

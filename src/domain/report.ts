@@ -8,36 +8,36 @@ export interface StepReport {
   /** Present if the box could not be set up: a failure of the platform, not of the program. */
   readonly failure?: SetupFailure;
 
-  /** Exactly one of the two is a number, unless `failure` is present. */
+  /** Exactly one of `exitCode` and `signal` is a number, unless `failure` is present. */
   readonly exitCode: number | null;
   readonly signal: number | null;
   /** With live input, the last signal that the client sent to the program. */
   readonly sentSignal?: number | null;
-  /** Recorded by the launcher before it sends SIGKILL; the first cause wins. */
+  /** Why the launcher killed the box. It is recorded before SIGKILL is sent; if there are several reasons, it is the first. */
   readonly killReason: KillReason;
 
-  /** Monotonic nanoseconds from exec to exit. In an interaction, the time in which only the other program worked does not count. */
+  /** Monotonic nanoseconds from exec to exit. In a pair, the time in which only the other program worked does not count. */
   readonly wallNs: number;
-  /** In an interaction, `wallNs` and the time in which only the other program worked. */
+  /** `wallNs` and, in a pair, the time in which only the other program worked. */
   readonly elapsedNs?: number;
-  /** In an interaction: whether this program ended, or was killed, before the other one. */
+  /** In a pair: whether this program ended, or was killed, before the other one. */
   readonly endedFirst?: boolean;
-  /** In an interaction: whether this program exceeded its output limit while the other one still ran, and had not exceeded its own. */
+  /** In a pair: whether this program exceeded its output limit while the other one still ran and had not exceeded its output limit. */
   readonly exceededFirst?: boolean;
   /** CPU time of the whole cgroup, to the end of its last process; microseconds. */
   readonly cpuUsec: number;
-  /** This limit, `kernelLimitBytes` and `walkableLimitBytes` are those of the request. The launcher reports all other numbers. */
+  /** This limit, `kernelLimitBytes` and `walkableLimitBytes` are those of the request; the launcher does not report them. */
   readonly cpuLimitUsec: number;
 
-  /** Peak of the cgroup. Files that the previous step left in the work directory are not charged to it. */
+  /** Peak of the memory of the cgroup. Files that the previous step left in the work directory are not charged to this cgroup. */
   readonly memoryPeakBytes: number;
-  /** Bytes in the kept work directory at the start of the step; bounded by its size. 0 for a fresh one. */
+  /** Bytes in the kept work directory at the start of the step, at most the size of the directory; 0 if the directory is fresh. */
   readonly keptBytes: number;
   readonly memoryLimitBytes: number;
   /** The highest sample of the cgroup's kernel memory, sampled every 20 ms; 0 for shorter runs. */
   readonly kernelBytes: number;
   readonly kernelLimitBytes: number;
-  /** The highest sample of the page tables of one process, times the tasks of the box. */
+  /** The highest sample of: the page tables of one process, times the number of processes and threads of the box. */
   readonly walkableBytes: number;
   readonly walkableLimitBytes: number;
   /** Times the memory limit was about to be exceeded and reclaim had failed (memory.events oom). */
@@ -72,12 +72,12 @@ export interface StepReport {
   readonly stderrKept: number;
   /** End of the run minus the last byte read, microseconds; null when nothing was written. */
   readonly outputAgeUsec: number | null;
-  /** Reading the program's output failed. */
+  /** Whether reading the program's output failed. */
   readonly readError: boolean;
 
   /** Processes still alive when the main one ended; the launcher killed them. */
   readonly survivors: number;
-  /** From the launcher's kill, or without one the end of the main process, to the end of the last process; microseconds. */
+  /** Microseconds to the end of the last process: from the kill by the launcher, or without one from the end of the main process. */
   readonly endUsec: number;
 
   /** Controls that were read back from the kernel. */
@@ -98,7 +98,7 @@ export interface StepReport {
   /** All files of the work directory, if the step asked for them, exited with 0 and left only a few plain files. */
   readonly files?: readonly WorkFile[];
 
-  /** Readings during the run; not evidence. Absent for a short one. */
+  /** Readings during the run; not evidence. Absent if the run was too short. */
   readonly samples?: readonly Sample[];
 
   /** Measured by the service: from the request to the end of the step, and from there to the end of teardown. Not evidence. */
@@ -110,7 +110,7 @@ export interface WorkFile {
   /** Its path below the work directory. */
   readonly name: string;
   readonly data: Buffer;
-  /** Permissions, with MODE_DIRECTORY for a directory; that of new files if it is absent. */
+  /** The permissions, with MODE_DIRECTORY for a directory. If absent, the file gets the permissions of new files. */
   readonly mode?: number;
 }
 
@@ -134,13 +134,13 @@ export interface Rlimit {
 }
 
 /**
- * Limits read back from the payload's /proc by name: cpu_secs, as_bytes, nofile,
- * nproc. Unlimited ones are absent.
+ * Resource limits of the program, read back from its /proc, by name: cpu_secs, as_bytes, nofile, nproc. A resource that is not limited
+ * is absent.
  */
 export type Rlimits = Readonly<Record<string, Rlimit>>;
 
 export interface TeardownReport {
-  /** The end of the box's pid 1 was seen on its pidfd, and it was reaped. */
+  /** Whether the launcher saw the end of the first process of the box on its pidfd, and reaped the process. */
   readonly reaped: boolean;
   /** `populated` of cgroup.events after the end; null if it cannot be read. */
   readonly populated: boolean | null;
@@ -155,6 +155,6 @@ export interface TeardownReport {
 export interface StepReports {
   readonly compile?: StepReport;
   readonly execute?: StepReport;
-  /** The compile step ran for an earlier submission of the same source. */
+  /** Whether `compile` is the report of the compile step of an earlier submission, whose artifact was used. */
   readonly compileCached?: boolean;
 }

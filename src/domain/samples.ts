@@ -1,18 +1,18 @@
-/** Memory and CPU time in the course of a step, for users. They are not part of the record, and not evidence. */
+/** How memory and CPU time developed during a step, for users. Samples are not part of the record, and not evidence. */
 export interface Samples {
   readonly step: "compile" | "execute";
-  /** Times since the start of the program, increasing. The next two lists have one value for each of them. */
+  /** Times since the start of the program, increasing. The next two lists have one value for each time. */
   readonly atMs: readonly number[];
-  /** CPU time until then. */
+  /** CPU time from the start of the program to each time. */
   readonly cpuMs: readonly number[];
-  /** The highest reading since the previous sample. It includes the files of the previous step, as the peak does. */
+  /** The highest reading of memory since the previous sample. Like the peak, it includes the files that the compile step left. */
   readonly memoryBytes: readonly number[];
-  /** The time and CPU time of the whole step. */
+  /** The time and the CPU time of the whole step. */
   readonly end: { readonly atMs: number; readonly cpuMs: number };
   /** The peak of the record. No reading is larger. */
   readonly peakBytes: number;
   readonly limitBytes: number;
-  /** Null in an interaction, where the limit counts only a part of the time. */
+  /** The limit of wall time; null with an interactor, where the limit counts only a part of the time. */
   readonly limitMs: number | null;
 }
 
@@ -26,7 +26,10 @@ export interface Sample {
 /** The most samples of a step. To take more, the launcher first merges pairs of earlier ones. */
 export const MAX_SAMPLES = 128;
 
-/** The kernel charges whole pages, but files of a previous step can end within a page. Readings are rounded down to stay below the peak. */
+/**
+ * The kernel charges whole pages, but files of the compile step can end within a page. Readings are rounded down to whole pages, so that
+ * none is above the peak.
+ */
 const PAGE_BYTES = 4_096;
 
 /**

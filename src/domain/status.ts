@@ -7,7 +7,7 @@ export interface Status {
     readonly ready: boolean;
     /** When it was last seen ready; null if never. */
     readonly readyAtMs: number | null;
-    /** Failed checks. */
+    /** The checks that failed. */
     readonly failures: readonly Check[];
     /** Submissions that can run at the same time now. */
     readonly workers: number;
@@ -15,11 +15,11 @@ export interface Status {
   };
   /** Slots of this process; null if it runs no submissions. */
   readonly slots: SlotCounts | null;
-  /** Null if it did not respond in time. */
+  /** Null if the database failed or did not respond in time. */
   readonly database: { readonly latencyMs: number; readonly backlog: Backlog } | null;
   /** The file system of the data directory; null if it cannot be read. */
   readonly disk: { readonly freeBytes: number; readonly sizeBytes: number } | null;
-  /** Expiry of the certificate in the file; null without a readable certificate. */
+  /** When the certificate in the certificate file expires; null if there is no readable certificate. */
   readonly certificateEndsAtMs: number | null;
 }
 
@@ -34,15 +34,17 @@ export interface SlotCounts {
 /** Waiting and running work in the whole database. */
 export interface Backlog {
   readonly pending: number;
-  /** The longest wait of submissions that have never started, without suspended accounts. 0 if there are none. */
+  /** How long the oldest submission that has never started has been pending, ignoring suspended accounts; 0 if there is none. */
   readonly oldestPendingMs: number;
   /** Pending submissions that wait for the concurrency of their own key or for the end of a suspension. */
   readonly held: number;
-  /** Share of the account with the most pending submissions: 0 to 1. 0 if nothing is pending. */
+  /** The share of the pending submissions that the account with the most of them has, from 0 to 1; 0 if nothing is pending. */
   readonly largestShare: number;
+  /** Running submissions by language. */
   readonly running: Readonly<Record<string, number>>;
+  /** Webhook deliveries that are not finished. */
   readonly deliveries: number;
-  /** How long the oldest due delivery has been due; 0 if none is. */
+  /** How long the oldest due delivery has been due; 0 if none is due. */
   readonly oldestDueMs: number;
 }
 
@@ -52,14 +54,14 @@ export interface AccountShare {
   readonly name: string;
   readonly pending: number;
   readonly running: number;
-  /** Requests of all its keys in the last minute, as counted for the quota. */
+  /** Requests of all keys of the account in the last minute, as they count for the rate limit. */
   readonly requests: number;
 }
 
 export interface Shares {
-  /** The accounts with the highest use; those with the most pending submissions are first. */
+  /** The accounts with the highest use. Those with the most pending submissions are first. */
   readonly accounts: readonly AccountShare[];
-  /** The number of all accounts with any use. */
+  /** The number of all accounts that use anything. */
   readonly amount: number;
 }
 

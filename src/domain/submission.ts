@@ -3,21 +3,21 @@ import type { ProfileName } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
 import { encodeProgramOptions, type ProgramOptions } from "./program-options.ts";
 
-/** Contract limits of a request, in UTF-8 bytes. */
+/** The most bytes of code and input in a request, in UTF-8. */
 export const MAX_CODE_BYTES = 65_536;
 export const MAX_STDIN_BYTES = 262_144;
 
 /** Attempts to run one submission before it ends as `error`. */
 export const MAX_ATTEMPTS = 3;
 
-/** A validated request: canonical language, sizes within limits. */
+/** A validated request: the language has its canonical name, and all sizes are within their limits. */
 export interface SubmitRequest {
   readonly language: string;
   readonly profile: ProfileName;
   /** Text, or bytes if the request has them in base64. */
   readonly code: string | Buffer;
   readonly stdin: string | Buffer;
-  /** Undefined for a request that adds nothing. */
+  /** Undefined if the request adds nothing to code and input. */
   readonly options?: ProgramOptions | undefined;
 }
 
@@ -38,7 +38,7 @@ export type Status = "pending" | "running" | "completed" | "error";
 
 /** A program and its input as bytes; immutable, and interpreted only inside the box. */
 export interface Program {
-  /** Empty if one of the files takes its place. */
+  /** Empty if one of the files of `options` is the source. */
   readonly code: Buffer;
   readonly stdin: Buffer;
   readonly options?: ProgramOptions | undefined;
@@ -53,12 +53,12 @@ export interface Submission {
   readonly language: string;
   readonly profile: ProfileName;
   readonly status: Status;
-  /** Claims that were not released. */
+  /** How often the submission was claimed, without the claims that were given back. */
   readonly attempts: number;
   readonly createdAtMs: number;
   readonly startedAtMs: number | null;
   readonly completedAtMs: number | null;
-  /** Present if and only if the status is terminal. */
+  /** Null until the submission has ended, and where the outcome was not read. */
   readonly outcome: Outcome | null;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Lines and words of a text as checkers read and compare them. The dashboard marks lines that differ by the same rules, so this file
- * also works in browsers, which have no Buffers. The readers copy no bytes, and take time in proportion to the text. They make no list
- * of words or lines, because a megabyte can have half a million of them.
+ * Lines and words of a text as checkers read and compare them. The dashboard uses this file to mark the lines that differ, so it also
+ * works in browsers, which have no Buffers. The readers copy no bytes, and take time in proportion to the text. They make no list of
+ * words or lines, because a megabyte can have half a million of them.
  */
 
 import { isClose } from "./decimal.ts";
@@ -14,10 +14,10 @@ function tableOf(characters: string): Uint8Array {
 
 const WHITE = tableOf(" \t\r\n\f\v");
 const LINE_BREAK = tableOf("\r\n");
-/** Maps ASCII letters to lower case. Other letters are several bytes, and keep their case. */
+/** Maps ASCII letters to lower case. Other letters consist of several bytes, and keep their case. */
 const FOLDED = Uint8Array.from({ length: 256 }, (_, byte) => (byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte));
 
-/** The bytes of a text from `start` to before `end`. */
+/** The bytes of a text from `start` on, up to but without `end`. */
 export interface TextPart<T extends Uint8Array = Uint8Array> {
   readonly text: T;
   readonly start: number;
@@ -49,7 +49,7 @@ export class Lines<T extends Uint8Array> implements TextPart<T> {
   }
 }
 
-/** The end of a part of a text without the white space there. */
+/** Where a part of a text ends without its trailing white space. */
 function endOf(text: Uint8Array, start: number, end: number): number {
   let at = end;
   while (at > start && WHITE[text[at - 1] as number] === 1) at--;
@@ -66,7 +66,7 @@ export class Words<T extends Uint8Array> implements TextPart<T> {
   readonly text: T;
   start = 0;
   end = 0;
-  /** Whether the word is the first one of its line. False for the first word of the text. */
+  /** Whether a line break precedes the word. Always false for the first word of the text. */
   isFirst = false;
   #any = false;
 
@@ -89,14 +89,14 @@ export class Words<T extends Uint8Array> implements TextPart<T> {
   }
 }
 
-/** From this size on, calling Node's own comparison is faster than a loop. */
+/** From this size on, the comparison of Node's Buffer is faster than a loop. */
 const LONG = 128;
 
 function isBuffer(text: Uint8Array): text is Buffer {
   return "compare" in text;
 }
 
-/** @returns the first byte that differs, counted from the start of both; null if they are equal. */
+/** @returns the first byte that differs, counted from the start of each part; null if the parts are equal. */
 export function firstDifference(a: TextPart, b: TextPart, caseSensitive = true): number | null {
   const [sizeA, sizeB] = [a.end - a.start, b.end - b.start];
   if (sizeA === sizeB && sizeA >= LONG && isBuffer(a.text) && isBuffer(b.text))
@@ -116,7 +116,7 @@ export interface Difference {
   /** Whether each text has such a line or word. */
   readonly hasGot: boolean;
   readonly hasExpected: boolean;
-  /** The first byte of the line or word that differs; null if one text does not have it, or if only the line breaks differ. */
+  /** The first byte that differs within the line or word; null if only one text has this line or word, or if only line breaks differ. */
   readonly at: number | null;
 }
 
@@ -134,9 +134,9 @@ export function firstDifferentLine(got: Lines<Uint8Array>, expected: Lines<Uint8
 export interface WordOptions {
   /** Whether upper and lower case (ASCII) differ; true by default. */
   readonly caseSensitive?: boolean | undefined;
-  /** Whether lines must have the same words; false by default. */
+  /** Whether each line must have the same words in both texts; false by default. */
   readonly lineBreaks?: boolean | undefined;
-  /** Whether numbers may differ by the tolerances. */
+  /** Whether numbers may differ by the two tolerances that follow, which are 0 by default. */
   readonly isNumeric: boolean;
   readonly absolute?: number | undefined;
   readonly relative?: number | undefined;
@@ -164,7 +164,7 @@ function isNear(got: TextPart, expected: TextPart, { absolute, relative }: WordO
   return isClose(latin1(got), latin1(expected), absolute ?? 0, relative ?? 0);
 }
 
-/** A character for each byte. */
+/** Decodes each byte as one character. */
 function latin1({ text, start, end }: TextPart): string {
   if (isBuffer(text)) return text.toString("latin1", start, end);
   let characters = "";

@@ -8,7 +8,7 @@ import type { Submission } from "./submission.ts";
 export interface Tracer {
   /** A request was answered. */
   answered(request: TracedRequest): void;
-  /** A worker ran a submission once. The outcome may be discarded and the submission repeated. */
+  /** A worker ran a submission once. The outcome may be discarded, and the submission be run again. */
   ran(submission: Submission, run: TracedRun): void;
   /** A submission has its final outcome. */
   ended(submission: Submission, outcome: Outcome, endMs: number): void;
@@ -18,7 +18,7 @@ export interface Tracer {
 
 export interface TracedRequest {
   readonly method: string;
-  /** The pattern of its route; undefined without a matching route. */
+  /** The pattern of the route of the request; undefined if no route matches. */
   readonly route: string | undefined;
   readonly status: number;
   readonly requestId: string;

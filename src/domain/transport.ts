@@ -10,7 +10,7 @@ export type Address = HostPort | { readonly path: string };
 /** How clients reach the service. Plain HTTP to a network is not possible without a trusted proxy. */
 export type Transport =
   | { readonly kind: "https"; readonly certPath: string; readonly keyPath: string }
-  /** Plain HTTP, only on a loopback address. */
+  /** Plain HTTP, only on a loopback address or a Unix socket. */
   | { readonly kind: "loopback" }
   /** Plain HTTP behind these proxies (addresses or CIDR), which forward the client's protocol. */
   | { readonly kind: "proxied"; readonly proxies: readonly string[] };

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 
 /**
- * How the HMAC key is derived from the secret. `standard`: the decoded bytes, as in Standard
- * Webhooks libraries; `raw`: its characters, for receivers that do not decode it.
+ * How the key of the HMAC is derived from the secret. `standard`: it is the decoded bytes of the secret, as in the libraries of Standard
+ * Webhooks. `raw`: it is the characters of the secret, for receivers that do not decode the secret.
  */
 export const SIGNINGS = ["standard", "raw"] as const;
 

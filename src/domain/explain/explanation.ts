@@ -3,7 +3,7 @@ import type { RecordWithoutOutput } from "../record.ts";
 import { meaningOf, signalText } from "./signals.ts";
 import { bytesText, countText, secondsText } from "./units.ts";
 
-/** Explains a verdict to a reader who is new to it. */
+/** An explanation of a verdict, for a reader who does not know it. */
 export interface Explanation {
   readonly title: string;
   readonly text: string;
@@ -53,7 +53,7 @@ const EXPLAINED: Readonly<
   }),
   fatal_signal: ({ record, group }) => ({
     title: `Killed by signal ${signalText(record.result.signal ?? 0)}`,
-    text: `A signal killed the program. This signal usually means that ${meaningOf(record.result.signal ?? 0)}. No limit was reached, so the cause is the program itself.`,
+    text: `A signal killed the program. This signal usually means that ${meaningOf(record.result.signal ?? 0)}. No limit was reached, so the cause is the program itself, unless the error message says that the client sent the signal.`,
     whyNot: [
       {
         verdict: "RE",
@@ -154,7 +154,7 @@ const EXPLAINED: Readonly<
   }),
   cancelled: () => ({
     title: "Cancelled",
-    text: "A request of the account ended the submission before it had a result. A run under way was killed, and its evidence was not collected.",
+    text: "The submission was ended before it had a result, by a request of the account or because its judgement did not need it any more. A run under way was killed, and its evidence was not collected.",
     whyNot: [],
   }),
   internal_error: ({ record }) => ({
@@ -174,7 +174,7 @@ function limitOfCompiler(cause: Cause): LimitCause | undefined {
   return LIMIT_CAUSES.find((limit) => cause === `compile_${limit}`);
 }
 
-/** A limit that ends the compile step has the same verdict as in the execute step. */
+/** Turns the explanation of a limit of the execute step into that of the same limit of the compile step. */
 function ofCompiler({ title, text, whyNot }: Explanation): Explanation {
   return {
     title: `${title} by the compiler`,

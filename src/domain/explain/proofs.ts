@@ -3,7 +3,7 @@ import { bytesText, secondsText } from "./units.ts";
 
 /** A field of the evidence with its meaning. */
 export interface Proof {
-  /** Its path in the evidence: `limits.cgroup.oom_kill_events`. */
+  /** The path of the field in the evidence, such as `limits.cgroup.oom_kill_events`. */
   readonly field: string;
   readonly value: string;
   readonly meaning: string;
@@ -12,7 +12,7 @@ export interface Proof {
 type Rlimits = Required<EvidenceRecord["limits"]["rlimits"]>;
 type Cgroup = EvidenceRecord["limits"]["cgroup"];
 
-/** One or two sentences for each field of the evidence. The types reject missing and unknown fields. */
+/** The meaning of each field of the evidence. The types reject missing and unknown fields. */
 interface Meanings {
   readonly isolation: Readonly<Record<keyof EvidenceRecord["isolation"], string>>;
   readonly limits: {
@@ -70,7 +70,7 @@ const MEANINGS: Meanings = {
       "`true`: the removal of the box's processes, cgroups and mounts is proven, so the next run inherits nothing from this one.",
     residual_mounts: "Mounts of the box that remained after teardown. Empty: none.",
     collection_errors:
-      "Evidence that could not be read. An unreadable counter does not count as zero, so a single error here makes the verdict IE.",
+      "Evidence that could not be read, and cgroups that could not be removed. An unreadable counter does not count as zero, so it makes the verdict IE. A cgroup that was not removed does not change the verdict.",
     judge_actions:
       "Actions of the launcher on the program with their reasons, recorded before each action. Absent: the launcher did not intervene.",
   },

@@ -5,7 +5,7 @@ const SIGNALS: Readonly<Record<number, readonly [name: string, means: string]>> 
   6: ["SIGABRT", "it called abort after a failed assertion, an uncaught exception or memory corruption"],
   7: ["SIGBUS", "it accessed mapped memory without content behind it, such as a mapped file that had been truncated"],
   8: ["SIGFPE", "it divided an integer by zero, or the result did not fit"],
-  9: ["SIGKILL", "one of its own processes killed it; no limit did"],
+  9: ["SIGKILL", "one of its own processes killed it"],
   11: ["SIGSEGV", "it accessed invalid memory: a wrong pointer, an index out of range or infinite recursion"],
   13: ["SIGPIPE", "it wrote to a pipe that has no reader"],
   14: ["SIGALRM", "a timer that it had set expired"],

@@ -4,14 +4,17 @@ import type { Submission } from "../submission.ts";
 /** A measured part of a submission's time. */
 export interface Span {
   readonly step: "queue" | "compile" | "execute";
-  /** `whole`: its parts were not measured. `set-up`: the time of the step around the program. */
+  /**
+   * `whole`: the step up to the end of the program, whose parts were not measured. `set-up`: the time of the step up to the end of the
+   * program, without the time of the program itself.
+   */
   readonly phase: "wait" | "set-up" | "run" | "teardown" | "whole";
-  /** Since the submission was accepted. */
+  /** The start of the span, since the service received the submission. */
   readonly startMs: number;
   readonly ms: number;
 }
 
-/** The spans of a submission in order. What was not measured, such as the steps of an old record, is absent. */
+/** The spans of a submission, in the order of time. What was not measured, such as the steps of an old record, is absent. */
 export function timeline({ createdAtMs, startedAtMs, outcome }: Submission, nowMs: number): Span[] {
   const spans: Span[] = [];
   let startMs = 0;

@@ -1,17 +1,17 @@
 import type { Outcome, RunStats } from "../outcome.ts";
 import type { RecordWithoutOutput } from "../record.ts";
 
-/** What the program used of one of its limits. */
+/** How much of a limit the program used. */
 export interface Usage {
   readonly name: "cpu" | "wall" | "memory" | "processes" | "stdout" | "stderr";
   readonly used: number;
   readonly limit: number;
   readonly unit: "ms" | "bytes" | "count";
-  /** Whether the program reached it. */
+  /** Whether the program reached the limit. */
   readonly met: boolean;
 }
 
-/** The limit of each cause. */
+/** The limit that the program reached, by the cause of its end. */
 const ENDED_BY: Readonly<Record<string, Usage["name"]>> = {
   cpu_timeout: "cpu",
   wall_timeout: "wall",
@@ -19,7 +19,9 @@ const ENDED_BY: Readonly<Record<string, Usage["name"]>> = {
   pids_limit: "processes",
 };
 
-/** Usage of the execute step; empty without one. Values that an old record does not have are absent. */
+/**
+ * How much the execute step used of its limits; empty if there was no execute step. Values that an old record does not have are absent.
+ */
 export function usage({ result, metrics, evidence }: RecordWithoutOutput, runStats?: RunStats): Usage[] {
   if (!evidence || metrics.wall_time_secs === null || metrics.cpu_time_secs === null) return [];
   const { cgroup } = evidence.limits;
@@ -44,7 +46,7 @@ export function usage({ result, metrics, evidence }: RecordWithoutOutput, runSta
   return [...always, ...noted].map((row) => ({ ...row, met: endedBy === row.name || row.used >= row.limit }));
 }
 
-/** Whether the end of the stream is missing. True as well if the stream that was cut is unknown. */
+/** Whether the end of the stream is missing. Also true if output was cut, but it is unknown of which stream. */
 export function isCut(
   { output, runStats }: Pick<Outcome, "output" | "runStats">,
   stream: "stdout" | "stderr",

@@ -1,6 +1,6 @@
 /**
- * Whether the bytes are equal without white space at the ends of lines and of the whole. Byte by byte: strings of a million lines
- * would take a second, in which the process does nothing else.
+ * Whether two texts are equal, apart from white space at the ends of lines and at the end of the text. They are compared byte by byte: to
+ * split a text of a million lines into strings would block the process for a second.
  */
 export function isSame(output: Buffer, expected: Buffer): boolean {
   return stripped(output).equals(stripped(expected));
@@ -12,7 +12,7 @@ const WHITE = Uint8Array.from({ length: 256 }, (_, byte) => Number("\0\t\v\f\r "
 function stripped(bytes: Buffer): Buffer {
   const kept = Buffer.allocUnsafe(bytes.length);
   let size = 0;
-  /** Sizes without white space at the end: of the line so far, and of the whole text. */
+  /** The size up to the last byte that is not white space: of the present line, and of the whole text. */
   let lineEnd = 0;
   let textEnd = 0;
   for (let at = 0; at < bytes.length; at++) {

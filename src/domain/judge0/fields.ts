@@ -5,7 +5,7 @@ import { isTerminal, type Submission } from "../submission.ts";
 import { JUDGE0_STATUSES, presentStatus } from "./status.ts";
 import { type Judge0Settings, type Judge0Submission, MAX_COMPILE_OUTPUT_BYTES } from "./submission.ts";
 
-/** Bytes that are sent as text, or in base64 if the request asks for it. */
+/** Bytes that are sent as text, or in base64 if the client asks for it. */
 class Content {
   readonly bytes: Buffer;
   readonly isCut: boolean;
@@ -15,7 +15,7 @@ class Content {
   }
 }
 
-/** The bytes in a line of Ruby's encoder, which has 60 characters and a line feed. */
+/** Judge0 encodes with Ruby, whose base64 has lines of 60 characters, each for 45 bytes, with a line feed after each line. */
 const LINE_BYTES = 45;
 const LINES_AT_ONCE = 128;
 
@@ -38,7 +38,7 @@ export class NotUtf8Error extends Error {
 
 type Read = (of: Judge0Submission, languageName: (id: number) => string) => unknown;
 
-/** Null for nothing, as for output that a program did not write. */
+/** Null if there are no bytes, such as for a stream to which the program wrote nothing. */
 const content = (bytes: Buffer | null | undefined, isCut = false) =>
   bytes && bytes.length > 0 ? new Content(bytes, isCut) : null;
 const output =
@@ -54,7 +54,7 @@ const decimal = (value: number) => (Number.isInteger(value) ? value.toFixed(1) :
 const secs = (value: number | undefined) => (value === undefined ? null : decimal(Number(value.toFixed(3))));
 const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 
-/** Every field of a submission, in the order of an answer with all of them. */
+/** Every field of a submission, in the order of an answer with all fields. */
 const FIELDS = {
   source_code: ({ sent }) => content(sent?.program.code),
   language_id: ({ languageId }) => languageId,
@@ -103,9 +103,9 @@ const FIELDS = {
 export type Judge0Field = keyof typeof FIELDS;
 export const isJudge0Field = (name: string): name is Judge0Field => Object.hasOwn(FIELDS, name);
 
-/** The fields that `*` selects: those of Judge0, because its Python client fails for others. */
+/** The fields that `*` selects: only those of Judge0, because its Python client fails for other fields. */
 export const ALL_FIELDS = Object.keys(FIELDS).filter((name) => name !== "assay_id") as Judge0Field[];
-/** The fields of an answer without the parameter `fields`, and of callbacks. */
+/** The fields of callbacks, and of an answer to a request without the parameter `fields`. */
 export const DEFAULT_FIELDS: readonly Judge0Field[] = [
   "token",
   "time",
@@ -116,10 +116,10 @@ export const DEFAULT_FIELDS: readonly Judge0Field[] = [
   "message",
   "status",
 ];
-/** The fields for which `sent` is read. */
+/** The fields that need `sent` (Judge0Submission). */
 export const SENT_FIELDS: readonly Judge0Field[] = ["source_code", "stdin", "expected_output", "additional_files"];
 
-/** The fields for which the output of the program is read. */
+/** The fields that need the output of the program. */
 export const OUTPUT_FIELDS: readonly Judge0Field[] = ["stdout", "stderr", "compile_output", "message"];
 
 /** How an answer is written. */
@@ -144,7 +144,7 @@ function textOf({ bytes, isCut }: Content, base64: boolean): LongText {
   return new LongText(bytes, isCut);
 }
 
-/** Removes the first bytes of a character that the output limit has cut. */
+/** Removes an incomplete character at the end, which the output limit has cut. */
 function withoutPart(bytes: Buffer): Buffer {
   for (let size = 1; size <= Math.min(3, bytes.length); size++) {
     const byte = bytes[bytes.length - size] as number;
@@ -154,7 +154,7 @@ function withoutPart(bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** Converts to Judge0's units: seconds and kilobytes. */
+/** The metrics in Judge0's units: seconds and kilobytes of 1,024 bytes. */
 function metricsOf({ status, outcome }: Judge0Submission["submission"]) {
   const metrics = isTerminal(status) ? outcome?.metrics : null;
   if (!metrics) return undefined;
@@ -166,7 +166,7 @@ function messageOf(outcome: Submission["outcome"], status: number | null): Buffe
   if (status === 4 && outcome && isCut(outcome, "stdout"))
     return Buffer.from("more output than the limit, which cannot be compared");
   const { cause, exitCode, errorMessage } = outcome?.result ?? {};
-  // `compile_output` has the messages of the compiler.
+  // If the compiler rejected the program, `compile_output` has its messages.
   const isTold = cause === "compile_error" && exitCode !== 0;
   return isTold || !errorMessage ? null : Buffer.from(errorMessage);
 }

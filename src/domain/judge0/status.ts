@@ -23,7 +23,7 @@ export const JUDGE0_STATUSES = {
 
 export type Judge0Status = keyof typeof JUDGE0_STATUSES;
 
-/** The status of a program that a signal ended, by the signal; other signals have 12. */
+/** The status of a program that was ended by a signal, by the number of the signal. For other signals, it is 12. */
 const BY_SIGNAL: Readonly<Record<number, Judge0Status>> = { 6: 10, 8: 9, 11: 7, 25: 8 };
 
 const BY_VERDICT = { AC: 3, RE: 11, TLE: 5, MLE: 12, PLE: 12, FSE: 8, SIG: 12, IE: 13 } as const satisfies Record<
@@ -31,7 +31,10 @@ const BY_VERDICT = { AC: 3, RE: 11, TLE: 5, MLE: 12, PLE: 12, FSE: 8, SIG: 12, I
   Judge0Status
 >;
 
-/** The status of an end. If standard output exceeds its limit, the answer is wrong, as in a judgement: its rest is unknown. */
+/**
+ * The status of a submission that has ended. If its standard output exceeds the limit, it is a wrong answer, as in a judgement, because
+ * the rest of the output is unknown.
+ */
 export function judge0StatusOf(outcome: Outcome, expected: Buffer | null): Judge0Status {
   const { verdict, cause, signal } = outcome.result;
   if (cause.startsWith("compile_") && verdict !== "IE") return 6;
@@ -40,7 +43,7 @@ export function judge0StatusOf(outcome: Outcome, expected: Buffer | null): Judge
   return !isCut(outcome, "stdout") && isSame(outcome.output?.stdout ?? Buffer.alloc(0), expected) ? 3 : 4;
 }
 
-/** The present status. @param ended the stored status of its end; null if there is none. */
+/** The present status of a submission. @param ended the status that was stored when it ended; null if there is none. */
 export function presentStatus({ status }: Pick<Submission, "status">, ended: number | null): Judge0Status {
   if (status === "pending") return 1;
   return status === "running" ? 2 : ((ended ?? 13) as Judge0Status);

@@ -1,6 +1,6 @@
 import type { Program, Submission } from "../submission.ts";
 
-/** The settings of a submission by Judge0's names and in its units, with the values that hold. */
+/** The settings of a submission, with the names and in the units of Judge0. The values are those in force. */
 export interface Judge0Settings {
   readonly compiler_options: string | null;
   readonly command_line_arguments: string | null;
@@ -22,21 +22,21 @@ export interface Judge0Settings {
 export interface Judge0Request {
   readonly languageId: number;
   readonly settings: Judge0Settings;
-  /** Null: the output is not compared. */
+  /** If null, the output is not compared. */
   readonly expectedOutput: Buffer | null;
-  /** The archive, as it was sent. */
+  /** The archive of additional files, as the client sent it. */
   readonly additionalFiles: Buffer | null;
-  /** The endpoint of the project at whose origin the URL is signs the callback. */
+  /** The URL of the callback, and the endpoint of the project that has the origin of this URL. The endpoint signs the callback. */
   readonly callback: { readonly url: string; readonly endpointId: string } | null;
 }
 
-/** Bytes of the output of a successful compilation, few enough to be read with each answer. */
+/** The most bytes that are stored of what the compiler wrote for a program that compiled. Each answer reads them. */
 export const MAX_COMPILE_OUTPUT_BYTES = 16_384;
 
-/** The runs of a submission, one after the other, until one is not accepted. */
+/** A submission that runs several times, one run after the other, until a run is not accepted. */
 export interface Repeats {
   readonly runs: number;
-  /** Null: the output is not compared. */
+  /** If null, the output is not compared. */
   readonly expected: Buffer | null;
 }
 
@@ -48,10 +48,10 @@ export interface Judge0Submission {
   readonly callbackUrl: string | null;
   /** The Judge0 status with which it ended; null until then. */
   readonly status: number | null;
-  /** The output of a successful compilation; null if it is empty. */
+  /** What the compiler wrote for a program that compiled; null if it wrote nothing. */
   readonly compileOutput: Buffer | null;
-  /** Bytes of `sent`. */
+  /** The size of `sent`, even if it is not read. */
   readonly sentBytes: number;
-  /** Read for the fields that need it. */
+  /** What the client sent; null if no requested field needs it. */
   readonly sent: (Pick<Judge0Request, "expectedOutput" | "additionalFiles"> & { readonly program: Program }) | null;
 }

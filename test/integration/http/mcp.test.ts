@@ -116,7 +116,7 @@ test("the queue's bound holds, and a cancelled run has its reason", LIMIT, async
   await store.submissions.cancel(value.id, (await store.keys.list())[0]?.accountId ?? "");
   assert.deepEqual(
     (await call("get_result", { id: value.id })).value.run.why,
-    "A request of the account ended the submission before it had a result.",
+    "The submission was ended before it had a result, by a request of the account or because its judgement did not need it any more.",
   );
 });
 
