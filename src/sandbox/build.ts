@@ -5,7 +5,7 @@ const SOURCES = new URL("../../launcher/", import.meta.url);
 
 let ours: string | undefined;
 
-/** The build id that launcher/build derives from the launcher's sources: a hash of all of them, in its order. */
+/** The build id that a launcher from these sources has. As in launcher/build, it is a hash of all sources, in the same order. */
 export function ourBuild(): string {
   ours ??= hash();
   return ours;

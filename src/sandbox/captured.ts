@@ -1,8 +1,8 @@
 const FIRST_BYTES = 4096;
 
 /**
- * Collects one output stream in a growing buffer. The program decides how small the pieces are:
- * stored as separate buffers, 1 MiB written byte by byte took 300 MB.
+ * Collects one output stream in a growing buffer. The program decides how small the pieces are: with a buffer for each piece, 1 MiB that
+ * was written byte by byte took 300 MB.
  */
 export class Captured {
   #space = Buffer.allocUnsafeSlow(FIRST_BYTES);
@@ -19,7 +19,7 @@ export class Captured {
     this.#size = size;
   }
 
-  /** All bytes so far; shares memory with the buffer. */
+  /** All bytes so far, without a copy. */
   bytes(): Buffer {
     return this.#space.subarray(0, this.#size);
   }

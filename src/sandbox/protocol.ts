@@ -1,6 +1,6 @@
 /**
- * The frames and keys of the launcher's protocol. launcher/protocol.def describes each, launcher/PROTOCOL.md their use.
- * A test compares them with the output of `assay-launcher --describe`.
+ * The frames and keys of the launcher's protocol. launcher/protocol.def describes each of them, and launcher/PROTOCOL.md how they are used.
+ * A test compares this file with the output of `assay-launcher --describe`.
  */
 export const PROTOCOL_VERSION = 1;
 

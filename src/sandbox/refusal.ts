@@ -4,17 +4,21 @@ import { PROTOCOL_VERSION } from "./protocol.ts";
 import { decodeHello, type Hello } from "./report.ts";
 import { Entries, type Frame, ProtocolError } from "./wire.ts";
 
-/** The launcher or a slot is lost, refused the request or could not create a box: a platform failure. */
+/** A failure of the platform: the launcher or a slot is lost, has refused a request, or could not create a box. */
 export class SandboxError extends OperatorError {
   override readonly name: string = "SandboxError";
 }
 
-/** A step that the launcher would refuse for its size. The slot is not lost. */
+/** A step is so large that the launcher would refuse it. It was not sent, so the slot is not lost. */
 export class StepSizeError extends SandboxError {
   override readonly name = "StepSizeError";
 }
 
-/** @returns the properties of a slot. @throws SandboxError or ProtocolError if there is no slot, or if its launcher is of another build. */
+/**
+ * Reads the first frame of a connection.
+ * @returns the properties of the slot.
+ * @throws SandboxError or ProtocolError if there is no slot, or if the launcher has another build than this service.
+ */
 export function greet(frame: Frame): Hello {
   if (frame.name !== "HELLO") throw refusal(frame);
   const entries = new Entries(frame);
@@ -28,7 +32,7 @@ export function greet(frame: Frame): Hello {
   return hello;
 }
 
-/** The error that a frame in place of an expected one means. */
+/** The error that a frame means if it comes in place of the expected one. */
 export function refusal(frame: Frame): Error {
   if (frame.name === "FAILED") {
     const entries = new Entries(frame);

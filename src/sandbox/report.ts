@@ -98,7 +98,7 @@ export function decodeReport(
 /** A program that has ended and whose box is not removed yet. */
 export interface ProgramEnd {
   readonly memoryPeakBytes: number;
-  /** Its processes that are still alive. */
+  /** Processes of the box that are still alive. */
   readonly processes: number;
 }
 
@@ -106,7 +106,7 @@ export function decodeEnd(ended: Entries): ProgramEnd {
   return { memoryPeakBytes: ended.int("MEMORY_PEAK"), processes: ended.int("PIDS_CURRENT") };
 }
 
-/** Copies the bytes: those of a frame are valid only until the next one. */
+/** Copies the bytes, because those of a frame are valid only until the next frame. */
 export function decodeFile(entries: Entries): WorkFile {
   const [name, mode] = [entries.text("LEFT_NAME"), entries.int("LEFT_MODE")];
   return { name, data: Buffer.from(entries.bytes("LEFT_DATA")), mode };
@@ -118,7 +118,7 @@ function decodeFailure(ended: Entries): SetupFailure | undefined {
   return { step, object: ended.text("FAIL_OBJECT"), errno: ended.int("FAIL_ERRNO") };
 }
 
-/** The rlimits of the contract; unlimited ones are absent. */
+/** The rlimits that a record contains. An rlimit that is unlimited is absent. */
 function decodeRlimits(ended: Entries): Rlimits {
   const names: readonly [string, KeyName, KeyName][] = [
     ["cpu_secs", "RLIMIT_CPU_SOFT", "RLIMIT_CPU_HARD"],
@@ -152,10 +152,10 @@ function oneOf<T extends string>(entries: Entries, key: KeyName, values: readonl
   return value;
 }
 
-/** Three numbers of 8 bytes. */
+/** A sample has three numbers of 8 bytes. */
 const SAMPLE_BYTES = 24;
 
-/** The value of the key SAMPLES. @throws ProtocolError unless times increase and CPU time never decreases. */
+/** Decodes the value of the key SAMPLES. @throws ProtocolError unless the times increase and the CPU time never decreases. */
 export function decodeSamples(bytes: Buffer): Sample[] {
   if (bytes.length % SAMPLE_BYTES !== 0 || bytes.length > MAX_SAMPLES * SAMPLE_BYTES)
     throw new ProtocolError(`SAMPLES of ${bytes.length} bytes`);

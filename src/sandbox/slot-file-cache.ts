@@ -1,7 +1,7 @@
 import type { WorkFile } from "../domain/report.ts";
 import { bytesOf, type CachedFiles, encodeStep, MAX_FILE_SET_BYTES, type Step } from "./step.ts";
 
-/** FILE_SETS_MAX of the launcher. */
+/** How many lists a slot keeps: FILE_SETS_MAX of the launcher. */
 const MAX_LISTS = 4;
 
 interface CachedList {
@@ -11,14 +11,15 @@ interface CachedList {
 }
 
 /**
- * The lists of files that a slot of the launcher keeps for later steps, the least recently used one first. A new list takes the
- * number of one of the account that would have the most lists: an account with one list loses it only to as many other accounts.
- * Larger lists are sent with each step, so that they do not fill the memory of the launcher.
+ * The lists of files that a slot of the launcher keeps for later steps, the least recently used list first. Each list has a number. If no
+ * number is free, a new list replaces the least recently used list of the account that would have the most lists. Four other accounts
+ * must therefore use the slot before an account loses its only list. A list that is too large is sent with each step, so that it does not
+ * fill the memory of the launcher.
  */
 export class SlotFileCache {
   #lists: readonly CachedList[] = [];
 
-  /** The STEP frame of a step for this slot, which must be sent. */
+  /** The STEP frame of a step for this slot. It must be sent, because this object then counts its files as kept by the slot. */
   encode(step: Step): Buffer[] {
     const { files, repeatsOf: owner } = step;
     if (files.length === 0 || owner === undefined || bytesOf(files) > MAX_FILE_SET_BYTES) return encodeStep(step);
@@ -28,7 +29,7 @@ export class SlotFileCache {
     return frame;
   }
 
-  /** The number for these files: their own, a free one, or that of another list. */
+  /** The number for these files: the one that they have, a free one, or that of the list that they replace. */
   #find(files: readonly WorkFile[], owner: string): CachedFiles {
     const own = this.#lists.find((one) => one.files === files);
     if (own) return { number: own.number, isCached: true };

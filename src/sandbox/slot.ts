@@ -19,9 +19,9 @@ import { Entries, type Frame, FrameReader, ProtocolError } from "./wire.ts";
 const [OPEN_MS, PARK_MS] = [30_000, 30_000];
 
 /**
- * A slot may take this longer for a step than its wall limit. Set-up, evidence and teardown have their own deadlines; their sum
- * is smaller even for a program that cannot be killed (15 s, then the same for the teardown). While a killed program still uses
- * CPU time, its slot sends ENDING, and the time begins again.
+ * A slot may take this much longer for a step than the limit of wall time. Set-up, evidence and teardown have deadlines of their own. The
+ * sum of these is smaller, even for a program that cannot be killed: 15 s, and again 15 s for the teardown. While a killed program still
+ * uses CPU time, its slot sends ENDING, and this time begins again.
  */
 const SILENCE_MS = 45_000;
 
@@ -30,9 +30,9 @@ export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void;
 
 /** A runtime that waits in a slot. */
 export interface ParkedRuntime {
-  /** False if it did not start, or the step has none. */
+  /** False if the runtime did not start, or the command of the step has none. */
   readonly waiting: boolean;
-  /** Memory of its box. */
+  /** Memory that its box uses. */
   readonly bytes: number;
 }
 
@@ -42,7 +42,7 @@ interface Parking {
   readonly timer: NodeJS.Timeout;
 }
 
-/** The frames of the slot about a step, so far. */
+/** What the slot has sent about a step so far. */
 interface StepOutput {
   readonly stdout: Captured;
   readonly stderr: Captured;
@@ -52,12 +52,12 @@ interface StepOutput {
 }
 
 interface Running {
-  /** The outputs about the step, and about its peer after it. */
+  /** One for the step, followed in a pair by one for the peer. */
   readonly outputs: readonly StepOutput[];
   readonly reports: StepReport[];
-  /** Whether no step follows. */
+  /** Whether no step follows that keeps the work directory. */
   readonly last: boolean;
-  /** Whether it takes input while it runs. */
+  /** Whether the step takes input while it runs. */
   readonly live: boolean;
   readonly onOutput: OnOutput;
   readonly startedMs: number;
@@ -67,12 +67,12 @@ interface Running {
   timer: NodeJS.Timeout;
 }
 
-/** The buffer into which all slots read, one after the other. Without it, Node would allocate as much for each read. */
+/** The buffer into which all slots read, one after the other. Without it, Node would allocate a buffer of this size for each read. */
 const READ = Buffer.alloc(64 * 1024);
 
 /**
- * One slot of the launcher: a connection that runs one step at a time. The launcher forks a
- * process for it and keeps a box ready. Closing the connection kills the running program.
+ * One slot of the launcher: a connection that runs one step, or one pair, at a time. The launcher forks a process for the connection,
+ * which keeps a box ready. Closing the connection kills the running program.
  */
 export class Slot {
   readonly hello: Hello;
@@ -90,7 +90,7 @@ export class Slot {
     this.hello = hello;
   }
 
-  /** Resolves when the slot has a box with every control in place. @throws SandboxError if it cannot. */
+  /** Opens a slot. Resolves when it has a box with every control in place. @throws SandboxError or ProtocolError if it gets none. */
   static open(socketPath: string): Promise<Slot> {
     return new Promise((resolve, reject) => {
       const socket = connect({ path: socketPath, onread: { buffer: READ, callback: (size) => take(size) } });
@@ -130,7 +130,7 @@ export class Slot {
   }
 
   /**
-   * Runs one step. Failures of the program are in the report.
+   * Runs one step. If the program fails, the report says so.
    * @throws SandboxError or ProtocolError if there is no report; the slot is then lost.
    */
   async run(step: Step, onOutput: OnOutput = () => {}): Promise<StepReport> {
@@ -138,8 +138,9 @@ export class Slot {
   }
 
   /**
-   * Runs a step and its peer, each with the output of the other as its input. Neither has other input; the step has no files to
-   * collect and no step after it, and the peer starts in a fresh work directory. @param onOutput receives that of the step.
+   * Runs a step and its peer. The output of each is the only input of the other. The step must have no files to collect and no step after
+   * it, and the peer must start in a fresh work directory.
+   * @param onOutput receives the output of the step.
    */
   async runPair(step: Step, peer: Step, onOutput: OnOutput = () => {}): Promise<readonly [StepReport, StepReport]> {
     const frames = () => [...encodePeer(peer), ...this.#fileCache.encode(step)];
@@ -186,8 +187,9 @@ export class Slot {
   }
 
   /**
-   * Passes input to the program of a running step with `live` input, in order. An empty buffer ends the input. After the end of
-   * the program it has no effect. @returns a promise that resolves when the launcher has taken it, which waits for the program.
+   * Passes input to the program of a running step with `live` input, in order. An empty buffer ends the input. After the end of the
+   * program, this has no effect.
+   * @returns a promise that resolves when the launcher has room for the input, which may have to wait until the program reads.
    */
   input(bytes: Buffer): Promise<void> {
     return this.#pass(encodeInput(bytes));
@@ -201,13 +203,13 @@ export class Slot {
   #pass(frames: readonly Buffer[]): Promise<void> {
     const running = this.#running;
     if (!running?.live || running.outputs[0]?.ended) return Promise.resolve();
-    // The promise also resolves after an error: the run then ends with it.
+    // The promise also resolves after an error of the connection, because the run then ends with this error.
     return new Promise((resolve) => this.#socket.write(Buffer.concat(frames), () => resolve()));
   }
 
   /**
-   * Prepares a box for a step with this command and these limits, and starts the runtime of the command. Files and input are sent
-   * with the step. If the step keeps the work directory, the box is on the directory of the step before it.
+   * Prepares a box for a step with this command and these limits, and starts the runtime of the command, if it has one. Files and input
+   * are sent later, with the step. If the step keeps the work directory, the box uses the directory of the step that is parked before it.
    * @throws SandboxError if the slot is lost.
    */
   park(step: Step): Promise<ParkedRuntime> {
@@ -220,13 +222,13 @@ export class Slot {
     });
   }
 
-  /** Calls back once when the slot is lost, in a microtask if it already is. */
+  /** Calls `listener` once when the slot is lost; in a microtask if it is lost already. */
   onLost(listener: () => void): void {
     if (this.#lost) queueMicrotask(listener);
     else this.#onLost = listener;
   }
 
-  /** Calls back each time the program of a last step has ended, while its box is removed. */
+  /** Calls `listener` each time the program of a last step has ended, while its box is still being removed. */
   onEnded(listener: (end: ProgramEnd) => void): void {
     this.#onEnded = listener;
   }

@@ -7,19 +7,19 @@ import { encodeRaw, FrameWriter } from "./wire.ts";
 /** One step of a submission: its command, input and limits. */
 export interface Step {
   readonly command: Command;
-  /** Written into the fresh work directory before the program starts; empty if the work directory is kept. */
+  /** Files that are written into the fresh work directory before the program starts; empty if the work directory is kept. */
   readonly files: readonly WorkFile[];
-  /** The account whose later steps will probably have the same list of files, which is then sent to a slot once. */
+  /** The account whose later steps will probably have the same list of files. A slot then keeps the list, and gets it only once. */
   readonly repeatsOf?: string;
   readonly stdin: Buffer;
-  /** Whether input comes while it runs (Slot.input); `stdin` is then empty. */
+  /** Whether input comes while the step runs (Slot.input). `stdin` is then empty. */
   readonly live?: boolean;
   readonly limits: Limits;
-  /** `keep`: the work directory of the previous step. */
+  /** `fresh`: an empty work directory. `keep`: the work directory of the previous step. */
   readonly work: "fresh" | "keep";
   /** Whether another step will keep the work directory of this one. */
   readonly more: boolean;
-  /** The files of the report. `work`: those of the work directory, after exit code 0. `feedback`: those of /box/feedback, after any. */
+  /** Which files the report contains. `work`: all of the work directory, if the exit code is 0. `feedback`: those of /box/feedback. */
   readonly collect?: keyof typeof COLLECT;
 }
 
@@ -30,10 +30,11 @@ export interface Step {
 const PROCESS_RLIMIT_ABOVE = 64;
 
 /**
- * RLIMIT_CPU is charged by ticks: on a busy machine a process can be charged for time that other processes used (50 % more
- * has been measured), and SIGKILL at the hard limit leaves no trace. The rlimit is therefore a value that no process can
- * reach within its wall time, however it is charged: a backstop for a launcher that does not act. The exact count of the
- * cgroup enforces the budget. Twice the wall time also fits a program whose wall time stands still while its interactor works.
+ * The value of RLIMIT_CPU for a step. The kernel charges it by ticks: on a busy machine, a process can be charged for time that other
+ * processes used (50 % more has been measured), and SIGKILL at the hard limit leaves no trace. The rlimit is therefore so high that no
+ * process can reach it within its wall time, however it is charged. It is a backstop in case the launcher does not act; the launcher
+ * enforces the CPU limit by the exact count of the cgroup. Twice the wall time is also enough for a program whose wall time stands still
+ * while its interactor works.
  * @returns seconds.
  */
 export function cpuRlimit({ wallMs, cpus }: Limits): number {
@@ -47,42 +48,46 @@ const CPU_RLIMIT_ABOVE_SECS = 1;
  */
 const BYTES_PER_TMP_INODE = 16_384;
 
-/** Files and directories that /tmp and /dev/shm can each hold: at most as many as the work directory. */
+/** How many files and directories /tmp can hold, and /dev/shm as well: at most as many as the work directory. */
 export function tmpInodes(limits: Pick<Limits, "workInodes" | "tmpBytes">): number {
   return Math.min(limits.workInodes, Math.max(64, Math.floor(limits.tmpBytes / BYTES_PER_TMP_INODE)));
 }
 
 const LEAST_KERNEL_BYTES = 48 * 1_048_576;
 
-/** The part of its memory limit that a run can use in the kernel: mappings, page tables, inodes, descriptors, queued data. */
+/** How much of its memory limit a step may use inside the kernel: for mappings, page tables, inodes, descriptors and queued data. */
 export function kernelBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): number {
   return Math.max(LEAST_KERNEL_BYTES, Math.floor(memoryBytes / 8));
 }
 
-/** The memory limit whose page tables the tasks of any run can walk in a bearable time. */
+/** With memory limits above this one, walkableBytes() does not grow, so that the calls that it bounds end in a bearable time. */
 const WALKABLE_MEMORY_BYTES = 1024 * 1_048_576;
 
 /**
- * Page tables of one process times the tasks of a run: three fifths of the memory limit, and of at most 1 GiB of it. Each task can
- * be in a call that walks page tables, which the kernel does not interrupt, at 4 ms for each MiB. Thus such calls end in 2.5 s with
- * a limit of 1 GiB or more, and in 0.6 s with 256 MiB. Memory that is used densely has as many page tables with 300 tasks. The heap of Node, which is the least
- * dense of all runtimes, reaches it with 45 idle workers. With the whole memory limit they would fit, but the slowest of these
- * calls then ended 3.4 s late instead of 1.1 s.
+ * The bound for the page tables of one process times the tasks (processes and threads) of a step: three fifths of the memory limit, or of
+ * 1 GiB if the limit is larger. Each task can be in a system call that walks the page tables, which takes 4 ms for each MiB and which the
+ * kernel does not interrupt. With this bound, such calls end in 2.5 s if the memory limit is 1 GiB or more, and in 0.6 s if it is 256 MiB.
+ * A process that uses its memory densely reaches the bound with 300 tasks. The heap of Node, which is less dense than that of any other
+ * runtime, reaches it with 45 idle workers. With the whole memory limit as the bound, more workers would fit, but the slowest of these
+ * calls ended 3.4 s late instead of 1.1 s.
  */
 export function walkableBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): number {
   return Math.floor((Math.min(memoryBytes, WALKABLE_MEMORY_BYTES) * 3) / 5);
 }
 
-/** Bounds of the launcher for one step: files, and bytes of files and input with space for the rest of the frame. */
+/**
+ * The bounds of the launcher for one step: the number of files, and the bytes of files and input. Space is left for the rest of the
+ * frame.
+ */
 export const MAX_STEP_FILES = 64;
 export const MAX_STEP_BYTES = 24 * 1_048_576 - 131_072;
-/** The bound for the files that a slot stores for later steps, with the same space for the rest of the frame. */
+/** The most bytes of a list of files that a slot keeps for later steps. Here, too, space is left for the rest of the frame. */
 export const MAX_FILE_SET_BYTES = 9 * 1_048_576 - 131_072;
 
 /** The largest body of an INPUT frame. */
 const INPUT_BYTES = 65_536;
 
-/** Input for a running step. An empty piece ends it. */
+/** The INPUT frames for a running step. An empty buffer ends the input. */
 export function encodeInput(bytes: Buffer): Buffer[] {
   const frames: Buffer[] = [];
   for (let at = 0; at < bytes.length || at === 0; at += INPUT_BYTES) {
@@ -91,12 +96,12 @@ export function encodeInput(bytes: Buffer): Buffer[] {
   return frames;
 }
 
-/** A signal to the main program of a running step. */
+/** The SIGNAL frame that sends a signal to the main program of a running step. */
 export function encodeSignal(signal: number): Buffer {
   return encodeRaw("SIGNAL", Buffer.of(signal));
 }
 
-/** Whether the launcher accepts these files with this input. */
+/** Whether the launcher accepts these files with this input. @param reservedBytes bytes that must be left. */
 export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">, reservedBytes = 0): boolean {
   return files.length <= MAX_STEP_FILES && bytesOf(files) + stdin.length + reservedBytes <= MAX_STEP_BYTES;
 }
@@ -106,10 +111,10 @@ export function bytesOf(files: readonly WorkFile[]): number {
   return files.reduce((sum, { name, data }) => sum + name.length + data.length, 0);
 }
 
-/** The first interval between samples, which the launcher doubles in long runs. */
+/** The interval between samples at the start of a step. The launcher doubles it in long runs. */
 const SAMPLE_MS = 10;
 
-/** The value in FILE_MODES for a file without a mode of its own, which then has the mode of new files. */
+/** The value in FILE_MODES for a file without `mode`: the file gets the mode of new files. */
 const MODE_DEFAULT = 0xffff;
 
 function modesOf(files: readonly WorkFile[]): Buffer {
@@ -120,23 +125,26 @@ function modesOf(files: readonly WorkFile[]): Buffer {
 
 const COLLECT = { work: 1, feedback: 2 } as const;
 
-/** A list of files that a slot keeps, by its number from 1, and whether it has the files of the step already. */
+/** The list in which a slot keeps files: its number, from 1, and whether it already contains the files of the step. */
 export interface CachedFiles {
   readonly number: number;
   readonly isCached: boolean;
 }
 
-/** The STEP frame of a step, in pieces that must not change until they are sent. @param cached the list of the slot for its files. */
+/** The STEP frame of a step, in pieces that must not change until they are sent. @param cached the list of the slot for the files. */
 export function encodeStep(step: Step, cached?: CachedFiles): Buffer[] {
   return encoded(new FrameWriter("STEP"), cached?.isCached ? { ...step, files: [] } : step, cached);
 }
 
-/** The PEER frame of a step that another one talks with. It has no samples, which no user would see. */
+/** The PEER frame for the step of an interactor. The step has no samples, because no user would see them. */
 export function encodePeer(step: Step): Buffer[] {
   return encoded(new FrameWriter("PEER"), step, { sampleMs: 0 });
 }
 
-/** The PARK frame for such steps, which starts the runtime of the command. Files and input come with the step. */
+/**
+ * The PARK frame for steps with this command and these limits. It starts the runtime of the command. Files and input come with the
+ * step.
+ */
 export function encodePark(step: Step): Buffer[] {
   const frame = new FrameWriter("PARK");
   const { command, park } = step.command;

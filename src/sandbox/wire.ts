@@ -2,7 +2,7 @@ import { OperatorError } from "../domain/operator-error.ts";
 import { FRAMES, type FrameName, KEYS, type KeyName } from "./protocol.ts";
 
 const HEADER_BYTES = 5;
-/** A FILE with the most data, its name and its mode; all others are smaller. */
+/** A FILE frame with the most data, its name and its mode. All other frames are smaller. */
 const LARGEST_FRAME = 16 * 1024 * 1024 + 1024;
 
 /** The peer violated the launcher's protocol. */
@@ -10,7 +10,7 @@ export class ProtocolError extends OperatorError {
   override readonly name = "ProtocolError";
 }
 
-/** Values of this size are pieces of their own. */
+/** Values of at least this size are pieces of their own. */
 const LARGE_BYTES = 65_536;
 
 /** Builds one frame from entries. */
@@ -37,12 +37,12 @@ export class FrameWriter {
     return this;
   }
 
-  /** Header and body. */
+  /** The whole frame in one buffer. */
   end(): Buffer {
     return Buffer.concat(this.pieces());
   }
 
-  /** The frame in several pieces: large values are not copied. */
+  /** The whole frame in several pieces, so that large values are not copied. */
   pieces(): Buffer[] {
     const header = Buffer.alloc(HEADER_BYTES);
     const size = this.#parts.reduce((sum, part) => sum + part.length, 0);
@@ -62,7 +62,7 @@ export class FrameWriter {
   }
 }
 
-/** A frame whose body is not made of entries. */
+/** Encodes a frame whose body does not consist of entries. */
 export function encodeRaw(frame: FrameName, body: Buffer): Buffer {
   const header = Buffer.alloc(HEADER_BYTES);
   header.writeUInt32LE(body.length, 0);
@@ -81,7 +81,7 @@ const frameNames = new Map(Object.entries(FRAMES).map(([name, number]) => [numbe
 export class FrameReader {
   #waiting: Buffer[] = [];
   #size = 0;
-  /** Bytes of the frame under way; of its header alone while that is incomplete. */
+  /** The size of the frame that is being read; the size of its header while that is incomplete. */
   #needed = HEADER_BYTES;
 
   /** @throws ProtocolError at the first invalid frame. */
@@ -115,7 +115,7 @@ const requiredOf = Map.groupBy(
   ({ frame }) => frame,
 );
 
-/** The entries of a frame, validated against the table: known keys in the right frame, in the right number. */
+/** The entries of a frame, validated against KEYS: each key is known, belongs to this frame, and occurs as often as it may. */
 export class Entries {
   readonly #body: Buffer;
   /** Start and end of each value. */
@@ -148,7 +148,7 @@ export class Entries {
     return start === undefined ? null : this.#body.readBigUInt64LE(start);
   }
 
-  /** Null if an optional key is absent. Values above 2^53 lose their last digits; no limit is that large. */
+  /** The value of a key; null if it is absent. Values above 2^53 lose their last digits, but no limit is that large. */
   optionalInt(key: KeyName): number | null {
     const [start] = this.#places.get(key) ?? [];
     if (start === undefined) return null;
@@ -159,7 +159,7 @@ export class Entries {
     return this.optionalInt(key) ?? 0;
   }
 
-  /** Empty if absent. Valid only until the next frame. */
+  /** The value of a key; empty if it is absent. The bytes are valid only until the next frame. */
   bytes(key: KeyName): Buffer {
     const [start, end] = this.#places.get(key) ?? [];
     return start === undefined ? NOTHING : this.#body.subarray(start, end);

@@ -6,9 +6,8 @@ import { metrics } from "./metrics.ts";
 import { outputOfCompile, outputOfExecute } from "./output.ts";
 
 /**
- * Builds the outcome of a submission from the launcher's reports: result, output, metrics
- * and evidence. An internal error keeps its evidence, which names missing controls, but
- * has no output or metrics.
+ * Builds the outcome of a submission from the launcher's reports: result, output, metrics and evidence. An internal error keeps its
+ * evidence, which names missing controls, but has neither output nor metrics.
  */
 export function buildOutcome(steps: StepReports): Outcome {
   const result = judge(steps);
@@ -34,7 +33,7 @@ export function buildOutcome(steps: StepReports): Outcome {
   };
 }
 
-/** A program that could not be executed has no output, no metrics and no evidence of its own. */
+/** The reports without that of the execute step. If a program could not be executed, that report contributes nothing. */
 function withoutExecute({ compile }: StepReports): StepReports {
   return compile ? { compile } : {};
 }

@@ -1,7 +1,7 @@
 import { CONTROLS } from "../domain/controls.ts";
 import type { StepReport } from "../domain/report.ts";
 
-/** The controls that a report does not confirm, as "name: why": those that it calls missing, and those that it omits. */
+/** The controls that a report does not confirm, as "name: why": those that it names as missing, and those that it does not name. */
 export function missingControls({ controls, controlsMissing }: StepReport): string[] {
   const named = new Set([...controls, ...controlsMissing.map((text) => text.split(":")[0])]);
   const omitted = CONTROLS.filter((control) => !named.has(control));

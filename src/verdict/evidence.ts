@@ -5,11 +5,9 @@ import { missingControls } from "./controls.ts";
 import { memoryPeak } from "./metrics.ts";
 
 /**
- * Builds the evidence of a submission from the reports of its steps.
- * Accounting and limits are those of the deciding step: the execute step, or the compile step
- * if the program was not executed. Isolation and teardown cover all steps: a missing control or
- * a remaining mount of the compile step counts as well.
- * @returns null if no step ran, or if the set-up of one failed.
+ * Builds the evidence of a submission from the reports of its steps. Limits and counters are those of the execute step, or of the compile
+ * step if the program was not executed. Missing controls and leftovers are those of all steps.
+ * @returns null if no step ran, or if the set-up of a box failed.
  */
 export function evidence({ compile, execute }: StepReports): Evidence | null {
   const steps = [compile, execute].filter((step) => step !== undefined);
@@ -57,7 +55,7 @@ function teardown(steps: readonly StepReport[], judgeActions: readonly JudgeActi
   const contained = parts.every((part) => part.populated !== true && part.pidsLeft === 0);
   const zombieCount = parts.reduce((sum, part) => sum + part.zombies, 0);
   const residualMounts = parts.flatMap((part) => part.residualMounts);
-  // The contract has no field for groups, so a remaining group is a collection error.
+  // The schema of records has no field for cgroups, so a cgroup that remains is listed among the collection errors.
   const collectionErrors = parts.flatMap((part) => [
     ...part.collectionErrors,
     ...part.groupsLeft.map((group) => `cgroup not removed: ${basename(group)}`),

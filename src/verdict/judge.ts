@@ -5,8 +5,8 @@ import { TABLE } from "./table.ts";
 import { validateReport } from "./validate-report.ts";
 
 /**
- * Decides the verdict from the reports; no other function does.
- * The compile step is judged first, by the same table. If it succeeded, the execute step decides.
+ * Decides the verdict on a submission from the reports; no other function does. The compile step is judged first, by the same table as
+ * the execute step. If the compile step is AC, the execute step decides.
  */
 export function judge({ compile, execute }: StepReports): RunVerdict {
   if (compile) {
@@ -21,9 +21,9 @@ export function judge({ compile, execute }: StepReports): RunVerdict {
 }
 
 /**
- * Whether the kernel refused to execute the result of the compile step. The program controls that
- * result (it can name another interpreter, or be a directory), so this is not a platform failure.
- * A runtime of the image has an absolute path; its refusal is a platform failure.
+ * Whether the kernel refused to execute the result of the compile step. The submission controls this result, which can name an
+ * interpreter that does not exist, or be a directory, so it is not a failure of the platform. A runtime of the image has an absolute
+ * path: if the kernel refuses to execute that, the platform has failed.
  */
 function cannotBeExecuted({ failure }: StepReport): boolean {
   return failure?.step === "exec" && failure.object.startsWith("./");
@@ -40,7 +40,7 @@ function unusable(compile: StepReport): RunVerdict {
   };
 }
 
-/** The result of one step, compile or execute. */
+/** The verdict on one step. */
 export function judgeStep(report: StepReport): RunVerdict {
   const reason = validateReport(report);
   if (reason) return internal(reason);
@@ -57,8 +57,8 @@ export function judgeStep(report: StepReport): RunVerdict {
 }
 
 /**
- * Turns the result of a compile step into that of the submission. A limit keeps its verdict,
- * and its cause gets the prefix. If the compiler failed or crashed, the program does not compile.
+ * Turns the verdict on a compile step into that on the submission. If a limit ended the compiler, the verdict stays, and the cause gets
+ * the prefix `compile_`. If the compiler failed or crashed, the program does not compile.
  */
 function asCompile(result: RunVerdict): RunVerdict {
   const { cause, errorMessage } = result;

@@ -1,7 +1,7 @@
 import type { Divergence, Metrics } from "../domain/outcome.ts";
 import type { StepReport } from "../domain/report.ts";
 
-/** Waiting for a CPU counts as interference if it reaches both values. */
+/** Time in which the program waited for a CPU counts as interference if it is at least this share of the wall time, and this long. */
 const INTERFERENCE_SHARE = 0.1;
 const INTERFERENCE_USEC = 5_000;
 
@@ -18,12 +18,12 @@ export function metrics(report: StepReport): Metrics {
   };
 }
 
-/** The peak memory of a step: the charge of its cgroup plus the files of the previous step. */
+/** The peak memory of a step: the peak of its cgroup, plus the files that the previous step left. */
 export function memoryPeak({ memoryPeakBytes, keptBytes }: StepReport): number {
   return memoryPeakBytes + keptBytes;
 }
 
-/** Classifies the ratio of CPU time to wall time; null in between. */
+/** Classifies a step by the ratio of CPU time to wall time; null if the ratio is neither high nor low. */
 export function divergence(report: StepReport): Divergence | null {
   const wallUsec = report.wallNs / 1e3;
   const waited = report.psiFullUsec ?? 0;

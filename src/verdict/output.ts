@@ -2,7 +2,7 @@ import type { Integrity, Output } from "../domain/outcome.ts";
 import type { StepReport } from "../domain/report.ts";
 
 const SIGKILL = 9;
-/** Output of this age at the time of a kill counts as still being written. */
+/** If the last output was written at most this long before a kill, the program counts as killed while it was writing. */
 const STILL_WRITING_USEC = 20_000;
 
 /** The output of the execute step. */
@@ -11,8 +11,8 @@ export function outputOfExecute(report: StepReport): Output {
 }
 
 /**
- * The output of a failed compile step, all of it as stderr: some compilers (tsc) print their
- * diagnostics on standard output, and the program itself has not written anything.
+ * The output of a compile step, all of it as stderr: some compilers (tsc) print their messages on standard output, and the program itself
+ * has not written anything.
  */
 export function outputOfCompile(report: StepReport): Output {
   return {

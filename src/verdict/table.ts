@@ -5,7 +5,7 @@ const SIGXFSZ = 25;
 const SIGXCPU = 24;
 const SIGKILL = 9;
 
-/** How far a box can exceed its CPU budget before its kill takes effect. */
+/** The tolerance for a late kill: a box may use its CPU budget times this ratio, plus this time. */
 export const CPU_LATE_RATIO = 1.05;
 export const CPU_LATE_USEC = 50_000;
 
@@ -23,9 +23,9 @@ export interface Row {
 const exitedZero = (report: StepReport): boolean => report.exitCode === 0;
 
 /**
- * The result of one step: the first matching row decides. A failure of the platform precedes them (validate-report.ts).
- * The upper rows use only counters of the kernel and of the launcher. Above `SIG`, values that a program controls (exit code,
- * signals to itself, output) can prevent a verdict, but never cause one, except for FSE on a host without BPF.
+ * The rules for the verdict on one step: the first matching row decides. A failure of the platform precedes all rows
+ * (validate-report.ts). The rows above `SIG` are based on counters of the kernel and records of the launcher. In these rows, values that a
+ * program controls (exit code, signals to itself, output) can prevent a verdict, but never cause one, except for FSE on a host without BPF.
  */
 export const TABLE: readonly Row[] = [
   {
@@ -36,9 +36,9 @@ export const TABLE: readonly Row[] = [
     when: (report) => report.oomKills > 0,
     message: (report) =>
       report.walkableBytes > report.walkableLimitBytes
-        ? `memory limit exceeded: killed by the kernel's OOM killer, because the page tables of one process times the number of processes and threads were ${bytes(report.walkableBytes)}, of which a run may have ${bytes(report.walkableLimitBytes)}`
+        ? `memory limit exceeded: killed by the kernel's OOM killer, because the page tables of one process times the number of processes and threads were ${bytes(report.walkableBytes)}, and a run may have ${bytes(report.walkableLimitBytes)}`
         : report.kernelBytes > report.kernelLimitBytes
-          ? `memory limit exceeded: killed by the kernel's OOM killer, with ${bytes(report.kernelBytes)} in the kernel (mappings, page tables, files, queued data), of which a run may have ${bytes(report.kernelLimitBytes)}`
+          ? `memory limit exceeded: killed by the kernel's OOM killer, with ${bytes(report.kernelBytes)} in the kernel (mappings, page tables, files, queued data), where a run may have ${bytes(report.kernelLimitBytes)}`
           : `memory limit of ${bytes(report.memoryLimitBytes)} exceeded: killed by the kernel's OOM killer`,
   },
   {
@@ -134,15 +134,16 @@ export const TABLE: readonly Row[] = [
 ];
 
 /**
- * RLIMIT_CPU counts ticks, and a process can be charged for time that it did not use. The cgroup's count is exact. The
- * rlimit is more than a second above the budget, so a tolerance of one second cannot reach below the budget.
+ * Whether the cgroup confirms a signal of RLIMIT_CPU. That limit counts ticks, by which a process can be charged for time that it did not
+ * use; the count of the cgroup is exact. The rlimit is more than a second above the CPU budget, so with a tolerance of one second, the
+ * program has still used more than its budget.
  */
 function spentCpuBudget(report: StepReport): boolean {
   const limit = report.rlimits.cpu_secs;
   return limit !== undefined && report.cpuUsec / 1e6 >= limit.soft - 1;
 }
 
-/** RLIMIT_CPU sends SIGXCPU at the soft limit and SIGKILL at the hard one. */
+/** Whether a signal of RLIMIT_CPU ended the program: SIGXCPU comes at the soft limit, and SIGKILL at the hard limit. */
 function spentCpuRlimit(report: StepReport): boolean {
   const limit = report.rlimits.cpu_secs;
   if (!limit) return false;

@@ -2,14 +2,12 @@ import type { StepReport } from "../domain/report.ts";
 import { missingControls } from "./controls.ts";
 
 /**
- * Row 1 of the decision table: reasons to reject a report, which make the run an internal error
- * regardless of its other fields. Otherwise, the first matching row would decide about a
- * contradictory report, possibly by the wrong half of the contradiction.
+ * Reasons to reject a report, which precede the rows of the verdict table. They make the run an internal error, whatever else the report
+ * says. Without them, a row could match one half of a contradictory report, possibly the wrong half.
  *
- * Leftovers after teardown (processes, mounts, groups) are deliberately not in this list. The
- * facts for the verdict are final before teardown begins, so leftovers concern the platform, not
- * the program: the evidence lists them, `cleanup_verified` is false, and the slot is discarded,
- * but the verdict stands.
+ * Leftovers after teardown (processes, mounts, cgroups) are deliberately not in this list. The facts for the verdict are final before
+ * teardown begins, so leftovers concern the platform, not the program: the evidence lists them, `cleanup_verified` is false, and the slot
+ * is discarded, but the verdict stands.
  */
 const REASONS: readonly { readonly message: string; readonly when: (report: StepReport) => boolean }[] = [
   {
@@ -46,7 +44,8 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
     when: (report) => report.killReason === "oom" && report.oomKills === 0,
   },
   {
-    // The leaf counts every kill of its members. Its own limit was not reached, so a parent group or the host caused the kill.
+    // The cgroup of the box counts every kill of its processes. Here its own limit was not reached, so a cgroup above it, or the host,
+    // was out of memory.
     message: "the host ran out of memory, not the program",
     when: (report) =>
       report.oomKills > 0 &&
@@ -56,13 +55,13 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
       report.walkableBytes <= report.walkableLimitBytes,
   },
   {
-    // A cgroup at its limit counts an oom event before a kill; a host out of memory does not. An earlier encounter with the
-    // limit is no evidence about the kill.
+    // A cgroup that is at its limit counts an OOM event before a kill. A kill because the host is out of memory has no such event, even
+    // if the cgroup was at its limit before.
     message: "the host ran out of memory, not the program",
     when: (report) => report.oomKills > 0 && report.oomEvents === 0,
   },
   {
-    // On v1, and on v2 before Linux 6.11, the leaf also counts the refusals of every group above it.
+    // On v1, and on v2 before Linux 6.11, the cgroup of the box also counts refusals that are due to the limits of cgroups above it.
     message: "the host refused a process, not the program's own limit",
     when: (report) => report.pidsRefused > 0 && report.pidsPeak !== null && report.pidsPeak < report.pidsLimit,
   },

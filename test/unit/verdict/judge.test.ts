@@ -51,7 +51,7 @@ test("accepts an OOM kill below the memory limit if the kernel memory bound had 
   };
   const judgement = judgeStep(signalled(9, lowered));
   assert.equal(short(judgement), "MLE oom_kill kernel");
-  assert.match(judgement.errorMessage ?? "", /50331649 bytes in the kernel .* of which a run may have 48 MiB/);
+  assert.match(judgement.errorMessage ?? "", /50331649 bytes in the kernel .* where a run may have 48 MiB/);
   assert.equal(judgeStep(signalled(9, { ...lowered, kernelBytes: 50_331_648 })).verdict, "IE");
 });
 
