@@ -6,10 +6,12 @@ type Block = readonly [ipaddr.IPv6, number];
 
 const block = (cidr: string): Block => ipaddr.IPv6.parseCIDR(cidr);
 
-/** The range that IANA has allocated to IPv6 global unicast; others are mapped, translated, local or reserved. */
+/** The range that IANA has allocated to IPv6 global unicast. Addresses outside of it are mapped, translated, local or reserved. */
 const UNICAST6 = block("2000::/3");
 
-/** Ranges in 2000::/3 that are not public networks. The library has some of them as well; the list does not depend on it. */
+/**
+ * Ranges in 2000::/3 that are not public networks. The library knows some of them as well, but this list does not rely on the library.
+ */
 const NOT_GLOBAL6: readonly (readonly [Block, string])[] = [
   [block("2001::/23"), "reserved for protocols"], // includes Teredo, which carries IPv4
   [block("2001:db8::/32"), "for documentation"],
@@ -18,17 +20,17 @@ const NOT_GLOBAL6: readonly (readonly [Block, string])[] = [
   [block("3fff::/20"), "for documentation"],
 ];
 
-/** ISATAP: in any network, `0:5efe` or `200:5efe` followed by an IPv4 address. */
+/** An ISATAP address can be in any network. Its last 64 bits are `0:5efe` or `200:5efe`, followed by an IPv4 address. */
 const ISATAP = 0x5efe;
 
-/** An address in the public range that the host of an Azure virtual machine serves. */
+/** An address in a public range at which the host of an Azure virtual machine offers services to the machine. */
 const AZURE_HOST = "168.63.129.16";
 
 /**
  * The reason why this address is not allowed; null for a global unicast address of another machine.
  * @param address IPv4 or IPv6, from a DNS response or a URL.
- * @param own the addresses of this machine. Through its own public address, a machine reaches its own services behind
- * the firewall.
+ * @param own the addresses of this machine. They are not allowed, because a firewall does not protect the services of a machine from the
+ * machine itself.
  */
 export function whyNotGlobal(address: string, own: readonly string[] = ownAddresses()): string | null {
   if (isIP(address) === 0) return "not an address";

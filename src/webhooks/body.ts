@@ -8,13 +8,13 @@ import type { Message } from "../store/deliveries/types.ts";
 /** The bytes of a body, in pieces of at most 64 KiB. */
 export type Body = readonly Buffer[];
 
-/** Shared by all attempts of this process: one piece of any body is encoded or signed per iteration of the event loop. */
+/** Shared by all attempts of this process: in each iteration of the event loop, one piece of one body is encoded or signed. */
 const eventLoop = new EventLoopTurns();
 
 /**
- * Encodes the body, which is identical in every attempt, because a terminal record never changes. Encoded at once, a record
- * of 12.6 MB blocked the event loop for 130 ms.
- * @param owner the account whose turns it uses.
+ * Encodes the body of a message. It is identical in every attempt, because the record of an ended submission or judgement never changes.
+ * Encoded at once, a record of 12.6 MB blocked the event loop for 130 ms.
+ * @param owner the account. Accounts take turns on the event loop.
  */
 export async function bodyOf(message: Message, owner: string): Promise<Body> {
   if ("body" in message) return [message.body];
@@ -26,7 +26,7 @@ export async function bodyOf(message: Message, owner: string): Promise<Body> {
   return pieces;
 }
 
-/** The first bytes of the body, for people. @returns `isCut`: whether there are more. */
+/** The first bytes of the body of a message, for people. @returns `isCut`: whether the body is longer. */
 export function beginOf(message: Message, most: number): { readonly begin: Buffer; readonly isCut: boolean } {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -38,10 +38,10 @@ export function beginOf(message: Message, most: number): { readonly begin: Buffe
   return { begin: Buffer.concat(pieces).subarray(0, most), isCut: length > most };
 }
 
-/** The form of a callback, as Judge0 sends it. */
+/** The form in which Judge0 sends a callback. */
 const CALLBACK = { fields: DEFAULT_FIELDS, base64: true, languageName: String };
 
-/** The record of a submission, or the answer to its Judge0 client; for a judgement, an event with its record. */
+/** For a submission, its record, or the answer of Judge0's API in a callback; for a judgement, an event that contains its record. */
 function toJson(message: Exclude<Message, { body: Buffer }>): unknown {
   if ("judge0" in message) return judge0Answer(message.judge0, CALLBACK);
   if ("submission" in message) return toLongRecord(message.submission);
@@ -50,7 +50,7 @@ function toJson(message: Exclude<Message, { body: Buffer }>): unknown {
   return { type: "judgement.completed", timestamp, data: toJudgementRecord(judgement) };
 }
 
-/** The pieces of a body, one per iteration of the event loop. */
+/** The pieces of a body, at most one in each iteration of the event loop. @param owner the account, as for `bodyOf`. */
 export async function* paced(body: Body, owner: string): AsyncGenerator<Buffer> {
   for (const [at, piece] of body.entries()) {
     if (at > 0) await eventLoop.turn(owner);

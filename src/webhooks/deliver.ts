@@ -5,9 +5,9 @@ import { bodyOf } from "./body.ts";
 import { type SendOptions, type Sent, send } from "./send.ts";
 
 /**
- * Makes the claimed attempt and records it.
+ * Makes an attempt for which a delivery was claimed, and records it.
  * @returns the result; undefined if the message was deleted or the claim was lost.
- * @throws the reason of `stop`; the claim is still held then.
+ * @throws the reason of `stop` if that ends the attempt. The claim is then still held.
  */
 export async function deliver(
   claim: DeliveryClaim,
@@ -24,7 +24,7 @@ export async function deliver(
   return recorded ? { ...sent, nextState: next.state === "pending" ? "again" : next.state } : undefined;
 }
 
-/** @param endMs end of the attempt, from which the delay of the next one counts. */
+/** The state of a delivery after an attempt. @param endMs the end of the attempt, from which the delay of the next attempt counts. */
 export function nextAfter(
   { attempt, kind }: Pick<DeliveryClaim, "attempt" | "kind">,
   result: Sent["result"],
@@ -32,7 +32,7 @@ export function nextAfter(
 ): Next {
   if (result === "delivered") return { state: "delivered" };
   const delayMs = ATTEMPT_DELAYS_MS[attempt];
-  // A test has one attempt, because its sender sees the result and can send another.
+  // A test has only one attempt, because the person who sent it sees the result and can send another test.
   if (result === "never" || kind === "test" || delayMs === undefined) return { state: "failed" };
   return { state: "pending", atMs: endMs + delayMs };
 }

@@ -10,9 +10,9 @@ import type { SendOptions } from "./send.ts";
 export interface DelivererOptions extends SendOptions {
   readonly store: Store;
   readonly log: Logger;
-  /** Time for attempts to finish after `stop`. */
+  /** How long attempts may take to finish after `stop`. */
   readonly drainMs: number;
-  /** How long a claim is valid: longer than an attempt can take. After this time, another process repeats the attempt. */
+  /** How long a claim is valid, which is longer than an attempt can take. After this time, any process may repeat the attempt. */
   readonly leaseMs?: number;
   readonly meter?: Meter;
   readonly tracer?: Tracer;
@@ -20,25 +20,25 @@ export interface DelivererOptions extends SendOptions {
 
 const LEASE_MS = 30_000;
 
-/** Concurrent attempts of this process; a single account gets half of them (src/store/deliveries/choose-deliveries.ts). */
+/** The most concurrent attempts of this process. A single account gets half of them (src/store/deliveries/choose-deliveries.ts). */
 const MAX_CONCURRENT_ATTEMPTS = 64;
 /**
- * Bytes of bodies that this process is sending; a single account gets half of them. The longest record has 12.6 MB:
- * 1 MiB of control characters on both streams.
+ * The most bytes of the bodies that this process sends at the same time. A single account gets half of them. The longest record has
+ * 12.6 MB, with 1 MiB of control characters on each of its two streams.
  */
 const BODY_BUDGET_BYTES = 64 * 1024 * 1024;
-/** Concurrent attempts per endpoint over all processes. An unresponsive endpoint holds them for ten seconds each. */
+/** The most concurrent attempts for an endpoint, in all processes together. If the endpoint does not respond, each takes ten seconds. */
 const MAX_PER_ENDPOINT = 4;
 
 /**
- * Longest sleep. Actions of this process and due attempts wake it at once. A command in another
- * process (a replay) is seen after at most this time.
+ * The longest sleep. Notifications of the store and due attempts end it at once. A delivery that another process has added without a
+ * notification, such as a replay by a command, is seen after this time at the latest.
  */
 const MOST_SLEEP_MS = 5_000;
 
 /**
- * Sends due deliveries. The store, the clock and the end of attempts wake it. Its failures do
- * not affect the results of submissions.
+ * Sends due deliveries. Notifications of the store, the time at which a delivery is due, and the end of an attempt wake it. Its failures
+ * do not affect the results of submissions.
  */
 export class Deliverer {
   readonly #options: DelivererOptions;
@@ -60,7 +60,7 @@ export class Deliverer {
     return new Deliverer(options);
   }
 
-  /** Lets attempts under way finish or releases them; resolves when the store is no longer needed. */
+  /** Lets attempts under way finish, and releases those that take too long. Resolves when the store is no longer needed. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#unsubscribe();
@@ -71,7 +71,7 @@ export class Deliverer {
     clearTimeout(timer);
   }
 
-  /** Starts a claim. During a claim, it causes one more claim after it. */
+  /** Starts a claim. If one is under way, another one follows it. */
   #wake(): void {
     if (this.#stopping) return;
     this.#again = true;
@@ -86,7 +86,7 @@ export class Deliverer {
     while (this.#again && !this.#stopping) {
       this.#again = false;
       const budget = this.#budget();
-      if (budget.attempts === 0) return; // the end of an attempt wakes us
+      if (budget.attempts === 0) return; // the end of an attempt starts the next claim
       const sinceMs = now();
       try {
         const claims = await store.deliveries.claimDue({ leaseMs, ...budget });
@@ -123,7 +123,7 @@ export class Deliverer {
     this.#active.set(claim, attempt);
   }
 
-  /** Never rejects, so that a failure does not affect other deliveries. */
+  /** Makes a claimed attempt. Never rejects, so that a failure does not affect other deliveries. */
   async #attempt(claim: DeliveryClaim): Promise<void> {
     const { store, log, meter = NO_METER, tracer = NO_TRACER } = this.#options;
     const of = claim.kind === "test" ? {} : { submission: claim.messageId };
@@ -147,7 +147,7 @@ export class Deliverer {
     }
   }
 
-  /** If this fails, the lease expires. */
+  /** Releases the claim if `stop` has ended the attempt. After other errors, and if this fails, the lease of the claim expires. */
   async #release(claim: DeliveryClaim): Promise<void> {
     try {
       if (this.#abort.signal.aborted) await this.#options.store.deliveries.release(claim);

@@ -20,32 +20,32 @@ import { OperatorError } from "../domain/operator-error.ts";
 
 export const KEY_BYTES = 32;
 
-/** Bounded, because a value of form 1 is decrypted with each key in turn. */
+/** The most keys of a file. They are bounded, because a secret that was sealed in form 1 (seal.ts) is opened with each key in turn. */
 const MAX_KEYS = 16;
 
 const ID_BYTES = 4;
 
 export interface SealingKey {
-  /** The first 4 bytes of a hash of the key: identifies the key without revealing it. */
+  /** The first 4 bytes of a hash of the key. They identify the key without revealing it. */
   readonly id: Buffer;
   /** 32 bytes. */
   readonly bytes: Buffer;
 }
 
-/** Makes the file for the service user that the set-up creates, which reads it. */
+/** A command that makes the file for the user `assay`, whom set-up creates and who runs the service. */
 const MAKE = `(umask 077; head -c ${KEY_BYTES} /dev/urandom > FILE; chown assay: FILE)`;
 const HOW_TO_MAKE = `create it as root with: ${MAKE}`;
-/** A new key would only move the failure to the first secret. */
+/** The advice if the database already has secrets. With a new key, the service would start, but could not open any of them. */
 const HOW_TO_COPY = `the database has webhook endpoints, whose secrets no new key can open: copy the old key file, for example from the machine of the backup; it must belong to the user assay, with mode 0600. If it is lost: ${MAKE}, then 'assay webhooks rotate ENDPOINT --now' for each endpoint`;
 
-/** Mode bits that must not be set: group write or execute, and all access of others. */
+/** Mode bits that must not be set: write and execute for the group, and any access for others. */
 const TOO_OPEN = 0o027;
 
 export interface SecretKeyFile {
   readonly path: string;
   /**
-   * Whether a missing file may be created. Never for a configured path: machines that share the
-   * file would each create their own, and could not open the secrets of the others.
+   * Whether a missing file may be created. It must be false for a configured path: each of the machines that share the file would create
+   * one of its own, and could not open the secrets of the others.
    */
   readonly make: boolean;
   /** Whether the database has secrets that only the keys of an existing file can open. */
@@ -58,8 +58,8 @@ export class SecretKeyError extends OperatorError {
 }
 
 /**
- * Reads the keys for webhook secrets: 32 random bytes each, without separators. The first one seals.
- * @throws SecretKeyError if the file is missing, is accessible to others, or has a wrong size or a duplicate key.
+ * Reads the keys for webhook secrets. Each key has 32 random bytes, and there are no separators. The first key seals.
+ * @throws SecretKeyError if the file is missing, has too wide a mode (TOO_OPEN), a wrong size or a duplicate key.
  */
 export function loadKeys({ path, make, hasSecrets = false }: SecretKeyFile): readonly [SealingKey, ...SealingKey[]] {
   const bytes = read(path) ?? (make ? makeKey(path) : undefined);
@@ -76,14 +76,14 @@ export function loadKeys({ path, make, hasSecrets = false }: SecretKeyFile): rea
   return keys as [SealingKey, ...SealingKey[]];
 }
 
-/** @param bytes 32 bytes. */
+/** @param bytes the 32 bytes of the key. @throws SecretKeyError if it has another length. */
 export function keyOf(bytes: Buffer): SealingKey {
   if (bytes.length !== KEY_BYTES) throw new SecretKeyError(`a key must have ${KEY_BYTES} bytes, not ${bytes.length}`);
   const id = createHash("sha256").update("assay: id of a sealing key").update(bytes).digest().subarray(0, ID_BYTES);
   return { id, bytes };
 }
 
-/** Adds a new random key as the first one, which seals. @throws SecretKeyError */
+/** Adds a new random key to the file, before all others, so that it seals. @throws SecretKeyError */
 export function addKey(path: string): void {
   changeKeys(path, (keys) => {
     if (keys.length === MAX_KEYS) throw new SecretKeyError(`${path} already has ${MAX_KEYS} keys, the maximum`);
@@ -92,8 +92,8 @@ export function addKey(path: string): void {
 }
 
 /**
- * Removes all keys but the first.
- * @param first the expected id of the first key.
+ * Removes all keys but the first from the file.
+ * @param first the id that the first key must have.
  * @returns the number of removed keys.
  * @throws SecretKeyError if the first key has changed.
  */
@@ -108,8 +108,8 @@ export function forgetOldKeys(path: string, first: Buffer): number {
 }
 
 /**
- * Replaces the file atomically: a reader sees the old keys or the new ones. The draft file is also the lock between
- * commands. Without it, concurrent additions could lose a key and all secrets that it had sealed.
+ * Replaces the file atomically: a reader sees either the old keys or the new ones. The draft file is also a lock between commands. Without
+ * the lock, of two keys that are added at the same time one could be lost, with all secrets that it had sealed.
  */
 function changeKeys(
   named: string,
@@ -165,8 +165,8 @@ function read(path: string): Buffer | undefined {
 }
 
 /**
- * Creates the file as a draft and links it to its path after the flush. A reader sees the complete
- * file or none, and of two concurrent creators, both use the first file.
+ * Creates the file under another name, flushes it, and links it to its path. A reader therefore sees the complete file or none. If two
+ * processes do this at the same time, both use the file that was linked first.
  */
 function makeKey(path: string): Buffer | undefined {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

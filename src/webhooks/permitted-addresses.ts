@@ -5,17 +5,17 @@ import { type Resolve, resolveLocal, resolvePublic } from "./resolve.ts";
 import { BlockedError, parseTarget, type Target } from "./target.ts";
 
 /**
- * Checks the addresses of a receiver twice: at its configuration, for an early error, and in
- * every attempt. An attempt resolves the name once and connects only to the checked addresses,
- * so a later DNS response (rebinding) has no effect.
+ * The addresses of a receiver are checked when its URL is configured, for an early error, and again in every attempt. An attempt resolves
+ * the name once and connects only to the checked addresses, so a later DNS response (rebinding) has no effect.
  */
 
-/** Time limit for name resolution at the configuration, while a user waits. */
+/** The time limit for resolving a name when a URL is configured, while a user waits. */
 const LOOK_UP_MS = 5_000;
 
 /**
- * @returns a warning if the name cannot be resolved now, because it may be later and every attempt resolves it again.
- * @throws BlockedError if the URL is not allowed.
+ * Checks a URL that a user configures.
+ * @returns null, or a warning if the name cannot be resolved now. This is no error, because every attempt resolves the name again.
+ * @throws BlockedError if the URL or one of its addresses is not allowed.
  */
 export async function checkUrl(
   url: string,
@@ -34,8 +34,8 @@ export async function checkUrl(
 }
 
 /**
- * Returns the addresses to connect to. A single disallowed address blocks all of them: it is a
- * mistake or an attack, and the choice of the address would be arbitrary.
+ * Returns the addresses to connect to. If one address of a name is not allowed, none is used: such an address is a mistake or an attack,
+ * and it would be a matter of chance whether the attempt uses it.
  * @throws BlockedError, or the error of the name resolution.
  */
 export async function permittedAddresses(

@@ -8,15 +8,16 @@ import { permittedAddresses } from "./permitted-addresses.ts";
 import type { Resolve } from "./resolve.ts";
 import type { Target } from "./target.ts";
 
-/** Bytes of a response that are read and kept. */
+/** The most bytes of the body of a response that are read, and that are kept. */
 const MAX_ANSWER_BYTES = 65_536;
 const KEPT_BYTES = 1_024;
 const MAX_HEADER_BYTES = 16_384;
 /**
- * The most bytes of the whole response on the wire. Interim responses (1xx), chunk sizes, chunk extensions, and the 22 bytes around the
- * content of a TLS record count as neither header nor body.
+ * The most bytes that are received on a connection. The bounds of header and body do not count interim responses (1xx), chunk sizes, chunk
+ * extensions, and the 22 bytes around the content of each TLS record.
  */
 const MAX_RECEIVED_BYTES = 262_144;
+/** How often the received bytes are counted. */
 const CHECK_MS = 50;
 
 export interface Post {
@@ -37,15 +38,15 @@ export interface PostOptions {
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Headers;
-  /** The first bytes of the response, at most 1 KiB. */
+  /** The first bytes of the body of the response, at most 1 KiB. */
   readonly begin: Buffer;
-  /** The error that interrupted reading; null if the response or enough of it was read. */
+  /** The error that interrupted reading the body; null if the whole body, or enough of it, was read. */
   readonly broken: unknown;
 }
 
 /**
- * Sends one request on a new connection to the checked addresses. It does not follow redirects, keep
- * cookies, use a proxy of the environment or reuse connections.
+ * Resolves and checks the addresses of the target, and sends one request on a new connection. It does not follow redirects, keep cookies,
+ * use a proxy of the environment or reuse connections.
  * @throws BlockedError, the error of the connection, or the reason of the signal.
  */
 export async function post({ method, target, headers, body }: Post, options: PostOptions): Promise<HttpResponse> {
@@ -64,8 +65,8 @@ export async function post({ method, target, headers, body }: Post, options: Pos
         method,
         path,
         headers,
-        // The body is sent in pieces, because TLS encrypts each write at once: for a receiver that does not read, it would have two
-        // copies.
+        // The body is sent in pieces, because TLS encrypts each write as a whole: if the receiver does not read, a body that is written
+        // at once would be in memory twice.
         body: Readable.from(body),
         signal,
         reset: true,
@@ -85,20 +86,20 @@ function connector({ host, port }: Target, addresses: readonly string[], options
     else callback(null, found[0]?.address ?? "", found[0]?.family);
   };
   return (_: unknown, callback: buildConnector.Callback) => {
-    // Verification is stated, because the environment can turn off the default for the whole process.
+    // Verification is set here, because an environment variable can turn off the default for the whole process.
     const verify = { secureContext: options.trust, rejectUnauthorized: true };
-    const named = isIP(host) === 0 && { servername: host }; // receivers that share an address select by name
+    const named = isIP(host) === 0 && { servername: host }; // a server with several names chooses its certificate by this name
     const raw = connectTcp({ host, port, lookup });
     const socket = connect({ socket: raw, host, ...verify, ...named, ALPNProtocols: ["http/1.1"] });
     const check = () => {
       if (raw.bytesRead > MAX_RECEIVED_BYTES)
         socket.destroy(new Error(`more than ${MAX_RECEIVED_BYTES / 1024} KiB were received`));
     };
-    const checking = setInterval(check, CHECK_MS); // records without content make nothing readable
+    const checking = setInterval(check, CHECK_MS); // TLS records without content cause no event `readable`
     const failed = (error: Error) => callback(error, null);
     socket.once("error", failed).once("secureConnect", () => {
       socket.off("error", failed);
-      // Before the client's own listener, which reads.
+      // This listener is called before that of the client, which reads.
       socket.on("readable", check);
       callback(null, socket);
     });
@@ -116,13 +117,13 @@ function connector({ host, port }: Target, addresses: readonly string[], options
   };
 }
 
-/** The most headers of a response in the delivery log: a receiver can send 16 KiB. */
+/** The most headers of a response that the delivery log keeps, and the most characters of each. A receiver can send 16 KiB of headers. */
 const KEPT_HEADERS = 30;
 const KEPT_HEADER_CHARACTERS = 200;
-/** A session of the receiver is not kept. */
+/** Headers whose values are not kept, because they can contain secrets of the receiver. */
 const SECRET_HEADERS = new Set(["set-cookie"]);
 
-/** The first headers, with the beginning of each value. */
+/** The headers of a response that are kept: the first ones, with the beginning of each value. */
 export function keptOf(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
   return Object.entries(headers)
     .flatMap(([name, values = []]) => [values].flat().map((value) => [name, value] as const))
@@ -134,7 +135,7 @@ function begin(text: string): string {
   return text.length > KEPT_HEADER_CHARACTERS ? `${text.slice(0, KEPT_HEADER_CHARACTERS)}…` : text;
 }
 
-/** Reads the first bytes. An interrupted response still has a status, which decides the delivery. */
+/** Reads the beginning of the body. If it is interrupted, the response still has a status, which decides about the delivery. */
 async function readBegin(body: AsyncIterable<Buffer>): Promise<Pick<HttpResponse, "begin" | "broken">> {
   const kept: Buffer[] = [];
   let length = 0;
@@ -151,7 +152,7 @@ async function readBegin(body: AsyncIterable<Buffer>): Promise<Pick<HttpResponse
   return { begin: Buffer.concat(kept), broken };
 }
 
-/** @param work not started if the signal is already aborted. */
+/** Waits for the work or for the signal, whichever comes first. @param work is not started if the signal is already aborted. */
 async function orAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();

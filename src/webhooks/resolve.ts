@@ -1,14 +1,13 @@
 import { lookup, Resolver } from "node:dns/promises";
 
-/** Resolves all addresses of a name. @throws if it has none or no name server responds. */
+/** Resolves a name to all its addresses. @throws if the name has no address, or no name server responds. */
 export type Resolve = (name: string, signal?: AbortSignal) => Promise<readonly string[]>;
 
 const QUERY = { timeout: 2_500, tries: 2 };
 
 /**
- * Queries DNS directly. The system's getaddrinfo occupies one of the process's four threads while
- * a name server is silent, so a few slow names would block all other deliveries. It would also
- * use this machine's hosts file.
+ * Queries DNS directly, without the system's getaddrinfo. While a name server does not respond, getaddrinfo occupies one of the four
+ * threads of the process, so a few slow names would block all other deliveries. It would also use the hosts file of this machine.
  * @param servers `ADDRESS:PORT`; the system's name servers by default.
  */
 export function dnsResolve(servers?: readonly string[]): Resolve {
@@ -39,7 +38,7 @@ function inWords(name: string, cause: NodeJS.ErrnoException | undefined): Error 
 
 export const resolvePublic: Resolve = dnsResolve();
 
-/** The addresses of localhost by definition; a machine without /etc/hosts may not resolve it. */
+/** The addresses of `localhost` by definition. A machine without /etc/hosts may be unable to resolve this name. */
 const LOCALHOST = ["127.0.0.1", "::1"];
 
 /** Uses getaddrinfo for receivers that the operator allowed, because only this machine may know their names. */

@@ -3,22 +3,22 @@ import type { KeyRing } from "../domain/sealer.ts";
 import { keyOf, loadKeys, type SealingKey, SecretKeyError, type SecretKeyFile } from "./key-file.ts";
 
 const ALGORITHM = "aes-256-gcm";
-/** First byte of a sealed secret. Form 1 has no key id, so decryption uses each key in turn. */
+/** The form of a sealed secret, which is its first byte. Form 1 does not contain the id of the key, so each key is tried in turn. */
 const WITHOUT_ID = 1;
 const WITH_ID = 2;
-/** The nonce is random for each secret: 96 bits are sufficient for the number of secrets that one key seals. */
+/** The nonce of each secret is random. 96 bits are enough for the number of secrets that one key seals. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 type Keys = readonly [SealingKey, ...SealingKey[]];
 
 /**
- * Seals with the first key of a file: form (1 byte), key id (4 bytes, form 2 only), nonce (12), ciphertext, tag (16).
- * In form 2, the bytes before the nonce and the endpoint's id are authenticated; in form 1, the endpoint's id. A sealed
- * secret can therefore not be moved to another row. A file with one key seals in form 1, because releases without key
- * rotation can open it and may run at the same time during an upgrade.
+ * Seals with the first key of a file. A sealed secret consists of the form (1 byte), the id of the key (4 bytes, only in form 2), the nonce
+ * (12 bytes), the ciphertext and the tag (16 bytes). The id of the endpoint is authenticated with it, so a sealed secret cannot be moved to
+ * another row; in form 2, the bytes before the nonce are authenticated as well. While the file has one key, secrets are sealed in form 1:
+ * releases without key rotation, which may run at the same time during an upgrade, can open this form.
  *
- * The file is read again at each seal and if no known key opens a value, so a rotation needs no restart.
+ * The file is read again whenever a secret is sealed, and if no known key opens a secret, so a new key needs no restart.
  * @throws SecretKeyError if the file is invalid, also when a method reads it again.
  */
 export function fileSealer(file: SecretKeyFile): KeyRing {
@@ -26,7 +26,7 @@ export function fileSealer(file: SecretKeyFile): KeyRing {
   return ring(first, () => loadKeys({ ...file, make: false }));
 }
 
-/** @param key 32 bytes. */
+/** Seals with a key that is not in a file. @param key 32 bytes. */
 export function keySealer(key: Buffer): KeyRing {
   const keys: Keys = [keyOf(key)];
   return ring(keys, () => keys);
@@ -86,13 +86,13 @@ function opened(keys: Keys, id: string, sealed: Buffer): { secret: string; key: 
       decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
       return { secret: Buffer.concat([decipher.update(body), decipher.final()]).toString("utf8"), key };
     } catch {
-      // another key, another endpoint, or modified
+      // It was sealed with another key or for another endpoint, or it was modified.
     }
   }
   return undefined;
 }
 
-/** The authenticated data: in form 1, only the endpoint's id. */
+/** The data that is authenticated in addition to the secret: in form 1, only the id of the endpoint. */
 function authenticated(head: Buffer, id: string): Buffer {
   const name = Buffer.from(id, "utf8");
   return head[0] === WITHOUT_ID ? name : Buffer.concat([head, name]);

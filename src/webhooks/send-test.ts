@@ -6,12 +6,13 @@ import type { Store } from "../store/store.ts";
 import { deliver } from "./deliver.ts";
 import type { SendOptions } from "./send.ts";
 
-/** How long the claim is valid: longer than an attempt can take. After this time, a service takes over the test. */
+/** How long the claim is valid, which is longer than an attempt can take. After this time, a service sends the test. */
 const LEASE_MS = 30_000;
 
 /**
- * Sends one test message in a single attempt; the endpoint need not be active.
- * @param stop aborts the attempt. @returns the delivery; undefined if the endpoint does not exist.
+ * Sends a test message in a single attempt. The endpoint need not be active.
+ * @param stop aborts the attempt.
+ * @returns the delivery; undefined if the endpoint does not exist, or the claim was lost during the attempt.
  */
 export async function sendTest(
   store: Store,
@@ -31,9 +32,9 @@ export async function sendTest(
 const TEST_TEXT = "This is a test of your webhook. Nothing was run.\n";
 
 /**
- * The body of a test: a record of the usual form, so that it tests the receiver realistically. It
- * has no metrics or evidence, and its output explains that nothing was run.
- * @param id an id without a submission: a request for its result returns 404.
+ * The body of a test message: a record of the usual form, so that the test is realistic. It has neither metrics nor evidence, and its
+ * output explains that nothing was run.
+ * @param id an id that no submission has: a request for its result returns 404.
  */
 function testBody(id: string, nowMs: number): Buffer {
   const record = toRecord({

@@ -11,9 +11,10 @@ import { BlockedError, parseTarget } from "./target.ts";
 
 export interface SendOptions {
   readonly sealer: Sealer;
+  /** Receivers that may have any address. */
   readonly allowed: readonly HostPort[];
   readonly trust: SecureContext;
-  /** Such as `Assay/1.2.3`. */
+  /** The header `user-agent`, such as `Assay/1.2.3`. */
   readonly userAgent: string;
   readonly resolve?: Resolve;
   readonly timeoutMs?: number;
@@ -22,13 +23,13 @@ export interface SendOptions {
 
 export interface Sent {
   readonly attempt: Attempt;
-  /** `again`: another attempt may help. */
+  /** `again`: another attempt may succeed. `never`: another attempt would fail in the same way. */
   readonly result: "delivered" | "again" | "never";
 }
 
 /**
- * Makes one attempt, with a new timestamp and signature and the id of the message.
- * @param stop aborts it; its result is then unknown.
+ * Makes one attempt. It has a new timestamp and a new signature; the id of the message is the same in all attempts.
+ * @param stop aborts the attempt, whose result is then unknown.
  * @throws only the reason of `stop`; all other errors are in the result.
  */
 export async function send(claim: DeliveryClaim, body: Body, options: SendOptions, stop: AbortSignal): Promise<Sent> {
@@ -68,7 +69,10 @@ export async function send(claim: DeliveryClaim, body: Body, options: SendOption
   }
 }
 
-/** An unsigned message is not sent. Another attempt may succeed, because its claim reads the secret again after a reseal. */
+/**
+ * Signs the message. If that fails, nothing is sent. Another attempt may succeed, because it reads the secrets again, which may have been
+ * resealed.
+ */
 async function signatureOf({ endpoint }: DeliveryClaim, message: Parameters<typeof sign>[0], sealer: Sealer) {
   try {
     const secrets = endpoint.secrets.map((secret) => sealer.open(endpoint.id, secret));
@@ -78,13 +82,13 @@ async function signatureOf({ endpoint }: DeliveryClaim, message: Parameters<type
   }
 }
 
-/** Redirects are not followed, and client errors do not change in another attempt. */
+/** The result of a status. Redirects are not followed, and an error of the client (4xx) is expected to stay in another attempt. */
 function resultOf(status: number): Sent["result"] {
   if (status >= 200 && status < 300) return "delivered";
   return status >= 500 ? "again" : "never";
 }
 
-/** What is known of the response. */
+/** What is known about the response. */
 type Seen = Pick<Attempt, "status" | "error" | "answer" | "answerHeaders">;
 
 function seenIn({ status, headers, begin, broken }: HttpResponse): Seen {
@@ -92,7 +96,10 @@ function seenIn({ status, headers, begin, broken }: HttpResponse): Seen {
   return { status, error, answer: begin, answerHeaders: headers };
 }
 
-/** A certificate can have thousands of names, and the error for a wrong name repeats all of them to log and database. */
+/**
+ * The most characters of an error. A certificate can have thousands of names, and the error for a wrong name would repeat all of them in
+ * the log and the database.
+ */
 const MAX_WORDS = 500;
 
 const UNKNOWN_AUTHORITY = new Set([
@@ -104,7 +111,7 @@ const UNKNOWN_AUTHORITY = new Set([
 ]);
 const NAME_AUTHORITY = "if the receiver is yours, start the service with --webhook-ca FILE";
 
-/** The error text; after attempts on several addresses, that of the first. */
+/** The text of an error. If the connection was tried with several addresses, it is the error of the first address. */
 function words(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return words(error.errors[0]);
   if (!(error instanceof Error)) return String(error).slice(0, MAX_WORDS);

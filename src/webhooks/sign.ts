@@ -11,10 +11,10 @@ export interface Signed {
 }
 
 /**
- * Creates the three headers of Standard Webhooks. With several secrets, the signature has one value for each, separated by
- * spaces: a receiver with any of them accepts the message.
- * @param message.body the bytes as sent. @param message.owner the account whose turns of the event loop it uses.
- * @throws if a secret is not a valid key, or without secrets.
+ * Creates the three headers of Standard Webhooks. The header with the signature has one value for each secret, separated by spaces. A
+ * receiver that has any of the secrets accepts the message.
+ * @param message.body the bytes as they are sent. @param message.owner the account. Accounts take turns on the event loop.
+ * @throws if there is no secret, or a secret is not a valid key.
  */
 export async function sign(
   message: { readonly id: string; readonly atMs: number; readonly body: Body; readonly owner: string },
@@ -34,7 +34,7 @@ export async function sign(
   };
 }
 
-/** `raw`: the characters of the secret as shown to the user. */
+/** The key of the HMAC. With `raw`, it is the characters of the secret, as they are shown to the user. */
 function keyOf(secret: string, signing: Signing): Buffer {
   if (signing === "raw") return Buffer.from(secret, "utf8");
   const encoded = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : "";

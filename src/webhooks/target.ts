@@ -13,7 +13,7 @@ export interface Target {
   /** A name, or an address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Whether the operator allowed it. Its addresses are then not checked, but all other rules apply. */
+  /** Whether the operator allowed this receiver: it may then have any name, address and port. All other rules apply. */
   readonly allowed: boolean;
 }
 
@@ -26,10 +26,9 @@ const FIRST_FREE_PORT = 1_024;
 const LOCAL_NAMES = /(^|\.)(localhost|local|localdomain|internal|home\.arpa)$/;
 
 /**
- * Parses the URL like the connection does. WHATWG's parser turns all forms of numbers (decimal,
- * octal, hexadecimal, full-width) into plain addresses. Characters that it silently ignores or
- * converts (tabs, line ends, backslashes) are rejected.
- * @param allowed receivers that the operator allowed: their addresses are not checked.
+ * Parses a URL with the same parser that the connection uses. It turns all forms of numbers (decimal, octal, hexadecimal, full-width) into
+ * plain addresses. Characters that the parser silently ignores or converts (tabs, line ends, backslashes) are rejected.
+ * @param allowed receivers that the operator allowed (see Target).
  * @throws BlockedError
  */
 export function parseTarget(text: string, allowed: readonly HostPort[]): Target {

@@ -2,10 +2,10 @@ import { X509Certificate } from "node:crypto";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 
 /**
- * The certificate authorities for receivers: Node's default ones and an additional one.
- * Created once, because reading some hundred certificates takes longer than a handshake.
- * @param added PEM; null for none.
- * @throws if it has no certificate.
+ * The certificate authorities for receivers: those of Node, and an additional one. They are read once, because reading more than a hundred
+ * certificates takes longer than a handshake.
+ * @param added the certificate of the additional authority, in PEM; null if there is none.
+ * @throws if `added` contains no valid certificate.
  */
 export function trustedAuthorities(added: string | null): SecureContext {
   if (added === null) return createSecureContext();
