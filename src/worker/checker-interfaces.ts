@@ -99,14 +99,19 @@ function testlibResult({ code, stderr, stderrCutAt, hasLine }: Ended, points: nu
   const score = /^points\s+(\S+)/.exec(stderr)?.[1];
   if (partial !== undefined && PARTIAL_BASES.some((base) => code === base + Number(partial))) {
     if (points === null) return failed(NO_POINTS);
-    return earned(shareOf(Number(partial), points), message) ?? failed(`the number in _pc() is not between 0 and ${MOST_PARTS}: ${stderr}`);
+    return (
+      earned(shareOf(Number(partial), points), message) ??
+      failed(`the number in _pc() is not between 0 and ${MOST_PARTS}: ${stderr}`)
+    );
   }
   if (code === POINTS_CODE && score !== undefined) {
     if (points === null) return failed(NO_POINTS);
     if (score.startsWith("points_info="))
       return failed(`the checker gives points_info to a scorer, and there are no scorers: ${stderr}`);
     const given = toNumber(score) ?? Number.NaN;
-    return earned(fractionOf(given, points), message) ?? failed(`the points are not between 0 and ${points}: ${stderr}`);
+    return (
+      earned(fractionOf(given, points), message) ?? failed(`the points are not between 0 and ${points}: ${stderr}`)
+    );
   }
   const verdict = TESTLIB_VERDICTS.find(([codes, text]) => codes.includes(code) && hasLine(text));
   if (verdict) return verdict[2] ? accepted(message) : rejected(message);

@@ -190,6 +190,6 @@ test("testlib rejects by its exit code if the text can be in a part of standard 
   assert.deepEqual(decided("testlib", { stderr: "ok a word\n", stderrCutAt: 1000 })[0], "AC");
   assert.match(
     end("testlib", 0, { stderr: "a", stderrCutAt: 1000 })?.message ?? "",
-    /more than 1000 bytes to standard error/,
+    /the first 1000 bytes that the checker wrote to standard error do not contain its result/,
   );
 });
