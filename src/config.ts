@@ -5,39 +5,41 @@ import type { DatabaseLocation } from "./domain/database.ts";
 import { OperatorError } from "./domain/operator-error.ts";
 import type { Address, HostPort, Transport } from "./domain/transport.ts";
 
-/** All settings, read once at the start from `ASSAY_*` variables. A flag overrides its variable. */
+/** All settings, read once at the start from environment variables `ASSAY_*`. An option of the command line overrides its variable. */
 export interface Config {
   readonly dataDir: string;
   readonly database: DatabaseLocation;
   readonly listen: Address;
   readonly transport: Transport;
-  /** File with the authority that set-up made for the service; null if the service has another certificate, or none. */
+  /** File with the certificate authority that set-up made for this service; null if the service has another certificate, or none. */
   readonly ownAuthority: string | null;
-  /** Liveness and readiness without a key, for the operator of the machine; null for none. */
+  /** Address of the operator listener, which needs no key; null if there is none. */
   readonly operatorListen: Address | null;
-  /** Whether the service itself runs submissions, instead of workers in other processes only. */
+  /** Whether the service has a worker of its own. If not, only workers in other processes run submissions. */
   readonly ownWorker: boolean;
-  /** Submissions that this process runs at the same time. */
+  /** How many submissions this process may run at the same time. */
   readonly workers: number;
   readonly launcherSocket: string;
-  /** Maximum number of pending submissions; above it, the response is 503. */
+  /** The most pending submissions of all accounts together. Each account may have a part of them (ASSAY_MAX_PENDING). */
   readonly maxPending: number;
-  /** Open client connections: in total, and per address without a valid key. */
+  /** The most client connections: in total, and without a valid key or session from one address. */
   readonly connections: { readonly maxConnections: number; readonly maxConnectionsPerAddress: number };
-  /** Memory for compiled programs of earlier submissions. */
+  /** Memory for compiled programs of earlier submissions; 0: none are kept. */
   readonly artifactBytes: number;
-  /** Memory for runtimes that wait for submissions. */
+  /** Memory for runtimes that wait for submissions; 0: none wait. */
   readonly parkBytes: number;
-  /** Time without a heartbeat after which the work of a worker is requeued. */
+  /** After this time without a heartbeat of a worker, its submissions are taken from it. */
   readonly leaseMs: number;
-  /** Time for running submissions to finish after SIGTERM before they are released. */
+  /** How long running submissions may take to finish after SIGTERM, before they are released. */
   readonly drainMs: number;
-  /** How long a record is kept after its end; null for unlimited. */
+  /** How long a record is kept after the end of its submission or judgement; null for unlimited. */
   readonly retentionMs: number | null;
-  /** The key file for webhook secrets. A missing file is created only at the default path. */
+  /**
+   * The file with the keys for webhook secrets. `make`: whether it is created if it is missing, which is done only at the default path.
+   */
   readonly secretKey: { readonly path: string; readonly make: boolean };
   readonly webhooks: {
-    /** Receivers that are allowed regardless of their address. */
+    /** Receivers that may have any address. */
     readonly allow: readonly HostPort[];
     /** A file with an additional certificate authority for receivers. */
     readonly caPath: string | null;
@@ -64,7 +66,7 @@ export interface OidcSettings {
 
 const DAY_MS = 86_400_000;
 
-/** Settings of the command line; undefined if not given. */
+/** Settings that are given as options of the command line; undefined if an option is not given. */
 export interface Flags {
   readonly data?: string | undefined;
   readonly database?: string | undefined;
@@ -87,7 +89,7 @@ export class ConfigError extends OperatorError {
   override readonly name = "ConfigError";
 }
 
-/** @throws ConfigError naming the setting. */
+/** Reads all settings. @throws ConfigError that names the invalid setting. */
 export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = process.env): Config {
   const given = { ...ourSettings(environment), ...fromFlags(flags) };
   const parsed = settingsSchema.safeParse(given);
@@ -204,7 +206,7 @@ function operatorAddress(listen: Address | undefined): Address | null {
   return listen ?? null;
 }
 
-/** Checks addresses and the name `localhost`, which is loopback by definition. It resolves no names. */
+/** Whether only this machine can connect: a Unix socket, a loopback address, or by definition `localhost`. No name is resolved. */
 function isLoopback(listen: Address): boolean {
   if ("path" in listen) return true;
   return listen.host === "localhost" || listen.host === "::1" || /^127(\.\d{1,3}){3}$/.test(listen.host);

@@ -3,7 +3,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { z } from "zod";
 import type { Address, HostPort } from "../domain/transport.ts";
 
-/** Every setting: its form, range, default and text for `docs/configuration.md`. `src/config.ts` reads them. */
+/** Every setting: its form, range, default and description for `docs/configuration.md`. `src/config.ts` reads the settings. */
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -25,7 +25,7 @@ const list = z.string().transform((text) =>
     .filter((item) => item !== ""),
 );
 
-/** Webhook receivers. A host has the form that a parsed URL has: lower case, IPv4 in dotted form; but IPv6 without brackets. */
+/** Webhook receivers. Hosts get the form that they have in a parsed URL: lower case, and IPv4 in dotted form; but IPv6 has no brackets. */
 const webhookReceivers = list.transform((items, context) =>
   items.map((item): HostPort => {
     const parsed = parseAddress(item);
@@ -39,10 +39,10 @@ const webhookReceivers = list.transform((items, context) =>
   }),
 );
 
-/** Addresses or CIDR blocks. A host name is rejected, because nothing here resolves names. */
+/** Addresses or CIDR blocks. A host name is rejected, because names of proxies are not resolved. */
 const proxies = list.refine((items) => items.every(isBlock), "must be addresses or CIDR blocks, separated by commas");
 
-/** Errors do not repeat it, because it can contain a password. */
+/** The URL of a database. Its error messages do not repeat the URL, because it can contain a password. */
 const databaseUrl = z
   .string()
   .refine(
@@ -50,7 +50,7 @@ const databaseUrl = z
     "must be a URL that begins with postgres://",
   );
 
-/** HTTPS only: the certificate is the reason to trust its responses. */
+/** The URL of an OpenID Connect provider. It must use HTTPS, because its responses are trusted on the strength of its certificate. */
 const issuer = z
   .string()
   .refine(
@@ -63,10 +63,10 @@ const PARK_BYTES = Math.min(Math.floor(totalmem() / 16), 1_073_741_824);
 
 const absolutePath = z.string().startsWith("/", "must be an absolute path");
 
-/** Text of a setting in `docs/configuration.md`, in addition to its name, range and default. */
+/** What `docs/configuration.md` says about a setting, in addition to its name, range and default. */
 interface SettingMeta {
   readonly description: string;
-  /** Option of `assay serve` that sets it. An option without a value sets a fixed one: `--no-park` sets 0. */
+  /** The option of `assay serve` that sets it. An option without a value sets a fixed value: `--no-park` sets 0. */
   readonly flag?: string;
   /** Describes a default that depends on the machine, or that no value expresses, such as SQLite. */
   readonly defaultText?: string;

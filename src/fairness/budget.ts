@@ -5,12 +5,14 @@ export interface BudgetLimits {
   /** What all owners together may hold; unlimited by default. */
   readonly total?: number;
   /**
-   * What one owner may hold: an amount, or `shared`, which follows `leavesAsMuch`. Unlimited by default.
+   * What one owner may hold: an amount, or `shared` for the rule of `leavesAsMuch`. By default, only the total limits it.
    */
   readonly perOwner?: number | "shared";
-  /** What an owner may hold in any case, besides the total: many owners together cannot keep another one from working with little. */
+  /**
+   * What an owner may hold even if the total is exceeded. An owner that needs little can then work whatever others hold. 0 by default.
+   */
   readonly inAnyCase?: number;
-  /** How long `takeInTime` waits. */
+  /** How long `takeInTime` waits; five seconds by default. */
   readonly waitMs?: number;
 }
 
@@ -20,13 +22,14 @@ export type Release = () => void;
 interface WaitingOwner {
   readonly owner: string;
   readonly amount: number;
-  /** @param isTaken whether the amount is now taken; otherwise, the wait is over. */
+  /** Ends the wait. @param isTaken whether the amount is now taken. */
   readonly settle: (isTaken: boolean) => void;
 }
 
 /**
- * The rule of a shared budget: an owner may hold as much as stays free for all others. A first owner gets one half at most, and one
- * that comes when half is free a quarter. Owners therefore never use up the budget, and n that hold equal parts get 1/(n + 1) each.
+ * The rule of a shared budget: an owner may hold at most as much as stays free. The first owner can therefore hold one half of the budget,
+ * and an owner that comes when one half is free can hold a quarter. Owners never use up the budget: if n owners hold equal parts, each
+ * can hold 1/(n + 1).
  * @param held what the owner holds already. @param free what nobody holds, before the amount is taken.
  */
 export function leavesAsMuch(held: number, amount: number, free: number): boolean {
@@ -34,8 +37,8 @@ export function leavesAsMuch(held: number, amount: number, free: number): boolea
 }
 
 /**
- * A budget: who may hold how much of a resource, such as bytes of memory, connections, streams or work in progress. Owners are
- * accounts, persons or addresses.
+ * A budget limits how much of a resource each owner may hold, such as bytes of memory, connections, streams or work in progress. Owners
+ * are accounts, persons or addresses.
  */
 export class Budget {
   readonly #total: number;
@@ -65,7 +68,7 @@ export class Budget {
 
   /**
    * Whether the owner may take the amount now.
-   * @param returned what another owner gives back for it.
+   * @param returned an amount that another owner would give back first.
    */
   fits(owner: string, amount: number, returned = 0): boolean {
     const free = this.#total - this.#held + returned;
@@ -84,8 +87,8 @@ export class Budget {
 
   /**
    * Takes the amount as soon as it fits.
-   * @param signal aborted when it is no longer needed.
-   * @returns undefined if it did not fit in time.
+   * @param signal aborted when the amount is no longer needed.
+   * @returns undefined if the amount did not fit in time.
    */
   async takeInTime(owner: string, amount: number, signal: AbortSignal): Promise<Release | undefined> {
     const release = this.take(owner, amount);
@@ -103,7 +106,7 @@ export class Budget {
     };
   }
 
-  /** Gives what is free to owners that wait: first to those that hold least, and of several, to the one that has waited longest. */
+  /** Gives what is free to waiting owners: first to those that hold least, and among equals to the one that has waited longest. */
   #serveWaiting(): void {
     const inOrder = [...this.#waiting].sort((a, b) => this.heldBy(a.owner) - this.heldBy(b.owner));
     for (const waiting of inOrder) if (this.fits(waiting.owner, waiting.amount)) waiting.settle(true);
@@ -117,13 +120,13 @@ export class Budget {
   }
 
   async #wait(owner: string, amount: number, signal: AbortSignal): Promise<boolean> {
-    if (signal.aborted) return false; // the event has already fired
+    if (signal.aborted) return false; // its event will not come again
     return await new Promise((resolve) => {
       const settle = (isTaken: boolean) => {
         clearTimeout(timer);
         signal.removeEventListener("abort", cancel);
         this.#waiting.delete(waiting);
-        // Before the next waiting owner is checked.
+        // The amount must be taken before the next waiting owner is checked.
         if (isTaken) this.#add(owner, amount);
         resolve(isTaken);
       };

@@ -1,14 +1,14 @@
 const WINDOW_MS = 60_000;
-/** Maximum number of names; bounds the memory that anonymous clients can use. */
+/** The most names whose requests are counted. This bounds the memory that clients without a key can use. */
 const MAX_NAMES = 100_000;
 
 /**
- * A budget of requests, of which each is given back after a minute: an exact sliding window, so that no minute has more requests
- * than the limit. It uses monotonic time, so clock steps have no effect. It is local to this process, so it serves for
- * addresses; requests of keys are counted in the store.
+ * Limits the requests of each name in a minute. Each request counts for exactly one minute, so no minute has more requests than the
+ * limit. The time is monotonic, so setting the clock has no effect. The counts are local to this process. They serve for addresses;
+ * requests of keys are counted in the store.
  */
 export class MinuteBudget {
-  /** Times of accepted requests, oldest first; the least recently used name first. */
+  /** The times of the accepted requests of each name, the oldest first. The least recently used name is the first entry. */
   readonly #times = new Map<string, number[]>();
   readonly #now: () => number;
 
@@ -19,7 +19,7 @@ export class MinuteBudget {
 
   /**
    * Accepts or rejects one request.
-   * @returns 0 if accepted; otherwise the seconds to wait, rounded up.
+   * @returns 0 if the request is accepted; otherwise the seconds until one would be accepted, rounded up.
    */
   take(name: string, limit: number): number {
     const now = this.#now();

@@ -2,31 +2,31 @@ import { clientError, type ErrorCode } from "../domain/error.ts";
 import { Budget, type BudgetLimits, type Release } from "./budget.ts";
 
 /*
- * A turn: who is served next. `nextQueue` decides it for work in the store, which all processes share. `Turns` decides it for
- * queues in this process, on which `WorkTurns` and `EventLoopTurns` build.
+ * A turn decides which owner is served next: `nextQueue` for work in the store, which all processes share, and `Turns` for queues in this
+ * process. `WorkTurns` and `EventLoopTurns` are based on `Turns`.
  */
 
 /** An owner of queues, as the store counts it over all processes. */
 export interface QueueOwner {
   readonly id: string;
-  /** Increases with each service: the owner with the lowest turn was served least recently. */
+  /** A number that becomes the highest one when the owner is served: the owner with the lowest number was served least recently. */
   readonly turn: number;
-  /** What is in progress for it. */
+  /** How many pieces of work are in progress for the owner. */
   underWay: number;
 }
 
 /** A queue, such as that of a key or of a webhook endpoint. */
 export interface OwnedQueue {
-  /** What is in progress from this queue. */
+  /** How many pieces of work are in progress from this queue. */
   underWay: number;
-  /** The same object for all queues of the owner. */
+  /** The owner. All queues of an owner have the same object. */
   readonly owner: QueueOwner;
 }
 
 /**
- * Chooses the queue whose turn it is: of the owner with the fewest under way, then of the least recently served one; within the
- * owner, the queue with the fewest under way, then the first by `order`. An owner with nothing under way is next, regardless of
- * the queues of others, and more queues do not give an owner more turns.
+ * Chooses the queue whose turn it is. It belongs to the owner with the least work in progress, and of several, to the one that was served
+ * least recently. Of the queues of this owner, it is the one with the least work in progress, and of several, the first by `order`. An
+ * owner without work in progress is therefore next, however long the queues of others are, and more queues do not give an owner more turns.
  * @returns undefined if there is no queue.
  */
 export function nextQueue<One extends OwnedQueue>(
@@ -46,25 +46,25 @@ function compareTurns(a: OwnedQueue, b: OwnedQueue): number {
 
 interface Entry<Item> {
   readonly items: { readonly item: Item; readonly expected: number }[];
-  /** What it cost to serve the owner. */
+  /** What it has cost to serve the owner so far. */
   cost: number;
 }
 
 /**
- * Queues of owners within a process, which take turns: next is the owner whose service has cost least, including what its next item
- * is expected to cost, and of several, the one served least recently. Without costs, this is one item of each owner in a circle.
+ * Queues of owners within a process, which take turns. Next is the owner whose service has cost least, including what its next item is
+ * expected to cost, and of several, the one that was served least recently. Without costs, this is round robin.
  *
- * An owner that comes anew begins with an equal share of what the service has cost so far, as if it had been served like the
- * others, but with no more than an owner that waits: short work comes before long work that has waited for its turn. An owner whose
- * service has cost more than that does not become a new one by waiting for nothing.
+ * A new owner begins with the cost that each waiting owner would have if all had been served equally, but with no more cost than the
+ * waiting owner with the least. Its short work can therefore come before long work that has waited for longer. An owner
+ * whose service has cost more than a new owner would begin with keeps its cost while its queue is empty.
  */
 export class Turns<Item> {
-  /** In the order of service, the least recently served first. Owners that would begin anew anyway are absent. */
+  /** The owners, the least recently served one first. Owners that do not differ from new ones are absent. */
   readonly #owners = new Map<string, Entry<Item>>();
-  /** What the service would have cost of each owner that wants to be served, had all been served alike since nobody waited. */
+  /** What the service of each waiting owner would have cost if all had been served equally since the last time that nobody waited. */
   #share = 0;
 
-  /** @param expected what serving the item costs at least, in the unit of `charge`. */
+  /** Adds an item to the queue of the owner. @param expected what serving the item will cost at least, in the unit of `charge`. */
   add(owner: string, item: Item, expected = 0): void {
     const entry = this.#owners.get(owner) ?? { items: [], cost: 0 };
     if (entry.items.length === 0) {
@@ -90,8 +90,8 @@ export class Turns<Item> {
 
   /**
    * Removes and returns the item whose turn it is.
-   * @param mayServe whether an owner may be served now; the others keep their turns.
-   * @returns undefined if there is none.
+   * @param mayServe whether an owner may be served now. Owners that may not keep their turns.
+   * @returns undefined if no item waits, or no owner of a waiting item may be served.
    */
   take(mayServe: (owner: string) => boolean = () => true): Item | undefined {
     let [next, least, isAnyWaiting] = [undefined as string | undefined, Number.POSITIVE_INFINITY, false];
@@ -120,7 +120,7 @@ export class Turns<Item> {
     return served?.item;
   }
 
-  /** Adds what it cost to serve an owner, in any unit. */
+  /** Adds what it has cost to serve an owner, in any unit. */
   charge(owner: string, cost: number): void {
     const entry = this.#owners.get(owner) ?? { items: [], cost: this.#costOfNew() };
     const waiting = [...this.#owners.values()].filter((one) => one.items.length > 0 && one !== entry).length;
@@ -141,35 +141,35 @@ export class Turns<Item> {
     this.#owners.set(owner, entry);
   }
 
-  /** Bounds the memory: an owner that waits for nothing, and whose service has cost no more than that of a new one, is like it. */
+  /** Forgets an owner whose queue is empty and whose cost is no higher than that of a new owner. This bounds the memory. */
   #forgetIfNew(owner: string, { items, cost }: Entry<Item>): void {
     if (items.length === 0 && (cost === 0 || cost <= this.#costOfNew())) this.#owners.delete(owner);
   }
 }
 
-/** Owners that wait for nothing, but whose costs are remembered: it bounds the time of a turn and the memory. */
+/** The most owners whose cost is kept while their queue is empty. This bounds the memory, and the time to find the next owner. */
 const MOST_IDLE = 1_000;
 
 export interface WorkLimits {
-  /** Work in progress, of all owners together and of each; unlimited by default. */
+  /** How much work may be in progress, of all owners together and of each owner; unlimited by default. */
   readonly atOnce?: Pick<BudgetLimits, "total" | "perOwner">;
-  /** Work of one owner that may wait for its turn, and the error of more; unlimited by default. */
+  /** How much work of one owner may wait for its turn, and the error for further work; unlimited by default. */
   readonly queue?: { readonly perOwner: number; readonly full: ErrorCode };
 }
 
 /** How work waits for its turn. */
 interface Waiting {
-  /** What the work takes at least, as far as it is known. */
+  /** How long the work takes at least, as far as that is known; 0 by default. */
   readonly expectedMs?: number;
   /** Aborted when the work is no longer needed. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Limits work that needs a core, much memory or the database. Work beyond the budget waits in a queue of its owner. Next is an owner
- * with nothing in progress, and of several, the one whose work has taken least time. So an owner with a full queue delays another one
- * by at most the work that is in progress, and so do several owners that send work again and again. Owners that have begun to wait
- * earlier, and have not been served since, come first, unless their work is expected to take longer.
+ * Limits work that needs a core, much memory or the database. Work beyond the budget waits in the queue of its owner. Owners without work
+ * in progress come first; among them, the owner whose work has taken the least time (`Turns`). An owner with a full queue therefore
+ * delays an owner that sends little work by at most the work that is in progress. Owners that began to wait earlier come before it,
+ * unless their work is expected to take longer.
  */
 export class WorkTurns {
   readonly #inProgress: Budget;
@@ -185,8 +185,8 @@ export class WorkTurns {
   }
 
   /**
-   * Runs `work` when it is the owner's turn, in order of arrival.
-   * @throws ClientError when the owner's queue is full; the reason of the signal if it ends the waiting.
+   * Runs `work` when it is the owner's turn. The work of one owner runs in the order of these calls.
+   * @throws ClientError if the queue of the owner is full; the reason of the signal if it ends the waiting.
    */
   async run<T>(owner: string, work: () => Promise<T>, waiting: Waiting = {}): Promise<T> {
     const release = this.#inProgress.take(owner, 1) ?? (await this.#turn(owner, waiting));
@@ -228,8 +228,8 @@ export class WorkTurns {
 }
 
 /**
- * Shares the event loop: runs one piece of work in each iteration, so that other events are served in between. Owners take
- * turns, so that an owner with a hundred responses does not slow down an owner with one.
+ * Shares the event loop: permits one piece of work in each iteration of the loop, so that other events are handled in between. Owners take
+ * turns, so that an owner with a hundred responses does not slow down an owner with one response.
  */
 export class EventLoopTurns {
   readonly #turns = new Turns<() => void>();

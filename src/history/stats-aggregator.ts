@@ -5,32 +5,33 @@ import type { Store } from "../store/store.ts";
 export interface StatsAggregatorOptions {
   readonly store: Pick<Store, "history" | "onEnds">;
   readonly log: Logger;
-  /** Submissions that all workers together can run at once. */
+  /** How many submissions all workers together can run at the same time. */
   readonly slots: () => number;
   /** Interval between checks for ended submissions; five seconds by default. */
   readonly everyMs?: number;
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   readonly now?: () => number;
 }
 
 const EVERY_MS = 5_000;
-/** Interval between samples of queue and slots, whose highest values are kept by minute. */
+/** Interval between samples of the queue and the slots. The highest values of each minute are kept. */
 const SAMPLE_MS = 15_000;
-/** Submissions per transaction. A transaction blocks the single writer of SQLite for some milliseconds. */
+/** Submissions or deliveries per transaction. A transaction blocks the single writer of SQLite for some milliseconds. */
 const STEP = 256;
-/** Pause after each step, as a multiple of its duration. */
+/** The pause after each transaction, as a multiple of the duration of the transaction. */
 const REST = 3;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Charts of a day have minutes; charts of a week or month have hours. */
+/** How long aggregates by minute are kept, for charts of a day. Charts of a week or a month use aggregates by hour. */
 const MINUTES_KEPT_MS = 2 * DAY_MS;
-/** Longer than the longest chart, because its first bucket begins before the chart. */
+/** How long aggregates by hour are kept. The longest chart is shorter, but its first bucket can begin before the chart. */
 const HOURS_KEPT_MS = 31 * DAY_MS;
 
 /**
- * Aggregates ended submissions and deliveries in the background, samples queue and slots, and deletes aggregates that are too
- * old for any chart. Submissions are counted only after a notification; deliveries, which end without one, at each sample. Several services can do this on one database: the store serialises them and counts each submission once.
+ * Aggregates ended submissions and deliveries in the background, samples the queue and the slots, and deletes aggregates that are too old
+ * for any chart. Submissions are counted after a notification that some have ended. There is no notification for deliveries, so they are
+ * counted at each sample. Several services can do this on one database: the store serialises them and counts each submission once.
  */
 export class StatsAggregator {
   readonly #options: StatsAggregatorOptions;
@@ -54,7 +55,7 @@ export class StatsAggregator {
     return new StatsAggregator(options);
   }
 
-  /** Resolves after the step under way. */
+  /** Resolves when the transaction under way has ended. */
   async stop(): Promise<void> {
     this.#unsubscribe();
     this.#stopping.abort();

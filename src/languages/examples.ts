@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Languages } from "./load.ts";
 import { invalidFile } from "./schema.ts";
 
-/** An example program with its verdict. */
+/** An example program, with the verdict that it gets. */
 export interface Example {
   readonly title: string;
   readonly verdict: string;
@@ -14,7 +14,7 @@ export interface Example {
 
 const listSchema = z.array(
   z.strictObject({
-    /** File name in the directory of each language, without the extension. */
+    /** The name of the program's file in the directory of each language, without the extension. */
     program: z.string().regex(/^[a-z-]+$/),
     title: z.string().min(1),
     verdict: z.enum(["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG"]),
@@ -23,8 +23,8 @@ const listSchema = z.array(
 );
 
 /**
- * Reads the examples of each language: its smoke test, then, if it has a directory, the list in examples.json, which is
- * the same for all languages. The matrix tests check the verdicts on the same files.
+ * Reads the examples of each language. The first one is the smoke test. If languages/examples/ has a directory for the language, the
+ * programs of examples.json follow, which are the same for all these languages. The matrix tests check the verdicts on these files.
  * @returns the examples by language name. @throws LanguageFileError for a missing file or an invalid list.
  */
 export function loadExamples(directory: string, languages: Languages): ReadonlyMap<string, readonly Example[]> {

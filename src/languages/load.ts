@@ -8,13 +8,13 @@ import { invalidFile, languageSchema, type Profiles, profilesSchema, readDataFil
 
 const PROFILES_FILE = "profiles.json";
 
-/** All languages of the project, including those that do not work on this machine. */
+/** The built-in languages and the installed packs, including those that do not work on this machine. */
 export interface Languages {
-  /** Finds a language by its canonical name or alias, in lower case. */
+  /** Finds a language by its name or an alias, which must be in lower case. */
   resolve(nameOrAlias: string): Language | undefined;
   /** All languages, ordered by name. */
   list(): readonly Language[];
-  /** `compile` is absent for a language without a compile step. */
+  /** The limits of a language in a profile. `compile` is absent if the language has no compile step. */
   limitsFor(language: Language, profile: ProfileName): StepLimits;
 }
 
@@ -72,7 +72,7 @@ export function loadLanguages(directory: string, packs: readonly string[] = []):
   };
 }
 
-/** The languages that users choose by name: all of them, or those with these names, in their order. */
+/** The languages that users can choose by name. @param names only these languages, in this order; all languages by default. */
 export function listed(languages: Pick<Languages, "list" | "resolve">, names?: readonly string[]): Language[] {
   const found = names ? names.flatMap((name) => languages.resolve(name) ?? []) : languages.list();
   return found.filter(({ unlisted }) => !unlisted);
@@ -105,7 +105,7 @@ function withBaseEnvironment(language: Language, profiles: Profiles): Language {
   return { ...language, compile: language.compile && merged(language.compile), execute: merged(language.execute) };
 }
 
-/** Languages as plain data, for another thread. */
+/** Languages as plain data, which can be sent to another thread. */
 export type PlainLanguages = readonly {
   readonly language: Language;
   readonly limits: { readonly [P in (typeof PROFILE_NAMES)[number]]: StepLimits };

@@ -4,10 +4,10 @@ import type { z } from "zod";
 import type { Language } from "../domain/language.ts";
 import { invalidFile, LanguageFileError, packSchema, readDataFile } from "./schema.ts";
 
-/** A language that is installed apart: its language, and what its layer of the image and its tests need. */
+/** A language pack: the language, and what its layer of the image and its tests need. */
 export type Pack = z.output<typeof packSchema>;
 
-/** Names of all packs, installed or not. */
+/** The names of all packs, whether or not they are installed. */
 export function packNames(directory: string): readonly string[] {
   return readdirSync(join(directory, "packs"))
     .filter((file) => file.endsWith(".json"))
@@ -15,7 +15,7 @@ export function packNames(directory: string): readonly string[] {
     .sort();
 }
 
-/** @throws LanguageFileError for an invalid file. */
+/** Reads a pack. @throws LanguageFileError for an unknown name or an invalid file. */
 export function loadPack(directory: string, name: string): Pack {
   const path = pathOf(directory, name);
   if (!existsSync(path)) throw new LanguageFileError(`there is no language pack '${name}': see 'assay languages list'`);
@@ -44,7 +44,7 @@ export function readPack(directory: string, name: string): { readonly path: stri
 }
 
 /**
- * The packs of a choice: `all`, `none`, or names and commas.
+ * The names of the packs that a choice means: `all`, `none`, or names separated by commas.
  * @throws LanguageFileError for an unknown name.
  */
 export function chosenPacks(directory: string, choice: string): readonly string[] {
@@ -58,7 +58,7 @@ export function chosenPacks(directory: string, choice: string): readonly string[
   return [...new Set(chosen)].filter((name) => name !== "" && name !== "none").sort();
 }
 
-/** The lines for image/layer; empty for a pack that only uses the base image. Packs with the same lines share a layer. */
+/** The input of image/layer for a pack; empty if the pack needs only the base image. Packs with equal lines share a layer. */
 export function layerLines({ packages, npm, compat, trim, links }: Pack): string {
   const lines = [
     ...(packages.length > 0 ? [`debian ${[...packages].sort().join(" ")}`] : []),

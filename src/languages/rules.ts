@@ -1,9 +1,8 @@
 import type { Limits, StepLimits } from "../domain/limits.ts";
 
 /**
- * Checks the relations between the limits of one language and profile on which the meaning of each verdict
- * depends.
- * @returns a sentence for each violated rule.
+ * Checks the limits of one language in one profile. The meaning of each verdict depends on some relations between them.
+ * @returns a sentence for each relation that does not hold.
  */
 export function brokenRules(limits: StepLimits): string[] {
   const broken = brokenInStep("execute", limits.execute);

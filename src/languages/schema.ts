@@ -11,7 +11,7 @@ const bytes = z.int().positive();
 const milliseconds = z.int().positive();
 const reason = z.string().min(20, "a reason must be a sentence");
 
-/** The check of each limit. The schemas of profiles, overrides and reasons are derived from this list. */
+/** The schema of each limit. The schemas of profiles, overrides and reasons are derived from this list. */
 const limit = {
   wallMs: milliseconds,
   cpuMs: milliseconds,
@@ -96,7 +96,7 @@ const language = {
 
 export const languageSchema = z.strictObject(language) as z.ZodType<Language>;
 
-/** Beneath the root of the image, as a line for image/layer. */
+/** A path in the image, relative to its root, as the lines for image/layer contain it. */
 const path = z.string().regex(/^[a-z][A-Za-z0-9_./*+-]*$/, "a path must be relative to the root, without blanks");
 const code = z.string().min(1);
 const exitCode = z.int().min(1).max(255);
@@ -115,7 +115,7 @@ export const packSchema = z.strictObject({
       }),
     )
     .default([]),
-  /** The library image/compat.c, which an environment with LD_PRELOAD uses. */
+  /** Where the image gets the library of image/compat.c, which the environment of the language loads with LD_PRELOAD. */
   compat: path.optional(),
   trim: z.array(path).default([]),
   links: z.record(path, z.string().regex(/^\/[A-Za-z0-9_./+-]+$/)).default({}),
@@ -128,26 +128,26 @@ export const packSchema = z.strictObject({
     doesNotCompile: z.strictObject({ code, exitCode: exitCode.default(1) }),
     busy: code,
     eatsMemory: code,
-    /** Writes "written" and a line feed into the file {to}, then prints the file {from}. */
+    /** A program that writes "written" and a line feed into the file {to}, and then prints the file {from}. */
     copies: code,
-    /** Makes the compiler show the file {from}, in a message or by the program. */
+    /** A source that makes the compiler read the file {from}, and show it in a message or include it in the program. */
     includes: code.or(z.strictObject({ none: reason })).optional(),
     shell: code.or(z.strictObject({ none: reason })),
-    /** Prints the number of CPUs, the name of the user and the interfaces, for runtimes that find these in ways of their own. */
+    /** A program that prints the number of CPUs, the name of the user and the network interfaces, as its runtime finds them. */
     facts: code.optional(),
   }),
 });
 
 const profile = z.strictObject({ compile: limits, execute: limits });
 
-/** The limits of a profile, for languages without overrides. */
+/** The limits of the two steps in a profile, for languages without overrides. */
 export interface Profile {
   readonly compile: Limits;
   readonly execute: Limits;
 }
 
 export interface Profiles extends Readonly<Record<ProfileName, Profile>> {
-  /** Environment of every step; the service's own environment is not passed to boxes. */
+  /** The environment of every step. The environment of the service is not passed to boxes. */
   readonly env: Readonly<Record<string, string>>;
   /** The reason for each limit, for readers. */
   readonly reasons: Readonly<Record<keyof Limits, string>>;

@@ -1,10 +1,13 @@
 import type { Status } from "../domain/status.ts";
 import type { Prometheus } from "./prometheus.ts";
 
-/** Gauges that need the database. */
+/** Gauges whose values come from the database. */
 const OF_DATABASE = ["pending", "oldestPending", "held", "largestShare", "running", "deliveries", "oldestDue"] as const;
 
-/** Sets the gauges from the status. Unknown values are absent, because 0 would be wrong. @param languages all languages. */
+/**
+ * Sets the gauges from the status. A gauge whose value is unknown is absent, because 0 would be wrong.
+ * @param languages the names of all languages, also of those that are not offered.
+ */
 export function setGauges(prometheus: Prometheus, status: Status, languages: readonly string[]): void {
   const { engine, slots, database, disk, certificateEndsAtMs } = status;
   prometheus.set("build", { version: status.version, node: process.version }, 1);

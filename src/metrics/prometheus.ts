@@ -2,19 +2,19 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { LabelsOf, Meter, NameOf } from "../domain/meter.ts";
 import { METRICS, type Metric } from "../domain/metrics.ts";
 
-/** Maximum number of values of a label without a fixed list, such as languages or routes. */
+/** The most values of a label. It matters for labels without a fixed list of values, such as languages and routes. */
 const MAX_OPEN_VALUES = 64;
 const OTHER = "other";
 
-/** The default of 10 ms wakes an idle process a hundred times per second. */
+/** The resolution of the event loop's delay. The default of 10 ms would wake an idle process a hundred times per second. */
 const LOOP_RESOLUTION_MS = 50;
 
-/** Gauges of the library with the suffix of counters; those without `_total` have the same values by type. */
+/** Gauges of the library whose names have the suffix of counters. The gauges without `_total` have the same values by type. */
 const MISNAMED = ["nodejs_active_resources_total", "nodejs_active_handles_total", "nodejs_active_requests_total"];
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Collects the metrics of this process in the Prometheus format. No other file uses the library. */
+/** Collects the metrics of this process in the Prometheus format. No other file uses the library prom-client. */
 export class Prometheus implements Meter {
   readonly contentType: string;
   readonly #registry = new Registry();
@@ -23,7 +23,7 @@ export class Prometheus implements Meter {
   readonly #histograms = new Map<string, Histogram>();
   readonly #open = new Map<string, Set<string>>();
 
-  /** @param languages all languages: their counters start at 0. */
+  /** @param languages the names of all languages. The counters with this label start at 0 for each of them. */
   constructor(languages: readonly string[]) {
     this.contentType = this.#registry.contentType;
     this.#open.set("language", new Set(languages));
@@ -44,7 +44,7 @@ export class Prometheus implements Meter {
     this.#gauges.get(name)?.set(this.#bounded(labels), value);
   }
 
-  /** Removes the value of a gauge, which is then absent. */
+  /** Removes the values of a gauge, so that it is absent from the metrics. */
   forget(name: NameOf<"gauge">): void {
     const gauge = this.#gauges.get(name);
     gauge?.reset();
@@ -67,7 +67,7 @@ export class Prometheus implements Meter {
     } else {
       const counter = new Counter(common);
       this.#counters.set(key, counter);
-      // A counter that first appears with the value 1 has no visible increase.
+      // If a counter first appeared with the value 1, Prometheus would see no increase.
       for (const labels of this.#combinations(metric)) counter.inc(labels, 0);
     }
   }
@@ -82,7 +82,7 @@ export class Prometheus implements Meter {
     );
   }
 
-  /** Bounds the values of labels at run time; types bound most of them, but not languages and routes. */
+  /** Bounds the values of labels at run time. Types bound the values of most labels, but not languages and routes. */
   #bounded(labels: object): Labels {
     const bounded: Record<string, string> = {};
     for (const label in labels) {

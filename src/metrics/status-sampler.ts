@@ -12,15 +12,15 @@ export interface StatusSamplerOptions {
   /** Null in a process that runs no submissions. */
   readonly slots: () => SlotCounts | null;
   readonly dataDir: string;
-  /** File of the server certificate; null without HTTPS. */
+  /** The file of the server certificate; null if the service does not use HTTPS. */
   readonly certificatePath: string | null;
 }
 
-/** A Prometheus scrape times out after 10 s, so one slow part must not delay the others longer. */
+/** How long a slow part of the status may delay the others: a scrape by Prometheus times out after 10 s. */
 const DATABASE_MS = 3_000;
 const PROOF_MS = 8_000;
 
-/** Collects the status of the service. Concurrent requests share one result. */
+/** Collects the status of a service or worker. Requests at the same time share one result. */
 export class StatusSampler {
   readonly #options: StatusSamplerOptions;
   #underWay: Promise<Status> | null = null;
@@ -80,7 +80,7 @@ export class StatusSampler {
   }
 }
 
-/** @returns null if the work failed or took longer. It does not log the error. */
+/** Waits for the work. @returns null if it failed or took longer than `ms`. An error of the work is not logged. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T | null> {
   const timeout = Promise.withResolvers<null>();
   const timer = setTimeout(() => timeout.resolve(null), ms);
@@ -91,7 +91,7 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Expiry of the certificate in the file. A renewed file counts at once, although the service must still load it. */
+/** When the certificate in the file expires. A renewed file counts at once, although the service may not have loaded it yet. */
 function endOf(path: string): number | null {
   try {
     return Date.parse(new X509Certificate(readFileSync(path)).validTo);

@@ -5,7 +5,7 @@ import type { Store } from "../store/store.ts";
 
 export interface PurgerOptions {
   readonly store: Pick<Store, "retention" | "manyProcesses">;
-  /** How long a record is kept after its end. */
+  /** How long a record is kept after the end of its submission or judgement. */
   readonly retentionMs: number;
   readonly log: Logger;
   /** Interval between purges; ten minutes by default. */
@@ -14,19 +14,20 @@ export interface PurgerOptions {
 }
 
 const EVERY_MS = 600_000;
-/** Target duration of a step. A step blocks the single writer of SQLite, so it must be short for clients. */
+/** The target duration of a step with SQLite, whose single writer it blocks. It must be so short that clients do not notice it. */
 const STEP_MS = 25;
-/** With concurrent writers, a step does not block other processes, but needs a dozen round trips to a possibly remote server. */
+/** The target with PostgreSQL: a step does not block other processes, but needs a dozen round trips to a possibly remote server. */
 const SHARED_STEP_MS = 250;
+/** The fewest and the most records of a step. */
 const SMALLEST_STEP = 4;
 const LARGEST_STEP = 256;
-/** Pause after each step, as a multiple of its duration: a purge takes at most a quarter of the time. */
+/** The pause after each step, as a multiple of the duration of the step: a purge is busy for at most a quarter of the time. */
 const REST = 3;
 
 /**
- * Deletes expired records in the background, in small transactions with pauses between them. The duration of the last
- * step determines the size of the next one, because record sizes differ by a factor of 1,000. Several services can purge
- * one database at the same time.
+ * Deletes expired records in the background, in small transactions (steps) with pauses between them. The duration of a step determines the
+ * size of the next one, because the sizes of records differ by a factor of 1,000. Several services can purge one database at the same
+ * time.
  */
 export class Purger {
   readonly #options: PurgerOptions;
@@ -43,7 +44,7 @@ export class Purger {
     return new Purger(options);
   }
 
-  /** Resolves after the step under way. */
+  /** Resolves when the step under way has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -80,7 +81,10 @@ export class Purger {
   }
 }
 
-/** Doubles the step if it took less than half of its time, and halves it if it took too long. */
+/**
+ * The size of the next step: twice as large if the last one took less than half of `stepMs`, half as large if it took longer than that.
+ * @param step the size of the last step, in records.
+ */
 export function nextStep(step: number, tookMs: number, stepMs: number): number {
   if (tookMs > stepMs) return Math.max(SMALLEST_STEP, Math.floor(step / 2));
   return tookMs < stepMs / 2 ? Math.min(LARGEST_STEP, step * 2) : step;

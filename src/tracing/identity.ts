@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 import { type SpanContext, TraceFlags } from "@opentelemetry/api";
 
 /**
- * Derives the trace id from the submission id, which has 128 bits as well. All processes use the same trace without
- * communication, and users can find the trace of a submission.
+ * Derives the trace of a submission from the id of the submission, which has 128 bits like the id of a trace. All processes can therefore
+ * add to the trace without communication, and users can find the trace of a submission.
  */
 export function traceOf(submissionId: string): SpanContext {
   const spanId = createHash("sha256").update(submissionId).digest("hex").slice(0, 16);
   return { traceId: submissionId.replaceAll("-", ""), spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
 }
 
-/** A client's `traceparent`, by W3C Trace Context; undefined for anything else. */
+/** Parses the header `traceparent` of a client (W3C Trace Context). @returns undefined if it is absent or invalid. */
 export function contextOf(traceparent: string | undefined): SpanContext | undefined {
   const [, traceId = "", spanId = "", flags = ""] =
     /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/.exec(traceparent ?? "") ??

@@ -18,7 +18,7 @@ import type { Submission } from "../domain/submission.ts";
 import type { TracedAttempt, TracedRequest, TracedRun, Tracer } from "../domain/tracer.ts";
 import { contextOf, traceOf } from "./identity.ts";
 
-/** Bounds the memory, and the delay at shutdown, that an unresponsive collector causes. */
+/** These values bound the memory that spans use if the collector does not respond, and the delay that this causes at shutdown. */
 const MAX_WAITING_SPANS = 8_192;
 const EVERY_MS = 5_000;
 const EXPORT_MS = 5_000;
@@ -28,7 +28,7 @@ export interface OtlpOptions {
   /** Base URL of the OTLP/HTTP collector; `/v1/traces` is added. */
   readonly endpoint: string;
   readonly version: string;
-  /** `assay` or `assay-worker`. */
+  /** The name of the service in traces: `assay` or `assay-worker`. */
   readonly service: string;
   readonly log: Logger;
   /** Interval between exports, if not the default. */
@@ -36,8 +36,8 @@ export interface OtlpOptions {
 }
 
 /**
- * Sends spans to an OpenTelemetry collector, with one trace per submission across processes. The spans have ids, language
- * names, verdicts and times, but no code, input, output or address. No other file of the service sends spans.
+ * Sends spans to an OpenTelemetry collector. Each submission has one trace, to which all processes contribute. The spans contain ids,
+ * routes, languages, verdicts and times, but no code, input, output or addresses. No other file of the service sends spans.
  */
 export class Otlp implements Tracer {
   readonly #log: Logger;
@@ -131,7 +131,7 @@ export class Otlp implements Tracer {
     this.#span(span, under(traceOf(submissionId)));
   }
 
-  /** Exports the remaining spans, within `LAST_EXPORT_MS`. */
+  /** Exports the remaining spans. Resolves after at most `LAST_EXPORT_MS`. */
   async close(): Promise<void> {
     const timeout = new Promise<void>((resolve) => setTimeout(resolve, LAST_EXPORT_MS).unref());
     const sent = this.#provider.shutdown().catch((error) => this.#log.warn({ err: error }, "the last spans were lost"));
