@@ -22,7 +22,7 @@ export function compareLines(output: Buffer, answer: Buffer): string | null {
   return `line ${number}: ${excerptsOf(expected, got, at)}`;
 }
 
-/** The difference after the last part of one text, if all parts before were equal. */
+/** The message if one text ends before the other, and is equal to the other up to there. @param what the first part that only one text has. */
 function atTheEnd(what: string, got: TextPart<Buffer> | null, expected: TextPart<Buffer> | null): string | null {
   if (expected) return `the output ends before ${what}, expected ${excerptOf(expected)}`;
   return got && `the output continues after the answer with ${what}: ${excerptOf(got)}`;

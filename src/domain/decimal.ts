@@ -4,7 +4,7 @@
  * its exponent stands for.
  */
 
-/** A finite number: ± digits × 10^last. The digits have no zeros at either end; zero has none. */
+/** A finite number: ± digits × 10^last. There are no zeros at either end of the digits. The number zero has no digits. */
 interface Decimal {
   readonly isNegative: boolean;
   readonly digits: string;
@@ -55,7 +55,7 @@ function toleranceOf(tolerance: number): Decimal {
 const MOST_PLACES = 700;
 const POWERS = Array.from({ length: MOST_PLACES + 1 }, (_, exponent) => 10n ** BigInt(exponent));
 
-/** Compares with integers in units of the lowest place; null if there are too many places. */
+/** Whether a number is close enough, computed with integers in units of the lowest place; null if there are too many places. */
 function byIntegers(a: Decimal, b: Decimal, [absolute, relative]: readonly [Decimal, Decimal]): boolean | null {
   const share = { digits: relative.digits, last: relative.last + b.last };
   const unit = Math.min(a.last, b.last, absolute.last, share.last);
@@ -84,7 +84,7 @@ function isSameName(got: string, expected: string): boolean {
 /** Upper bounds of the error of the few roundings in byDoubles: in relation to the numbers, and for numbers near zero. */
 const [RELATIVE_ERROR, LEAST_ERROR] = [1e-14, 1e-300];
 
-/** Compares with doubles where their rounding cannot change the result; otherwise null. */
+/** Whether a number is close enough, computed with doubles; null if their rounding could change the result. */
 function byDoubles(got: number, expected: number, absolute: number, relative: number): boolean | null {
   const difference = Math.abs(got - expected);
   const most = Math.max(absolute, relative * Math.abs(expected));
@@ -154,7 +154,7 @@ function toTerms({ digits, last }: Decimal, factor: Decimal = ONE): Term[] {
 const ONE: Decimal = { isNegative: false, digits: "1", last: 0 };
 const ZERO_DECIMAL: Decimal = { isNegative: false, digits: "", last: 0 };
 
-/** @param tolerance as negative terms. */
+/** Whether |a - b| is at most the tolerance. @param tolerance a sum of negative terms. */
 function isWithin(a: Decimal, b: Decimal, tolerance: readonly Term[]): boolean {
   const [plus, minus] = [1, -1].map(
     (coefficient) =>
@@ -165,9 +165,9 @@ function isWithin(a: Decimal, b: Decimal, tolerance: readonly Term[]): boolean {
 }
 
 /**
- * Whether a sum is above zero. It is built from the highest place downwards and ends where the places below cannot change the sign:
- * the sum of their terms is between -`below` and `above` units of the present place. So it stays small, and places without digits,
- * of which there can be any number between two terms, are passed at once while the sum is zero.
+ * Whether the sum of the terms is above zero. The sum is built from the highest place downwards, and ends where the lower places cannot
+ * change its sign: together, they are between -`below` and `above` units of the present place. The sum therefore stays small. While it is
+ * zero, places without digits, of which there can be any number between two terms, are skipped.
  */
 function isPositive(all: readonly Term[]): boolean {
   const terms = all

@@ -12,7 +12,7 @@ export class LongText {
     this.#cut = cut;
   }
 
-  /** The text with U+FFFD for invalid UTF-8; keeps a byte order mark. The slices together equal the text decoded at once. */
+  /** The text in slices. Invalid UTF-8 becomes U+FFFD, and a byte order mark is kept, as if the text were decoded at once. */
   *slices(): Generator<string> {
     const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
     for (let at = 0; at < this.bytes.length; at += SLICE) {

@@ -140,7 +140,7 @@ export interface Advance {
 
 /**
  * Decides the next steps of a judgement. This function is pure. The final states, verdict and points follow from the results of the
- * needed tests alone. The order in which runs end makes no difference, because it depends on the program. The first test, in the order
+ * needed tests alone. The order in which runs end makes no difference: a program could choose it by its running times. The first test, in the order
  * of the tests, that did not pass decides the verdict, once all tests before it have ended. With `never` and `group`, the score depends
  * on all needed tests, so an IE of one of them ends the judgement. If several are IE, the first one by group and then by test counts,
  * because a group depends only on groups before it.
@@ -344,7 +344,7 @@ export interface ProblemReference {
 /** A judgement in a list. */
 export interface FoundJudgement {
   readonly id: string;
-  /** Increasing, with gaps. */
+  /** A number that increases with each judgement, with gaps. */
   readonly seq: number;
   readonly accountId: string;
   readonly language: string;

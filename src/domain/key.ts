@@ -8,13 +8,13 @@ const VISIBLE = 6;
 
 const KEY_FORM = /^assay_live_[A-Za-z0-9_-]{32,128}$/;
 
-/** A new key, to be shown once, with the hash and prefix to store. */
+/** Makes a key. The key is shown once; its hash, and the prefix by which users recognise it, are stored. */
 export function newKey(): { key: string; hash: string; prefix: string } {
   const key = PREFIX + randomBytes(RANDOM_BYTES).toString("base64url");
   return { key, hash: hashKey(key), prefix: key.slice(0, PREFIX.length + VISIBLE) };
 }
 
-/** @returns SHA-256 of the key, hexadecimal. */
+/** @returns the SHA-256 of the key, in hexadecimal. */
 export function hashKey(key: string): string {
   return createHash("sha256").update(key, "utf8").digest("hex");
 }

@@ -2,7 +2,7 @@ import type { Limits, ProfileName } from "./limits.ts";
 
 /** The command of a step: argv without a shell, plus additions to the base environment. */
 export interface Command {
-  /** Absolute path inside the image (or relative to /box), then arguments. */
+  /** The path of the program, absolute in the image or relative to /box, and then its arguments. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /**
@@ -46,9 +46,9 @@ export interface Language {
   readonly compilerOptions?: readonly string[] | undefined;
   /** Options of the compiler for programs of the judge that have one source (planOfJudge in src/worker/plan.ts). */
   readonly singleSourceOptions?: readonly string[] | undefined;
-  /** The numbers by which clients of Judge0 name it (src/http/judge0/). */
+  /** The numbers by which clients of Judge0 name the language (src/http/judge0/). */
   readonly judge0?: readonly number[] | undefined;
-  /** Absent from the lists of languages: only clients of Judge0 name it. */
+  /** Set if the language is not in the lists of languages, because only clients of Judge0 name it. */
   readonly unlisted?: true | undefined;
   readonly limits: Readonly<Partial<Record<ProfileName, StepOverrides>>>;
   /** The smoke test: a program that prints `stdout` and exits 0. */

@@ -68,7 +68,7 @@ export const METRICS = {
   ),
   connectionsRefused: counter(
     "assay_http_connections_refused_total",
-    "Connections closed by a limit. reading: the client read a long response too slowly; records, pipelining, chunks: it sent many small TLS records, requests or chunks of a body at once",
+    "Connections that a limit closed or refused. address: connections of one address; all: all connections; reading: the client read a long response too slowly; records, pipelining, chunks: the client sent many small TLS records, requests or chunks of a body at once",
     {
       limit: ["address", "all", "reading", "records", "pipelining", "chunks"],
     },
@@ -76,7 +76,7 @@ export const METRICS = {
 
   accepted: counter(
     "assay_submissions_accepted_total",
-    "Submissions that this process accepted; repeated requests do not count",
+    "Submissions that this process accepted; a request that repeats an idempotency key does not count",
     {
       language: null,
       profile: PROFILE_NAMES,
@@ -90,7 +90,7 @@ export const METRICS = {
   ),
   ran: histogram(
     "assay_submission_run_seconds",
-    "Duration of runs in this process, including all steps and teardowns",
+    "Duration of runs in this process, including all steps, teardowns and checks",
     { language: null, profile: PROFILE_NAMES },
     RUN_SECS,
   ),
@@ -107,7 +107,7 @@ export const METRICS = {
     "Times that a submission of several runs gave up its slot between two runs because others waited",
     { language: null },
   ),
-  repeated: counter("assay_runs_repeated_total", "Runs that failed because of the platform and are repeated", {
+  repeated: counter("assay_runs_repeated_total", "Runs that the platform failed and that are repeated", {
     language: null,
   }),
   compiles: counter(
@@ -138,8 +138,8 @@ export const METRICS = {
       became: ["pending", "error"],
     },
   ),
-  leasesLost: counter("assay_leases_lost_total", "Runs of this process ended because their lease was lost", {}),
-  sandboxesLost: counter("assay_sandboxes_lost_total", "Runs that ended without a report of the launcher", {}),
+  leasesLost: counter("assay_leases_lost_total", "Runs that this process ended because their lease was lost", {}),
+  sandboxesLost: counter("assay_sandboxes_lost_total", "Runs that ended without a report", {}),
   leftovers: counter(
     "assay_leftovers_total",
     "Runs that left a part of their box behind, by kind. released_later: only memory or sockets without a process",
@@ -182,7 +182,7 @@ export const METRICS = {
 
   databaseUp: gauge(
     "assay_database_up",
-    "1 if the database responded to this scrape; if 0, the gauges of the database are absent",
+    "1 if the database responded to this scrape; if 0, the gauges whose values come from the database are absent",
   ),
   pending: gauge("assay_submissions_pending", "Pending submissions in the database, from all services"),
   oldestPending: gauge(
@@ -214,7 +214,7 @@ export const METRICS = {
   ),
   slots: gauge(
     "assay_slots",
-    "Slots of this process. wanted: configured; alive: connected to the launcher; busy: running a submission",
+    "Slots of this process. wanted: how many there should be; alive: connected to the launcher; busy: running a submission",
     {
       state: ["wanted", "alive", "busy"],
     },

@@ -33,7 +33,7 @@ export interface RunVerdict {
   readonly verdict: Verdict;
   readonly cause: Cause;
   readonly actor: Actor;
-  /** Null when a signal ended the program; never 128+n. */
+  /** Null if a signal ended the program, or the status is `error`. It is never 128+n for a signal. */
   readonly exitCode: number | null;
   readonly signal: number | null;
   /** A message for users; null on success. Never contains a host path. */
@@ -96,13 +96,13 @@ export interface Evidence {
 
 /** Run statistics for the dashboard; not part of the record. */
 export interface RunStats {
-  /** The whole compile step; null if there was none, or if the result of an earlier submission was used. */
+  /** The time of the whole compile step; null if there was none, or if the artifact of an earlier submission was used. */
   readonly compileMs: number | null;
   /** The parts of the compile step; absent in old records, and if `compileMs` is null. */
   readonly compile?: { readonly wallMs: number; readonly teardownMs: number };
   /** Null if the program was not executed. */
   readonly execute: {
-    /** The time from the request for the step to the end of the program. */
+    /** The time from sending the step to the launcher to the end of the program. */
     readonly runMs: number;
     /**
      * The time of the program alone; with an interactor, including the time in which only the interactor worked. Absent in old records.
@@ -111,7 +111,7 @@ export interface RunStats {
     readonly teardownMs: number;
     /** Null if the kernel does not count the peak. */
     readonly processesPeak: number | null;
-    /** Bytes written, including discarded ones. */
+    /** Bytes that the program wrote to the stream, including those that were discarded. */
     readonly stdoutBytes: number;
     readonly stderrBytes: number;
     /** Limits that were in force and are not in the evidence. */

@@ -125,7 +125,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     means:
       "the first program that reads a page of the image is charged for it: memory figures depend on earlier runs, and a program with tens of thousands of mappings of such files can end some seconds late",
     remedy:
-      "use a machine with four times as much memory as the detail names, or set ASSAY_IMAGE_BYTES (0 accepts this); in a container or unit, permit CAP_IPC_LOCK",
+      "use a machine with four times as much memory as the detail names, or set ASSAY_IMAGE_BYTES to a larger value, or to 0 if you accept this; in a container or unit, permit CAP_IPC_LOCK",
   },
   own_image: {
     needed: true,

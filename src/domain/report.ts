@@ -40,11 +40,11 @@ export interface StepReport {
   /** The highest sample of: the page tables of one process, times the number of processes and threads of the box. */
   readonly walkableBytes: number;
   readonly walkableLimitBytes: number;
-  /** Times the memory limit was about to be exceeded and reclaim had failed (memory.events oom). */
+  /** How often the memory limit was about to be exceeded and the kernel could not free memory (memory.events oom). */
   readonly oomEvents: number;
   /** Processes of the leaf killed by the OOM killer (memory.events oom_kill). */
   readonly oomKills: number;
-  /** Times usage reached the limit and reclaim ran (memory.events max, v1 failcnt). Proves nothing alone. */
+  /** How often the memory limit was reached and the kernel tried to free memory (memory.events max; failcnt on v1). Alone, it proves nothing. */
   readonly memoryLimitHits: number;
 
   /** Forks refused by the cgroup (pids.events max). */
@@ -65,12 +65,12 @@ export interface StepReport {
   readonly psiFullUsec: number | null;
   readonly psiSomeUsec: number | null;
 
-  /** Bytes that the program wrote and bytes that were kept, per stream. */
+  /** For each stream, the bytes that the program wrote (`Seen`), and those that were kept (`Kept`). */
   readonly stdoutSeen: number;
   readonly stderrSeen: number;
   readonly stdoutKept: number;
   readonly stderrKept: number;
-  /** End of the run minus the last byte read, microseconds; null when nothing was written. */
+  /** Microseconds from the last byte of output to the end of the run; null if nothing was written. */
   readonly outputAgeUsec: number | null;
   /** Whether reading the program's output failed. */
   readonly readError: boolean;
@@ -95,7 +95,10 @@ export interface StepReport {
 
   readonly stdout: Buffer;
   readonly stderr: Buffer;
-  /** All files of the work directory, if the step asked for them, exited with 0 and left only a few plain files. */
+  /**
+   * The files for which the step asked (`collect` in src/sandbox/step.ts). Absent if the launcher sent none, for example because they are
+   * too many, too large or not plain files.
+   */
   readonly files?: readonly WorkFile[];
 
   /** Readings during the run; not evidence. Absent if the run was too short. */
@@ -116,7 +119,7 @@ export interface WorkFile {
 
 export const MODE_DIRECTORY = 0o040000;
 
-/** The failed step of the set-up, its object and the error. For the log; never shown to clients. */
+/** Which part of the set-up of a box failed, on what object, and with which error. It is for the log, and never shown to clients. */
 export interface SetupFailure {
   readonly step: string;
   readonly object: string;
@@ -142,7 +145,7 @@ export type Rlimits = Readonly<Record<string, Rlimit>>;
 export interface TeardownReport {
   /** Whether the launcher saw the end of the first process of the box on its pidfd, and reaped the process. */
   readonly reaped: boolean;
-  /** `populated` of cgroup.events after the end; null if it cannot be read. */
+  /** Whether the cgroup still had processes after the end (`populated` of cgroup.events); null if that cannot be read. */
   readonly populated: boolean | null;
   readonly pidsLeft: number;
   readonly zombies: number;

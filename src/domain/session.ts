@@ -18,13 +18,13 @@ export type LinkKind = keyof typeof LINK_MS;
 const TOKEN_BYTES = 32;
 const TOKEN_FORM = /^[A-Za-z0-9_-]{43}$/;
 
-/** A new secret for a cookie or a link, with the hash to store. */
+/** Makes a secret for a cookie or a link. Only its hash is stored. */
 export function newToken(): { readonly token: string; readonly hash: string } {
   const token = randomBytes(TOKEN_BYTES).toString("base64url");
   return { token, hash: hashToken(token) };
 }
 
-/** @returns SHA-256 of the token, hexadecimal. */
+/** @returns the SHA-256 of the token, in hexadecimal. */
 export function hashToken(token: string): string {
   return createHash("sha256").update(token, "utf8").digest("hex");
 }

@@ -5,7 +5,7 @@ export interface Status {
   readonly version: string;
   readonly engine: {
     readonly ready: boolean;
-    /** When it was last seen ready; null if never. */
+    /** When this process last saw `ready`; null if never. */
     readonly readyAtMs: number | null;
     /** The checks that failed. */
     readonly failures: readonly Check[];

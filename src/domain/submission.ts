@@ -92,7 +92,7 @@ export function programOf(request: SubmitRequest): Program {
 /**
  * Identifies a request for idempotency keys. It uses the validated request, so that aliases of
  * a language and the order of fields make no difference.
- * @returns SHA-256, hexadecimal.
+ * @returns a SHA-256, in hexadecimal.
  */
 export function requestHash({ language, profile, code, stdin, options, ...others }: SubmitRequest): string {
   others satisfies Record<string, never>; // a new field must become part of the hash

@@ -55,8 +55,8 @@ interface Entry<Item> {
  * expected to cost, and of several, the one that was served least recently. Without costs, this is round robin.
  *
  * A new owner begins with the cost that each waiting owner would have if all had been served equally, but with no more cost than the
- * waiting owner with the least. Its short work can therefore come before long work that has waited for longer. An owner
- * whose service has cost more than a new owner would begin with keeps its cost while its queue is empty.
+ * waiting owner with the least. Its short work can therefore come before long work that has waited for longer. An owner whose service has
+ * cost more than a new owner would begin with keeps its cost while its queue is empty.
  */
 export class Turns<Item> {
   /** The owners, the least recently served one first. Owners that do not differ from new ones are absent. */

@@ -115,7 +115,7 @@ export const packSchema = z.strictObject({
       }),
     )
     .default([]),
-  /** Where the image gets the library of image/compat.c, which the environment of the language loads with LD_PRELOAD. */
+  /** The path at which the library of image/compat.c is placed. The environment of the language loads the library with LD_PRELOAD. */
   compat: path.optional(),
   trim: z.array(path).default([]),
   links: z.record(path, z.string().regex(/^\/[A-Za-z0-9_./+-]+$/)).default({}),

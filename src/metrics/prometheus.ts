@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { LabelsOf, Meter, NameOf } from "../domain/meter.ts";
 import { METRICS, type Metric } from "../domain/metrics.ts";
 
-/** The most values of a label. It matters for labels without a fixed list of values, such as languages and routes. */
+/** The most values of a label that come up while the process runs. Further values count as `other`. */
 const MAX_OPEN_VALUES = 64;
 const OTHER = "other";
 

@@ -25,7 +25,7 @@ const [OPEN_MS, PARK_MS] = [30_000, 30_000];
  */
 const SILENCE_MS = 45_000;
 
-/** Receives output while the program runs. The bytes are valid only until it returns. */
+/** Receives output while the program runs. The bytes are valid only until the function returns. */
 export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void;
 
 /** A runtime that waits in a slot. */
@@ -189,7 +189,7 @@ export class Slot {
   /**
    * Passes input to the program of a running step with `live` input, in order. An empty buffer ends the input. After the end of the
    * program, this has no effect.
-   * @returns a promise that resolves when the launcher has room for the input, which may have to wait until the program reads.
+   * @returns a promise that resolves when the input has been written to the connection. That can take until the program reads its input.
    */
   input(bytes: Buffer): Promise<void> {
     return this.#pass(encodeInput(bytes));

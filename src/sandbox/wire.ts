@@ -5,7 +5,7 @@ const HEADER_BYTES = 5;
 /** A FILE frame with the most data, its name and its mode. All other frames are smaller. */
 const LARGEST_FRAME = 16 * 1024 * 1024 + 1024;
 
-/** The peer violated the launcher's protocol. */
+/** The launcher does not keep to the protocol, or has another protocol or build than this service. */
 export class ProtocolError extends OperatorError {
   override readonly name = "ProtocolError";
 }

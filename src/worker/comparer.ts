@@ -7,11 +7,11 @@ import type { BadAnswer, CompareMessage, CompareWork } from "./compare-process.t
 
 /** Texts up to this size are compared in this process: that takes a few milliseconds at most. */
 const SHORT_BYTES = 8_192;
-/** The most CPU time to parse expressions, and then again to match an output with them. */
+/** The most CPU time to parse the answers, and then again to compare an output with them. Other checkers than `regex` get more for long texts. */
 const EXPRESSION_CPU_MS = 1_000;
 /**
- * The most CPU time of other comparisons for each byte: six times what the slowest known text takes, which has numbers of very
- * different sizes.
+ * Additional CPU time for each byte, with other checkers than `regex`. It is six times what the slowest known text takes, which has
+ * numbers of very different sizes.
  */
 export const CPU_MS_PER_BYTE = 0.004;
 /** The most CPU time of a comparison in the quick queue. If it takes longer, it begins again in the slow queue. */

@@ -121,7 +121,7 @@ export class Leases {
     if (this.#active.size === 0) this.#onIdle();
   }
 
-  /** Resolves when no run is active, or after this time. */
+  /** Resolves when no run is active, or after `withinMs`. */
   async idle(withinMs: number): Promise<void> {
     if (this.#active.size === 0) return;
     await new Promise<void>((resolve) => {

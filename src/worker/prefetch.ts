@@ -1,4 +1,4 @@
-/** The submissions that are claimed ahead for one slot may take this long together, as expected. */
+/** So many submissions are claimed ahead for one slot that their expected times add up to at most this time. */
 const AHEAD_MS = 60;
 /** The most submissions that are claimed ahead for one slot. */
 const MAX_AHEAD = 16;

@@ -11,7 +11,7 @@ const ROUNDS_OF_PROOF = 3;
 const PAUSE_MS = 1_000;
 /** The first and the longest pause before the failed languages are tested again after an interruption. The pause doubles each time. */
 const [PROVE_REST_MS, MOST_PROVE_REST_MS] = [10_000, 160_000];
-/** Pause between two smoke tests, which take half a percent of a core together. Each of eight languages is tested every 16 minutes. */
+/** Pause between two smoke tests. They then use half a percent of a core, and each of eight languages is tested every 16 minutes. */
 const PROVE_NEXT_MS = 120_000;
 
 /** Schedules the smoke tests of a worker: those of all languages before it claims submissions, and later one at a time. */

@@ -150,7 +150,7 @@ export class WorkerRegistry implements WorkerPool {
     this.#stale = this.#proofs.observe(proofs, proofHoldsMs, () => Number.POSITIVE_INFINITY);
   }
 
-  /** Reads the workers now and then periodically, because a dead worker sends no notification. */
+  /** Reads the workers, and reads them again periodically, because a dead worker sends no notification. */
   async #refresh(): Promise<void> {
     if (this.#stopped) return;
     clearTimeout(this.#nextTimer);

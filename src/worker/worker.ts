@@ -43,7 +43,7 @@ export interface WorkerOptions {
 /** Up to this peak of memory, the box of an ended program is removed so quickly that the next program may already start. */
 const QUICKLY_REMOVED_BYTES = 64 * 1_048_576;
 
-/** So many claimed runs for each slot last until the ends of others are stored and the next runs are claimed. */
+/** While this many claimed runs wait for each slot, no slot runs out of work before the next runs are claimed. */
 const LEAST_HELD = 2;
 
 /** How many outcomes may wait for the database even in a small worker. Each has at most 2 MiB of output. */

@@ -14,7 +14,7 @@ export interface Explanation {
 interface Facts {
   readonly record: RecordWithoutOutput;
   readonly runStats: RunStats | undefined;
-  /** The cgroup limits of the step that decided the verdict; undefined without evidence. */
+  /** The limits and counters of the cgroup of the step that decided the verdict; undefined without evidence. */
   readonly group: NonNullable<RecordWithoutOutput["evidence"]>["limits"]["cgroup"] | undefined;
 }
 
@@ -229,14 +229,14 @@ function leftBehind({ record }: Facts): string {
   return left ? " Processes that it had started and left behind were killed after it exited." : "";
 }
 
-/** True for a program that exceeded its CPU time limit while it exited: it was not killed. */
+/** Whether the program exceeded its CPU time limit only while it exited, so that it was not killed. */
 const endedByItself = ({ record: { result, evidence } }: Facts): boolean =>
   result.actor === "judge" &&
   !evidence?.teardown.judge_actions?.some(({ action_type }) => action_type === "forced_kill");
 
 function cpuEnd(facts: Facts): string {
   if (endedByItself(facts)) return "and exceeded it while they exited";
-  return facts.record.result.actor === "kernel" ? "so the kernel killed it" : "so it was killed";
+  return facts.record.result.actor === "kernel" ? "so the kernel killed the program" : "so the program was killed";
 }
 
 function cpuExit(facts: Facts): string {

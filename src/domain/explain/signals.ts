@@ -15,7 +15,7 @@ const SIGNALS: Readonly<Record<number, readonly [name: string, means: string]>> 
   31: ["SIGSYS", "it made a system call that is not allowed in the box"],
 };
 
-/** `11 (SIGSEGV)`. */
+/** The number and the name of a signal, such as `11 (SIGSEGV)`. */
 export function signalText(signal: number): string {
   const [name] = SIGNALS[signal] ?? [];
   return name ? `${signal} (${name})` : String(signal);

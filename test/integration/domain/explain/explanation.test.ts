@@ -41,10 +41,10 @@ test("every row of the verdict table has its own text with the numbers that prov
     ["FSE file_size_limit kernel", /maximum size.*killed by signal 25 \(SIGXFSZ\)/s],
     ["FSE file_size_limit kernel, without BPF", /maximum size.*killed by signal 25 \(SIGXFSZ\)/s],
     ["TLE wall_timeout judge", /wall time.*5\.00 s of wall time, 10 ms of CPU time.*most of that time waiting/s],
-    ["TLE cpu_timeout judge", /CPU time.*it was killed: 2\.10 s of wall time, 2\.00 s of CPU time/s],
+    ["TLE cpu_timeout judge", /CPU time.*the program was killed: 2\.10 s of wall time, 2\.00 s of CPU time/s],
     ["TLE cpu_timeout judge, in exit", /exceeded it while they exited.*12\.00 s of CPU time.*Not RE: .*exit code/s],
-    ["TLE cpu_timeout kernel", /the kernel killed it: .*4\.00 s of CPU time/s],
-    ["TLE cpu_timeout kernel, at the rlimit", /the kernel killed it: .*6\.00 s of CPU time/s],
+    ["TLE cpu_timeout kernel", /the kernel killed the program: .*4\.00 s of CPU time/s],
+    ["TLE cpu_timeout kernel, at the rlimit", /the kernel killed the program: .*6\.00 s of CPU time/s],
     ["SIG fatal_signal runtime", /signal 11 \(SIGSEGV\).*accessed invalid memory.*Not MLE: .*counter is 0/s],
     [
       "RE nonzero_exit runtime",
