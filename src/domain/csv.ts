@@ -1,7 +1,7 @@
-/** A first character with which a spreadsheet takes a cell for a formula. */
+/** Matches a cell that a spreadsheet takes for a formula, by its first character. */
 const FORMULA = /^[=+\-@\t\r＝＋－＠]/;
 
-/** A line of RFC 4180. Text that a spreadsheet would run as a formula begins with an apostrophe. */
+/** A line of CSV (RFC 4180). A text that a spreadsheet would take for a formula gets an apostrophe at its beginning. */
 export function csvLine(cells: readonly (string | number | null)[]): string {
   return `${cells.map(cell).join(",")}\r\n`;
 }

@@ -126,10 +126,11 @@ export interface RunStats {
 export interface Outcome {
   readonly status: "completed" | "error";
   readonly result: RunVerdict;
+  /** Null if the status is `error`. */
   readonly output: Output | null;
-  /** Null without an execute step. */
+  /** Null if the program was not executed, or the status is `error`. */
   readonly metrics: Metrics | null;
-  /** Null without a report. */
+  /** Null if no step has a report, or a box could not be set up. */
   readonly evidence: Evidence | null;
   /** Absent in old records, and if the status is `error`. */
   readonly runStats?: RunStats;

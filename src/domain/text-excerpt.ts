@@ -8,7 +8,7 @@ type TextRange = TextPart<Buffer>;
 
 /** The most bytes of a text that a message repeats. */
 const MAX_EXCERPT_BYTES = 60;
-/** How many of these bytes are before the difference. */
+/** How many of these bytes come before the first difference. */
 const BYTES_BEFORE = 20;
 
 /** @param from where the excerpt begins. The bytes before it, and what follows a long excerpt, are replaced by "…". */
