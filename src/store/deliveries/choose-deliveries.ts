@@ -5,11 +5,11 @@ import { nextQueue, type OwnedQueue, type QueueOwner } from "../../fairness/turn
 export interface Due {
   readonly seq: number;
   readonly fence: number;
-  /** Upper bound of the body's size. */
+  /** Upper bound of the size of the request's body. */
   readonly bodyBytes: number;
 }
 
-/** An endpoint with due deliveries. Its owner is the account. */
+/** An endpoint with due deliveries. Its `owner` is the account. */
 export interface DueEndpoint extends OwnedQueue {
   readonly id: string;
   /** When the oldest due delivery became due. */
@@ -18,34 +18,35 @@ export interface DueEndpoint extends OwnedQueue {
 
 /** What the claiming process may start. */
 export interface DeliveryBudget {
-  /** Attempts. */
+  /** The most attempts to start. */
   readonly attempts: number;
-  /** Maximum concurrent attempts per endpoint, in all processes. */
+  /** The most concurrent attempts to one endpoint, in all processes. */
   readonly perEndpoint: number;
   readonly bodies: Bodies;
 }
 
-/** Memory for bodies of attempts under way, in this process. */
+/** Memory of this process for the bodies of attempts under way. */
 export interface Bodies {
+  /** The most bytes that all attempts may hold together. */
   readonly budgetBytes: number;
-  /** Bytes that attempts under way hold, by account. */
+  /** The bytes that the attempts under way of each account hold now. */
   readonly heldBytes: ReadonlyMap<string, number>;
 }
 
 /**
- * Chooses the deliveries to start. Accounts and their endpoints take turns (src/fairness/turn.ts). Of endpoints with equally many
- * attempts in progress, the one that has waited longest is served.
+ * Chooses the deliveries to start. Accounts take turns, and so do the endpoints of an account (src/fairness/turn.ts). Of endpoints of
+ * one account with equally many attempts in progress, the one whose oldest due delivery has waited longest is served.
  *
- * Attempts and the memory for bodies are shared: a single account gets half of both, and each of n accounts gets 1/(n + 1). Memory
- * follows the rule of shared budgets (src/fairness/budget.ts). For attempts, the rule is weaker: an account that has fewer attempts in
- * progress than are free can start one, so that the last free attempt is used as well.
+ * Accounts share the attempts and the memory for bodies: a single account gets at most half of both, and each of n busy accounts gets
+ * 1/(n + 1). Memory follows the rule of shared budgets (src/fairness/budget.ts). The rule for attempts is weaker: an account with fewer
+ * attempts in progress than are free can start one, so that the last free attempt is used as well.
  *
  * If the next account has no attempt in progress and its body does not fit, memory is reserved for the body: until it fits, only
  * small bodies start. Without the reservation, two accounts with slow receivers and bodies of 1 MB blocked a body of 12 MB
  * permanently. With it, the body waits at most until the attempts that are in progress now have ended.
- * @param endpoints modified: `underWay` includes the chosen deliveries.
- * @param dueOf returns the oldest due deliveries of an endpoint, up to a number.
- * @returns deliveries in the order of their start.
+ * @param endpoints the function adds the chosen deliveries to `underWay` of the endpoints and of their owners.
+ * @param dueOf returns the oldest due deliveries of an endpoint, at most `most`.
+ * @returns the deliveries in the order in which to start them.
  */
 export async function chooseDeliveries(
   endpoints: readonly DueEndpoint[],
@@ -87,12 +88,15 @@ export async function chooseDeliveries(
 }
 
 /**
- * A small body has at most this part of the budget. With 64 attempts, small bodies hold at most half of the budget, so the
- * other half becomes free for a waiting body.
+ * A body is small if it has at most 1/128 of the budget. The small bodies of 64 attempts hold at most half of the budget, so the other
+ * half becomes free for a waiting body.
  */
 const SMALL_PART = 128;
 
-/** The first body of an account counts as at most a quarter of the budget, because half of the budget always becomes free. */
+/**
+ * The first body of an account counts as at most a quarter of the budget. The rule of shared budgets admits a quarter when half of
+ * the budget is free, and half of it always becomes free.
+ */
 const countedBytes = (bytes: number, holds: number, budgetBytes: number) =>
   holds === 0 ? Math.min(bytes, budgetBytes / 4) : bytes;
 

@@ -8,18 +8,22 @@ import { chooseDeliveries, type DeliveryBudget, type Due, type DueEndpoint } fro
 import type { DeliveryClaim, DeliveryKind } from "./types.ts";
 import { insertUncountedDeliveries } from "./uncounted.ts";
 
-/** The most claims of a delivery. Without a bound, an attempt that crashes its process would be claimed again without end. */
+/** The most claims of a delivery. Without this bound, a delivery that crashes the process would be claimed again without end. */
 const MAX_CLAIMS = 20;
 
 const FAILED = { state: "failed", next_at: null, lease_until: null };
 
-/** Deliveries that one transaction ends without an attempt. An endpoint can have 100,000, and other transactions wait meanwhile. */
+/**
+ * The most deliveries that one transaction ends without an attempt. An endpoint can have 100,000 of them, and other transactions
+ * wait until this one has ended.
+ */
 const MAX_ENDED = 500;
 
-/** The most bytes of JSON for a byte of output: a control character becomes `\\u0001`. All other fields have about their stored size. */
+/** The most bytes of JSON for one byte of output: a control character becomes `\u0001`. */
 const JSON_BYTES = 6;
+/** Upper bound of the fields of a record that the table `outcomes` does not have. */
 const RECORD_BYTES = 4_096;
-/** A run in a judgement, with its message. */
+/** Upper bound of a run, with its message, in the record of a judgement. */
 const RUN_BYTES = 4_096;
 
 export interface DueRequest extends DeliveryBudget {
@@ -29,20 +33,20 @@ export interface DueRequest extends DeliveryBudget {
 
 export interface ClaimedDeliveries {
   readonly claims: DeliveryClaim[];
-  /** Whether deliveries to inactive or removed endpoints are left for the next claim to end. */
+  /** Whether the claim has ended `MAX_ENDED` deliveries to inactive or removed endpoints, so that the next claim may find more. */
   readonly more: boolean;
 }
 
 /**
- * Claims due deliveries in fair order (see choose-deliveries.ts), and ends those that cannot be sent. Statements read a few
- * rows per endpoint with pending deliveries, regardless of the queue of a dead receiver.
+ * Claims due deliveries in fair order (see choose-deliveries.ts), and ends those that cannot be sent. The statements read a few
+ * rows of each endpoint with pending deliveries, even if very many deliveries wait for a receiver that does not answer.
  */
 export async function claimDue(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
   request: DueRequest,
 ): Promise<ClaimedDeliveries> {
-  // Serialised: a concurrent claim would make the count of attempts under way wrong.
+  // Claims are serialised: a concurrent claim would make the count of attempts under way wrong.
   await lock(trx, "deliveries");
   const { nowMs } = request;
   const waiting = await waitingEndpoints(trx, nowMs);
@@ -51,7 +55,7 @@ export async function claimDue(
   const chosen = await chooseDeliveries(candidates, request, dueOf);
   await takeTurns(trx, waiting, new Set(chosen.map(({ owner }) => owner.id)));
   const taken: Taken[] = [];
-  // In a fixed order, to avoid deadlocks between processes that update the same rows.
+  // Rows are updated in a fixed order, to avoid deadlocks between processes that update the same rows.
   for (const one of chosen.toSorted((a, b) => a.seq - b.seq)) {
     const row = await take(trx, one, request);
     if (row) taken.push(row);
@@ -62,10 +66,13 @@ export async function claimDue(
   return { claims: await toClaims(trx, taken, nowMs, bytes), more };
 }
 
-/** Longer than any delay or lease, and than the difference between synchronised clocks. */
+/** Longer than any delay or lease, and longer than the difference between synchronised clocks. */
 const FAR_MS = 60_000;
 
-/** After the clock was set back, deliveries far in the future become due now, and claims expire a lease from now. */
+/**
+ * Corrects times after the clock was set back: pending deliveries that would be due far in the future become due now, and leases
+ * that would expire far in the future expire at `leaseUntilMs`.
+ */
 export async function correctAfterClockChange(
   trx: Transaction<Schema>,
   { nowMs, leaseUntilMs }: Pick<DueRequest, "nowMs" | "leaseUntilMs">,
@@ -82,7 +89,7 @@ export async function correctAfterClockChange(
 }
 
 interface WaitingEndpoint extends DueEndpoint {
-  /** Infinite if all pending deliveries are due later or under way. */
+  /** Infinite if all pending deliveries of the endpoint are due later or under way. */
   readonly oldestMs: number;
   readonly removed: boolean;
   readonly active: boolean;
@@ -99,8 +106,8 @@ interface WaitingRow {
 }
 
 /**
- * Endpoints with pending deliveries, including those under way. The ids are read from an index, one after another, so
- * that endpoints without work cost nothing, regardless of their number.
+ * Endpoints with pending deliveries; a delivery under way is pending too. The ids of the endpoints are read from an index, one after
+ * another, so that endpoints without pending deliveries cost nothing.
  */
 async function waitingEndpoints(trx: Transaction<Schema>, nowMs: number): Promise<WaitingEndpoint[]> {
   const { rows } = await sql<WaitingRow>`
@@ -132,7 +139,7 @@ async function waitingEndpoints(trx: Transaction<Schema>, nowMs: number): Promis
   });
 }
 
-/** Moves the served accounts behind all waiting ones. */
+/** Gives the served accounts a turn after those of all waiting accounts. */
 async function takeTurns(
   trx: Transaction<Schema>,
   waiting: readonly DueEndpoint[],
@@ -184,7 +191,7 @@ function due(trx: Transaction<Schema>, nowMs: number) {
     .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", nowMs)]));
 }
 
-/** The columns of a row that a claim needs. */
+/** The columns of a delivery that a claim needs. */
 export const TAKEN = [
   "seq",
   "id",
@@ -198,7 +205,10 @@ export const TAKEN = [
 ] as const;
 type Taken = Pick<Selectable<Schema["deliveries"]>, (typeof TAKEN)[number]>;
 
-/** @returns undefined if another process claimed it first, or after too many claims. */
+/**
+ * Claims one delivery, or ends it as failed if it has been claimed MAX_CLAIMS times.
+ * @returns undefined if it has now failed, or another process has claimed it first.
+ */
 async function take(
   trx: Transaction<Schema>,
   { seq, fence }: Due,
@@ -224,7 +234,7 @@ async function take(
 
 /**
  * Ends due deliveries that cannot be sent, with the reason. A test can be sent to an inactive endpoint.
- * @returns due deliveries that can be sent.
+ * @returns `candidates`: the endpoints whose other due deliveries can be sent; `more`: see ClaimedDeliveries.
  */
 async function failUnsendable(
   trx: Transaction<Schema>,
@@ -244,7 +254,7 @@ async function failUnsendable(
       const failed = await trx
         .updateTable("deliveries")
         .set({ ...FAILED, ended_at: nowMs, reason })
-        .where("state", "=", sql.lit("pending")) // unless its attempt was recorded in the meantime
+        .where("state", "=", sql.lit("pending")) // in the meantime, an attempt may have ended a delivery
         .where("seq", "in", unsendable)
         .returning(["seq", "endpoint_id"])
         .execute();
@@ -256,7 +266,7 @@ async function failUnsendable(
   return { candidates, more: left <= 0 };
 }
 
-/** The claims in the order of the rows. @param bodyBytes upper bound of the body of each delivery. */
+/** The claims in the order of the rows. @param bodyBytes returns the upper bound of the body of the delivery with this `seq`. */
 export async function toClaims(
   trx: Transaction<Schema>,
   taken: readonly Taken[],

@@ -24,8 +24,9 @@ import type { Delivery, DeliveryClaim, Message, RecentDeliveries, ReplayBounds }
 import { insertUncountedDeliveries } from "./uncounted.ts";
 
 /**
- * The outbox. The transaction that ends a submission inserts a row for each active endpoint of its
- * project, so that a crash neither loses nor duplicates deliveries. Several processes can serve it.
+ * The outbox of webhook deliveries. The transaction that ends a judgement, or a submission that is not a run of one, adds a
+ * delivery for each active endpoint of its project, and a callback if a client of Judge0 asked for it. A crash therefore neither
+ * loses nor duplicates deliveries. Several processes can send the deliveries of one outbox.
  */
 export type DeliveryStore = ReturnType<typeof deliveryStore>;
 
@@ -39,14 +40,15 @@ export function deliveryStore(
   let lastMs = Number.POSITIVE_INFINITY;
   return {
     /**
-     * Claims due deliveries within the free capacity of the process, shared by account and then by endpoint; see
-     * choose-deliveries.ts. After the loss of its holder, a delivery is due again when its lease has expired: a receiver may
-     * see an attempt twice, but never none. Deliveries to removed or inactive endpoints end here.
+     * Claims due deliveries, within the free capacity of the process. Accounts take turns, and so do the endpoints of an account; see
+     * choose-deliveries.ts. If the process that claimed a delivery dies, the delivery is due again when its lease expires. A receiver
+     * may therefore get a message twice. Deliveries to removed endpoints, and all but tests to inactive endpoints, fail here, as do
+     * deliveries that were claimed too often (`MAX_CLAIMS`).
      */
     async claimDue({ leaseMs, ...limits }: DeliveryBudget & { readonly leaseMs: number }): Promise<DeliveryClaim[]> {
       const nowMs = now();
       const request = { ...limits, nowMs, leaseUntilMs: nowMs + leaseMs };
-      // Also true at the first claim, because earlier clock changes are unknown.
+      // `setBack` is also true at the first claim, because this process does not know whether the clock was set back before.
       const setBack = nowMs < lastMs - 1_000;
       const { claims } = await transactions.run(
         async (trx) => {
@@ -59,7 +61,7 @@ export function deliveryStore(
       return claims;
     },
 
-    /** The message to send; undefined if it has been deleted. */
+    /** The message of a claimed delivery; undefined if it, or the submission or judgement that it reports, has been deleted. */
     async message({ id }: Pick<DeliveryClaim, "id">): Promise<Message | undefined> {
       const row = await db
         .selectFrom("deliveries")
@@ -77,18 +79,24 @@ export function deliveryStore(
       return judge0 && { judge0 };
     },
 
-    /** @returns false, without changes, for a void claim. */
+    /**
+     * Stores an attempt, and the state of its delivery after it.
+     * @returns false, without changes, if the claim is no longer valid.
+     */
     recordAttempt(claim: DeliveryClaim, attempt: Attempt, next: Next): Promise<boolean> {
       return transactions.run((trx) => recordAttempt(trx, claim, attempt, next, now()));
     },
 
-    /** Releases an attempt with an unknown result: it is due at once. @returns false for a void claim. */
+    /**
+     * Gives up a claim whose attempt was interrupted: the delivery is due again at once.
+     * @returns false, without changes, if the claim is no longer valid.
+     */
     async release(claim: DeliveryClaim): Promise<boolean> {
       const result = await transactions.run((trx) => claimed(trx, claim).set({ lease_until: null }).executeTakeFirst());
       return result.numUpdatedRows > 0n;
     },
 
-    /** @returns the first time after `afterMs` at which a delivery is due or a lease expires; null if none waits. */
+    /** @returns the first time after `afterMs` at which a delivery becomes due or a lease expires; null if there is none. */
     async nextDueMs(afterMs: number): Promise<number | null> {
       const { due } = await db
         .selectFrom("deliveries")
@@ -105,9 +113,11 @@ export function deliveryStore(
     },
 
     /**
-     * Newest first.
-     * @param which.before only deliveries with a lower `seq`; `accountIds`: only endpoints of these accounts, null for all. A search
-     * without accounts is one of the service itself, and takes no turn.
+     * Deliveries with their attempts, newest first. Each part of `which` that is set restricts the list.
+     * @param which.before only deliveries with a lower `seq`.
+     * @param which.accountIds only deliveries to endpoints of these accounts; null for all accounts. If it is absent, the service asks
+     * for itself, and the read takes no turn (account-reads.ts).
+     * @param which.id id of the only delivery to list.
      */
     list(which: {
       readonly max: number;
@@ -123,13 +133,17 @@ export function deliveryStore(
         : reads.run(accountIds, () => listDeliveries(db, which));
     },
 
-    /** States of the newest deliveries by endpoint id; removed endpoints and endpoints without deliveries are absent. */
+    /**
+     * For each endpoint id, how many of its newest 20 deliveries are in each state. Removed endpoints and endpoints without
+     * deliveries are absent.
+     */
     recent: (endpointIds: readonly string[]): Promise<ReadonlyMap<string, RecentDeliveries>> =>
       recentDeliveries(db, endpointIds),
 
     /**
-     * Adds a delivery of the same message, with an audit entry for `actor`.
-     * @returns the id of the new delivery; undefined without such a delivery to an active endpoint; null at the bounds.
+     * Adds a delivery that sends the message of the delivery `id` again, with an audit entry for `actor`.
+     * @returns the id of the new delivery; undefined if there is no delivery `id` or its endpoint is removed or inactive; null if
+     * the account has reached `bounds`.
      */
     replay(id: string, actor: AuditActor, bounds?: ReplayBounds): Promise<string | undefined | null> {
       return transactions.run((trx) => replay(trx, abilities, id, bounds ?? null, { actor, atMs: now() }), {
@@ -138,15 +152,18 @@ export function deliveryStore(
     },
 
     /**
-     * Replays the results whose newest delivery to an active endpoint has failed, oldest first. A result with a pending
-     * replay is skipped, so a repeated request replays only newly failed deliveries.
-     * Uses several short transactions, so that other writers do not wait for a scan of all failed deliveries.
-     * @param which.sinceMs only deliveries created at this time or later; `untilMs`: before this time.
-     * @param which.maxRows failed deliveries that one transaction reads; 5,000 by default.
-     * @param which.onlyIdle does nothing while replays to the endpoint are pending.
-     * @param which.bounds limits of the endpoint's account.
-     * @returns the number of replays; there may be more after `max` or at a bound. Undefined while replays are pending, null
-     * at a bound.
+     * Replays, for each active endpoint, the results whose newest delivery to it has failed, oldest first. A result with a pending
+     * replay is skipped, so a repeated request replays only newly failed deliveries. Several short transactions do this, so that
+     * other writers do not wait until all failed deliveries have been read.
+     * @param which.endpointId only results for this endpoint; all endpoints if undefined.
+     * @param which.sinceMs only failed deliveries that were created at this time or later.
+     * @param which.untilMs only failed deliveries that were created before this time.
+     * @param which.max the most replays to add.
+     * @param which.maxRows how many failed deliveries one transaction reads; 5,000 by default.
+     * @param which.onlyIdle if true, nothing is replayed while earlier replays to the endpoint are pending.
+     * @param which.bounds limits of replays for the account of an endpoint; unlimited if undefined.
+     * @returns the number of replays. Further failed results may be left if it is `max`, or if a bound was reached. Null if a bound was
+     * reached before the first replay; undefined if `onlyIdle` is true and earlier replays are pending.
      */
     async replayFailed(
       {
@@ -195,8 +212,8 @@ export function deliveryStore(
     },
 
     /**
-     * Adds a test message, claimed for the caller, with an audit entry; the endpoint need not be active.
-     * @returns undefined without such an endpoint.
+     * Adds a delivery of a test message, with an audit entry, and claims it for the caller. The endpoint need not be active.
+     * @returns undefined if the endpoint does not exist or was removed.
      */
     addTest(
       endpointId: string,
@@ -208,7 +225,7 @@ export function deliveryStore(
   };
 }
 
-/** An update that only affects a delivery with a valid claim. */
+/** An update of the claimed delivery. It affects no row if the delivery has ended or was claimed again. */
 function claimed(trx: Transaction<Schema>, claim: DeliveryClaim) {
   return trx
     .updateTable("deliveries")
@@ -259,7 +276,10 @@ function jsonOf(headers: Headers | null | undefined): string | null {
   return headers ? JSON.stringify(headers) : null;
 }
 
-/** Writes only when the endpoint begins to fail or to work. @param failedMs null after a success. */
+/**
+ * Stores since when an endpoint has been failing. It writes only when the endpoint starts to fail, or works again.
+ * @param failedMs when a delivery failed; null if it succeeded.
+ */
 async function noteHealth(trx: Transaction<Schema>, endpointId: string, failedMs: number | null): Promise<void> {
   await trx
     .updateTable("endpoints")

@@ -55,18 +55,18 @@ export async function listDeliveries(
 }
 
 /**
- * The deliveries of an endpoint whose seq is lower than `before`. It compares (endpoint_id, seq) as a pair: otherwise, the database
- * could choose the index on seq, and read the deliveries of all accounts.
+ * The condition for deliveries of an endpoint whose `seq` is lower than `before`. It compares (endpoint_id, seq) as a pair: otherwise,
+ * the database could choose the index on `seq`, and read the deliveries of all accounts.
  */
 function ofEndpointBefore(endpointId: string, before = Number.MAX_SAFE_INTEGER) {
   return sql<boolean>`(endpoint_id, deliveries.seq) >= (${endpointId}, 0)
     and (endpoint_id, deliveries.seq) < (${endpointId}, ${before})`;
 }
 
-/** The newest deliveries of an endpoint that are counted. */
+/** How many of the newest deliveries of an endpoint are counted. */
 const RECENT = 20;
 
-/** Counts the states of the newest deliveries of each endpoint. It reads no older ones, because an index has them in this order. */
+/** Counts the newest deliveries of each endpoint by state. An index has them in this order, so older ones are not read. */
 export async function recentDeliveries(
   db: Kysely<Schema>,
   endpointIds: readonly string[],

@@ -20,7 +20,10 @@ export type EndpointStore = ReturnType<typeof endpointStore>;
 
 /** @param now milliseconds since the epoch. */
 export function endpointStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
-  /** Changes an endpoint that was not removed, with an audit entry unless nothing changes. */
+  /**
+   * Changes columns of an endpoint, with an audit entry unless they have these values already.
+   * @param also runs after the change, in the same transaction. @returns false if the endpoint does not exist or was removed.
+   */
   const change = (
     id: string,
     action: AuditAction,
@@ -50,9 +53,12 @@ export function endpointStore({ db, abilities }: Database, transactions: Transac
 
   return {
     /**
-     * Adds an active endpoint, unless the project has `most` already ("full") or is archived, or the account added `aDay` in the last
-     * 24 hours, removed ones included ("spent").
-     * @param aDay null: any number. Otherwise the account's row is locked, so the bound holds for all processes.
+     * Adds an active endpoint.
+     * @param most the most endpoints of the project.
+     * @param aDay the most endpoints, including removed ones, that the account adds in 24 hours; null for any number. The row of the
+     * account is locked while they are counted, so the bound holds for all processes.
+     * @returns `full` if the project has `most` endpoints; `spent` if the account has added `aDay` endpoints; `no-project` if the project
+     * does not exist or is archived.
      */
     add(
       endpoint: Pick<Endpoint, "id" | "projectId" | "url" | "signing"> & { readonly seal: Seal },
@@ -77,6 +83,7 @@ export function endpointStore({ db, abilities }: Database, transactions: Transac
       });
     },
 
+    /** Endpoints that were not removed, newest first. */
     async list({
       projectId,
       ...part
@@ -101,7 +108,7 @@ export function endpointStore({ db, abilities }: Database, transactions: Transac
       return rows.map(toEndpoint);
     },
 
-    /** Number of endpoints by project; projects without endpoints are absent. */
+    /** The number of endpoints of each project, without removed ones. Projects without endpoints are absent. */
     async count(projectIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
       if (projectIds.length === 0) return new Map();
       const rows = await db
@@ -114,7 +121,7 @@ export function endpointStore({ db, abilities }: Database, transactions: Transac
       return new Map(rows.map(({ project_id, amount }) => [project_id, Number(amount)]));
     },
 
-    /** Active endpoints whose last delivery failed, those that fail longest first. @param accountIds null for all. */
+    /** Active endpoints whose last delivery failed; those that have been failing longest come first. @param accountIds null for all. */
     async failing(accountIds: readonly string[] | null, max: number): Promise<Endpoint[]> {
       if (accountIds?.length === 0) return [];
       let query = db
@@ -136,7 +143,7 @@ export function endpointStore({ db, abilities }: Database, transactions: Transac
       return row && toEndpoint(row);
     },
 
-    /** The methods that change an endpoint return false for an unknown one. */
+    /** @returns false if the endpoint does not exist or was removed; so do `setSigning` and `remove`. */
     setActive(id: string, active: boolean, actor: AuditActor): Promise<boolean> {
       return change(id, active ? "endpoint.enable" : "endpoint.disable", actor, { active: active ? 1 : 0 }, {});
     },
@@ -146,9 +153,10 @@ export function endpointStore({ db, abilities }: Database, transactions: Transac
     },
 
     /**
-     * Replaces the secret. During the overlap, deliveries are also signed with the old one. An overlap of 0 ends all old ones.
-     * @returns the expiry of the old secret in milliseconds since the epoch; `full` if `mostFormer` old ones are still valid;
-     * undefined for an unknown endpoint.
+     * Replaces the secret. During the overlap, deliveries are also signed with the old secret. An overlap of 0 ends the validity of
+     * all old secrets at once.
+     * @returns when the old secret expires, in milliseconds since the epoch; `full`, without changes to the secret, if `mostFormer` old
+     * secrets are still valid; undefined if the endpoint does not exist or was removed.
      */
     setSecret(
       id: string,
@@ -194,7 +202,7 @@ async function read(db: Pick<Transaction<Schema>, "selectFrom">, id: string): Pr
     .executeTakeFirst();
 }
 
-/** Number of the account's endpoints added after that time, including removed ones. Locks the account's row. */
+/** The number of endpoints, including removed ones, that the account has added since then. It locks the row of the account. */
 async function addedSince(trx: Transaction<Schema>, accountId: string, sinceMs: number): Promise<number> {
   await lockAccount(trx, accountId);
   const { amount } = await trx
@@ -235,18 +243,18 @@ async function accountOf(trx: Transaction<Schema>, { project_id }: Pick<Endpoint
   return project.account_id;
 }
 
-/** The details of an endpoint in audit entries. */
+/** The details of an endpoint for an audit entry. */
 function detailOf({ project_id, url }: Pick<EndpointRow, "project_id" | "url">) {
   return { projectId: project_id, origin: originOf(url) };
 }
 
-/** The account and details of an endpoint, possibly removed, for an audit entry. */
+/** The account and the details of an endpoint for an audit entry. The endpoint may have been removed. */
 export async function aboutEndpoint(trx: Transaction<Schema>, id: string) {
   const row = await trx.selectFrom("endpoints").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
   return { accountId: await accountOf(trx, row), detail: detailOf(row) };
 }
 
-/** Removes path and query of a URL, which may have a token of the receiver: the audit trail is kept without limit. */
+/** A URL without its path and query. They may contain a token of the receiver, and audit entries are never deleted. */
 function originOf(url: string): string {
   return new URL(url).origin;
 }

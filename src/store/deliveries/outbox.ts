@@ -3,7 +3,7 @@ import type { Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
 import type { DeliveryKind } from "./types.ts";
 
-/** A submission or a judgement that the transaction ends. */
+/** A submission or judgement that a transaction ends, with the sequence number of one of the two. */
 export interface Ended {
   readonly id: string;
   readonly project_id: string | null;
@@ -12,9 +12,9 @@ export interface Ended {
 }
 
 /**
- * Adds a delivery for each active endpoint of the project, in the transaction that ends the
- * submission or the judgement: there are no results without their deliveries and no deliveries without results.
- * @returns whether there are any.
+ * Adds a delivery for each active endpoint of the project. The transaction that ends the submission or the judgement calls it, so
+ * the result and its deliveries are stored together or not at all.
+ * @returns whether a delivery was added.
  */
 export async function insertDeliveries(trx: Transaction<Schema>, ended: Ended, nowMs: number): Promise<boolean> {
   if (ended.project_id === null) return false;
@@ -48,14 +48,15 @@ interface NewDelivery {
   readonly message_id: string;
   readonly kind: DeliveryKind;
   readonly body: Buffer | null;
-  /** 1 for a callback. */
+  /** 1 for a Judge0 callback; null or absent for other deliveries. */
   readonly callback?: number | null;
   readonly created_at: number;
 }
 
 /**
  * Adds a delivery that is due at once.
- * @param lease set if the caller makes the first attempt.
+ * @param lease claims the delivery for a caller that makes the first attempt itself; by default, the delivery is not claimed.
+ * @returns the id of the delivery.
  */
 export async function insertDelivery(
   trx: Transaction<Schema>,

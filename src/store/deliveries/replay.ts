@@ -9,13 +9,13 @@ import { insertDelivery } from "./outbox.ts";
 import { countSent, pendingReplays, sentBy } from "./sends.ts";
 import type { DeliveryClaim, ReplayBounds } from "./types.ts";
 
-/** The author and time of a replay request. */
+/** Who requests a replay or a test, and when. */
 interface Asking {
   readonly actor: AuditActor;
   readonly atMs: number;
 }
 
-/** @returns undefined if there is nothing to replay, null at the bounds of the account. */
+/** Implements DeliveryStore.replay. */
 export async function replay(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
@@ -42,10 +42,10 @@ export async function replay(
   return made;
 }
 
-/** Failed rows that one transaction reads: with 150,000 rows in one transaction, all other writers waited for 144 ms. */
+/** How many failed deliveries one transaction reads. While one transaction read 150,000, all other writers waited for 144 ms. */
 export const MAX_ROWS = 5_000;
 
-/** @returns the number of deliveries that can be replayed for the account now. */
+/** @returns how many deliveries the account can replay now; infinite without bounds. */
 async function replaysLeft(
   trx: Transaction<Schema>,
   accountId: string,
@@ -57,14 +57,15 @@ async function replaysLeft(
   return Math.min(bounds.perMinute - amount, bounds.pending - (await pendingReplays(trx, accountId)));
 }
 
-/** The position of a request between its transactions. */
+/** Where one step of DeliveryStore.replayFailed begins. */
 export interface ReplayCursor {
   readonly endpointId: string;
   readonly afterSeq: number;
-  /** Failed deliveries that the transaction reads. */
+  /** How many failed deliveries the step reads. */
   readonly maxRows: number;
 }
 
+/** What to replay: as the parameters of DeliveryStore.replayFailed. `bounds` is null for no bounds. */
 export interface ReplayAsked {
   readonly sinceMs: number;
   readonly untilMs: number;
@@ -75,7 +76,7 @@ export interface ReplayAsked {
 
 export interface ReplayStep {
   readonly replayed: number;
-  /** The seq after which the next step continues; null if there is nothing more. */
+  /** The `seq` after which the next step continues; null if the endpoint has no further failed deliveries. */
   readonly next: number | null;
 }
 
@@ -91,7 +92,7 @@ async function hasPendingReplays(trx: Transaction<Schema>, endpointId: string): 
   return row !== undefined;
 }
 
-/** The active endpoints of a request, oldest first. */
+/** The ids of active endpoints, oldest first. @param endpointId the only endpoint to consider; undefined for all. */
 export async function endpointsToReplay(db: Kysely<Schema>, endpointId: string | undefined): Promise<string[]> {
   let endpoints = db.selectFrom("endpoints").select("id").where("active", "=", 1).where("removed_at", "is", null);
   if (endpointId !== undefined) endpoints = endpoints.where("id", "=", endpointId);
@@ -100,8 +101,8 @@ export async function endpointsToReplay(db: Kysely<Schema>, endpointId: string |
 
 /**
  * One step of DeliveryStore.replayFailed: reads up to `maxRows` failed deliveries of one endpoint. Steps of concurrent
- * requests are serialised; otherwise, both would replay the same deliveries.
- * @returns undefined with `onlyIdle` while replays to the endpoint are pending; null at the bounds of the account.
+ * requests are serialised; otherwise, two requests could replay the same deliveries.
+ * @returns undefined if `onlyIdle` is true and replays to the endpoint are pending; null if the account has reached `bounds`.
  */
 export async function replayFailed(
   trx: Transaction<Schema>,

@@ -6,21 +6,24 @@ import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { SealedSecret, SecretCursor } from "./types.ts";
 
-/** Rows per part: bounds how long other transactions wait for a part. */
+/** Secrets per part. The number bounds how long other transactions wait for the transaction of one part. */
 const PART_ROWS = 500;
 
-/** Held from sealing to storing a secret, so that no key is removed in between. */
+/** The lock of transactions that seal and store a secret, and of those after which an encryption key is removed. */
 export const SECRETS_LOCK = "endpoint secrets";
 
 const FIRST: SecretCursor = { table: "endpoints", id: "" };
 
-/** The sealed secrets of all endpoints that were not removed, including former and expired ones. */
+/** The sealed secrets of all endpoints that were not removed, including former secrets, even expired ones. */
 export type SecretStore = ReturnType<typeof secretStore>;
 
 /** @param now milliseconds since the epoch. */
 export function secretStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   return {
-    /** @param max 500 by default. @returns `next`: the position of the next part; null for none. */
+    /**
+     * One part of the secrets. @param after `next` of the previous part. @param max the most secrets; 500 by default.
+     * @returns `next`: an argument for the next part; null if there is no further part.
+     */
     part(
       after: SecretCursor = FIRST,
       max: number = PART_ROWS,
@@ -29,8 +32,9 @@ export function secretStore({ db, abilities }: Database, transactions: Transacti
     },
 
     /**
-     * Replaces the secrets of one part in one transaction, with their number in an audit entry.
-     * @param renew returns the new sealed secret, or null to keep it. If it throws, the part is unchanged.
+     * Replaces the secrets of one part in one transaction, with an audit entry that has the number of replaced secrets.
+     * @param renew returns the newly sealed secret, or null to keep the stored one. If it throws, no secret of the part changes.
+     * @returns `read`: the number of secrets in the part; `resealed`: of those, the number replaced; `next` as of `part`.
      */
     reseal(
       renew: (endpointId: string, sealed: Buffer) => Buffer | null,
@@ -63,7 +67,10 @@ export function secretStore({ db, abilities }: Database, transactions: Transacti
       });
     },
 
-    /** Passes every secret to `prove`, which may throw, and then runs `then`. Meanwhile, no secret can be added or changed. */
+    /**
+     * Passes every sealed secret to `prove`, which may throw, and then runs `then`. No secret can be added or changed until `then` has
+     * returned.
+     */
     proven<T>(prove: (endpointId: string, sealed: Buffer) => void, then: () => T): Promise<T> {
       return transactions.run(async (trx) => {
         await abilities.lock(trx, SECRETS_LOCK);
@@ -79,7 +86,10 @@ export function secretStore({ db, abilities }: Database, transactions: Transacti
   };
 }
 
-/** Endpoints first, then former secrets, each by id. Secrets added in the meantime are sealed with the newest key. */
+/**
+ * A part of the current secrets, or of the former ones, which follow. Both are in the order of their ids. A secret that is added between
+ * two parts may be in none of them, but it is sealed with the newest key.
+ */
 async function pageOf(
   db: Pick<Transaction<Schema>, "selectFrom">,
   { table, id }: SecretCursor,

@@ -5,24 +5,24 @@ import { SKEW_MS, WINDOW_MS } from "../quota/recent-requests.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { SendKind } from "./types.ts";
 
-/** The counted kinds: requests of members, and the deliveries that replay requests add. */
+/** What is counted: the requests of members, by kind, and the deliveries that replays add (`replayed`). */
 type CountedKind = SendKind | "replayed";
 
-/** Counts the send requests of members over all processes. */
 export type SendStore = ReturnType<typeof sendStore>;
 
 /**
- * Counts the send requests of members over all processes. Counting transactions are serialised, so limits are exact.
+ * Counts the requests of members that make the service send to endpoints, for all processes together. Transactions that count
+ * are serialised, so limits are exact.
  * @param now milliseconds since the epoch.
  */
 export function sendStore({ abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
-     * Counts a request of the account, unless it had `limit` requests in the last minute.
-     * @returns 0, or the seconds until the next request is allowed.
+     * Counts a request, unless the account has made `limit` requests of this kind in the last minute.
+     * @returns 0 if the request was counted, otherwise the seconds until the next one is allowed.
      */
     take(accountId: string, kind: SendKind, limit: number): Promise<number> {
-      // A power failure may lose the last requests; in return, requests do not wait for the disk.
+      // A power failure may lose the counts of the last requests; in return, requests do not wait for the disk.
       return transactions.runAsyncCommit(async (trx) => {
         await abilities.lock(trx, "sends");
         const atMs = now();
@@ -33,7 +33,7 @@ export function sendStore({ abilities }: Database, transactions: Transactions, n
       });
     },
 
-    /** Removes requests that no longer count. To be called periodically. */
+    /** Removes rows that no longer count. To be called periodically. */
     async forget(): Promise<void> {
       const atMs = now();
       await transactions.runAsyncCommit((trx) =>
@@ -46,7 +46,7 @@ export function sendStore({ abilities }: Database, transactions: Transactions, n
   };
 }
 
-/** Requests of the last minute. */
+/** What was counted for an account in the last minute, and the time of the oldest row; `atMs` if there is none. */
 export async function sentBy(
   trx: Transaction<Schema>,
   accountId: string,

@@ -4,10 +4,10 @@ import type { Judgement } from "../../domain/judgement.ts";
 import type { Submission } from "../../domain/submission.ts";
 import type { Signing } from "../../domain/webhook.ts";
 
-/** The data of a claimed attempt, with a fence like that of a Lease. */
+/** The right to make the next attempt of a delivery, and the data that the attempt needs. */
 export interface DeliveryClaim {
   readonly id: string;
-  /** Differs in every claim of the delivery. */
+  /** Increases with every claim of the delivery: only the newest claim is valid. */
   readonly fence: number;
   /** The number of the attempt: 1 for the first. */
   readonly attempt: number;
@@ -15,23 +15,23 @@ export interface DeliveryClaim {
   readonly messageId: string;
   /** The account of the endpoint. */
   readonly accountId: string;
-  /** Upper bound of the body's size. */
+  /** Upper bound of the size of the request's body. */
   readonly bodyBytes: number;
   readonly endpoint: {
     readonly id: string;
     readonly url: string;
-    /** Sealed; the current secret first, then former secrets that are still valid. */
+    /** The sealed secrets that sign the message: the current one first, then former ones that are still valid. */
     readonly secrets: readonly Buffer[];
     readonly signing: Signing;
   };
-  /** The URL of a callback, which is a PUT to it instead of a POST to the endpoint; otherwise null. */
+  /** For a Judge0 callback, the URL that gets a PUT instead of the POST to the endpoint; null for other deliveries. */
   readonly callbackUrl: string | null;
 }
 
-/** `replay`: the same message again, on request. */
+/** `result`: the end of a submission or judgement. `replay`: the message of an earlier delivery, again. `test`: a test message. */
 export type DeliveryKind = "result" | "replay" | "test";
 
-/** The message of a delivery: an ended submission or judgement, a callback, or the body of a test. */
+/** The message of a delivery: an ended submission or judgement, the submission of a Judge0 callback, or the body of a test. */
 export type Message =
   | { readonly judge0: Judge0Submission }
   | { readonly submission: Submission }
@@ -41,13 +41,14 @@ export type Message =
 /** A delivery for lists and pages. */
 export interface Delivery {
   readonly id: string;
-  /** Increasing, with gaps. */
+  /** A newer delivery has a higher number; numbers can be missing in between. */
   readonly seq: number;
   readonly endpointId: string;
+  /** The URL of the endpoint, or that of the Judge0 callback. */
   readonly url: string;
   /** The account of the endpoint. */
   readonly accountId: string;
-  /** Null for a test. */
+  /** Null for the result of a judgement, and for a test. */
   readonly submissionId: string | null;
   readonly messageId: string;
   readonly kind: DeliveryKind;
@@ -56,42 +57,47 @@ export interface Delivery {
   /** Time of the next attempt; null for an ended delivery. */
   readonly nextAtMs: number | null;
   readonly endedAtMs: number | null;
-  /** The reason for a failure without an attempt, otherwise null. */
+  /** Why the delivery failed, if it was ended without a further attempt, as after the removal of its endpoint; otherwise null. */
   readonly reason: string | null;
   /** The attempts in order; the first is number 1. */
   readonly attempts: readonly Attempt[];
 }
 
+/** How many of the newest deliveries of an endpoint are in each state. */
 export type RecentDeliveries = Readonly<Record<Delivery["state"], number>>;
 
-/** Kinds of messages that members can send to endpoints. */
+/** Requests of members that make the service send to an endpoint: a test message, or replays. */
 export type SendKind = "tests" | "replays";
 
-/** Limits of replayed deliveries per account. */
+/** Limits of the replays of an account. */
 export interface ReplayBounds {
-  /** Pending at the same time, from the request to the last attempt. */
+  /** The most that are pending at the same time: a replay is pending from its request to its last attempt. */
   readonly pending: number;
+  /** The most that are added in a minute. */
   readonly perMinute: number;
 }
 
-/** A receiver of a project's results. */
+/** A webhook endpoint: it receives the results of a project. */
 export interface Endpoint {
   readonly id: string;
   readonly projectId: string;
   readonly url: string;
-  /** Sealed; the store does not receive the plain secret. */
+  /** The sealed secret; the store never receives the secret itself. */
   readonly secret: Buffer;
   readonly signing: Signing;
   readonly active: boolean;
   readonly createdAtMs: number;
-  /** End of the first delivery that failed since the last success; null while deliveries succeed. */
+  /** When a delivery first failed after the last successful one, following its last attempt; null if none has. */
   readonly failingSinceMs: number | null;
 }
 
-/** Seals a secret before it is stored. Called in the transaction, with the lock of the secrets, possibly more than once. */
+/**
+ * Returns the sealed secret to store. The store calls it in a transaction that holds SECRETS_LOCK, and again if the transaction is
+ * repeated.
+ */
 export type Seal = () => Buffer;
 
-/** A sealed current or former secret of an endpoint that was not removed. */
+/** The sealed current secret, or a sealed former one, of an endpoint that was not removed. */
 export interface SealedSecret {
   readonly table: "endpoints" | "former_secrets";
   /** Id of the row. */
@@ -100,5 +106,5 @@ export interface SealedSecret {
   readonly sealed: Buffer;
 }
 
-/** The position before a part of the secrets. */
+/** The last secret of a part: the next part begins after it. */
 export type SecretCursor = Pick<SealedSecret, "table" | "id">;

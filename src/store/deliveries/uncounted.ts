@@ -1,7 +1,7 @@
 import type { Transaction } from "kysely";
 import type { Schema } from "../schema/schema.ts";
 
-/** Adds ended deliveries to those that the history will count. Part of the transaction that ends them. */
+/** Adds ended deliveries to those that the history has yet to count. The transaction that ends the deliveries calls it. */
 export async function insertUncountedDeliveries(
   trx: Transaction<Schema>,
   ended: readonly { readonly seq: number; readonly endpoint_id: string }[],
