@@ -254,7 +254,7 @@ export async function aboutEndpoint(trx: Transaction<Schema>, id: string) {
   return { accountId: await accountOf(trx, row), detail: detailOf(row) };
 }
 
-/** A URL without its path and query. They may contain a token of the receiver, and audit entries are never deleted. */
+/** A URL without its path and query. They may contain a token of the receiver, and audit entries of endpoints are never deleted. */
 function originOf(url: string): string {
   return new URL(url).origin;
 }

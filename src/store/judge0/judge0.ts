@@ -9,10 +9,10 @@ import type { Admit } from "../submissions/types.ts";
 
 export type Judge0Store = ReturnType<typeof judge0Store>;
 
-/** How many of the newest submissions of an account lists and statistics read, to bound their time. */
+/** Lists and statistics read only so many of the newest submissions of an account, to bound their time. */
 export const MOST_LISTED = 10_000;
 
-/** Submissions of Judge0's clients. Those of other clients are unknown here. */
+/** Submissions that came through the Judge0 API. All other submissions are unknown here. */
 export function judge0Store({ db }: Database, reads: AccountReads) {
   const newest = (accountId: string) =>
     db
@@ -22,14 +22,18 @@ export function judge0Store({ db }: Database, reads: AccountReads) {
       .orderBy("submission_seq", "desc");
 
   return {
-    /** Adds what the client sent to a submission. */
+    /**
+     * Adds the Judge0 part of a submission to it. @param how.sent whether to read also what the client sent. @param how.admit awaited with
+     * its size before it is read.
+     * @returns undefined if the submission did not come through the Judge0 API, or was deleted.
+     */
     about: (submission: Submission, how?: { readonly sent: boolean; readonly admit: Admit }) =>
       readJudge0(db, submission, how),
 
-    /** What the client sent; null if retention has deleted it since. */
+    /** What the client sent; null if the submission has been deleted. */
     sent: (id: string) => readSent(db, id),
 
-    /** A page of the account's submissions, newest first, and the number of all. */
+    /** A page of the account's submissions, newest first, and their number in all pages, at most MOST_LISTED. */
     list(
       accountId: string,
       { skip, most }: { readonly skip: number; readonly most: number },
@@ -52,7 +56,7 @@ export function judge0Store({ db }: Database, reads: AccountReads) {
       });
     },
 
-    /** Counts the account's newest submissions by language and status, and by the day of their acceptance. */
+    /** Counts the newest submissions of the account by Judge0 language, Judge0 status, and the day (UTC) of their acceptance. */
     statistics(accountId: string) {
       return reads.run(accountId, async () => {
         const day = 86_400_000;
@@ -77,10 +81,7 @@ export function judge0Store({ db }: Database, reads: AccountReads) {
   };
 }
 
-/**
- * @param sent whether to read the program and the contents. @param admit awaited with their size.
- * @returns undefined for a submission of another client.
- */
+/** Implements Judge0Store.about. */
 export async function readJudge0(
   db: Kysely<Schema>,
   submission: Submission,
@@ -111,8 +112,7 @@ async function readSent(db: Kysely<Schema>, id: string): Promise<Judge0Submissio
   const row = await ofSubmission(db, id)
     .select([...PROGRAM_COLUMNS, "expected_output", "additional_files"])
     .executeTakeFirst();
-  // Retention has deleted it since.
-  if (!row) return null;
+  if (!row) return null; // it has been deleted
   return {
     program: toProgram(row),
     expectedOutput: row.expected_output,

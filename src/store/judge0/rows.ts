@@ -5,16 +5,16 @@ import { insertDelivery } from "../deliveries/outbox.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import type { Ending } from "../submissions/outcomes.ts";
 
-/** Marks a submission that runs several times, so that a claim of any other needs no read of its repeats. */
+/** The mark of a submission that runs several times: only for such submissions, a claim reads the number of runs. */
 const SEVERAL_RUNS = 2;
 
-/** `submissions.judge0`. */
+/** The value of `submissions.judge0`: null unless the submission came through the Judge0 API. */
 export function markOf(judge0: Judge0Request | undefined): number | null {
   if (!judge0) return null;
   return judge0.settings.number_of_runs > 1 ? SEVERAL_RUNS : 1;
 }
 
-/** Adds the rows of accepted submissions of Judge0's clients, by sequence number. */
+/** Adds the Judge0 part of accepted submissions, whose sequence numbers are `seq`. */
 export async function insertJudge0(
   trx: Transaction<Schema>,
   accepted: readonly { readonly seq: number; readonly accountId: string; readonly judge0: Judge0Request }[],
@@ -35,7 +35,7 @@ export async function insertJudge0(
   await trx.insertInto("judge0_submissions").values(rows).execute();
 }
 
-/** Reads the repeats of claimed submissions that run several times, by sequence number. Without any, nothing is read. */
+/** For claimed submissions that run several times, the number of runs, by sequence number. If there are none, nothing is read. */
 export async function readRepeats(
   trx: Transaction<Schema>,
   claimed: readonly Pick<SubmissionRow, "seq" | "judge0">[],
@@ -56,9 +56,9 @@ export async function readRepeats(
 }
 
 /**
- * Stores the Judge0 status of ended submissions, so that their output is compared only once, and adds their callbacks. It is part of
- * the transaction that ends them.
- * @returns whether there are callbacks.
+ * Stores the Judge0 status of ended submissions, so that their output is compared only once, and adds their callbacks. The transaction
+ * that ends the submissions calls it.
+ * @returns whether a callback was added.
  */
 export async function endJudge0(trx: Transaction<Schema>, ended: readonly Ending[], nowMs: number): Promise<boolean> {
   const judge0Endings = new Map(ended.filter(({ row }) => row.judge0 !== null).map((one) => [one.row.seq, one]));
@@ -85,7 +85,7 @@ export async function endJudge0(trx: Transaction<Schema>, ended: readonly Ending
   return calls;
 }
 
-/** Reads the addresses of deliveries that are callbacks, by the sequence number of the submission. Without callbacks, nothing is read. */
+/** The URLs of those deliveries that are callbacks, by the sequence number of the submission. If there are none, nothing is read. */
 export async function callbackUrls(
   trx: Transaction<Schema>,
   taken: readonly Pick<Selectable<Schema["deliveries"]>, "callback" | "submission_seq">[],

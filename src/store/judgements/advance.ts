@@ -20,8 +20,9 @@ import { HEADS } from "../submissions/claim.ts";
 import { ENDED_COLUMNS, type Ending, endedBy, insertOutcomes } from "../submissions/outcomes.ts";
 
 /**
- * The most runs of a judgement in the queue. The keys of an account share them, so that an account with many keys does not fill the
- * queue. While a key has its share of pending submissions, each of its judgements has only one run there.
+ * The most runs of one judgement in the queue. If several keys of an account have pending submissions, the number is divided between
+ * these keys, so that an account with many keys does not fill the queue. While a key has as many pending submissions as its part,
+ * each of its judgements has only one run in the queue.
  */
 const MOST_QUEUED = 64;
 
@@ -42,8 +43,8 @@ const LOCKED_COLUMNS = [
 ] as const satisfies readonly (keyof JudgementRow)[];
 
 /**
- * Locks judgements that have not ended. A transaction locks judgements before it changes their submissions, and all at once, so
- * that transactions do not wait for each other in a circle.
+ * Locks those of these judgements that have not ended. A transaction locks all its judgements at once, in the order of their numbers,
+ * and before it changes their submissions: otherwise, transactions could wait for each other in a circle.
  */
 export async function lockJudgements(
   trx: Transaction<Schema>,
@@ -86,7 +87,7 @@ export async function advanceJudgements(
 async function recordRuns(trx: Transaction<Schema>, states: TestState[], ended: readonly Ending[]): Promise<void> {
   const rows = ended.flatMap(({ row, outcome, checked }) => {
     const { judgement_seq, test } = row;
-    // If its test is not queued any more, the result of the run is not needed.
+    // If a test is not queued any more, the result of its run is not needed.
     if (judgement_seq === null || test === null || states[test] !== "queued") return [];
     const { cpuUsec, wallNs, memoryBytes, ...result } = resultOfRun(outcome, checked ?? null);
     states[test] = result.verdict;
@@ -96,7 +97,10 @@ async function recordRuns(trx: Transaction<Schema>, states: TestState[], ended: 
   if (rows.length > 0) await trx.insertInto("runs").values(rows).execute();
 }
 
-/** Starts and skips tests, and ends the judgement, as it follows from the states. @param states changed in place. */
+/**
+ * Starts and skips tests, and ends the judgement, as follows from the states of its tests (src/domain/judgement.ts).
+ * @param states the states of all tests, changed in place. @returns the notifications to send.
+ */
 export async function takeSteps(
   trx: Transaction<Schema>,
   judgement: Locked,
@@ -147,7 +151,7 @@ async function mostQueued(
   return Number(rows[0]?.pending) < share ? share : 1;
 }
 
-/** How many of these keys an account has. */
+/** How many of these keys belong to the account; of more than MOST_COUNTED keys, only the first ones are counted. */
 async function countOf(trx: Transaction<Schema>, accountId: string, keyIds: readonly string[]): Promise<number> {
   const { count } = await trx
     .selectFrom("api_keys")
@@ -158,10 +162,10 @@ async function countOf(trx: Transaction<Schema>, accountId: string, keyIds: read
   return Number(count);
 }
 
-/** Keys with pending submissions that are looked at, which bounds the statement. */
+/** The most keys with pending submissions that are counted, which bounds the parameters of the statement. */
 const MOST_COUNTED = 1_000;
 
-/** Adds pending submissions for these tests. */
+/** Adds a pending submission for each of these tests of a judgement. */
 export async function insertRuns(
   trx: Transaction<Schema>,
   { seq, account_id, key_id, project_id, language, profile }: Omit<Locked, "states">,
@@ -175,8 +179,9 @@ export async function insertRuns(
 }
 
 /**
- * Removes the runs of these tests that have not started, and stops the others. They are not part of the history: their verdict
- * would be the platform's. A run that has ended remains in the history, but is no result of the judgement.
+ * Removes the pending runs of these tests, and cancels the running ones. A pending run with an idempotency key is cancelled too. The
+ * history does not count the cancelled runs, because no client cancelled them. A run that has ended stays in the history, but its
+ * result is removed from the judgement.
  */
 async function dropRuns(
   trx: Transaction<Schema>,
@@ -191,7 +196,7 @@ async function dropRuns(
     .where("judgement_seq", "=", judgementSeq)
     .where("test", "in", tests)
     .where("status", "=", sql.lit("pending"))
-    .where("idempotency_key", "is", null) // else a repeated request would not find it
+    .where("idempotency_key", "is", null) // otherwise, a repeated request would not find the submission
     .returning("id")
     .execute();
   const outcome = cancelled("the result of this test is not needed any more");
@@ -226,7 +231,7 @@ export async function cancelJudgement(
   return judgement && (await stopJudgement(trx, judgement, nowMs));
 }
 
-/** Ends a judgement as IE, and its runs with it. @returns the notifications to send. */
+/** Ends a judgement with the verdict IE, and cancels its runs. @returns the notifications to send. */
 export async function stopJudgement(
   trx: Transaction<Schema>,
   judgement: Locked,
@@ -239,7 +244,7 @@ export async function stopJudgement(
   return [...stopped, ...(await endJudgement(trx, judgement, { states, verdict: "IE", score: 0 }, nowMs))];
 }
 
-/** Stores the end of a judgement, with its result and its deliveries. */
+/** Stores the end of a judgement, with its result and its deliveries. @returns the notifications to send. */
 async function endJudgement(
   trx: Transaction<Schema>,
   judgement: Locked,

@@ -25,14 +25,14 @@ import { cancelJudgement } from "./advance.ts";
 import type { JudgementSearch, NewVersion, Rejudged } from "./types.ts";
 import { keepComplete, putVersion } from "./versions.ts";
 
-/** The most judgements that one search reads: bounds how long a search for a rare verdict delays others. */
+/** The most judgements that one search reads: bounds how long a search for a rare verdict delays other work. */
 const MAX_READ = 5_000;
 
 export type JudgementStore = ReturnType<typeof judgementStore>;
 
 /**
- * Programs that are judged on many tests. `submissions.enqueue` adds a judgement with its first run; the ends of runs do the
- * rest (advance.ts). @param now milliseconds since the epoch.
+ * Judgements: programs that are run on many tests. `submissions.enqueue` adds a judgement with its first run. Whenever a run ends, the
+ * transaction of its end takes the next steps of the judgement (advance.ts). @param now milliseconds since the epoch.
  */
 export function judgementStore(
   { db, abilities }: Database,
@@ -42,11 +42,14 @@ export function judgementStore(
   now: () => number,
 ) {
   return {
-    /** Stores a version unless the account has it. @param pause awaited before each part. @returns its sequence number. */
+    /**
+     * Stores a definition with the contents of its tests, unless the account has stored them already.
+     * @param pause awaited before each part of the work. @returns the sequence number of the version.
+     */
     putVersion: (version: NewVersion, pause: () => Promise<void>): Promise<number> =>
       putVersion(db, transactions, abilities, version, now, pause),
 
-    /** @returns undefined for an unknown id and for a judgement of another account. */
+    /** Reads a judgement with its ended runs. @returns undefined for an unknown id and for a judgement of another account. */
     async get(id: string, accountId: string): Promise<Judgement | undefined> {
       if (id.includes("\0")) return undefined;
       return await reads.run(accountId, async () => {
@@ -58,7 +61,10 @@ export function judgementStore(
       });
     },
 
-    /** Newest first. @returns `next`: where this search ended; null if there is nothing older. */
+    /**
+     * Searches the judgements of an account, newest first.
+     * @returns `next`: `before` for a further search, also if this one found fewer than `max`; null if no older ones are left.
+     */
     search(
       which: JudgementSearch,
     ): Promise<{ readonly found: readonly FoundJudgement[]; readonly next: number | null }> {
@@ -66,8 +72,8 @@ export function judgementStore(
     },
 
     /**
-     * Everything for a second judgement of the same program.
-     * @returns undefined if `get` returns undefined, and if contents of the version are missing or being deleted.
+     * Reads what is needed to judge the program of a judgement again.
+     * @returns undefined if the account has no such judgement, or if contents of its version are missing or being deleted.
      */
     async readForRejudge(id: string, accountId: string): Promise<Rejudged | undefined> {
       const row = await db
@@ -105,14 +111,15 @@ export function judgementStore(
     },
 
     /**
-     * Ends a judgement as `error` with IE; its runs are cancelled. @param actor of a person's change, for the audit trail.
-     * @returns false if it has ended or does not exist.
+     * Ends a judgement with the status `error` and the verdict IE, and cancels its runs.
+     * @param actor for an audit entry; undefined for a client with a key, which causes no entry.
+     * @returns false, without changes, if the judgement has ended, or the account has no such judgement.
      */
     cancel(id: string, accountId: string, actor?: AuditActor): Promise<boolean> {
       return transactions
         .run(
           async (trx) => {
-            // A claim chooses submissions before it updates them, so none may end in between.
+            // A claim chooses submissions before it updates them. In between, no submission may end.
             await abilities.lock(trx, "claim");
             const notifications = await cancelJudgement(trx, { id, accountId }, now());
             if (notifications && actor)
@@ -132,12 +139,12 @@ export function judgementStore(
     },
 
     /**
-     * Calls the listener when the judgement has ended, and possibly at other times: it must read the status.
+     * Calls the listener when the judgement has ended, and possibly at other times: the listener must read the status.
      * @returns a function that ends the subscription.
      */
     onEnd: (id: string, listener: () => void): (() => void) => wakeups.onEnd(id, listener),
 
-    /** Like `onEnd`, and also when one of its runs has ended. */
+    /** Like `onEnd`, but calls the listener also when runs of the judgement have ended. */
     onChange(id: string, listener: () => void): () => void {
       const unsubscribers = [wakeups.onEnd(id, listener), wakeups.onLive(id, listener)];
       return () => {

@@ -12,14 +12,14 @@ export interface NewJudgement {
   readonly problem: ProblemReference | null;
 }
 
-/** Content in memory, or read if the account does not have it. */
+/** An input or an answer of a test: in memory, or a content that is read only if the account has not stored it yet. */
 export type Content = Buffer | LazyContent;
 
 export interface LazyContent {
   /** SHA-256, hexadecimal. */
   readonly hash: string;
   readonly bytes: number;
-  /** @throws if the content has another hash. */
+  /** May throw if the content can no longer be read, or no longer has this hash. */
   readonly read: () => Promise<Buffer>;
 }
 
@@ -29,19 +29,20 @@ export interface NewVersion {
   readonly definition: Definition;
   /** The checker, if it is a program. */
   readonly checker: Program | null;
-  /** The input of each test, followed by its answers. */
+  /** For each test, its input, followed by its answers. */
   readonly contents: readonly (readonly Content[])[];
 }
 
-/** Everything that a second judgement of the same program needs. */
+/** What is needed to judge the program of a judgement again. */
 export interface Rejudged {
   readonly language: string;
   readonly profile: ProfileName;
   readonly program: Program;
   readonly stop: Stop;
   readonly versionSeq: number;
+  /** The number of tests. */
   readonly tests: number;
-  /** The most runs of its tests: each pass that a checker may ask for counts as a run. */
+  /** The most runs of all tests together: each pass that a checker may ask for counts as a run. */
   readonly runs: number;
   readonly problem: ProblemReference | null;
 }
@@ -51,8 +52,9 @@ export interface JudgementSearch {
   readonly status?: Status | undefined;
   readonly verdict?: JudgementVerdict | undefined;
   readonly language?: string | undefined;
-  /** Id of a problem, which can have been deleted. */
+  /** Only judgements of the problem with this id, which may have been deleted. */
   readonly problemId?: string | undefined;
+  /** Only judgements with a lower sequence number. */
   readonly before?: number | undefined;
   readonly max: number;
 }

@@ -7,31 +7,35 @@ import type { Schema } from "../schema/schema.ts";
 import { encodeProgram } from "../submissions/rows.ts";
 import type { LazyContent, NewVersion } from "./types.ts";
 
-/** Contents that one transaction stores: bounds how long others wait for it. */
+/** The most contents that one transaction stores, unless a single one is larger: bounds how long other transactions wait. */
 const MAX_BYTES = 1_048_576;
 const MAX_CONTENTS = 100;
-/** Contents that one transaction deletes. */
+/** The most contents that one transaction deletes, unless a single one is larger. */
 const PURGED_AT_ONCE = 100;
 const PURGED_BYTES = 4 * 1_048_576;
 
 /** Held by each transaction that adds or deletes contents, so that no content is deleted while another version begins to use it. */
 const CONTENTS_LOCK = "contents";
 
-/** A content with its place in the version. The same content can have several places. */
+/** A content with its place in the version: 0 for the input of the test, 1 and more for its answers. A content can have several places. */
 interface Placed extends LazyContent {
   readonly test: number;
   readonly place: number;
 }
 
-/** How often a version is stored: a purge can delete it while it is being stored, because nothing uses it yet. */
+/** How often the service tries to store a version: a purge can delete it meanwhile, because nothing uses it yet. */
 const MAX_TRIES = 5;
 
-/** The states of a version. A doomed version is being deleted and never becomes complete. Another version can have its hash. */
+/**
+ * The states of a version. A doomed version is being deleted, and never becomes complete. It has given up its hash, so the same version
+ * can be stored anew.
+ */
 const [DOOMED, INCOMPLETE, COMPLETE] = [-1, 0, 1];
 
 /**
  * Stores a version unless the account has it, in several transactions.
- * @param pause awaited before the work on the next content. @returns its sequence number.
+ * @param pause awaited before each part of the work. @returns the sequence number of the version.
+ * @throws StoreUnavailable if purges have deleted the version again and again.
  */
 export async function putVersion(
   db: Kysely<Schema>,
@@ -70,7 +74,7 @@ export async function putVersion(
   }
   throw new StoreUnavailable(`a version was deleted ${MAX_TRIES} times while it was stored`);
 
-  /** @returns false if the version is deleted in the meantime. */
+  /** Stores the contents of the version, and marks it as complete. @returns false if a purge has begun to delete it. */
   async function putContents(seq: number): Promise<boolean> {
     for (const piece of piecesOf(all)) {
       await pause();
@@ -87,7 +91,7 @@ export async function putVersion(
         });
         if (!left) return false;
         if (left.length === 0) break;
-        missing = left; // deleted since
+        missing = left; // a purge has deleted these since they were found
       }
     }
     return await transactions.run((trx) => keep(trx, seq, now(), COMPLETE));
@@ -116,14 +120,14 @@ export async function keepComplete(trx: Transaction<Schema>, seq: number, nowMs:
   return kept.numUpdatedRows > 0n;
 }
 
-/** The contents that the account does not have yet, each of them once. */
+/** Those of the contents that the account does not have yet, without repetitions. */
 async function missingOf(
   db: Pick<Kysely<Schema>, "selectFrom">,
   accountId: string,
   contents: readonly Placed[],
 ): Promise<Placed[]> {
   const unique = new Map<string, Placed>();
-  // The first one, so that contents are read in their order.
+  // Of equal contents, the first one is kept, so that contents are read in their order.
   for (const one of contents) if (!unique.has(one.hash)) unique.set(one.hash, one);
   for (const hash of (await seqsOf(db, accountId, contents)).keys()) unique.delete(hash);
   return [...unique.values()];
@@ -144,7 +148,11 @@ async function seqsOf(
   return new Map(rows.map(({ hash, seq }) => [hash, seq]));
 }
 
-/** @param loaded the loaded contents by hash. @returns contents that are neither loaded nor stored; if there are any, nothing changes. */
+/**
+ * Adds contents to a version, and stores those that the account does not have yet.
+ * @param loaded the bytes of loaded contents by hash.
+ * @returns the contents that are neither loaded nor stored; if there are any, nothing has changed.
+ */
 async function insertContents(
   trx: Transaction<Schema>,
   accountId: string,
@@ -196,9 +204,10 @@ function sha256(content: string | Buffer): string {
 }
 
 /**
- * Deletes a version that no judgement and no problem has and that was last used at that time or before, with the contents that only it has: a
- * part of them in each transaction. @param accountId of any account if undefined.
- * @returns whether there was one.
+ * Deletes a version that no judgement and no problem uses and that was last used at `beforeMs` or earlier, with the contents that no other
+ * version has. A call deletes only a part of a large version; the next calls continue.
+ * @param accountId the account of the version; any account if undefined.
+ * @returns false if there is no such version.
  */
 export async function purgeVersion(
   trx: Transaction<Schema>,
@@ -217,7 +226,7 @@ export async function purgeVersion(
   if (!candidate) return false;
   const { seq } = candidate;
   await lock(trx, CONTENTS_LOCK);
-  // Locks the row, so that the next statement sees a judgement or problem that another transaction adds.
+  // Locks the row: the next statement then sees a judgement or problem that another transaction has just added.
   await trx
     .updateTable("versions")
     .set((eb) => ({ complete: eb.ref("complete") }))
@@ -262,7 +271,7 @@ export async function purgeVersion(
   return true;
 }
 
-/** The number of the first contents that have this size together; at least one. */
+/** How many of the first contents have at most `bytes` together; at least one, if there are any. */
 function countWithin(contents: readonly { readonly size: number }[], bytes: number): number {
   let total = 0;
   const beyond = contents.findIndex(({ size }) => {

@@ -7,10 +7,10 @@ import type { Schema } from "../schema/schema.ts";
 import type { Lease } from "../submissions/types.ts";
 import { heldSeq } from "./output.ts";
 
-/** The most input that a run can get while it runs: as many bytes as a submission can have as its input, in this many pieces. */
+/** The most input that clients can give to a run: as many bytes as a submission can have as its input, in at most so many pieces. */
 export const MAX_LIVE_INPUT = { bytes: MAX_STDIN_BYTES, pieces: 10_000 } as const;
 
-/** Pieces that one read returns. */
+/** The most pieces that one read returns. */
 const MAX_READ = 256;
 
 /** Input for a running program, its end, or a signal. */
@@ -19,12 +19,18 @@ export type LiveInput =
   | { readonly kind: "end" }
   | { readonly kind: "signal"; readonly signal: number };
 
-/** `ended`: the run has ended or takes no input; `full`: it has got all that MAX_LIVE_INPUT permits. */
+/**
+ * `ended`: the account has no such submission, or it has ended or takes no input. `full`: with this input, the run would have got more
+ * than MAX_LIVE_INPUT. In both cases, nothing was added.
+ */
 export type GiveResult = "given" | "full" | "ended";
 
 export type LiveInputStore = ReturnType<typeof liveInputStore>;
 
-/** Rows that clients add during a run, its worker reads, and its end deletes. A repeated run reads them from the start. */
+/**
+ * Input that clients give to programs while they run. Clients add it, the worker reads it, and the end of the submission deletes it. If a
+ * run is repeated, its worker reads the input from the beginning.
+ */
 export function liveInputStore({ db, abilities }: Database, transactions: Transactions, wakeups: Notifier) {
   return {
     /** Adds input for a submission that takes it. For each submission, the caller makes one call at a time. */
@@ -34,7 +40,7 @@ export function liveInputStore({ db, abilities }: Database, transactions: Transa
       });
     },
 
-    /** The next pieces, by number, after this one. Null for a void lease. */
+    /** The next pieces of input with their numbers, which are higher than `after`. @returns null for a void lease. */
     async read(lease: Lease, after: number): Promise<[number, LiveInput][] | null> {
       const seq = await heldSeq(db, lease);
       if (seq === undefined) return null;
@@ -49,7 +55,7 @@ export function liveInputStore({ db, abilities }: Database, transactions: Transa
       return rows.map(({ n, bytes, signal }) => [n, toInput(bytes, signal)]);
     },
 
-    /** Calls back for new input, like `onWork`. @returns a function that ends the subscription. */
+    /** Calls the listener when the submission may have new input. @returns a function that ends the subscription. */
     onInput: (id: string, listener: () => void): (() => void) => wakeups.onInput(id, listener),
   };
 }
@@ -64,7 +70,7 @@ async function give(
   const submission = await trx
     .selectFrom("submissions")
     .select(["seq", "status", "live"])
-    .$if(locked, (row) => row.forShare()) // as in output.ts
+    .$if(locked, (row) => row.forShare()) // for the reason that heldSeq in output.ts states
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .executeTakeFirst();

@@ -7,15 +7,15 @@ import { statusOf } from "../submissions/rows.ts";
 import type { Lease } from "../submissions/types.ts";
 import type { LiveMark, LiveOutput, LivePiece } from "./types.ts";
 
-/** Maximum number of pieces per read; readers read again. */
+/** The most pieces that one read returns; readers read again. */
 const MAX_PIECES = 64;
 
-/** The output of watched runs, until their end. */
 export type LiveStore = ReturnType<typeof liveStore>;
 
 /**
- * The sequence number of the submission; undefined for a void lease.
- * @param locked keeps the run from ending before the commit: what is added after its end would remain. A single writer needs no lock.
+ * The sequence number of the submission of a lease; undefined for a void lease.
+ * @param locked whether to lock the row, so that the submission cannot end before this transaction commits: the end deletes live rows, and
+ * those that are added after it would remain. A database with one writer needs no lock.
  */
 export async function heldSeq(
   db: Kysely<Schema>,
@@ -33,11 +33,11 @@ export async function heldSeq(
   return held?.seq;
 }
 
-/** Live output: rows that workers add during a run and its end deletes (lease.ts). */
+/** The output of submissions that people watch. Workers add it during a run, and the end deletes it (submissions/outcomes.ts). */
 export function liveStore({ db, abilities }: Database, transactions: Transactions, wakeups: Notifier) {
   return {
     /**
-     * Adds new output of a run. @param n increasing number of the first piece.
+     * Adds new output of a run. @param n the number of the first piece; the pieces of a run are numbered in their order.
      * @returns false, without changes, for a void lease.
      */
     append(lease: Lease, n: number, pieces: readonly LivePiece[]): Promise<boolean> {
@@ -46,7 +46,7 @@ export function liveStore({ db, abilities }: Database, transactions: Transaction
           const seq = await heldSeq(trx, lease, !abilities.oneWriter);
           if (seq === undefined) return false;
           const { fence } = lease;
-          // Output of an abandoned attempt does not belong to this one.
+          // Output of an earlier attempt, which was abandoned, does not belong to this attempt.
           await trx.deleteFrom("live_output").where("submission_seq", "=", seq).where("fence", "<", fence).execute();
           const rows = pieces.map((piece, at) => ({ ...piece, submission_seq: seq, fence, n: n + at }));
           await trx.insertInto("live_output").values(rows).execute();
@@ -57,7 +57,8 @@ export function liveStore({ db, abilities }: Database, transactions: Transaction
     },
 
     /**
-     * @param admit awaited with the bytes of the output before it is read, if there is any; false withholds the output.
+     * Reads output that a reader has not seen yet. @param seen the last piece that it has seen; null for none.
+     * @param admit awaited with the number of bytes before output is read; if it returns false, no output is read.
      * @returns undefined for an unknown submission.
      */
     async readAfter(
@@ -92,7 +93,10 @@ export function liveStore({ db, abilities }: Database, transactions: Transaction
       return { status, pieces: read } as LiveOutput;
     },
 
-    /** Calls back at the start, new output and the end of a run, like `onWork`. @returns a function that ends the subscription. */
+    /**
+     * Calls the listener when the submission may have started, have new output, or have ended.
+     * @returns a function that ends the subscription.
+     */
     onChange(id: string, listener: () => void): () => void {
       const ends = [wakeups.onEnd(id, listener), wakeups.onLive(id, listener)];
       return () => {

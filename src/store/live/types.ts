@@ -7,16 +7,16 @@ export interface LivePiece {
   readonly bytes: Buffer;
 }
 
-/** Position of a reader in the live output of a run. */
+/** The position of a piece in the live output of a submission: the fence of its attempt, and its number in the attempt. */
 export interface LiveMark {
   readonly fence: number;
   readonly n: number;
 }
 
 export interface LiveOutput {
-  /** Whether there is output that was not admitted. */
+  /** Set if there is output that was not read, because `admit` returned false. */
   readonly isWithheld?: true;
   readonly status: Status;
-  /** Pieces after the mark, in order. The pieces of a repeated run start at 0 again. */
+  /** The pieces after the mark, in order. If the run is repeated, `at` starts at 0 again. */
   readonly pieces: readonly (LivePiece & LiveMark)[];
 }

@@ -9,7 +9,7 @@ import { keepComplete } from "../judgements/versions.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { FoundProblem, NewProblem, Problem, ProblemBounds, ProblemVersion, PutProblem } from "./types.ts";
 
-/** The most versions of a problem. When an import adds a further one, the problem gives up the oldest. */
+/** The most versions of a problem. When an import adds a further one, the oldest is removed from the problem. */
 export const MAX_PROBLEM_VERSIONS = 10;
 
 /** Held by each transaction that adds a problem or a version, so that concurrent ones cannot exceed the bounds together. */
@@ -18,14 +18,15 @@ const PROBLEMS_LOCK = "problems";
 export type ProblemStore = ReturnType<typeof problemStore>;
 
 /**
- * The problems of accounts. The versions of a problem are stored like those of judgements (src/store/judgements/versions.ts), while a
- * problem or a judgement uses them. An id of another account counts as unknown. @param now milliseconds since the epoch.
+ * The problems of accounts. src/store/judgements/versions.ts stores the definitions and tests of their versions, as long as a problem or a
+ * judgement uses them. For each method, a problem of another account than the given ones is unknown.
+ * @param now milliseconds since the epoch.
  */
 export function problemStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
-     * Makes a stored version the current one of the problem of this name, which is created if there is none.
-     * @param actor for an audit entry; null for a request with a key.
+     * Makes a stored version the current version of the problem with this name. If there is no such problem, it is created.
+     * @param bounds null for no bounds. @param actor for an audit entry; null for a request with a key, which causes no entry.
      */
     put(problem: NewProblem, bounds: ProblemBounds | null, actor: AuditActor | null): Promise<PutProblem> {
       return transactions.run(async (trx) => {
@@ -47,7 +48,7 @@ export function problemStore({ db, abilities }: Database, transactions: Transact
       });
     },
 
-    /** @param accountIds null for any account. */
+    /** Reads a problem with all its versions. @param accountIds the accounts that it may belong to; null for any. */
     async get(id: string, accountIds: readonly string[] | null): Promise<Problem | undefined> {
       if (id.includes("\0")) return undefined;
       const row = await found(db).where("problems.id", "=", id).executeTakeFirst();
@@ -62,7 +63,9 @@ export function problemStore({ db, abilities }: Database, transactions: Transact
     },
 
     /**
-     * Newest first. @param accountIds null for all accounts; of several, each is read by itself, in the order of its index.
+     * Problems with their current versions, newest first.
+     * @param accountIds the accounts whose problems are listed; null for all. Each account has its own statement, because an index has
+     * the problems of one account in this order.
      * @param before the `seq` of the last problem of the previous page.
      */
     async list(
@@ -79,7 +82,7 @@ export function problemStore({ db, abilities }: Database, transactions: Transact
       return rows.slice(0, max).map(toFound);
     },
 
-    /** The id of the problem with this name or id. */
+    /** The id of the problem with this id, or else with this name; undefined if there is none. */
     async find(accountId: string, nameOrId: string): Promise<string | undefined> {
       const rows = await db
         .selectFrom("problems")
@@ -90,7 +93,10 @@ export function problemStore({ db, abilities }: Database, transactions: Transact
       return (rows.find(({ id }) => id === nameOrId) ?? rows[0])?.id;
     },
 
-    /** Its judgements and their tests stay until they expire. @returns false if there is none. */
+    /**
+     * Deletes a problem. Its judgements and their tests stay until they expire.
+     * @param actor for an audit entry; null for a request with a key. @returns false if there is no such problem.
+     */
     delete(id: string, accountId: string, actor: AuditActor | null): Promise<boolean> {
       return transactions.run(async (trx) => {
         const removed = await trx
@@ -107,7 +113,10 @@ export function problemStore({ db, abilities }: Database, transactions: Transact
       });
     },
 
-    /** What a judgement needs. @param number the current version if undefined. */
+    /**
+     * The version of a problem on which a judgement is made. @param number of the version; undefined for the current one.
+     * @returns undefined if there is no such problem, or it has no such version.
+     */
     async versionFor(
       id: string,
       accountId: string,
@@ -185,6 +194,7 @@ function insertProblem(
     .executeTakeFirstOrThrow();
 }
 
+/** The bound that a new version of this size would exceed; null if none. @param adds whether a new problem would be added. */
 async function boundOf(
   trx: Transaction<Schema>,
   accountId: string,
@@ -211,7 +221,7 @@ type FoundRow = Selectable<Schema["problems"]> &
     readonly account_name: string;
   };
 
-/** Problems with their current versions. */
+/** Selects problems with their current versions. */
 function found(db: Pick<Kysely<Schema>, "selectFrom">) {
   return db
     .selectFrom("problems")

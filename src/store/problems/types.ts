@@ -1,34 +1,37 @@
-/** A version of a problem, with what its import found out about it. */
+/** A version to add to a problem, with what the import of its package found out. */
 export interface NewProblem {
   readonly accountId: string;
   /** Unique in the account. */
   readonly name: string;
   readonly title: string;
-  /** A stored version. */
+  /** The sequence number of the version that `JudgementStore.putVersion` has stored. */
   readonly versionSeq: number;
+  /** The number of tests. */
   readonly tests: number;
-  /** The size of all inputs and answers. */
+  /** The size of all inputs and answers together. */
   readonly bytes: number;
-  /** Limits of each test; null: those of the profile. */
+  /** The limit of CPU time for each test; null for that of the profile. */
   readonly cpuSecs: number | null;
+  /** The limit of memory for each test; null for that of the profile. */
   readonly memoryBytes: number | null;
 }
 
-/** Bounds of an account. */
+/** The most that an account may have. */
 export interface ProblemBounds {
   readonly problems: number;
-  /** The size of all versions of its problems. */
+  /** The size of all versions of its problems together. */
   readonly bytes: number;
 }
 
 export type PutProblem =
-  /** `isNew`: a new version. Otherwise the current one has the same content. */
+  /** `isNew`: whether a version was added. Otherwise, the current version already had this content. */
   | { readonly kind: "stored"; readonly id: string; readonly version: number; readonly isNew: boolean }
-  /** The version has been deleted in the meantime, and has to be stored again. */
+  /** A purge has deleted the stored version in the meantime: it has to be stored again. */
   | { readonly kind: "versionGone" }
-  /** The account has reached its bounds. */
+  /** The account would exceed this bound. */
   | { readonly kind: "full"; readonly bound: keyof ProblemBounds };
 
+/** A version of a stored problem; the fields are as in NewProblem. */
 export interface ProblemVersion {
   readonly number: number;
   readonly tests: number;
@@ -42,7 +45,7 @@ export interface ProblemVersion {
 export interface FoundProblem {
   readonly id: string;
   readonly account: { readonly id: string; readonly name: string };
-  /** Increasing, with gaps. */
+  /** A newer problem has a higher number; numbers can be missing in between. */
   readonly seq: number;
   readonly name: string;
   readonly title: string;
