@@ -180,8 +180,8 @@ export async function insertRuns(
 
 /**
  * Removes the pending runs of these tests, and cancels the running ones. A pending run with an idempotency key is cancelled too. The
- * history does not count the cancelled runs, because no client cancelled them. A run that has ended stays in the history, but its
- * result is removed from the judgement.
+ * history does not count these runs: they would appear there with the verdict IE, as if the platform had failed. A run that has ended
+ * stays in the history, but its result is removed from the judgement.
  */
 async function dropRuns(
   trx: Transaction<Schema>,

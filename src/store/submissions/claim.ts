@@ -14,15 +14,15 @@ export interface ClaimRequest {
   readonly leaseUntilMs: number;
   readonly nowMs: number;
   readonly max: number;
-  /** The most submissions to claim in addition, which start later. */
+  /** The most submissions to claim in addition, which the worker will start later. */
   readonly ahead: number;
-  /** Accounts of which it claims none. */
+  /** Accounts whose submissions are not claimed. */
   readonly barred: readonly string[];
 }
 
 export interface ClaimedSubmissions {
   readonly claims: Claim[];
-  /** Whether pending submissions are left, which may run now or later. */
+  /** Whether pending submissions are left, even if they may only run later. */
   readonly more: boolean;
 }
 
@@ -42,7 +42,8 @@ export async function claim(
       status: "running",
       attempts: eb("attempts", "+", 1),
       fence: eb("fence", "+", 1),
-      // It may have been accepted while this claim waited for its lock. One that continues keeps the time of its first run.
+      // A submission that continues keeps the start of its first run. A submission may have been accepted while this claim waited for its
+      // lock, and must not start before it was created.
       started_at: eb
         .case()
         .when("started_at", "is not", null)
@@ -55,7 +56,7 @@ export async function claim(
       lease_until: request.leaseUntilMs,
     }))
     .where("seq", "in", seqs)
-    .where("status", "=", sql.lit("pending")) // the end of its judgement may have removed a run
+    .where("status", "=", sql.lit("pending")) // a judgement may have removed or ended a chosen run
     .returning("seq")
     .execute();
   if (taken.length === 0) return { claims: [], more };
@@ -95,22 +96,22 @@ interface Chosen extends KeyOfAccount {
   readonly seq: number;
 }
 
-/** The queue of one key. Its owner is the account. */
+/** The queue of one key. Its `owner` is the account. */
 interface KeyQueue extends OwnedQueue {
   readonly keyId: string;
   readonly turn: number;
   readonly concurrency: number;
-  /** Its oldest pending submission. */
+  /** The sequence number of its oldest pending submission. */
   seq: number;
 }
 
-/** The queue whose turn it is (src/fairness/turn.ts). @returns undefined if every key is at its concurrency. */
+/** The queue whose turn it is (src/fairness/turn.ts). @returns undefined if every key has reached its concurrency, or none waits. */
 function nextKey(queues: readonly KeyQueue[]): KeyQueue | undefined {
   const open = queues.filter(({ underWay, concurrency }) => underWay < concurrency);
   return nextQueue(open, (a, b) => a.turn - b.turn || a.seq - b.seq);
 }
 
-/** The next submissions in fair order, with one look-up per waiting key, regardless of the queue's length. */
+/** The next submissions in fair order. It looks up one submission of each waiting key, and further ones only of keys that are served. */
 async function choose(
   trx: Transaction<Schema>,
   { max, ahead, barred }: Pick<ClaimRequest, "max" | "ahead" | "barred">,
@@ -119,7 +120,7 @@ async function choose(
   const queues = all.filter(({ owner }) => !barred.includes(owner.id));
   const others = suspended || queues.length < all.length;
   const chosen: Chosen[] = [];
-  /** Following submissions of each key, read at once. */
+  /** For each served key, the submissions after its first one, which one statement reads. */
   const read = new Map<KeyQueue, number[]>();
   for (let left = max + ahead; left > 0; left--) {
     const next = nextKey(queues);
@@ -139,12 +140,12 @@ async function choose(
   return { chosen: chosen.slice(0, fitting), more };
 }
 
-/** Programs, tests and progress that one claim takes ahead, which are in memory until they start. */
+/** The most bytes of programs, tests and progress that one claim takes ahead: they are in memory until their submissions start. */
 const AHEAD_BYTES = 8 * 1_048_576;
 
 /**
- * How many of these may be claimed before they can start: those before the first one of the profile `agent`, because a claimed run of
- * an agent is not repeated after a crash of its worker.
+ * How many of the first of these may be claimed before they can start: none from the first one with the profile `agent`, because a
+ * claimed agent run is not repeated after a crash of its worker, and none from the first one that exceeds AHEAD_BYTES.
  */
 async function countAhead(trx: Transaction<Schema>, chosen: readonly Chosen[]): Promise<number> {
   const seqs = chosen.map(({ seq }) => seq);
@@ -187,9 +188,9 @@ interface Head {
 }
 
 /**
- * The first pending submission of each key. The recursion goes from key to key by the index and skips the other pending
- * submissions of a key: with 20,000 pending of one key, it reads one row. It has no joins and is ordered by the pair: with
- * statistics of a formerly small table, PostgreSQL joined by reading all submissions, and could use the index on seq alone.
+ * Selects the first pending submission of each key. The recursion goes from key to key in the index, and skips the other pending
+ * submissions of a key: of 20,000 pending submissions of one key, it reads one row. The statement has no joins, and orders by pairs of
+ * key and number: with old statistics of a small table, PostgreSQL read all submissions for a join, and chose the index on `seq` alone.
  */
 export const HEADS = sql<Head>`
   with recursive keys (id) as (
@@ -202,12 +203,12 @@ export const HEADS = sql<Head>`
     (select seq from submissions where status = 'pending' and key_id >= keys.id order by key_id, seq limit 1) as seq
   from keys where keys.id is not null`;
 
-/** Keys per statement. */
+/** The most keys that one statement reads. */
 const KEYS_AT_ONCE = 1_000;
 
 /**
  * Whether a running submission may go on with its next run on its slot: it may if it would be next in fair order, had it waited in the
- * queue. It is read without locks, because it decides only who is served next.
+ * queue. The queue is read without locks, because the answer decides only who is served next.
  */
 export async function isNext(db: Kysely<Schema>, lease: Pick<Lease, "submissionId" | "fence">): Promise<boolean> {
   const own = await db
@@ -217,18 +218,18 @@ export async function isNext(db: Kysely<Schema>, lease: Pick<Lease, "submissionI
     .where("fence", "=", lease.fence)
     .where("status", "=", sql.lit("running"))
     .executeTakeFirst();
-  if (!own) return false; // it has been cancelled, or its lease was lost
+  if (!own) return false; // the submission has been cancelled, or its lease was taken away
   const { queues } = await readQueues(db, own);
   const queue = queues.find(({ keyId }) => keyId === own.key_id);
-  if (!queue) return false; // its account has been suspended
+  if (!queue) return false; // the account has been suspended
   queue.underWay--;
   queue.owner.underWay--;
   return nextKey(queues) === queue && queue.seq === own.seq;
 }
 
 /**
- * The queues of keys for a claim, and whether there are others, of suspended accounts.
- * @param also a submission that counts as if it were pending.
+ * Reads the queues of keys. @param also a submission that counts as if it were pending.
+ * @returns the queues without those of suspended accounts; `suspended`: whether there are queues of suspended accounts.
  */
 async function readQueues(
   db: Kysely<Schema>,
@@ -276,7 +277,10 @@ async function readKeys(db: Kysely<Schema>, ids: readonly string[]) {
     .execute();
 }
 
-/** Compares pairs, like HEADS, so that PostgreSQL does not use the index on seq alone. @returns the next pending submissions of the key. */
+/**
+ * The pending submissions of a key after `seq`, oldest first. The statement compares pairs, like HEADS, so that PostgreSQL does not use
+ * the index on `seq` alone.
+ */
 async function readNext(trx: Transaction<Schema>, keyId: string, seq: number, most: number): Promise<number[]> {
   const rows = await trx
     .selectFrom("submissions")

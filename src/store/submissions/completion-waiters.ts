@@ -5,7 +5,7 @@ import type { Head } from "./read.ts";
 
 type Seen = Head | undefined;
 
-/** Waiters for the end of submissions. They query when notified, without polling. */
+/** Waiters for the end of submissions. A waiter reads its submission when it is notified, without polling. */
 export class CompletionWaiters {
   readonly #wakeups: Notifier;
   readonly #closing = new AbortController();
@@ -16,8 +16,10 @@ export class CompletionWaiters {
   }
 
   /**
-   * @param running whether the submission exists and has not ended, so that a first read is not needed.
-   * @returns the last result of `read`: an unknown or ended submission, or any state once `signal` aborts or the store closes.
+   * Waits for the end of a submission. @param read reads the submission.
+   * @param running whether the caller knows that the submission has not ended, so that no read is needed at first.
+   * @returns the last result of `read`: an ended submission, undefined for an unknown one, or any state if `signal` aborts or the store
+   * closes.
    */
   async until(id: string, read: () => Promise<Seen>, signal: AbortSignal, running = false): Promise<Seen> {
     const waiting = this.#until(id, read, AbortSignal.any([signal, this.#closing.signal]), running);
@@ -29,7 +31,7 @@ export class CompletionWaiters {
     }
   }
 
-  /** Ends all waits with the present states; resolves when none is left. */
+  /** Makes all waiters return the present states; resolves when no waiter is left. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#waiting);
@@ -38,7 +40,7 @@ export class CompletionWaiters {
   async #until(id: string, read: () => Promise<Seen>, signal: AbortSignal, running: boolean): Promise<Seen> {
     let woken = Promise.withResolvers<void>();
     const wake = () => woken.resolve();
-    // Subscribed before the first read, and armed again before each further read, so that no end is missed.
+    // The subscription precedes the first read, and each read follows a new `woken`, so that no end is missed.
     const unsubscribe = this.#wakeups.onEnd(id, wake);
     signal.addEventListener("abort", wake, { once: true });
     try {
@@ -58,7 +60,7 @@ export class CompletionWaiters {
 
 const UNAVAILABLE = Symbol("the database is unavailable");
 
-/** Waiting continues while the database is unavailable: all waiters are woken when it is available again. */
+/** Lets a wait continue while the database is unavailable: all waiters are woken when it is available again. */
 async function readIfAvailable(read: () => Promise<Seen>, signal: AbortSignal): Promise<Seen | typeof UNAVAILABLE> {
   try {
     return await read();

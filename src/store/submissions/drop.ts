@@ -15,13 +15,15 @@ import type { Whose } from "./types.ts";
 
 const DROPPED = internalError("dropped by the operator before it ran");
 
-/** The queue for operators. */
 export type QueueStore = ReturnType<typeof queueStore>;
 
-/** @param now milliseconds since the epoch. */
+/** The queue as operators see and change it. @param now milliseconds since the epoch. */
 export function queueStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   return {
-    /** Adds an audit entry for a drop of pending submissions. @returns the last submission, an argument of `drop`. */
+    /**
+     * Adds an audit entry for a drop of the pending submissions of an account or key.
+     * @returns the sequence number of the newest submission, which is `last` for `drop`: later submissions stay.
+     */
     beginDrop(whose: Whose, actor: AuditActor): Promise<number> {
       return transactions.run(async (trx) => {
         const { pending } = await trx
@@ -42,14 +44,15 @@ export function queueStore({ db, abilities }: Database, transactions: Transactio
     },
 
     /**
-     * Ends up to `max` pending submissions, and as many judgements, as `error` with IE, and adds their deliveries to the outbox.
-     * @returns their number; 0 if none up to `last` is left.
+     * Ends up to `max` pending submissions, and up to `max` judgements, with the status `error` and the verdict IE, and adds their
+     * deliveries to the outbox. @param last the sequence number of the last submission to drop.
+     * @returns how many it has ended; 0 if none up to `last` is left.
      */
     drop(whose: Whose, last: number, max: number): Promise<number> {
       return transactions
         .run(
           async (trx) => {
-            // A claim chooses submissions before it updates them, so none may end in between.
+            // A claim chooses submissions before it updates them. In between, no submission may end.
             await abilities.lock(trx, "claim");
             return await dropSome(trx, whose, { last, max, nowMs: now() });
           },
@@ -60,7 +63,7 @@ export function queueStore({ db, abilities }: Database, transactions: Transactio
         .then(({ dropped }) => dropped);
     },
 
-    /** The accounts' present use of shared resources. @param max number of accounts. */
+    /** How much of the shared resources each account uses now. @param max the most accounts to return. */
     shares: (max: number): Promise<Shares> => readShares(db, max, now()),
   };
 }
@@ -82,7 +85,7 @@ async function dropSome(
   const open = await openJudgements(trx, whose, last, max);
   if (chosen.length + open.length === 0) return { dropped: 0, notifications: [] };
   const judgements = await lockJudgements(trx, [...open, ...chosen.map((row) => row.judgement_seq)]);
-  const seqs = chosen.length > 0 ? chosen.map(({ seq }) => seq) : [0]; // an empty list is no SQL
+  const seqs = chosen.length > 0 ? chosen.map(({ seq }) => seq) : [0]; // SQL has no empty lists
   const rows = await trx
     .updateTable("submissions")
     .set(endedBy(DROPPED, nowMs))
@@ -92,13 +95,13 @@ async function dropSome(
     .execute();
   const endings = rows.map((row) => ({ row, outcome: DROPPED }));
   const notifications = await end(trx, endings, judgements, nowMs);
-  // The others have only running runs, after which they would start more.
+  // The judgements that are still open have only running runs, after which they would start further runs.
   const left = await lockJudgements(trx, open);
   for (const judgement of left) notifications.push(...(await stopJudgement(trx, judgement, nowMs)));
   return { dropped: rows.length + left.length, notifications };
 }
 
-/** The judgements that have not ended, of requests up to this submission. */
+/** The judgements of the account or key that have not ended and have a submission up to `last`. */
 async function openJudgements(
   trx: Transaction<Schema>,
   { accountId, keyId }: Whose,
@@ -126,7 +129,10 @@ async function openJudgements(
   return rows.map(({ seq }) => seq);
 }
 
-/** Selects by key, because the index of pending submissions has keys, but no accounts. */
+/**
+ * The condition for pending submissions of the account or key. It selects by key, because the index of pending submissions has keys,
+ * but no accounts.
+ */
 function waitsOf({ accountId, keyId }: Whose) {
   if (keyId !== undefined) return sql<boolean>`status = 'pending' and key_id = ${keyId}`;
   return sql<boolean>`status = 'pending' and key_id in (select id from api_keys where account_id = ${accountId})`;

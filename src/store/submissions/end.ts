@@ -7,9 +7,9 @@ import type { Schema } from "../schema/schema.ts";
 import { type Ending, insertOutcomes, insertUncounted } from "./outcomes.ts";
 
 /**
- * Stores what follows from the end of submissions, whatever the reason is: outcomes, history, deliveries, and the next steps of their
- * judgements. It is part of the transaction that changes their status.
- * @param judgements of the runs among them, locked before the change.
+ * Stores what follows when submissions end, for whatever reason: outcomes, history, deliveries, and the next steps of their judgements.
+ * The transaction that sets their final status calls it.
+ * @param judgements the judgements of those submissions that are runs, locked before the status was set.
  * @returns the notifications to send.
  */
 export async function end(

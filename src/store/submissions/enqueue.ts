@@ -10,18 +10,19 @@ import { fromProgram, SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Enqueue, Enqueued } from "./types.ts";
 
 /**
- * Held by each transaction that accepts submissions, revokes a key or suspends an account. After the commit of a
- * revocation or suspension, no submission is accepted, and a drop of pending submissions finds all accepted before.
+ * Held by each transaction that accepts submissions, revokes a key, or suspends or resumes an account. After the commit of a revocation
+ * or suspension, no submission of the key or account is accepted, and a drop of its pending submissions finds all that were accepted
+ * before.
  */
 export const ENQUEUE_LOCK = "enqueue";
 
 /**
- * Accepts submissions in their order, or returns the reason for each refusal. It reads the key and the account again,
- * because a client may take half a minute to send its body after the authentication. It finds known idempotency keys
- * before it checks the bound: a repeated request must not fail because of a full queue.
+ * Accepts submissions in their order, or returns the reason for each refusal. It reads the key and the account again, because a client
+ * may take half a minute to send the body of its request after the authentication. It looks for known idempotency keys before it checks
+ * the bound of the queue: a repeated request must not fail because of a full queue.
  *
- * An account can have at most as many pending submissions as the queue still has space for. An account alone can thus fill half of the
- * queue, and each of n accounts 1/(n + 1) of it, so an account without pending submissions can always add one.
+ * An account can add a pending submission if it has fewer of them than the queue has free places. A single account can therefore fill
+ * half of the queue, and each of n busy accounts 1/(n + 1) of it.
  */
 export async function enqueue(
   trx: Transaction<Schema>,
@@ -68,7 +69,7 @@ export async function enqueue(
   return requests.map((request) => found.get(request) as Enqueued);
 }
 
-/** @returns the reasons by key for keys that may no longer submit. */
+/** @returns for each key that may no longer submit, the reason. */
 async function endedKeys(
   trx: Transaction<Schema>,
   requests: readonly Enqueue[],
@@ -167,7 +168,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
   return seqs;
 }
 
-/** The program is stored with the judgement instead of its runs. @returns its sequence number. */
+/** Adds a judgement with its program, which all its runs share. @returns the sequence number of the judgement. */
 async function insertJudgement(
   trx: Transaction<Schema>,
   { submission, program }: Enqueue,
@@ -199,14 +200,15 @@ async function insertJudgement(
 }
 
 /**
- * Whether an account may have no more pending submissions: it may have as many as are free before the submission, so that the queue can
- * become full. An account without any may always have one, also if judgements of others have more runs in the queue than it holds.
+ * Whether an account may not add a pending submission. It may add one if it has fewer of them than the queue has free places. An account
+ * without pending submissions may always add one, even if runs of judgements have filled the queue; but none may if `maxPending` is 0.
+ * @param own the pending submissions of the account. @param depth the pending submissions of all accounts.
  */
 function isFull(own: number, depth: number, maxPending: number): boolean {
   return maxPending === 0 || (own > 0 && own >= maxPending - depth);
 }
 
-/** The number of pending submissions of each account. It counts by key, because the index of pending submissions has no accounts. */
+/** The number of pending submissions of each account. The statement counts by key, because the index of the queue has no accounts. */
 async function countByAccount(trx: Transaction<Schema>): Promise<Map<string, number>> {
   const { rows } = await sql<{ account_id: string; amount: number | string }>`
     select amount, (select account_id from api_keys where id = key_id) as account_id
@@ -218,7 +220,7 @@ async function countByAccount(trx: Transaction<Schema>): Promise<Map<string, num
   return accounts;
 }
 
-/** Number of pending submissions of all keys; bounded, so counting them is cheap. */
+/** The number of pending submissions of all keys. The bound of the queue keeps it small, so counting is cheap. */
 export async function countPending(trx: Pick<Transaction<Schema>, "selectFrom">): Promise<number> {
   const { pending } = await trx
     .selectFrom("submissions")

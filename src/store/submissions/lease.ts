@@ -19,7 +19,10 @@ const NOT_REPEATABLE = internalError(
 
 export const CANCELLED = cancelled("cancelled by a request of the client");
 
-/** A new value of `lease_until` that always differs from the last, regardless of the clock: the heartbeat for observers. */
+/**
+ * A new value of `lease_until`. It is always higher than the last value, even if the clock was set back: observers take each change for
+ * a heartbeat.
+ */
 export function nextLeaseUntil(table: "submissions" | "workers", untilMs: number) {
   const last = sql.ref<number>(`${table}.lease_until`);
   return sql<number>`case when ${last} < ${untilMs} then ${untilMs} else ${last} + 1 end`;
@@ -27,7 +30,7 @@ export function nextLeaseUntil(table: "submissions" | "workers", untilMs: number
 
 const UNLEASED = { worker_id: null, lease_until: null };
 
-/** A submission that has completed some of its runs has started, and keeps the time of the first one. */
+/** `started_at` of a submission that is requeued: if it has completed some of its runs, it keeps the start of the first run. */
 const STARTED = sql<number | null>`case when completed_runs is null then null else started_at end`;
 
 export async function renew(trx: Transaction<Schema>, lease: Lease, leaseUntilMs: number): Promise<boolean> {
@@ -37,27 +40,28 @@ export async function renew(trx: Transaction<Schema>, lease: Lease, leaseUntilMs
   return result.numUpdatedRows > 0n;
 }
 
-/** An ended run with its outcome. */
+/** The end of a claimed submission. */
 export interface Finish {
   readonly lease: Lease;
   readonly outcome: Outcome;
+  /** Null for a single submission. */
   readonly judged: CheckedRun | null;
 }
 
-/** The part of the end of a run that its judgement needs. */
+/** What a judgement needs when one of its runs ends, in addition to the outcome. */
 export interface CheckedRun {
   readonly judgementSeq: number;
-  /** Null if the run was not AC. */
+  /** The decision of the checker; null if it made none, for example because the run was not AC. */
   readonly checked: Checked | null;
 }
 
 export interface Finished {
-  /** Whether the lease of each was valid. */
+  /** For each request, whether its lease was valid. */
   readonly held: readonly boolean[];
   readonly notifications: readonly StoreNotification[];
 }
 
-/** Ends runs. */
+/** Ends the submissions whose leases are valid. */
 export async function finish(trx: Transaction<Schema>, finishes: readonly Finish[], nowMs: number): Promise<Finished> {
   const judgements = await lockJudgements(
     trx,
@@ -89,20 +93,23 @@ function howItEnds({ outcome }: Finish): string {
   return `${outcome.status} ${outcome.result.verdict} ${outcome.result.cause}`;
 }
 
-/** A claimed run that its worker gives up. `begun`: whether code of the program may have run. */
+/** A claimed submission that its worker gives up. `begun`: whether code of the program may have run. */
 export interface Release {
   readonly lease: Lease;
   readonly begun: boolean;
 }
 
-/** Releases runs. Those that have not begun are in the reverse order of their claims. */
+/**
+ * Releases claimed submissions (`SubmissionStore.release`).
+ * @param releases those that have not begun are in the reverse order of their claims.
+ */
 export async function release(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
   releases: readonly Release[],
   nowMs: number,
 ): Promise<Finished> {
-  await lock(trx, "claim"); // both change turns
+  await lock(trx, "claim"); // a claim changes turns as well
   const found = await trx
     .selectFrom("submissions")
     .select(["id", "profile", "judgement_seq", "key_id", "account_id"])
@@ -150,7 +157,7 @@ export async function yieldSlot(trx: Transaction<Schema>, { lease, progress }: Y
   return true;
 }
 
-/** @returns false for a void lease or a run that may not be repeated. */
+/** Requeues a submission whose run failed because of the platform. @returns false for a void lease, or if it may not be repeated. */
 export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<boolean> {
   if (lease.attempt >= MAX_ATTEMPTS) return false;
   const result = await leased(trx, lease)
@@ -160,7 +167,7 @@ export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<bo
   return result.numUpdatedRows > 0n;
 }
 
-/** All running submissions with their present leases: an argument of sweep. */
+/** All running submissions with their present leases, from which `sweep` gets the abandoned ones. */
 export async function readRunning(db: Kysely<Schema>) {
   const running = await db
     .selectFrom("submissions")
@@ -174,8 +181,9 @@ export async function readRunning(db: Kysely<Schema>) {
 type Running = Awaited<ReturnType<typeof readRunning>>[number];
 
 /**
- * Other processes may renew, finish or sweep the same rows at the same time. A row is therefore
- * changed only if its lease is unchanged, and in a fixed order, to avoid deadlocks between sweeps.
+ * Requeues or ends submissions whose leases were abandoned. Other processes may renew, finish or sweep the same rows at the same time. A
+ * row is therefore changed only if its lease has not changed since it was read. The rows have a fixed order, to avoid deadlocks
+ * between sweeps.
  */
 export async function sweep(
   trx: Transaction<Schema>,
@@ -210,7 +218,7 @@ export async function sweep(
 
 /**
  * Ends a submission that has not ended. A worker that runs it loses its lease.
- * @returns the notifications to send; undefined if it has ended.
+ * @returns the notifications to send; undefined if the submission has ended, or the account has no such submission.
  */
 export async function cancel(
   trx: Transaction<Schema>,
@@ -235,7 +243,7 @@ export async function cancel(
   return row && (await end(trx, [{ row, outcome: CANCELLED }], judgements, nowMs));
 }
 
-/** An update of the rows whose lease is valid. A worker that is late therefore changes nothing. */
+/** An update of the submissions whose leases are valid. A worker whose lease was taken away therefore changes nothing. */
 function leased(trx: Transaction<Schema>, ...leases: readonly Lease[]) {
   const ids = leases.map(({ submissionId }) => submissionId);
   const leaseTexts = leases.map(({ submissionId, workerId, fence }) => `${submissionId} ${workerId} ${fence}`);

@@ -7,7 +7,7 @@ import type { Schema, SubmissionRow } from "../schema/schema.ts";
 import { dropProgress } from "./progress.ts";
 import { fromOutcome } from "./rows.ts";
 
-/** The columns of a submission that its end needs. */
+/** The columns of a submission that the transaction of its end needs. */
 export const ENDED_COLUMNS = [
   "seq",
   "id",
@@ -24,19 +24,23 @@ export const ENDED_COLUMNS = [
   "completed_runs",
 ] as const satisfies readonly (keyof SubmissionRow)[];
 
+/** A submission that ends, with its outcome. */
 export interface Ending {
   readonly row: Pick<SubmissionRow, (typeof ENDED_COLUMNS)[number]>;
   readonly outcome: Outcome;
-  /** What the checker decided about a run of a judgement that was AC. */
+  /** What the checker decided about a run of a judgement; null or undefined if no checker did. */
   readonly checked?: Checked | null | undefined;
 }
 
-/** The columns that end a submission: no lease, and how it ended. */
+/** The new values of columns of a submission that ends: its result, and no lease. */
 export function endedBy({ status, result: { verdict, cause } }: Outcome, nowMs: number) {
   return { worker_id: null, lease_until: null, status, completed_at: nowMs, verdict, cause };
 }
 
-/** Part of the transaction of the end, so that each end has its outcome. */
+/**
+ * Stores the outcomes of submissions that end, and deletes their progress and live rows. The transaction that ends the submissions calls
+ * it, so that each ended submission has an outcome.
+ */
 export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly Ending[]): Promise<void> {
   if (ended.length === 0) return;
   const rows = ended.map(({ row, outcome }) => ({ submission_seq: row.seq, ...fromOutcome(outcome) }));
@@ -55,7 +59,7 @@ export async function insertOutcomes(trx: Transaction<Schema>, ended: readonly E
   await trx.deleteFrom("live_input").where("submission_seq", "in", watched).execute();
 }
 
-/** Adds the ended submissions to those that the history will count. */
+/** Adds ended submissions to those that the history has yet to count. */
 export async function insertUncounted(
   trx: Transaction<Schema>,
   ended: readonly Ending[],

@@ -14,13 +14,13 @@ interface Wanted {
 
 interface Loaded {
   readonly program: Program;
-  /** The test of a run of a judgement; null for other submissions. */
+  /** The test, if the submission is a run of a judgement; otherwise null. */
   readonly test: ClaimedTest | null;
 }
 
 /**
  * The programs of submissions, by sequence number. The program of a run is that of its judgement, with the input of its test.
- * @param places of the contents of a test to read: 0 for its input alone; by default also its answers.
+ * @param places 0 to read only the input of a test; by default, its answers are read as well.
  */
 export async function loadPrograms(
   db: Kysely<Schema>,
@@ -83,7 +83,7 @@ async function loadRuns(
   }
 }
 
-/** The input and the answers of each of these tests. @param places as of loadPrograms. */
+/** The input and the answers of each of these tests. @param places as for `loadPrograms`. */
 export async function readContents(
   db: Kysely<Schema>,
   versionSeq: number,

@@ -9,7 +9,7 @@ export interface Yield {
   readonly progress: Progress;
 }
 
-/** Stores how far a submission has come, in place of what was stored before. */
+/** Stores how far a submission has come, and replaces what was stored before. */
 export async function putProgress(trx: Transaction<Schema>, seq: number, progress: Progress): Promise<void> {
   const body = encodeProgress(progress);
   await trx
@@ -19,7 +19,7 @@ export async function putProgress(trx: Transaction<Schema>, seq: number, progres
     .execute();
 }
 
-/** The progress of claimed submissions, by sequence number. If none of them has given up a slot, nothing is read. */
+/** The progress of those claimed submissions that have given up a slot, by sequence number. If none has, nothing is read. */
 export async function readProgress(
   db: Kysely<Schema>,
   claimed: readonly Pick<SubmissionRow, "seq" | "completed_runs">[],
@@ -30,7 +30,7 @@ export async function readProgress(
   return new Map(rows.map(({ submission_seq: seq, body }) => [seq, decodeProgress(body)]));
 }
 
-/** Removes the progress of ended submissions. If none of them has given up a slot, nothing is written. */
+/** Removes the progress of those ended submissions that have given up a slot. If none has, nothing is written. */
 export async function dropProgress(
   trx: Transaction<Schema>,
   ended: readonly Pick<SubmissionRow, "seq" | "completed_runs">[],

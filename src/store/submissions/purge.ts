@@ -6,20 +6,20 @@ import type { Transactions } from "../database/transactions.ts";
 import { purgeVersion } from "../judgements/versions.ts";
 import type { Schema } from "../schema/schema.ts";
 
-/** Deletes records; only terminal ones. */
 export type RetentionStore = ReturnType<typeof retentionStore>;
 
 /**
- * Deletes records. The record of a submission or judgement is deleted as a whole, with its program, output, deliveries and their log, because a terminal
- * record never changes: it is either complete or absent.
+ * Deletes ended submissions and judgements. Each is deleted with its program, output and deliveries in one transaction, because the
+ * record of an ended submission or judgement never changes: it is either complete or absent.
  * @param now milliseconds since the epoch.
  */
 export function retentionStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
-     * Deletes up to `max` records that ended at that time or before, oldest first, as many test messages, and some
-     * judgements, whose runs are deleted by the following calls, and tests. A record with a pending delivery stays.
-     * @returns the number of deleted records; fewer than `max` if no older ones are left.
+     * Deletes what ended at `beforeMs` or earlier, oldest first: up to `max` submissions, up to `max` deliveries of test messages, a few
+     * judgements, whose runs the following calls delete, and a part of a version that nothing uses. A submission or judgement with a
+     * pending delivery stays.
+     * @returns a number below `max`, that of the deleted records, if nothing is left to delete; otherwise possibly a higher number.
      */
     purge(beforeMs: number, max: number): Promise<number> {
       return transactions.run(async (trx) => {
@@ -27,7 +27,7 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
           .selectFrom("submissions")
           .select("seq")
           .where("completed_at", "<=", beforeMs)
-          .where("judgement_seq", "is", null) // deleted with its judgement
+          .where("judgement_seq", "is", null) // a run stays as long as its judgement
           // Pending deliveries are sent first; a delivery ends within minutes.
           .where(({ not, exists, selectFrom }) =>
             not(
@@ -65,7 +65,12 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
       });
     },
 
-    /** Deletes up to `max` records of an account, including undelivered ones, and its problems. @returns their number; 0 if none is left. */
+    /**
+     * Deletes what an account has, unless it ended or was changed after `endedBeforeMs`: up to `max` ended submissions and up to `max`
+     * problems, a few judgements, whose runs the following calls delete, and a part of a version that nothing uses. Results with
+     * pending deliveries are deleted too.
+     * @returns the number of deleted records; 0 if nothing is left to delete.
+     */
     erase(accountId: string, endedBeforeMs: number, max: number): Promise<number> {
       return transactions.run(async (trx) => {
         const theirs = trx
@@ -95,7 +100,7 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
       });
     },
 
-    /** Adds an audit entry for the erasure of an account's records. @returns its time; records of later ends stay. */
+    /** Adds an audit entry for the erasure of an account. @returns the time of the entry, which is `endedBeforeMs` for `erase`. */
     beginErase(accountId: string, actor: AuditActor): Promise<number> {
       return transactions.run(async (trx) => {
         const atMs = now();
@@ -105,7 +110,7 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
       });
     },
 
-    /** Number of submissions of an account that have not ended. */
+    /** The number of submissions of an account that have not ended. */
     async unended(accountId: string): Promise<number> {
       const { count } = await db
         .selectFrom("submissions")
@@ -118,7 +123,7 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
   };
 }
 
-/** Deletes submissions with all dependent rows. */
+/** Deletes submissions with all dependent rows. @returns the number of deleted submissions. */
 async function remove(trx: Transaction<Schema>, rows: readonly { readonly seq: number }[]): Promise<number> {
   if (rows.length === 0) return 0;
   const seqs = rows.map(({ seq }) => seq).sort((a, b) => a - b); // in a fixed order, to avoid deadlocks between purges
@@ -126,12 +131,12 @@ async function remove(trx: Transaction<Schema>, rows: readonly { readonly seq: n
   return Number(numDeletedRows);
 }
 
-/** Each judgement has up to 500 runs. */
+/** The most judgements that one transaction deletes: each has up to 500 runs, which it changes. */
 const JUDGEMENTS_AT_ONCE = 2;
 
 /**
- * Deletes judgements, but not the submissions of their runs, which can have 1 GiB of output for each judgement: to delete so much
- * would hold the writer of SQLite for seconds. They become submissions like others, which the following steps delete.
+ * Deletes judgements, but not the submissions of their runs. The runs of one judgement can have 1 GiB of output, and to delete so much in
+ * one transaction would block all writers of SQLite for seconds. They become single submissions, which later transactions delete.
  * @returns the number of deleted judgements.
  */
 async function removeJudgements(
@@ -149,7 +154,7 @@ async function removeJudgements(
   return judgements.length;
 }
 
-/** Test messages to endpoints belong to no submission. */
+/** Deletes ended deliveries of test messages, which belong to no submission or judgement. @returns their number. */
 async function removeTests(trx: Transaction<Schema>, beforeMs: number, max: number): Promise<number> {
   const rows = await trx
     .selectFrom("deliveries")

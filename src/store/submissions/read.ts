@@ -10,20 +10,20 @@ export interface Wanted {
   readonly accountId: string;
 }
 
-/** Output up to this size, both streams together, is read with its row. A group of 64 reads holds at most 1 MiB. */
+/** Output is read with its row if both streams together have at most this size. A group of 64 reads then holds at most 1 MiB. */
 const INLINE_BYTES = 16_384;
 
-/** A submission as one grouped read returns it. */
+/** A submission, possibly without its output. */
 export interface Head {
-  /** Complete, or without output if `output` is set. */
+  /** The submission; without its output if `output` is not null. */
   readonly submission: Submission;
-  /** Output that is too large for a grouped read: its size, and a function that completes the submission. */
+  /** If the output is too large for a grouped read: its size, and a function that reads the complete submission. Otherwise null. */
   readonly output: { readonly bytes: number; readonly read: () => Promise<Submission> } | null;
 }
 
-/** Submissions in the order of the requests; undefined if the account has no such submission. */
+/** Reads submissions, in the order of `wanted`; undefined where the account has no such submission. */
 export async function readHeads(db: Kysely<Schema>, wanted: readonly Wanted[]): Promise<(Head | undefined)[]> {
-  // Clients choose the ids, and PostgreSQL rejects some texts.
+  // Clients choose the ids, and PostgreSQL rejects texts with U+0000.
   const ids = [...new Set(wanted.map(({ id }) => id).filter((id) => !id.includes("\0")))];
   if (ids.length === 0) return wanted.map(() => undefined);
   const rows = await withOutcome(db).where("submissions.id", "in", ids).execute();
@@ -34,13 +34,13 @@ export async function readHeads(db: Kysely<Schema>, wanted: readonly Wanted[]): 
   });
 }
 
-/** A submission of any account by its sequence number, with its output. */
+/** Reads a submission of any account by its sequence number, with its output; undefined if it does not exist. */
 export async function readEnded(db: Kysely<Schema>, seq: number): Promise<Submission | undefined> {
   const row = await withOutcome(db).where("submissions.seq", "=", seq).executeTakeFirst();
   return row && (await complete(toHead(db, row)));
 }
 
-/** @param admit awaited with the size of a large output before it is read. Without it, memory is not bounded. */
+/** Reads a large output as well. @param admit awaited with its size before it is read; without `admit`, memory is not bounded. */
 export async function complete({ submission, output }: Head, admit?: Admit): Promise<Submission> {
   if (!output) return submission;
   await admit?.(output.bytes);

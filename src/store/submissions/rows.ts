@@ -4,7 +4,7 @@ import { decodeProgramOptions, encodeProgramOptions } from "../../domain/program
 import type { Program, Status, Submission } from "../../domain/submission.ts";
 import type { OutcomeRow, ProgramRow, SubmissionRow } from "../schema/schema.ts";
 
-/** The columns of a Submission, without leases and idempotency keys. */
+/** The columns that toSubmission needs. */
 export const SUBMISSION_COLUMNS = [
   "submissions.id",
   "submissions.account_id",
@@ -35,8 +35,8 @@ type Named = Pick<
 >;
 
 /**
- * The status for clients. A submission that has given up its slot between two of its runs waits in the queue, but a submission
- * that has started never becomes `pending` for its client.
+ * The status for clients. A submission that has given up its slot between two of its runs is pending in the database, but `running` for
+ * its client, because a submission that has started never becomes `pending` again.
  */
 export function statusOf({ status, started_at }: Pick<SubmissionRow, "status" | "started_at">): Status {
   return status === "pending" && started_at !== null ? "running" : (status as Status);
@@ -69,7 +69,7 @@ export function toProgram({ code, stdin, additions }: Omit<ProgramRow, "submissi
   return { code, stdin, ...(additions && { options: decodeProgramOptions(additions.toString("utf8")) }) };
 }
 
-/** A program in one column. */
+/** Encodes a program for a single column. */
 export function encodeProgram({ code, stdin, options }: Program): Buffer {
   const bytes = [code, stdin].map((one) => one.toString("base64"));
   return Buffer.from(JSON.stringify([...bytes, options ? encodeProgramOptions(options) : null]), "utf8");
@@ -84,7 +84,10 @@ export function decodeProgram(bytes: Buffer): Program {
   };
 }
 
-/** The `body` column: the outcome without output bytes and samples, with the names that stored rows have. */
+/**
+ * The JSON in the column `body`: the outcome without the bytes of its output, its samples and its compile output. Stored rows have other
+ * names for some fields of Outcome.
+ */
 interface Body extends Omit<Outcome, "output" | "samples" | "compileOutput" | "result" | "runStats"> {
   readonly judgement: Outcome["result"];
   readonly course?: Outcome["runStats"];

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { decodeSamples, type Samples } from "../../domain/samples.ts";
 import type { Schema } from "../schema/schema.ts";
 
-/** Null if there are none. */
+/** The samples of a submission, by its sequence number; null if it has none. */
 export async function samplesOf(db: Kysely<Schema>, seq: number): Promise<Samples | null> {
   const row = await db.selectFrom("samples").select("body").where("submission_seq", "=", seq).executeTakeFirst();
   return row ? decodeSamples(row.body) : null;

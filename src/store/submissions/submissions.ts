@@ -22,9 +22,9 @@ const WORK: StoreNotification = { kind: "work" };
 export type SubmissionStore = ReturnType<typeof submissionStore>["store"];
 
 /**
- * Submissions and their queue. Each method runs one transaction of the file with its name, and
- * sends notifications once it is durable.
- * @param now milliseconds since the epoch. @param steady monotonic milliseconds, as for Silence.
+ * Submissions and their queue. Other files of this folder have the statements. This file runs them in transactions, and sends
+ * notifications once a transaction is durable.
+ * @param now milliseconds since the epoch. @param steady milliseconds of a monotonic clock.
  */
 export function submissionStore(
   database: Database,
@@ -36,11 +36,12 @@ export function submissionStore(
   const { db } = database;
   const { oneWriter } = database.abilities;
   /**
-   * With one writer, transactions run in the order of their calls: a claim that this notification causes finds the work of
-   * the transaction that is called next, and shares its commit. With several, the notification follows the commit.
+   * Announces work before the transaction that adds it. With one writer, transactions run in the order of their calls: the claim that the
+   * notification causes finds the work, and shares the commit. With several writers, this function does nothing, and the notification
+   * follows the commit.
    */
   const announceWork = () => oneWriter && wakeups.publish(WORK);
-  /** With one writer: whether submissions may be pending, and how often some may have been added. */
+  /** Used with one writer only. `more`: whether submissions may be pending. `added`: how often work has been announced. */
   const queue = { more: true, added: 0 };
   if (oneWriter)
     wakeups.on("work", () => {
@@ -66,7 +67,7 @@ export function submissionStore(
       "enqueue",
       { requests, nowMs: now() },
       {
-        // A client may repeat a request after a lost response; the notification may have been lost as well.
+        // A known submission is announced as well: if the response to its first request was lost, its notification may have been, too.
         notifications: (results) =>
           !oneWriter && results.some((result) => "submission" in result && result.submission.status === "pending")
             ? [WORK]
@@ -75,12 +76,12 @@ export function submissionStore(
     );
   });
   const finishes = new Batcher(async (group: readonly Finish[]) => {
-    // The end of a run of a judgement starts others.
+    // The end of a run of a judgement adds further runs to the queue.
     if (queue.more || group.some(({ judged }) => judged !== null)) announceWork();
     const { held } = await transactions.call(
       "finish",
       { group, nowMs: now() },
-      // The key of an ended run may run another one.
+      // After the end of a run, its key may run another submission.
       {
         notifications: ({ notifications }) =>
           oneWriter || notifications.length === 0 ? notifications : [...notifications, WORK],
@@ -97,14 +98,16 @@ export function submissionStore(
     return held;
   });
   const store = {
+    /** Accepts a submission, or returns the reason for its refusal (enqueue.ts). */
     enqueue: (request: Enqueue): Promise<Enqueued> => enqueues.add(request),
 
     /**
-     * Claims up to `max` pending submissions: sets status `running` and `startedAtMs`, and leases them.
+     * Claims up to `max` pending submissions: they become `running` and get a lease and, unless they have started before, `startedAtMs`.
      * The order is fair between accounts (fewest running first, then least recently served), by the same rules between the
-     * keys of an account, and oldest first within a key. It respects the concurrency of keys and skips suspended accounts.
-     * @param leaseMs duration of the lease unless renewed. @param ahead most to claim in addition, which start later.
-     * @param barred accounts of which it claims none.
+     * keys of an account, and oldest first within a key. A claim respects the concurrency of keys, and skips suspended accounts.
+     * @param leaseMs how long the lease lasts unless it is renewed.
+     * @param ahead how many submissions to claim in addition, which the worker will start later.
+     * @param barred accounts whose submissions are not claimed.
      * @returns [] if no submission may run now.
      */
     async claim(
@@ -129,13 +132,14 @@ export function submissionStore(
     },
 
     /**
-     * Ends a submission as `error` with IE and the cause `cancelled`, and wakes its worker. @param actor of a person's change,
-     * for the audit trail. @returns false if it has ended.
+     * Ends a submission with the status `error`, the verdict IE and the cause `cancelled`, and wakes its worker.
+     * @param actor for an audit entry; undefined for a client with a key, which causes no entry.
+     * @returns false, without changes, if the submission has ended, or the account has no such submission.
      */
     async cancel(id: string, accountId: string, actor?: AuditActor): Promise<boolean> {
       const done = await transactions.run(
         async (trx) => {
-          // A claim chooses submissions before it updates them, so none may end in between.
+          // A claim chooses submissions before it updates them. In between, no submission may end.
           await database.abilities.lock(trx, "claim");
           const notifications = await cancel(trx, { id, accountId }, now());
           if (notifications && actor)
@@ -155,41 +159,42 @@ export function submissionStore(
     },
 
     /**
-     * Calls the listener when the submission has ended, and possibly at other times: it must read the status.
+     * Calls the listener when the submission has ended, and possibly at other times: the listener must read the status.
      * @returns a function that ends the subscription.
      */
     onEnd: (id: string, listener: () => void): (() => void) => wakeups.onEnd(id, listener),
 
     /**
-     * Extends the lease by `leaseMs`: the heartbeat of its holder.
-     * @returns false for a void lease: the caller stops the run.
+     * The heartbeat of the holder of a lease: the lease now lasts until `leaseMs` from now.
+     * @returns false for a void lease, after which the caller stops the run.
      */
     renew(lease: Lease, leaseMs: number): Promise<boolean> {
       return transactions.call("renew", { lease, leaseUntilMs: now() + leaseMs });
     },
 
     /**
-     * Stores the outcome and wakes waiters.
-     * @param judged for a run of a judgement.
+     * Ends a submission with its outcome, and wakes those that wait for its end.
+     * @param judged what the judgement needs of one of its runs; null for a single submission.
      * @returns false, without changes, for a void lease.
      */
     finish: (lease: Lease, outcome: Outcome, judged: CheckedRun | null = null): Promise<boolean> =>
       finishes.add({ lease, outcome, judged }),
 
     /**
-     * Releases a claimed submission: `pending` again, without counting the attempt. Several keep the order of the calls.
-     * An agent run that has begun becomes `error` instead, because it may have had outside effects.
+     * Releases a claimed submission: it is `pending` again, and the attempt does not count. Several calls are processed in their order,
+     * and a caller releases submissions that have not begun in the reverse order of their claims (queue/turns.ts). An agent run that has
+     * begun ends with the status `error` instead, because it may have had outside effects.
      * @param begun whether code of the program may have run.
      * @returns false, without changes, for a void lease.
      */
     release: (lease: Lease, begun: boolean): Promise<boolean> => releases.add({ lease, begun }),
 
-    /** Whether a claimed submission may go on with its next run: nobody who waits for a slot is before it in fair order. */
+    /** Whether a claimed submission may go on with its next run, because no waiting submission precedes it in fair order. */
     isNext: (lease: Lease): Promise<boolean> => isNext(db, lease),
 
     /**
-     * Gives up the slot between two runs of a submission: `pending` again, without counting the attempt, and the next claim
-     * continues with this progress. @returns false, without changes, for a void lease.
+     * Gives up the slot between two runs of a submission: it is `pending` again, the attempt does not count, and the next claim
+     * continues from this progress. @returns false, without changes, for a void lease.
      */
     yieldSlot(lease: Lease, progress: Progress): Promise<boolean> {
       return transactions.run((trx) => yieldSlot(trx, { lease, progress }), {
@@ -198,19 +203,19 @@ export function submissionStore(
     },
 
     /**
-     * Requeues a run that the platform failed: `pending` again, and the attempt counts. Only for a
-     * judge run, which has no outside effects, and while attempts are left.
-     * @returns false, without changes, if this does not hold or the lease is void.
+     * Requeues a submission whose run failed because of the platform: it is `pending` again, and the attempt counts. Only judge runs are
+     * requeued, because they have no outside effects, and only while attempts are left.
+     * @returns false, without changes, for an agent run, after the last attempt, and for a void lease.
      */
     repeat(lease: Lease): Promise<boolean> {
       return transactions.run((trx) => repeat(trx, lease), { notifications: (repeated) => (repeated ? [WORK] : []) });
     },
 
     /**
-     * Takes away leases that were not renewed for `leaseMs`, as observed by the calls of this method on this store: the
-     * first call finds none, nor does a call later than a lease after the previous one. A judge run is requeued while
-     * attempts are left, because it has no outside effects. An agent run may have had some and is never requeued.
-     * All others end as `error`.
+     * Takes away leases that were not renewed for `leaseMs`, as the calls of this method on this store have observed: the first call
+     * finds none, and neither does a call that follows the previous one by more than `leaseMs`. A judge run is requeued while
+     * attempts are left, because it has no outside effects. An agent run, and a judge run after its last attempt, end with the
+     * status `error`.
      */
     async sweep(leaseMs: number): Promise<Swept> {
       const running = await readRunning(db);
@@ -219,13 +224,13 @@ export function submissionStore(
       return await take(running.filter(({ id }) => silent.has(id)));
     },
 
-    /** Ends or repeats all running submissions, for a caller that is certain that no holder is alive. */
+    /** Takes away all leases, with the consequences of `sweep`, for a caller that is certain that no worker is alive. */
     async sweepAll(): Promise<Swept> {
       return await take(await readRunning(db));
     },
 
     /**
-     * @param admit awaited before a large output is read.
+     * Reads a submission with its output. @param admit awaited before a large output is read.
      * @returns undefined for an unknown id and for a submission of another account.
      */
     async get(id: string, accountId: string, admit?: Admit): Promise<Submission | undefined> {
@@ -233,13 +238,13 @@ export function submissionStore(
       return head && (await complete(head, admit));
     },
 
-    /** Reads a submission without a large output, which can then be read. */
+    /** Reads a submission. If its output is large, the result has a function that reads the output. */
     head: (id: string, accountId: string): Promise<Head | undefined> => reads.add({ id, accountId }),
 
     /**
-     * Resolves with the submission once it is terminal, without polling, or with its present state
-     * when `signal` aborts or the store closes.
-     * @param admit awaited before a large output is read. @param accepted whether `enqueue` has just accepted it.
+     * Resolves with the submission once it has ended, without polling, or with its present state when `signal` aborts or the store closes.
+     * @param admit awaited before a large output is read. @param accepted whether `enqueue` has just accepted the submission.
+     * @returns undefined for an unknown id and for a submission of another account.
      */
     async whenTerminal(
       id: string,
@@ -248,16 +253,19 @@ export function submissionStore(
       admit?: Admit,
       accepted = false,
     ): Promise<Submission | undefined> {
-      // With several writers, another process may have ended it already.
+      // With several writers, another process may have ended the submission already.
       const known = accepted && oneWriter;
       const head = await waits.until(id, () => reads.add({ id, accountId }), signal, known);
       return head && (await complete(head, admit));
     },
 
-    /** The samples of an ended run; null if it has none, undefined for an unknown id and for a submission of another account. */
+    /**
+     * The samples of a submission. @returns null if it has none, or has not ended; undefined for an unknown id and for a submission of
+     * another account.
+     */
     samples: (id: string, accountId: string): Promise<Samples | null | undefined> => readSamples(db, id, accountId),
 
-    /** @returns pending submissions of all keys. */
+    /** @returns the number of pending submissions of all keys. */
     depth(): Promise<number> {
       return countPending(db);
     },

@@ -9,24 +9,24 @@ export interface Claim {
   readonly submission: Submission;
   readonly program: Program;
   readonly lease: Lease;
-  /** Whether its output is stored in `live` during the run, because a user may watch it. */
+  /** Whether its output is stored in the table `live_output` during the run, because a user may watch it. */
   readonly live: boolean;
   /** Whether its client gives it input during the run. */
   readonly takesInput: boolean;
-  /** The test of a run of a judgement, otherwise null. */
+  /** The test, if the submission is a run of a judgement; otherwise null. */
   readonly test: ClaimedTest | null;
-  /** Whether a client of Judge0 submitted it. */
+  /** Whether it came through the Judge0 API. */
   readonly judge0: boolean;
-  /** Null for a submission that runs once. */
+  /** How often it runs; null for once. */
   readonly repeats: Repeats | null;
-  /** Null for a submission that starts with its first run. */
+  /** How far it came before it gave up its slot; null if it starts with its first run. */
   readonly progress: Progress | null;
 }
 
-/** The test of a run. */
+/** The test of a run of a judgement. */
 export interface ClaimedTest {
   readonly judgementSeq: number;
-  /** The most that its checker can give; null in a judgement without points. */
+  /** The most points that the checker can give; null if it can only accept or reject. */
   readonly points: number | null;
   readonly checker: CheckerSpec;
   /** The checker, if it is a program. */
@@ -36,31 +36,33 @@ export interface ClaimedTest {
 }
 
 /**
- * The right to finish one attempt. Its fence makes it void once the lease has been taken away:
- * methods with a void lease change nothing.
+ * The right to finish one attempt of a submission. A lease is void once it was taken away or its submission has ended. Methods that get
+ * a void lease change nothing.
  */
 export interface Lease {
   readonly submissionId: string;
   readonly workerId: string;
-  /** Differs in every claim of the submission. */
+  /** Increases with every claim of the submission: only the lease of the newest claim is valid. */
   readonly fence: number;
-  /** 1 for the first run. */
+  /** The number of the attempt: 1 for the first. */
   readonly attempt: number;
 }
 
+/** A submission to accept. */
 export interface Enqueue {
   readonly submission: Submission;
   readonly program: Program;
-  /** Null for a request that is never a duplicate. */
+  /** Null for a request without an idempotency key. */
   readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
-  /** Maximum number of pending submissions of all keys; an account gets at most half of it (enqueue.ts). */
+  /** The most pending submissions of all accounts together; a single account gets at most half of them (enqueue.ts). */
   readonly maxPending: number;
-  /** If true, no new submission is accepted, and only a known idempotency key has a result. */
+  /** If true, no submission is accepted: the request only asks for the submission that its idempotency key already has. */
   readonly onlyKnown?: boolean;
   /** Whether a user may watch the run. */
   readonly live?: boolean;
+  /** Whether the client gives the program input during the run. */
   readonly takesInput?: boolean;
-  /** The submission that it repeats. */
+  /** Id of the submission that this one repeats. */
   readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement, which is added with it. */
   readonly judgement?: NewJudgement;
@@ -69,37 +71,38 @@ export interface Enqueue {
 }
 
 export type Enqueued =
-  /** `queueDepth`: the number of pending submissions, including this one. */
+  /** `queueDepth`: the number of pending submissions of all accounts, including this one. */
   | { readonly kind: "enqueued"; readonly submission: Submission; readonly queueDepth: number }
-  /** The idempotency key is known with the same request: the submission in its present state, without its outcome. */
+  /** The idempotency key is known, and its request was the same. `submission` has its present state, without its outcome. */
   | {
       readonly kind: "duplicate";
       readonly submission: Submission;
       readonly queueDepth: number;
-      /** If the request was for a judgement. */
+      /** Null if the request was for a single submission. */
       readonly judgementId: string | null;
     }
-  /** The idempotency key is known with another request. */
+  /** The idempotency key is known, but its request was another one. */
   | { readonly kind: "conflict" }
-  /** The answer with `onlyKnown` to an idempotency key that is unknown. */
+  /** The idempotency key is unknown, and `onlyKnown` is true. */
   | { readonly kind: "unknown" }
-  /** The version of its judgement has been deleted in the meantime, and has to be stored again. */
+  /** The version of the judgement has been deleted in the meantime, and has to be stored again. */
   | { readonly kind: "versionGone" }
-  /** The key was revoked or expired after its authentication. */
+  /** The key was revoked or expired after the authentication of the request. */
   | { readonly kind: "revoked" }
-  /** The account was suspended after the authentication. */
+  /** The account was suspended after the authentication of the request. */
   | { readonly kind: "suspended" }
   /** The account has as many pending submissions as it may have. Other accounts may still be able to submit. */
   | { readonly kind: "full"; readonly queueDepth: number };
 
+/** What a sweep did. */
 export interface Swept {
-  /** Pending again. */
+  /** Ids of submissions that are pending again. */
   readonly requeued: readonly string[];
-  /** Ended as `error`: no attempts left, or not repeatable. */
+  /** Ids of submissions that ended with the status `error`, because no attempts were left or they may not be repeated. */
   readonly failed: readonly string[];
 }
 
-/** Resolves when the reader may hold that many bytes of output; the read fails with its error. */
+/** Resolves when the reader may hold so many bytes. If it rejects, the read fails with the same error. */
 export type Admit = (bytes: number) => Promise<void>;
 
 /** An account, or one key of it. */
