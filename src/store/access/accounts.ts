@@ -20,7 +20,7 @@ export function accountStore({ db, abilities }: Database, transactions: Transact
       .select(["tiers.requests_per_minute", "tiers.concurrency"]);
 
   return {
-    /** Finds the account of that name, or creates it with the tier. @throws for an unknown tier. */
+    /** Finds the account with this name, or creates it with the tier. @throws if it must be created and the tier is unknown. */
     ensure(name: string, tier: string, actor: AuditActor): Promise<{ readonly id: string; readonly made: boolean }> {
       return transactions.run(async (trx) => {
         const atMs = now();
@@ -48,7 +48,7 @@ export function accountStore({ db, abilities }: Database, transactions: Transact
       return (await query.execute()).map(toAccount);
     },
 
-    /** The account with that id, otherwise with that name. */
+    /** The account with this id, or else with this name; undefined if there is none. */
     async find(nameOrId: string): Promise<Account | undefined> {
       const query = select().where((eb) =>
         eb.or([eb("accounts.id", "=", nameOrId), eb("accounts.name", "=", nameOrId)]),
@@ -93,8 +93,8 @@ export function accountStore({ db, abilities }: Database, transactions: Transact
     },
 
     /**
-     * Suspends or resumes an account. While it is suspended, its keys are refused and its submissions are not claimed; running
-     * ones continue.
+     * Suspends or resumes an account. While it is suspended, its keys are refused and its submissions are not claimed; its running
+     * submissions continue.
      * @returns false for an unknown account.
      */
     setSuspended(id: string, suspended: boolean, actor: AuditActor): Promise<boolean> {

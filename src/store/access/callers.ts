@@ -3,14 +3,16 @@ import type { Caller } from "../../domain/submission.ts";
 import type { Schema } from "../schema/schema.ts";
 import { isLive, profilesOf } from "./key-rows.ts";
 
-/** The owner of a live key, with its limits. */
+/** The caller that a live key stands for. */
 export interface FoundCaller {
   readonly caller: Caller;
+  /** The hash of the key, as it is stored. */
   readonly hash: string;
+  /** Whether the account is suspended. */
   readonly suspended: boolean;
 }
 
-/** Finds callers, in the order of `hashes`. */
+/** Finds the callers of keys, in the order of `hashes`; undefined for a hash that no live key has. */
 export async function findCallers(
   db: Kysely<Schema>,
   hashes: readonly string[],

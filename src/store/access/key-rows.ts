@@ -5,7 +5,7 @@ import type { ApiKey } from "./types.ts";
 
 export type KeyRow = Selectable<Schema["api_keys"]>;
 
-/** Keys with the names of their account and project, newest first. */
+/** Selects keys with the names of their account and project, newest first. */
 export function selectKeys(db: Kysely<Schema>) {
   return db
     .selectFrom("api_keys")
@@ -17,7 +17,7 @@ export function selectKeys(db: Kysely<Schema>) {
     .orderBy("api_keys.id", "desc");
 }
 
-/** Whether the key is live: a rotated key is dead from the millisecond of its expiry. */
+/** Whether a key is live: neither revoked nor expired. A rotated key is expired from the millisecond of its expiry on. */
 export function isLive(row: Pick<KeyRow, "revoked_at" | "expires_at">, nowMs: number): boolean {
   return row.revoked_at === null && (row.expires_at === null || nowMs < row.expires_at);
 }

@@ -3,7 +3,10 @@ import { WINDOW_MS } from "../quota/recent-requests.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { KeyUsage } from "./types.ts";
 
-/** Present usage of keys. Statuses are literals, because the planner cannot use a partial index with a parameter. */
+/**
+ * The present usage of keys, by id; unused keys are absent. Statuses are literals, because the planner cannot use a partial index with a
+ * parameter.
+ */
 export async function readUsage(
   db: Kysely<Schema>,
   ids: readonly string[],

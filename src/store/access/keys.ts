@@ -15,15 +15,15 @@ import { readUsage } from "./key-usage.ts";
 import { lockAccount, lockProject } from "./projects.ts";
 import type { ApiKey, KeyBounds, KeyChanges, KeysRefused, KeyUsage, ListPage, NewApiKey } from "./types.ts";
 
-/** Granularity of "last used", because a write for every request would cost more than the request. */
+/** The time of use of a key is stored at most this often: a write for every request would cost more than the request. */
 const TOUCH_MS = 60_000;
 
 const DAY_MS = 86_400_000;
 
-/** How many keys of an account a search by name reads. */
+/** How many of the newest keys of an account a search by name reads. */
 const MAX_READ = 5_000;
 
-/** @param text part of the name in any case, or the beginning of the key. */
+/** The condition that `text` is a part of the name of a key, in any case, or the beginning of the key. */
 function named(text: string) {
   const literal = text.replaceAll(/[\\%_]/g, String.raw`\$&`);
   return sql<boolean>`(lower(api_keys.name) like lower(${`%${literal}%`}) escape '\\'
@@ -43,9 +43,9 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
   };
   return {
     /**
-     * Adds nothing if the project is archived or of another account, or if the account has reached its limit of live keys
-     * ("full") or of new keys in 24 hours ("spent").
-     * @param bounds null for no limits.
+     * Adds a key. @param bounds null for no limits.
+     * @returns `no-project`, without changes, if the project is unknown, archived or of another account; `full` or `spent`, without
+     * changes, if the account has reached a bound.
      */
     add(
       key: NewApiKey,
@@ -87,8 +87,8 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
     },
 
     /**
-     * @param which.projectId only keys of a project; `live`: only live keys; `name`: part of the name in any case, or the
-     * beginning of the key, among the newest keys of each account.
+     * Keys, newest first. @param projectId only keys of this project. @param live whether only live keys are listed.
+     * @param name a part of the name in any case, or the beginning of the key; of each account, only the newest keys are searched.
      */
     async list({
       projectId,
@@ -120,7 +120,7 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
       return row && toApiKey(row, now());
     },
 
-    /** Number of live keys by project; projects without live keys are absent. */
+    /** The number of live keys of each project; projects without live keys are absent. */
     async countLive(projectIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
       if (projectIds.length === 0) return new Map();
       const rows = await db
@@ -133,7 +133,7 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
       return new Map(rows.map(({ project_id, amount }) => [project_id ?? "", Number(amount)]));
     },
 
-    /** The profiles of the account's live keys, without the key of that id. */
+    /** The profiles that the live keys of an account have, without regard to the key `exceptId`. */
     async profilesOf(accountId: string, exceptId: string): Promise<ReadonlySet<ProfileName>> {
       const rows = await db
         .selectFrom("api_keys")
@@ -146,7 +146,7 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
       return new Set(rows.flatMap((row) => profilesOf(row).profiles));
     },
 
-    /** The live or dead key with that id or hash; otherwise the keys with that prefix. */
+    /** The keys with this id or hash, or else those with this prefix, whether live or not. */
     async match({ id, hash, prefix }: Pick<ApiKey, "id" | "hash" | "prefix">): Promise<ApiKey[]> {
       const nowMs = now();
       const exact = selectKeys(db).where((eb) => eb.or([eb("api_keys.id", "=", id), eb("api_keys.hash", "=", hash)]));
@@ -156,7 +156,7 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
       return rows.map((row) => toApiKey(row, nowMs));
     },
 
-    /** @returns false without such a live key. */
+    /** Changes the settings of a key. @returns false, without changes, if there is no such key or it is not live. */
     update(id: string, changes: KeyChanges, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const atMs = now();
@@ -171,10 +171,10 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
     },
 
     /**
-     * Adds a key with the same settings. The old key expires after the overlap.
-     * @param bounds as in `add`: during the overlap there is one more key.
-     * @returns the expiry of the old key in milliseconds since the epoch; undefined if there is no such
-     * live key, or if its expiry is already set.
+     * Adds a key with the settings of an old one, which expires after the overlap.
+     * @param bounds as for `add`, because during the overlap, there is one more key.
+     * @returns when the old key expires, in milliseconds since the epoch; `full` or `spent` as for `add`; undefined if there is no such
+     * key, or it is not live or was rotated before.
      */
     rotate(
       id: string,
@@ -202,7 +202,7 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
       });
     },
 
-    /** Revokes a key now. @returns false without such a live key. */
+    /** Revokes a key now. @returns false, without changes, if there is no such key or it is not live. */
     revoke(id: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         await abilities.lock(trx, ENQUEUE_LOCK);
@@ -216,7 +216,7 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
       });
     },
 
-    /** The caller with the hash of a live key, the stored hash, and whether the account is suspended. */
+    /** The caller whose live key has this hash; undefined if there is none. */
     findCaller: (hash: string): Promise<FoundCaller | undefined> => callers.add(hash),
 
     /** Stores the time of use of the key, at most once per minute and key. */
@@ -232,12 +232,12 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
       await inTime(written, READ_PATIENCE_MS);
     },
 
-    /** Present usage by key id; unused keys are absent. */
+    /** The present usage of keys, by id; unused keys are absent. */
     usage: (ids: readonly string[]): Promise<ReadonlyMap<string, KeyUsage>> => readUsage(db, ids, now()),
   };
 }
 
-/** Locks the key until the end of the transaction; see lockProject. */
+/** Locks a key until the end of the transaction, as `lockProject` locks a project. */
 async function lockKey(trx: Transaction<Schema>, id: string): Promise<KeyRow | undefined> {
   return await trx
     .updateTable("api_keys")
@@ -248,7 +248,7 @@ async function lockKey(trx: Transaction<Schema>, id: string): Promise<KeyRow | u
 }
 
 /**
- * The reason why an account gets no further key; undefined if it gets one. Locks the row of the account until the end of the
+ * The reason why an account gets no further key; undefined if it gets one. The row of the account is locked until the end of the
  * transaction, so that two processes cannot both add the last key.
  */
 async function refusedBy(
@@ -284,7 +284,7 @@ function columnsOf({ requestsPerMinute, concurrency, profiles, defaultProfile }:
   };
 }
 
-/** The old and new values of an update. */
+/** The old and new values of the settings that an update changes. */
 function differences(row: KeyRow, changes: KeyChanges): Record<string, { from: unknown; to: unknown }> {
   const was = { requestsPerMinute: row.requests_per_minute, concurrency: row.concurrency, ...profilesOf(row) };
   const names = ["requestsPerMinute", "concurrency", "profiles", "defaultProfile"] as const;

@@ -25,8 +25,8 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
 
   return {
     /**
-     * @param most maximum number of projects of the account, including archived ones; null for no limit.
-     * @returns its id; undefined if the account has a project of that name, null at the limit.
+     * Creates a project. @param most the most projects of the account, including archived ones; null for no limit.
+     * @returns the id of the project; undefined if the account has a project with this name; null if it has `most` projects.
      */
     create(
       accountId: string,
@@ -59,7 +59,7 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
       });
     },
 
-    /** Includes archived projects unless only open ones are requested. */
+    /** Projects, newest first. @param open whether archived projects are left out. */
     async list({ open = false, ...part }: ListPage & { readonly open?: boolean | undefined } = {}): Promise<Project[]> {
       const positionOf = (id: string) =>
         db.selectFrom("projects").select(["id", "created_at", "account_id"]).where("id", "=", id).executeTakeFirst();
@@ -78,7 +78,7 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
       return row && toProject(row);
     },
 
-    /** The project with that id, otherwise those with that name, at most one per account. */
+    /** The project with this id, or else the projects with this name, at most one of each account. */
     async find(nameOrId: string): Promise<Project[]> {
       const byId = await select().where("projects.id", "=", nameOrId).execute();
       // Names have no index of their own, because only operators search by name.
@@ -86,7 +86,7 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
       return rows.map(toProject);
     },
 
-    /** @returns false for an unknown project, and if another project of the account has the name. */
+    /** Renames a project. @returns false for an unknown project, and if another project of the account has the name. */
     rename(id: string, name: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const project = await lockProject(trx, id);
@@ -110,7 +110,7 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
       });
     },
 
-    /** Archives the project if it has no live keys. @returns the number of its live keys. */
+    /** Archives a project if it has no live keys. @returns the number of live keys that prevented it; otherwise 0. */
     archive(id: string, actor: AuditActor): Promise<number> {
       return transactions.run(async (trx) => {
         const atMs = now();
@@ -138,8 +138,9 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
 }
 
 /**
- * Locks the project until the end of the transaction, so that changes of its keys and endpoints
- * and its archiving are serialised. An update without changes locks a row on every engine.
+ * Locks a project until the end of the transaction, so that other transactions cannot archive it meanwhile, or add keys or endpoints to
+ * it. An update without changes locks a row on every engine.
+ * @returns the project; undefined if there is none.
  */
 export async function lockProject(trx: Transaction<Schema>, id: string): Promise<ProjectRow | undefined> {
   return await trx
@@ -150,7 +151,7 @@ export async function lockProject(trx: Transaction<Schema>, id: string): Promise
     .executeTakeFirst();
 }
 
-/** Locks the account until the end of the transaction, so that counts of its objects stay correct. */
+/** Locks an account until the end of the transaction: transactions that count its objects before they add one are thus serialised. */
 export async function lockAccount(trx: Transaction<Schema>, id: string): Promise<void> {
   await trx
     .updateTable("accounts")

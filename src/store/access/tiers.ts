@@ -18,7 +18,7 @@ export function tierStore({ db }: Database, transactions: Transactions, now: () 
       }));
     },
 
-    /** Creates or changes the tier, with immediate effect on its accounts. */
+    /** Creates a tier, or changes its limits, which then apply at once to the accounts of the tier. */
     async set({ name, requestsPerMinute, concurrency }: Tier, actor: AuditActor): Promise<void> {
       const limits = { requests_per_minute: requestsPerMinute, concurrency };
       await transactions.run(async (trx) => {

@@ -1,25 +1,25 @@
 import type { AuditAction } from "../../domain/audit.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 
-/** A part of a list; lists are newest first. */
+/** Which part of a list to read. Lists are newest first. */
 export interface ListPage {
   /** Only rows of these accounts; null or undefined for all. */
   readonly accountIds?: readonly string[] | null | undefined;
-  /** Only rows after the row with this id. */
+  /** Only rows that follow the row with this id in the list. */
   readonly after?: string | undefined;
-  /** Maximum number of rows; 1,000 by default. */
+  /** The most rows; 1,000 by default. */
   readonly max?: number | undefined;
 }
 
-/** Limits of the keys of an account. The account's row is locked for the check, so they hold for all processes. */
+/** Limits of the keys of an account. The row of the account is locked for the check, so the limits hold for all processes. */
 export interface KeyBounds {
-  /** Live keys, including the new one. */
+  /** The most live keys. */
   readonly liveKeys: number;
-  /** Keys created in any 24 hours, including dead ones, because each has its own quota. */
+  /** The most keys that are created in 24 hours. Keys that are no longer live count as well, because each key has its own quota. */
   readonly aDay: number;
 }
 
-/** A key for lists and pages; the key itself is not stored. */
+/** What is stored about a key; the key itself is not. */
 export interface ApiKey {
   readonly id: string;
   readonly accountId: string;
@@ -28,38 +28,41 @@ export interface ApiKey {
   readonly projectId: string | null;
   readonly projectName: string | null;
   readonly name: string;
-  /** First characters of the key, so that users can recognise it. */
+  /** The first characters of the key, so that users can recognise it. */
   readonly prefix: string;
   /** SHA-256 of the key, hexadecimal. */
   readonly hash: string;
-  /** Null: the tier's value. */
+  /** The limit of the key; null for that of the tier. */
   readonly requestsPerMinute: number | null;
+  /** The limit of the key; null for that of the tier. */
   readonly concurrency: number | null;
   readonly profiles: readonly ProfileName[];
   readonly defaultProfile: ProfileName;
   readonly createdAtMs: number;
   readonly revokedAtMs: number | null;
-  /** Expiry of a rotated key; null for none. */
+  /** When a rotated key expires; null for a key that was not rotated. */
   readonly expiresAtMs: number | null;
-  /** Id of the key that this one replaces. */
+  /** Id of the key that this one replaced; null for none. */
   readonly replaces: string | null;
   readonly lastUsedAtMs: number | null;
   /** Neither revoked nor expired. */
   readonly isLive: boolean;
 }
 
-/** The mutable settings of a key. */
+/** The settings of a key that can change. */
 export type KeyChanges = Pick<ApiKey, "requestsPerMinute" | "concurrency" | "profiles" | "defaultProfile">;
 
 export type NewApiKey = KeyChanges & Pick<ApiKey, "id" | "accountId" | "projectId" | "name" | "prefix" | "hash">;
 
-/** `full`: too many live keys; `spent`: too many new keys in 24 hours. */
+/** Why an account gets no key. `full`: it has too many live keys. `spent`: it has created too many keys in 24 hours. */
 export type KeysRefused = "full" | "spent";
 
 export interface KeyUsage {
-  /** Requests of the last minute, as counted for the quota. */
+  /** The requests of the last minute, as the quota counts them. */
   readonly requests: number;
+  /** The number of pending submissions. */
   readonly pending: number;
+  /** The number of running submissions. */
   readonly running: number;
 }
 
@@ -67,7 +70,7 @@ export interface Account {
   readonly id: string;
   readonly name: string;
   readonly tier: string;
-  /** The limits of the tier. */
+  /** `requestsPerMinute` and `concurrency` are those of the tier. */
   readonly requestsPerMinute: number;
   readonly concurrency: number;
   readonly createdAtMs: number;
@@ -75,7 +78,7 @@ export interface Account {
   readonly suspendedAtMs: number | null;
 }
 
-/** Limits of an account's keys without their own limits. */
+/** The limits of keys that have no limits of their own. */
 export interface Tier {
   readonly name: string;
   readonly requestsPerMinute: number;
@@ -86,26 +89,26 @@ export interface Project {
   readonly id: string;
   readonly accountId: string;
   readonly accountName: string;
-  /** Unique per account. */
+  /** Unique in the account. */
   readonly name: string;
   readonly createdAtMs: number;
-  /** An archived project gets no new keys and endpoints. */
+  /** An archived project gets no new keys or endpoints. Null if it is not archived. */
   readonly archivedAtMs: number | null;
 }
 
 /** An entry of the audit trail. */
 export interface AuditEntry {
-  /** Increasing, with gaps. */
+  /** A newer entry has a higher number; numbers can be missing in between. */
   readonly seq: number;
   readonly atMs: number;
   readonly actor: string;
   readonly action: AuditAction;
-  /** Id of the changed object, or name of the changed tier. */
+  /** Id of the object that was changed or read. A tier is named by its name; some objects have no id, and a fixed text instead. */
   readonly subject: string;
-  /** Null for objects without an account. */
+  /** The account of the object; null for an object without an account. */
   readonly accountId: string | null;
   readonly accountName: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** Address of the client; null for a command, and for entries of releases that did not store it. */
+  /** The address of the client; for a refused sign-in, the network of the client. Null if it is unknown or the actor is a command. */
   readonly address: string | null;
 }

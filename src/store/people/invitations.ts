@@ -12,14 +12,15 @@ import type { Invitation, NewInvitation } from "./types.ts";
 
 export type InvitationStore = ReturnType<typeof invitationStore>;
 
-/** @param now milliseconds since the epoch. */
+/** One-time links: to become the first administrator, to become a user, or to reset a password. @param now milliseconds since the epoch. */
 export function invitationStore(database: Database, transactions: Transactions, now: () => number) {
   const { db, abilities } = database;
   return {
     /**
-     * Adds an invitation. It replaces one of the same kind for the same person, and a `first` one replaces any other.
-     * @returns its expiry; undefined if a person already exists (`first`: any; `invite`: with that e-mail), or if there is no
-     * enabled person (`reset`).
+     * Adds an invitation, which replaces those of the same kind for the same e-mail; one of the kind `first` replaces all of this kind.
+     * @param link.hash of the token in the link. @param link.lastsMs how long the link is valid.
+     * @returns when the link expires, in milliseconds since the epoch; undefined if any person exists (`first`), a person has the e-mail
+     * (`invite`), or the person is unknown or disabled (`reset`).
      */
     add(
       link: { readonly id: string; readonly hash: string; readonly lastsMs: number },
@@ -56,12 +57,15 @@ export function invitationStore(database: Database, transactions: Transactions, 
       });
     },
 
-    /** The invitation, if it is valid now. */
+    /** The invitation whose link has a token with this hash; undefined if it is unknown, was used or has expired. */
     async find(hash: string): Promise<Invitation | undefined> {
       return (await usable(db, now()).where("invitations.hash", "=", hash).execute()).map(toInvitation)[0];
     },
 
-    /** All valid invitations, except that of the first administrator. */
+    /**
+     * The valid invitations, newest first, without that of the first administrator.
+     * @param accountIds only invitations to these accounts; null for all.
+     */
     async list({ accountIds = null, after, max = USUAL_ROWS }: ListPage = {}): Promise<Invitation[]> {
       if (accountIds?.length === 0) return [];
       let query = usable(db, now()).where("kind", "<>", "first");
@@ -75,7 +79,7 @@ export function invitationStore(database: Database, transactions: Transactions, 
       return (await query.execute()).map(toInvitation);
     },
 
-    /** @returns false for an unknown invitation. */
+    /** Deletes an invitation, with an audit entry. @returns false if there is no such invitation. */
     withdraw(id: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const withdrawn = await trx.deleteFrom("invitations").where("id", "=", id).returningAll().executeTakeFirst();
@@ -88,8 +92,8 @@ export function invitationStore(database: Database, transactions: Transactions, 
     },
 
     /**
-     * Uses an invitation up: creates the person, or sets the new password and ends the person's sessions.
-     * @param chosen the e-mail is used only for the first administrator, the name for all kinds but a reset.
+     * Uses an invitation up: creates the person, or sets the new password and ends the sessions of the person.
+     * @param email used only for the first administrator. @param name not used for a reset. @param password the hash of the password.
      * @param address of the client, for the audit trail.
      * @returns the id of the person; undefined if the invitation is no longer valid, or the e-mail is already in use.
      */
@@ -105,7 +109,7 @@ export function invitationStore(database: Database, transactions: Transactions, 
         if (!invitation) return undefined;
         const { kind, personId, administrator, account } = invitation;
         if (kind === "reset" && personId !== null) {
-          // A reset ends all access by the old password and by the provider's account.
+          // A reset ends all access with the old password, and with the account at the provider.
           await trx.updateTable("people").set({ provider_subject: null }).where("id", "=", personId).execute();
           await setPassword(trx, personId, password, null);
           await addAuditEntry(trx, { ...passwordEntry(atMs, invitation.email ?? "", personId), address });
@@ -134,7 +138,7 @@ export function invitationStore(database: Database, transactions: Transactions, 
   };
 }
 
-/** The person of an invitation; undefined if it is not possible for them. */
+/** What an invitation stores about its recipient; undefined if there can be no such invitation. */
 async function addressee(
   trx: Transaction<Schema>,
   what: NewInvitation,

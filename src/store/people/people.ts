@@ -20,7 +20,10 @@ export function peopleStore(database: Database, transactions: Transactions, now:
     /** Whether any person exists. */
     any: (): Promise<boolean> => anybody(db),
 
-    /** Includes disabled persons. `accountIds`: only members of these accounts; a cursor of another person yields an empty part. */
+    /**
+     * Persons, newest first, including disabled ones. @param accountIds only members of these accounts; null for all persons.
+     * @param after if the person with this id is unknown, or not in the list, the result is empty.
+     */
     async list({ accountIds = null, after, max = USUAL_ROWS }: ListPage = {}): Promise<Person[]> {
       if (accountIds?.length === 0) return [];
       let query = db.selectFrom("people").selectAll();
@@ -42,14 +45,14 @@ export function peopleStore(database: Database, transactions: Transactions, now:
       return (await withAccounts(db, rows))[0];
     },
 
-    /** @param which the id, or the e-mail in lower case. */
+    /** @param which the id of the person, or the e-mail in lower case. */
     async find(which: string): Promise<Person | undefined> {
       const byEither = (eb: ExpressionBuilder<Schema, "people">) =>
         eb.or([eb("id", "=", which), eb("email", "=", which)]);
       return (await withAccounts(db, await db.selectFrom("people").selectAll().where(byEither).execute()))[0];
     },
 
-    /** The password hash; undefined for a person who is unknown, is disabled or has no password. */
+    /** The hash of the password of a person; undefined if the person is unknown, is disabled or has no password. */
     async passwordOf(email: string): Promise<{ readonly personId: string; readonly hash: string } | undefined> {
       const row = await db
         .selectFrom("people")
@@ -61,12 +64,12 @@ export function peopleStore(database: Database, transactions: Transactions, now:
     },
 
     /**
-     * Changes a person. Disabling ends all sessions and invalidates all links of the person.
-     * @returns "last", without changes, if no enabled administrator would be left.
+     * Changes a person. Disabling a person ends all sessions and deletes all one-time links of the person.
+     * @returns `unknown` if there is no such person; `last`, without changes, if no enabled administrator would be left.
      */
     update(id: string, changes: PersonChanges, actor: AuditActor): Promise<"updated" | "unknown" | "last"> {
       return transactions.run(async (trx) => {
-        await abilities.lock(trx, "people"); // without it, two administrators could disable each other
+        await abilities.lock(trx, "people"); // without the lock, two administrators could disable each other
         const rows = await trx.selectFrom("people").selectAll().where("id", "=", id).execute();
         const [was] = await withAccounts(trx, rows);
         if (!was) return "unknown";
@@ -100,7 +103,10 @@ export function peopleStore(database: Database, transactions: Transactions, now:
       });
     },
 
-    /** Sets a password that the person has chosen and ends all other sessions. @returns false for an unknown person. */
+    /**
+     * Sets a password that the person has chosen, ends the sessions of the person, and deletes the one-time links of the person.
+     * @param keepSession hash of a session that does not end; null for none. @returns false for an unknown person.
+     */
     setPassword(id: string, hash: string, keepSession: string | null, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const done = await setPassword(trx, id, hash, keepSession);
@@ -109,7 +115,7 @@ export function peopleStore(database: Database, transactions: Transactions, now:
       });
     },
 
-    /** Stores a new hash of the same password, without an audit entry. Does nothing if the password has been changed. */
+    /** Replaces the hash of a password by another hash of it, without an audit entry, unless the password has been changed. */
     async rehash(id: string, from: string, to: string): Promise<void> {
       await transactions.runAsyncCommit((trx) =>
         trx.updateTable("people").set({ password: to }).where("id", "=", id).where("password", "=", from).execute(),
@@ -117,9 +123,10 @@ export function peopleStore(database: Database, transactions: Transactions, now:
     },
 
     /**
-     * Finds the person with that verified e-mail from the provider, or creates an invited person and uses the invitation up.
-     * The first sign-in stores the subject; afterwards, only that subject can sign in as the person.
-     * @param address of the client, for the audit trail. @returns the id of the person; undefined without one.
+     * Finds the person with this subject or e-mail of the provider, or creates an invited person and uses the invitation up.
+     * The first sign-in with the provider stores the subject; afterwards, only this subject can sign in as the person.
+     * @param email an e-mail that the provider has verified. @param address of the client, for the audit trail.
+     * @returns the id of the person; undefined if nobody may sign in with this subject and e-mail.
      */
     enterWithProvider(
       { email, name, subject }: { email: string; name: string; subject: string },
@@ -168,7 +175,7 @@ export async function anybody(db: Kysely<Schema>): Promise<boolean> {
   return (await db.selectFrom("people").select("id").limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Adds a person, with an audit entry by that person. @returns the id. */
+/** Adds a person, with an audit entry whose actor is this person. @returns the id of the person. */
 export async function addPerson(
   trx: Transaction<Schema>,
   person: {
@@ -213,7 +220,7 @@ export async function addPerson(
   return id;
 }
 
-/** @returns false for an unknown person. */
+/** Implements PeopleStore.setPassword, without the audit entry. */
 export async function setPassword(
   trx: Transaction<Schema>,
   id: string,

@@ -7,10 +7,10 @@ import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { ClientAddress, SessionPerson } from "./types.ts";
 
-/** Granularity of "last seen", because an open page sends requests every few seconds. */
+/** The time of use of a session is stored at most this often, because an open page sends requests every few seconds. */
 const TOUCH_MS = 60_000;
 
-/** Known networks of a person; a new one replaces the one that was not used for the longest time. */
+/** The most known networks of a person. A new one replaces the one that has not been used for the longest time. */
 const MAX_NETWORKS = 20;
 
 export type SessionStore = ReturnType<typeof sessionStore>;
@@ -19,8 +19,8 @@ export type SessionStore = ReturnType<typeof sessionStore>;
 export function sessionStore({ db }: Database, transactions: Transactions, now: () => number) {
   return {
     /**
-     * Adds a session with its audit entry, and stores the network of the sign-in.
-     * @param hash of the token in the cookie. @param from the address of the person; null if unknown.
+     * Adds a session, with an audit entry, and stores the network of the sign-in.
+     * @param hash of the token in the cookie. @param from the address of the client; null if it is unknown.
      */
     async begin(hash: string, personId: string, from: ClientAddress | null = null): Promise<void> {
       const at = now();
@@ -38,7 +38,10 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
       });
     },
 
-    /** The person of a valid session, unless disabled. Stores the time of use, at most once per minute. */
+    /**
+     * The person of a session. The time of use is stored, at most once per minute.
+     * @returns undefined if the session is unknown or expired, or the person is disabled.
+     */
     async find(hash: string): Promise<SessionPerson | undefined> {
       const at = now();
       const row = await db
@@ -56,7 +59,7 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
           await trx.updateTable("sessions").set({ seen_at: at }).where("hash", "=", hash).execute();
           await trx.updateTable("people").set({ seen_at: at }).where("id", "=", row.id).execute();
         });
-        // Does not wait for a lock of another process: this is a write, but the request may only read.
+        // This is a write, but the request may only read, so it waits only briefly for a lock of another process.
         await inTime(seen, READ_PATIENCE_MS);
       }
       const { id, email, name } = row;
@@ -65,7 +68,7 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
       return { id, email, name, administrator: false, accountIds: members.map(({ account_id }) => account_id) };
     },
 
-    /** Ends the session, with an audit entry. @param address of the person. */
+    /** Ends a session, with an audit entry. @param address of the client. */
     async end(hash: string, address: string | null = null): Promise<void> {
       await transactions.run(async (trx) => {
         const ended = await trx
@@ -99,7 +102,7 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
   };
 }
 
-/** Stores that the person has signed in from the network, and forgets the oldest of too many. */
+/** Stores that a person has signed in from a network, and removes networks beyond MAX_NETWORKS. */
 async function rememberNetwork(trx: Transaction<Schema>, personId: string, network: string, at: number): Promise<void> {
   await trx
     .insertInto("known_places")

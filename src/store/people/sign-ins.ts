@@ -7,36 +7,35 @@ import type { Transactions } from "../database/transactions.ts";
 import type { Schema } from "../schema/schema.ts";
 
 const WINDOW_MS = 60_000;
-/** Maximum difference between the clocks of machines; a time further ahead means that a clock was set back. */
+/** The most by which clocks of machines differ; a time that is further ahead means that a clock was set back. */
 const SKEW_MS = 5_000;
 const HOUR_MS = 3_600_000;
 /** How long a network counts as known after a sign-in. */
 const KNOWN_MS = 90 * 24 * HOUR_MS;
-/** Retention of sign-in entries; all other audit entries are kept without limit. */
+/** How long audit entries of sign-ins are kept; all other audit entries are kept without limit. */
 const SIGN_IN_ENTRIES_MS = 90 * 24 * HOUR_MS;
-/** Networks that get their own entry for the refused attempts at a person in an hour. All other networks share an entry. */
+/** How many networks get an audit entry of their own for refused attempts for one person in an hour. All others share an entry. */
 const NETWORKS_PER_HOUR = 10;
-/** Entries that one transaction deletes. */
+/** The most audit entries that one transaction deletes. */
 const FORGOTTEN_AT_ONCE = 500;
 
-/** Sign-in attempts, counted over all processes. */
 export type SignInStore = ReturnType<typeof signInStore>;
 
 /**
- * Counts sign-in attempts over all processes. Transactions that count or store attempts are serialised, so that the limits
+ * Counts sign-in attempts, over all processes. Transactions that count or store attempts are serialised, so that the limits
  * are exact.
  * @param now milliseconds since the epoch.
  */
 export function signInStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   const locked = <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
-    // A power failure may lose the last attempts; in return, requests do not wait for the disk.
+    // A power failure may lose the counts of the last attempts; in return, requests do not wait for the disk.
     transactions.runAsyncCommit(async (trx) => {
       await abilities.lock(trx, "sign-ins");
       return await work(trx);
     });
 
   return {
-    /** Whether the person with that e-mail has signed in from that network in the last 90 days. Takes no lock. */
+    /** Whether the person with this e-mail has signed in from this network in the last 90 days. The read takes no lock. */
     async isKnown({ network, email }: { readonly network: string; readonly email: string }): Promise<boolean> {
       const known = await db
         .selectFrom("known_places")
@@ -51,9 +50,11 @@ export function signInStore({ db, abilities }: Database, transactions: Transacti
 
     /**
      * Counts an attempt, unless there were too many in the last minute.
-     * @param limits attempts per sliding minute: per network and e-mail, per network, and per e-mail from any network (null for no
-     * limit, for a known network of the person, because unknown clients can use up this limit).
-     * @returns 0, or the seconds until the next attempt is allowed.
+     * @param limits.both the most attempts in a minute with this e-mail from this network.
+     * @param limits.network the most attempts in a minute from this network, with any e-mail.
+     * @param limits.email the most attempts in a minute with this e-mail, from any network. Null for no limit: unknown clients can use it up,
+     * and must not lock out a person on a known network.
+     * @returns 0 if the attempt was counted, otherwise the seconds until the next attempt is allowed.
      */
     take(
       { network, email }: { readonly network: string; readonly email: string },
@@ -77,8 +78,8 @@ export function signInStore({ db, abilities }: Database, transactions: Transacti
     },
 
     /**
-     * Adds a failed attempt to the audit entry of the hour: one entry per network and person, at most ten, and one for all other
-     * networks. Unknown e-mails share the person "unknown".
+     * Adds a refused attempt to an audit entry of the last hour, or adds an entry. For one person, each of the first ten networks has an
+     * entry, and all other networks share one. All unknown e-mails count as one person, `unknown`.
      */
     refused({ network, email }: { readonly network: string; readonly email: string }): Promise<void> {
       return locked(async (trx) => {
@@ -106,7 +107,10 @@ export function signInStore({ db, abilities }: Database, transactions: Transacti
       });
     },
 
-    /** Removes attempts that no longer count, and old sign-in entries. To be called periodically. */
+    /**
+     * Removes attempts that no longer count, networks that are no longer known, and old audit entries of sign-ins. To be called
+     * periodically.
+     */
     async forget(): Promise<void> {
       const atMs = now();
       await transactions.runAsyncCommit(async (trx) => {
@@ -131,7 +135,7 @@ export function signInStore({ db, abilities }: Database, transactions: Transacti
   };
 }
 
-/** @returns milliseconds until fewer than `limit` attempts are in the window; 0 if that is the case now. */
+/** @returns the milliseconds until fewer than `limit` attempts are in the window; 0 if there are fewer now. */
 async function waitFor(
   trx: Transaction<Schema>,
   { network, emailHash }: { readonly network?: string; readonly emailHash?: string },

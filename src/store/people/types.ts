@@ -6,18 +6,19 @@ export interface Person {
   /** Lower case, unique. */
   readonly email: string;
   readonly name: string;
-  /** Sees and changes all accounts. */
+  /** Whether the person sees and changes all accounts. */
   readonly administrator: boolean;
   /** The accounts of which the person is a member, ordered by name. */
   readonly accounts: readonly { readonly id: string; readonly name: string }[];
   readonly hasPassword: boolean;
-  /** Whether the person has signed in with the provider. */
+  /** Whether the person has signed in with the provider, and has not reset the password since. */
   readonly hasProvider: boolean;
   readonly createdAtMs: number;
   readonly seenAtMs: number | null;
   readonly disabledAtMs: number | null;
 }
 
+/** The new values of a person; those that are undefined stay. */
 export interface PersonChanges {
   readonly name?: string | undefined;
   readonly administrator?: boolean | undefined;
@@ -29,11 +30,13 @@ export interface PersonChanges {
 export interface Invitation {
   readonly id: string;
   readonly kind: LinkKind;
-  /** Null for the first administrator. */
+  /** Null for the first administrator, who chooses an e-mail. */
   readonly email: string | null;
-  /** The person whose password is reset. */
+  /** The person whose password is reset; null for the other kinds. */
   readonly personId: string | null;
+  /** The account of which the invited person becomes a member; null for none. */
   readonly account: { readonly id: string; readonly name: string } | null;
+  /** Whether the invited person becomes an administrator. */
   readonly administrator: boolean;
   readonly expiresAtMs: number;
 }
@@ -48,20 +51,20 @@ export type NewInvitation =
     }
   | { readonly kind: "reset"; readonly personId: string };
 
-/** The signed-in person, for requests. */
+/** The person who has signed in and makes a request. */
 export interface SessionPerson {
   readonly id: string;
   readonly email: string;
   readonly name: string;
   readonly administrator: boolean;
-  /** Null for all. */
+  /** The accounts of which the person is a member; null for an administrator, who sees all accounts. */
   readonly accountIds: readonly string[] | null;
 }
 
-/** The origin of a request. */
+/** Where a request comes from. */
 export interface ClientAddress {
-  /** The address as in the log: behind a trusted proxy, that of the client. */
+  /** The address of the client, as in the log: behind a trusted proxy, it is the one that the proxy states. */
   readonly address: string;
-  /** The network of the address, for the count of attempts. */
+  /** The network of the address, by which sign-in attempts are counted. */
   readonly network: string;
 }

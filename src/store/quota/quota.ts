@@ -7,26 +7,25 @@ import type { Schema } from "../schema/schema.ts";
 
 import { RecentRequests, SKEW_MS, WINDOW_MS } from "./recent-requests.ts";
 
-/** Counts the requests of each key in the last minute, over all processes and restarts. */
 export type QuotaStore = ReturnType<typeof quotaStore>;
 
 /**
- * Counts the requests of each key over all processes. Each admitted request is a row with the next
- * number of its key, so the row that decides is found by its number, without counting. The primary
- * key, not a lock, prevents two processes from taking the same place.
+ * Counts the requests of each key in the last minute, over all processes and restarts. Each admitted request is a row with the next
+ * number of its key. A further request is admitted if the row `limit` numbers before it is a minute old, so one row is read by its number,
+ * and none is counted. The primary key, not a lock, prevents two processes from taking the same number.
  * Concurrent requests of a process are batched: otherwise, requests of one key would take the same number, and all but one would
  * wait for the other commit and start again.
  *
- * With a single writer, one process serves all requests. It also keeps the last minute in memory, so that a request that only
+ * On a database with one writer, one process serves all requests. It also keeps the last minute in memory, so that a request that only
  * reads does not wait for a lock of another process: memory decides, and the database is updated when the lock is free.
  * @param now milliseconds since the epoch.
  */
 export function quotaStore({ abilities }: Database, transactions: Transactions, now: () => number) {
-  // A power failure may lose the last requests; in return, requests do not wait for the disk.
+  // A power failure may lose the counts of the last requests; in return, requests do not wait for the disk.
   const takes = new Batcher((all: readonly Take[]) => takeAll(transactions, all, now));
   const oldest = new Map<string, Numbered>();
   const recent = abilities.oneWriter ? new RecentRequests() : null;
-  /** Requests that are not yet counted in the database; while there are any, the next one does not wait either. */
+  /** The number of requests that wait to be counted in the database; while there are any, further requests that only read do not wait. */
   let uncounted = 0;
   const count = async (
     keyId: string,
@@ -53,19 +52,19 @@ export function quotaStore({ abilities }: Database, transactions: Transactions, 
   };
   return {
     /**
-     * Admits one more request of the key, or refuses it. The sliding limit is exact over all processes, and refused
-     * requests do not count. A changed limit applies from the next request on, and also to requests before it.
-     * @param limit requests in any 60 s; it may differ between calls.
-     * @returns 0 if admitted, otherwise the whole seconds until it will be.
+     * Admits one more request of a key, or refuses it. The sliding limit is exact over all processes, and refused requests do not count.
+     * A changed limit applies from the next request on; earlier requests count against it.
+     * @param limit the most requests in any 60 s; it may differ between calls.
+     * @returns 0 if the request is admitted, otherwise the whole seconds until it would be.
      */
     async take(keyId: string, limit: number, options: CountOptions = {}): Promise<number> {
       return (await count(keyId, limit, options)).waitSecs;
     },
 
-    /** Does what `take` does, and returns the state of the window afterwards as well. */
+    /** Does what `take` does, and also returns the state of the window after it. */
     count,
 
-    /** Removes requests outside of the window. To be called periodically. */
+    /** Removes requests that have left the window. To be called periodically. */
     async forget(): Promise<void> {
       recent?.forget(now());
       const cutoff = now() - WINDOW_MS;
@@ -91,36 +90,37 @@ export function quotaStore({ abilities }: Database, transactions: Transactions, 
 
 export interface CountOptions {
   /**
-   * If a single process serves the database and another one keeps it locked, a request that only reads does not wait: this
-   * process decides by the requests that it admitted itself, and counts the request in the database when the lock is free. The
-   * request may then count longer than a minute, by the duration of the lock, and a restart before that loses it.
+   * Whether the request only reads. On a database with one writer, such a request does not wait while another process, such as a command,
+   * keeps the database locked: this process decides by the requests that it admitted itself, and counts the request in the database when
+   * the lock is free. The request counts for a minute from that time on, and not at all if this process ends before it.
    */
   readonly onlyReads?: boolean;
-  /** As how many requests it counts: at least one. Either all of them are admitted or none, so more than the limit never are. */
+  /** As how many requests this one counts: 1 by default. All of them are admitted or none, so an amount above the limit never is. */
   readonly amount?: number;
   /**
-   * As how many requests it has counted already, for example when it arrived and its size was unknown. These count until they leave
-   * the window. The returned wait is the time until the whole request, sent again, will be admitted.
+   * As how many requests this one has counted already, for example because its size was unknown when it arrived. These stay counted. If
+   * the request is refused, the returned wait is the time until the whole request, sent again, would be admitted.
    */
   readonly counted?: number;
 }
 
 /** The requests of a key in the window. */
 export interface AdmittedRequests {
-  /** 0 if the request was admitted, otherwise the seconds until it will be. */
+  /** 0 if the request was admitted, otherwise the seconds until it would be. */
   readonly waitSecs: number;
-  /** Including this one if it was admitted. */
+  /** The number of requests in the window, including this one if it was admitted. */
   readonly used: number;
-  /** Seconds until the oldest of them leaves the window. */
+  /** The seconds until the oldest request leaves the window; 0 if there is none. */
   readonly resetSecs: number;
 }
 
+/** A call of `QuotaStore.take`. */
 export interface Take {
   readonly keyId: string;
   readonly limit: number;
   readonly amount: number;
   readonly counted: number;
-  /** No request before this number is in the window; 0 if unknown. The search for the oldest begins there. */
+  /** The search for the oldest request in the window begins at this number, because none before it is in the window. 0 if unknown. */
   readonly from: number;
 }
 
@@ -133,17 +133,20 @@ interface Numbered {
 /** The result of a `Take`. */
 export interface Taken {
   readonly waitSecs: number;
-  /** The newest number. */
+  /** The number of the newest request of the key. */
   readonly newest: number;
   /** The oldest request in the window; null if there is none. */
   readonly first: Numbered | null;
 }
 
-/** The last number of a key with its time; `at` is null if there is none yet. */
+/** The requests of a key in the database. */
 interface Newest {
   readonly keyId: string;
+  /** The number of the newest request; 0 if there is none. */
   readonly n: number;
+  /** The time of the newest request; null if there is none. */
   readonly at: number | null;
+  /** The oldest request in the window; null if there is none. */
   readonly first: Numbered | null;
 }
 
@@ -159,7 +162,10 @@ async function takeAll(transactions: Transactions, all: readonly Take[], now: ()
   return all.map((one) => answers.get(one) as Taken);
 }
 
-/** @returns the known results, in order. The others must be retried: the clock was set back, or another process was first. */
+/**
+ * Admits or refuses requests. @returns a result for each, in order. A request without a result must be repeated: the clock was set back,
+ * another process took its number, or an earlier request of the group has another limit for the same key.
+ */
 export async function takeQuota(
   trx: Transaction<Schema>,
   all: readonly Take[],
@@ -184,7 +190,7 @@ async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: n
     const oldest = first ?? { n: n + 1, at: ownAt };
     let next = n + 1;
     for (const take of sameLimit(byKey.get(keyId))) {
-      /** The wait until `more` requests are admitted: the one that is `limit` numbers before the last of them must be a minute old. */
+      /** How long until `more` requests are admitted: the request that is `limit` numbers before the last of them must be a minute old. */
       const waitMs = (more: number): number => {
         const place = next + more - 1 - take.limit;
         if (place >= next) return WINDOW_MS;
@@ -213,7 +219,7 @@ async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: n
         .execute()),
     );
   const insertedPlaces = new Set(inserted.map(({ key_id, n }) => `${key_id} ${n}`));
-  /** The lowest number that another process took, by key: from there on, the numbers are given back and taken again. */
+  /** For each key of which another process took a number: from this number on, the numbers are given back and taken again. */
   const lost = new Map<string, number>();
   for (const { take, first, rows } of passed) {
     const isWhole = !lost.has(take.keyId) && rows.every(({ key_id, n }) => insertedPlaces.has(`${key_id} ${n}`));
@@ -229,21 +235,24 @@ async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: n
   return answers;
 }
 
-/** Rows of one statement: both databases bound its parameters, SQLite to 32,766, and the depth of its conditions to 1,000. */
+/** The most rows of one statement: SQLite bounds the parameters of a statement to 32,766, and the depth of its conditions to 1,000. */
 const MOST_ROWS = 900;
 
 function* inGroups<T>(rows: readonly T[]): Generator<readonly T[]> {
   for (let at = 0; at < rows.length; at += MOST_ROWS) yield rows.slice(at, at + MOST_ROWS);
 }
 
-/** Reads the keys in a fixed order, to avoid deadlocks between processes that insert numbers of the same keys. */
+/**
+ * Reads the newest request and the oldest one in the window of each key. The keys have a fixed order, to avoid deadlocks between processes
+ * that then insert numbers of the same keys.
+ */
 async function readNewest(
   trx: Transaction<Schema>,
   byKey: ReadonlyMap<string, readonly Take[]>,
   cutoff: number,
 ): Promise<Newest[]> {
   const keyIds = [...byKey.keys()].sort();
-  // Requests before the last `limit` ones do not matter: if these are in the window, the limit is used up.
+  // Only the last `limit` requests matter: if all of them are in the window, the limit is used up.
   const searched = keyIds.map((keyId) => {
     const takes = byKey.get(keyId) ?? [];
     const [from, most] = [Math.max(...takes.map((one) => one.from)), Math.max(...takes.map(({ limit }) => limit))];
@@ -261,14 +270,14 @@ async function readNewest(
         and live.n >= case when wanted.start > 0 then wanted.start else quota.n - wanted.most + 1 end
         order by live.n limit 1)`.execute(trx);
   const found = new Map(rows.map((row) => [row.id, row]));
-  // An unknown key has no numbers, and the database rejects its first one.
+  // An unknown key has no numbers, and the database rejects the first one, because the key does not exist.
   return keyIds.map((keyId) => {
     const { n, at = null, first, first_at } = found.get(keyId) ?? {};
     return { keyId, n: n ?? 0, at, first: first && first_at ? { n: first, at: first_at } : null };
   });
 }
 
-/** @returns by key and number, the times of the requests that must leave the window before the next is admitted. */
+/** @returns by key and number, the times of the requests that must leave the window before the next requests are admitted. */
 async function readPlaces(
   trx: Transaction<Schema>,
   newest: readonly Newest[],
@@ -297,14 +306,14 @@ async function readPlaces(
   return new Map(rows.map(({ key_id, n, at }) => [`${key_id} ${n}`, at]));
 }
 
-/** The requests of a key before a change of its limit; the others are retried. */
+/** The requests of a key that have the same limit as the first of them. The others must be repeated. */
 function sameLimit(takes: readonly Take[] = []): readonly Take[] {
   return takes.filter(({ limit }) => limit === takes[0]?.limit);
 }
 
 /**
- * After the clock was set back, moves the key's requests back as well: the newest to now, the
- * others by the same distance. Each still counts for exactly one minute.
+ * After the clock was set back, moves the requests of a key back as well: the newest to now, and the others by the same time. Each of them
+ * still counts for exactly one minute.
  */
 async function stepBack(
   trx: Transaction<Schema>,
@@ -319,7 +328,7 @@ async function stepBack(
     .where("n", "=", newest.n)
     .where("at", "=", newest.at)
     .executeTakeFirst();
-  // Otherwise, another process has just moved them.
+  // If no row has changed, another process has just moved the requests.
   if (numUpdatedRows === 0n) return;
   await trx
     .updateTable("quota")

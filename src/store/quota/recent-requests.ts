@@ -1,13 +1,13 @@
-/** Maximum difference between the clocks of machines; a time further ahead means that a clock was set back. */
+/** The most by which clocks of machines differ; a time that is further ahead means that a clock was set back. */
 export const SKEW_MS = 5_000;
 export const WINDOW_MS = 60_000;
 
-/** Requests that this process admitted in the last minute, by key, in memory, with the clock and rules of the database. */
+/** The requests of each key that this process admitted in the last minute, in memory, by the rules of takeQuota (quota.ts). */
 export class RecentRequests {
   /** Times in milliseconds since the epoch, oldest first. */
   readonly #times = new Map<string, number[]>();
 
-  /** @returns 0 if so many more requests are admitted, otherwise the seconds as `QuotaStore.take` returns them. */
+  /** @returns 0 if `amount` further requests are admitted, otherwise the seconds as `QuotaStore.take` returns them. */
   waitSecs(
     keyId: string,
     { limit, amount, counted }: { readonly limit: number; readonly amount: number; readonly counted: number },
@@ -15,7 +15,7 @@ export class RecentRequests {
   ): number {
     const times = this.#times.get(keyId);
     if (!times || limit <= 0) return 0;
-    // The clock was set back: the database moves its times back as well, and decides alone until then.
+    // The clock was set back: these times are forgotten, and only the database decides, which moves its times back.
     if ((times.at(-1) ?? 0) > nowMs + SKEW_MS) {
       this.#times.delete(keyId);
       return 0;
@@ -28,7 +28,7 @@ export class RecentRequests {
     return waitMs(amount) > 0 ? Math.ceil(waitMs(amount + counted) / 1000) : 0;
   }
 
-  /** The requests in the window, and the seconds until the oldest one leaves it. */
+  /** The number of requests in the window, and the seconds until the oldest one leaves the window. */
   window(keyId: string, nowMs: number): { readonly used: number; readonly resetSecs: number } {
     const times = this.#times.get(keyId) ?? [];
     const first = times.findLastIndex((ms) => ms <= nowMs - WINDOW_MS) + 1;

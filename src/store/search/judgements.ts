@@ -14,10 +14,10 @@ const COLUMNS = ["score", "states", "problem_id", "problem_version"] as const sa
 
 export type JudgementSearchStore = ReturnType<typeof judgementSearch>;
 
-/** Searches judgements for the dashboard, like `SubmissionSearch` submissions. */
+/** Searches judgements for the dashboard, as `SubmissionSearch` searches submissions. */
 export function judgementSearch({ db }: Database, reads: AccountReads) {
   return {
-    /** The number of matches among the newest 10,000 judgements of each account. */
+    /** The number of matches among the newest 10,000 judgements of each account (`countRows`). */
     count(which: JudgementSearch): Promise<Total> {
       return reads.run(which.accountIds, () => countRows(db, "judgements", which));
     },
@@ -32,8 +32,9 @@ export function judgementSearch({ db }: Database, reads: AccountReads) {
     },
 
     /**
-     * @param accountIds null for any account. @param admit awaited with the size of the program before it is read.
-     * @returns undefined for an unknown id and for a judgement of another account.
+     * Reads a judgement with its program. @param accountIds the accounts that it may belong to; null for any account.
+     * @param admit awaited with the size of the program before it is read.
+     * @returns undefined for an unknown id, and for a judgement of another account.
      */
     async read(id: string, accountIds: readonly string[] | null, admit: Admit): Promise<ReadJudgement | undefined> {
       const row = await db
@@ -54,7 +55,7 @@ export function judgementSearch({ db }: Database, reads: AccountReads) {
       return program && { found, judgement, program: toProgram({ ...program, stdin: Buffer.alloc(0) }) };
     },
 
-    /** The submission of a run that has ended. */
+    /** The id of the submission that ran a test of a judgement; undefined if the test has no result. */
     async runOf(judgementId: string, test: number): Promise<string | undefined> {
       const row = await db
         .selectFrom("judgements")
@@ -67,14 +68,14 @@ export function judgementSearch({ db }: Database, reads: AccountReads) {
       return row?.id;
     },
 
-    /** The beginnings of the input of a test and of its answers: at most `most` bytes of each. */
+    /** The beginnings of the input and of the answers of a test, in this order: at most `most` bytes of each. */
     async readContents(judgementId: string, test: number, most: number): Promise<ContentStart[]> {
       return await db
         .selectFrom("judgements")
         .innerJoin("version_contents", "version_contents.version_seq", "judgements.version_seq")
         .innerJoin("contents", "contents.seq", "version_contents.content_seq")
         .select([
-          // SQLite has null for a part of an empty value.
+          // For an empty value, substr() of SQLite returns null.
           sql<Buffer>`case when length(contents.bytes) <= ${sql.lit(most)} then contents.bytes
             else substr(contents.bytes, 1, ${sql.lit(most)}) end`.as("bytes"),
           sql<number>`length(contents.bytes)`.as("size"),

@@ -2,22 +2,22 @@ import { type Kysely, sql } from "kysely";
 import type { JudgementRow, Schema, SubmissionRow } from "../schema/schema.ts";
 import type { JudgementSearch, Named, Search, Total } from "./types.ts";
 
-/** Rows per account that one search reads: bounds how long a search delays others on SQLite. */
+/** The most rows of an account that one search reads: bounds how long a search delays other work on SQLite. */
 const MAX_READ = 5_000;
 
-/** Rows of an account that a count reads. With 100,000 rows, it takes some 15 ms on either database. */
+/** The most rows of an account that a count reads. For an account with 100,000 rows, a count takes some 15 ms on either database. */
 const COUNTED = 10_000;
 
-/** The lowest and the highest id that begin with a text: the text, and the rest of one of these. */
+/** The lowest and the highest UUID. A prefix, completed by the rest of one of them, is the lowest or highest id with this prefix. */
 const [LOWEST, HIGHEST] = ["0", "f"].map((digit) => "00000000-0000-0000-0000-000000000000".replaceAll("0", digit)) as [
   string,
   string,
 ];
 
-/** Maximum difference between the clocks of processes: rows are numbered in the order of acceptance, not of time. */
+/** The most by which clocks of processes differ. Rows are numbered in the order of their acceptance, which may not be that of their times. */
 const CLOCKS_MS = 60_000;
 
-/** Tables with the columns of a search. Rows are found by account and sequence number. */
+/** The tables that can be searched. Their rows are found by account and sequence number. */
 interface Tables {
   readonly submissions: SubmissionRow;
   readonly judgements: JudgementRow;
@@ -47,12 +47,13 @@ interface Source<T extends Table, Column extends keyof Tables[T]> {
 
 type RowOf<T extends Table, Column extends keyof Tables[T]> = SharedRow & Pick<Tables[T], Column>;
 
-/** A search of both tables; only submissions have a cause. */
+/** A search of either table. Only submissions have a cause, and only judgements have a problem. */
 type AnySearch = Search & JudgementSearch;
 
 /**
- * In order of acceptance. One search reads a bounded number of rows, however rare the matches are.
- * @returns `next`: where this search ended; null if there is nothing more.
+ * Finds rows, in the order of their acceptance. One search reads a bounded number of rows, so it may find fewer than `max` although there
+ * are more.
+ * @returns `next`: `before` of a search that continues this one; null if there is nothing more.
  */
 export async function searchRows<T extends Table, Column extends keyof Tables[T]>(
   db: Kysely<Schema>,
@@ -66,15 +67,15 @@ export async function searchRows<T extends Table, Column extends keyof Tables[T]
   if (id === undefined && prefix === undefined) return await inOrder(db, table, which, read);
   const low = id ?? `${prefix}${LOWEST.slice(prefix?.length)}`;
   const high = id ?? `${prefix}${HIGHEST.slice(prefix?.length)}`;
-  // The account is no condition, because SQLite would read all of its rows by the account's index. The order is that of the ids, so
-  // that both databases read by their index.
+  // The account is not part of the condition: SQLite would read all rows of the account by the index of accounts. The order is by id, so
+  // that both databases use the index of ids.
   const found = await read(
     matching(db, table, which).where("id", ">=", low).where("id", "<=", high).orderBy("id").limit(MAX_READ),
   );
   return pageOf(found, which);
 }
 
-/** The rows of the accounts, a page of them in order. */
+/** A page of those rows that belong to the accounts, in the order of the search. */
 function pageOf<Row extends SharedRow>(found: readonly Row[], { accountIds, before, order, max }: AnySearch) {
   const isOldest = order === "oldest";
   const rows = found
@@ -85,7 +86,10 @@ function pageOf<Row extends SharedRow>(found: readonly Row[], { accountIds, befo
   return { rows: page, next: rows.length > max ? (page.at(-1)?.seq ?? null) : null };
 }
 
-/** The number of matches among the newest rows of each account. */
+/**
+ * The number of matches among the newest COUNTED rows of each account in the period of the search. If the search names no account, these
+ * are the newest rows of all accounts together.
+ */
 export async function countRows(db: Kysely<Schema>, table: Table, which: AnySearch): Promise<Total> {
   const { accountIds, range } = await scopeOf(db, table, { ...which, before: undefined, order: "newest" });
   const counted = await Promise.all(
@@ -109,7 +113,10 @@ export async function countRows(db: Kysely<Schema>, table: Table, which: AnySear
 
 type Read<Row> = (query: ReturnType<typeof matching>) => Promise<readonly Row[]>;
 
-/** Merges the matches of each account, without those beyond the end of the shortest part. */
+/**
+ * Reads the matches of each account, and merges them. A search may not read all rows of an account: matches are left out beyond the first
+ * place at which the rows of an account were not read.
+ */
 async function inOrder<Row extends SharedRow>(db: Kysely<Schema>, table: Table, which: AnySearch, read: Read<Row>) {
   const { max, problemId } = which;
   const isOldest = which.order === "oldest";
@@ -137,7 +144,10 @@ async function inOrder<Row extends SharedRow>(db: Kysely<Schema>, table: Table, 
   return { ...page, next: from > range.from ? from : null };
 }
 
-/** The account of the key, project or problem that is searched for. @returns null if the search names none of them. */
+/**
+ * The account of the key, project or problem that is searched for.
+ * @returns null if the search names none of them, or a deleted problem; [] for an unknown key or project.
+ */
 async function accountOf(
   db: Kysely<Schema>,
   { keyId, projectId, problemId }: JudgementSearch,
@@ -146,7 +156,7 @@ async function accountOf(
   if (id === undefined) return null;
   const table = keyId !== undefined ? "api_keys" : projectId !== undefined ? "projects" : "problems";
   const rows = await db.selectFrom(table).select("account_id").where("id", "=", id).execute();
-  // The judgements of a deleted problem stay.
+  // The judgements of a deleted problem stay, but its account is unknown.
   if (table === "problems" && rows.length === 0) return null;
   return rows.map(({ account_id }) => account_id);
 }
@@ -169,7 +179,7 @@ async function scopeOf(db: Kysely<Schema>, table: Table, which: AnySearch) {
   return { accountIds, range };
 }
 
-/** The last of the first `most` rows of an account in the range; undefined if there are fewer. */
+/** The sequence number of the last of the first `most` rows of an account in the range; undefined if there are fewer rows. */
 async function endOf(
   db: Kysely<Schema>,
   table: Table,
@@ -191,8 +201,8 @@ async function endOf(
 }
 
 /**
- * The rows of an account, or of its problem. Compared and sorted by tuples, so that no plan can read the rows of all accounts by
- * seq alone.
+ * The condition for the rows of an account, or of one of its problems, in a range of sequence numbers. It compares tuples, and the order
+ * has the same columns, so that no plan can read the rows of all accounts by `seq` alone. @param accountId null for all accounts.
  */
 export function between(
   { accountId, problemId }: { readonly accountId: string | null; readonly problemId?: string | undefined },
@@ -206,7 +216,7 @@ export function between(
     and (account_id, problem_id, seq) < (${accountId}, ${problemId}, ${before})`;
 }
 
-/** The order of `between`. */
+/** The order of rows that `between` selects, newest first. */
 export function newestFirst(accountId: string | null, problemId: string | undefined) {
   return inOrderOf(accountId, problemId, "newest");
 }
@@ -222,7 +232,7 @@ function inOrderOf(accountId: string | null, problemId: string | undefined, orde
   return sql.raw(columns.map((column) => `${column} ${direction}`).join(", "));
 }
 
-/** Only shared columns are used, so the type of one table serves for both. */
+/** Selects from either table. Only shared columns are used, so the type of one table serves for both. */
 function rowsOf(db: Kysely<Schema>, table: Table) {
   return db.selectFrom(table as "submissions");
 }
@@ -235,7 +245,7 @@ function matching(db: Kysely<Schema>, table: Table, which: AnySearch) {
   if (cause === "normal_exit") query = query.where("verdict", "=", "AC");
   else if (cause !== undefined) query = query.where("cause", "=", cause);
   if (table === "submissions" && (status === "pending" || status === "running"))
-    // One that has given up its slot between two runs is pending, and running for its client (statusOf in submissions/rows.ts).
+    // A submission that has given up its slot between two runs is pending here, but running for clients (statusOf in submissions/rows.ts).
     query = query
       .where("status", "in", status === "pending" ? ["pending"] : ["pending", "running"])
       .where("started_at", status === "pending" ? "is" : "is not", null);
@@ -251,8 +261,9 @@ function matching(db: Kysely<Schema>, table: Table, which: AnySearch) {
 }
 
 /**
- * Times have no index, because an index costs time at every claim and end. Sequence numbers increase with time, so a binary
- * search with some twenty reads finds the place. @returns the lowest sequence number accepted then or later.
+ * Finds the first row of a time. Times have no index, because an index costs time at every claim and end. Sequence numbers increase with
+ * time, so a binary search needs only some twenty reads.
+ * @returns the lowest sequence number of a row that was accepted at this time or later; one above the highest if there is none.
  */
 async function seqAt(db: Kysely<Schema>, table: Table, ms: number): Promise<number> {
   const end = async (direction: "asc" | "desc") =>
@@ -274,7 +285,7 @@ async function seqAt(db: Kysely<Schema>, table: Table, ms: number): Promise<numb
   return low;
 }
 
-/** The names of account, key and project of each row. */
+/** Adds the names of account, key and project to each row; the id of an object stands for a name that cannot be found. */
 export async function withNames<Row extends SharedRow>(
   db: Kysely<Schema>,
   rows: readonly Row[],

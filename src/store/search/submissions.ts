@@ -18,8 +18,9 @@ export type SubmissionSearch = ReturnType<typeof submissionSearch>;
 export function submissionSearch({ db }: Database, reads: AccountReads) {
   return {
     /**
-     * In order of acceptance. One search reads a bounded number of submissions, however rare the matches are.
-     * @returns `next`: where this search ended; null if there is nothing more.
+     * Finds submissions, in the order of their acceptance. One search reads a bounded number of submissions, so it may find fewer than
+     * `max` although there are more.
+     * @returns `next`: `before` of a search that continues this one; null if there is nothing more.
      */
     search(which: Search): Promise<{ readonly found: readonly FoundSubmission[]; readonly next: number | null }> {
       return reads.run(which.accountIds, async () => {
@@ -28,14 +29,15 @@ export function submissionSearch({ db }: Database, reads: AccountReads) {
       });
     },
 
-    /** The number of matches among the newest 10,000 submissions of each account. */
+    /** The number of matches among the newest 10,000 submissions of each account (`countRows`). */
     count(which: Search): Promise<Total> {
       return reads.run(which.accountIds, () => countRows(db, "submissions", which));
     },
 
     /**
-     * @param accountIds null for any account. @param admit awaited before a large output is read.
-     * @returns undefined for an unknown id and for a submission of another account.
+     * Reads a submission with what its page shows. @param accountIds the accounts that it may belong to; null for any account.
+     * @param admit awaited before a large output, and before the input of a test, is read.
+     * @returns undefined for an unknown id, and for a submission of another account.
      */
     async read(id: string, accountIds: readonly string[] | null, admit?: Admit): Promise<ReadSubmission | undefined> {
       const row = await db
@@ -48,7 +50,7 @@ export function submissionSearch({ db }: Database, reads: AccountReads) {
       const submission = head && (await complete(head, admit));
       const [found] = await named(db, [row]);
       const run = await testOf(db, row);
-      // The input of a test can be larger than that of a submission. Its answers are not needed.
+      // The input of a test can be larger than that of a submission. The answers of the test are not needed.
       if (run) await admit?.(run.inputBytes);
       const loaded = (await loadPrograms(db, [row], 0)).get(row.seq);
       if (!submission || !found || !loaded) return undefined;

@@ -12,7 +12,7 @@ export interface FoundSubmission {
   readonly id: string;
   readonly status: Status;
   readonly verdict: string | null;
-  /** Null also for an end before the column of causes. */
+  /** Null until the end. */
   readonly cause: string | null;
   readonly language: string;
   readonly profile: string;
@@ -29,13 +29,13 @@ export interface ReadSubmission {
   readonly found: FoundSubmission;
   readonly submission: Submission;
   readonly program: Program;
-  /** Null unless it is a run of a judgement. */
+  /** The test that it runs, if it is a run of a judgement; otherwise null. */
   readonly run: TestOf | null;
-  /** Whether its output is stored while it runs, so that people can follow it. Stays true after the end. */
+  /** Whether people can follow its output while it runs. The value is also true after the end. */
   readonly isFollowable: boolean;
-  /** The submission that it repeats, unless that one is deleted. */
+  /** Id of the submission that it repeats; null if it repeats none, or that one has been deleted. */
   readonly originalId: string | null;
-  /** Null if there are none. */
+  /** Null if it has no samples. */
   readonly samples: Samples | null;
 }
 
@@ -51,7 +51,7 @@ export interface FoundJudgement {
   readonly id: string;
   readonly status: Status;
   readonly verdict: JudgementVerdict | null;
-  /** Null until it has ended. */
+  /** Null until the end. */
   readonly score: number | null;
   readonly states: readonly TestState[];
   readonly language: string;
@@ -59,7 +59,7 @@ export interface FoundJudgement {
   readonly account: Named;
   readonly project: Named | null;
   readonly key: Named;
-  /** The version of the problem; null if the tests are part of the request. */
+  /** The version of the problem; null if the request contained the tests. */
   readonly problem: ProblemVersion | null;
   readonly createdAtMs: number;
   readonly completedAtMs: number | null;
@@ -72,14 +72,14 @@ export interface ProblemVersion {
   readonly version: number;
 }
 
-/** A judgement with its program, whose input is empty. */
+/** A judgement with its program. The input of the program is empty, because the tests have the inputs. */
 export interface ReadJudgement {
   readonly found: FoundJudgement;
   readonly judgement: Judgement;
   readonly program: Program;
 }
 
-/** The beginning of a content, and the size of all of it. */
+/** The beginning of a content, and the size of the whole content. */
 export interface ContentStart {
   readonly bytes: Buffer;
   readonly size: number;
@@ -87,12 +87,13 @@ export interface ContentStart {
 
 /** A search for judgements. */
 export interface JudgementSearch extends Omit<Search, "cause"> {
-  /** Id of a problem, which can have been deleted. */
+  /** Only judgements of the problem with this id, which may have been deleted. */
   readonly problemId?: string | undefined;
 }
 
+/** A search for submissions. Each condition that is undefined does not restrict the search. */
 export interface Search {
-  /** Null for all. */
+  /** Only submissions of these accounts; null for all accounts. */
   readonly accountIds: readonly string[] | null;
   readonly id?: string | undefined;
   /** The first characters of an id, in the form of a UUID. */
@@ -103,18 +104,20 @@ export interface Search {
   readonly language?: string | undefined;
   readonly keyId?: string | undefined;
   readonly projectId?: string | undefined;
-  /** Lower bound of the time of acceptance. */
+  /** Only submissions that were accepted at this time or later. */
   readonly sinceMs?: number | undefined;
+  /** Only submissions that were accepted before this time. */
   readonly untilMs?: number | undefined;
-  /** The newest first, by default. */
+  /** Which come first; by default, the newest. */
   readonly order?: "newest" | "oldest" | undefined;
-  /** `next` of the previous search. */
+  /** `next` of the search that this one continues. */
   readonly before?: number | undefined;
   readonly max: number;
 }
 
+/** The result of a count. */
 export interface Total {
   readonly matches: number;
-  /** False: there can be more, among rows that were not counted. */
+  /** Whether all rows were counted. If not, there may be further matches among older rows. */
   readonly isWhole: boolean;
 }
