@@ -5,7 +5,7 @@ import type { Store } from "./store.ts";
 
 type Operation = (typeof OPERATIONS)[number];
 
-/** Metric labels of parts of the store and of single methods; all others have the label `admin`. */
+/** The labels of parts of the store in metrics. Methods in METHODS have other labels; all other parts have the label `admin`. */
 const PARTS: { readonly [Part in keyof Store]?: Operation } = {
   deliveries: "deliveries",
   quota: "quota",
@@ -29,12 +29,12 @@ const METHODS: Readonly<Record<string, Operation>> = {
   "submissions.get": "read",
   "submissions.depth": "read",
 } satisfies { readonly [Method in MethodName]?: Operation };
-/** Methods that wait for a program, not for the database. */
+/** Methods that are not measured, because they wait for a program and not for the database. */
 const UNTIMED = ["submissions.whenTerminal"];
 
 type Method = (...asked: unknown[]) => unknown;
 
-/** Wraps a store: measures the duration of all calls and counts failures. */
+/** Wraps a store, to measure the duration of calls of its parts, and to count those that fail. */
 export function instrumented(store: Store, meter: Meter): Store {
   const parts = Object.entries(store).map(([name, part]) => [
     name,

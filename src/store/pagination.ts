@@ -2,7 +2,7 @@ import { type ExpressionBuilder, type RawBuilder, sql } from "kysely";
 import type { ListPage } from "./access/types.ts";
 import type { Schema } from "./schema/schema.ts";
 
-/** Default number of rows of a list. */
+/** The number of rows of a list, unless the caller states one. */
 export const USUAL_ROWS = 1_000;
 
 interface Listed {
@@ -10,22 +10,23 @@ interface Listed {
   readonly created_at: number;
 }
 
-/** The row of a cursor. */
+/** The row that a cursor names. */
 interface Cursor extends Listed {
   readonly account_id: string;
 }
 
-/** The row before a part. */
+/** The position of the row after which a part begins. */
 interface Position {
   readonly id: string;
   readonly createdAt: number;
 }
 
 /**
- * A part of a list, newest first. A cursor of another account yields an empty part, like an unknown cursor, so that the
+ * A part of a list, newest first. A cursor that names a row of another account yields an empty part, like an unknown cursor, so that the
  * response does not reveal which ids exist.
- * @param read returns the newest rows of one account, or of all (null), after the position. It is called separately for each
- * account, so that an index has the rows in order: for several accounts, a database would read and sort all their rows.
+ * @param positionOf finds the row that the cursor `after` names.
+ * @param read returns the newest rows of one account, or of all accounts (null), after the position. It is called separately for each
+ * account, because an index has the rows of one account in order: for several accounts, a database would read and sort all their rows.
  */
 export async function pageOf<Row extends Listed>(
   { accountIds = null, after, max = USUAL_ROWS }: ListPage,
@@ -44,7 +45,7 @@ export async function pageOf<Row extends Listed>(
     .slice(0, max);
 }
 
-/** The condition that a row is after the position. Compares pairs, so that an index on both columns is used. */
+/** The condition that a row is after the position. It compares pairs, so that an index on both columns is used. */
 export function afterPosition(
   table: "api_keys" | "projects" | "endpoints" | "people" | "invitations",
   { createdAt, id }: Position,
@@ -52,7 +53,7 @@ export function afterPosition(
   return sql<boolean>`(${sql.ref(`${table}.created_at`)}, ${sql.ref(`${table}.id`)}) < (${createdAt}, ${id})`;
 }
 
-/** The condition that a key is live at that time: neither revoked nor expired. */
+/** The condition that a key is live at `nowMs`: neither revoked nor expired. */
 export function liveAt(eb: ExpressionBuilder<Schema, "api_keys">, nowMs: number) {
   return eb.and([
     eb("api_keys.revoked_at", "is", null),

@@ -6,23 +6,28 @@ import type { Transactions } from "./database/transactions.ts";
 
 import { nextLeaseUntil } from "./submissions/lease.ts";
 
-/** The age of a worker that is removed. The clock of its machine may be wrong: a worker that is removed too early returns with its next announcement. */
+/**
+ * A worker is removed when its last announcement has been over for this time. Because of a wrong clock, a worker may be removed too early; it
+ * returns with its next announcement.
+ */
 const FORGOTTEN_AFTER_MS = 3_600_000;
 
-/** The announcement of a worker to services in other processes. */
+/** What a worker announces to services in other processes. */
 export interface AnnouncedWorker {
   readonly id: string;
-  /** Submissions that it can run at the same time now. */
+  /** How many submissions it can run at the same time now. */
   readonly slots: number;
-  /** Canonical names of the languages that it has proven. */
+  /** The canonical names of the languages that it has proven. */
   readonly languages: readonly string[];
-  /** Its newest proof, with the time of the proof. */
+  /** The result of its newest proof. */
   readonly readiness: Readiness;
+  /** When it made this proof. */
   readonly provenAtMs: number;
 }
 
+/** A worker as services see it. */
 export interface SeenWorker extends AnnouncedWorker {
-  /** End of the last announcement by the worker's clock; changes with each announcement. */
+  /** When its last announcement is over, by the clock of the worker. The value changes with each announcement. */
   readonly untilMs: number;
 }
 
@@ -32,7 +37,7 @@ export type WorkerStore = ReturnType<typeof workerStore>;
 export function workerStore({ db }: Database, transactions: Transactions, wakeups: Notifier, now: () => number) {
   const changed = { notifications: () => [{ kind: "workers" } as const] };
   return {
-    /** Announces the state of the worker; to be repeated within `leaseMs`. */
+    /** Announces the state of a worker for `leaseMs`. The worker repeats this before the time is over. */
     async announce({ id, slots, languages, readiness, provenAtMs }: AnnouncedWorker, leaseMs: number): Promise<void> {
       const state = {
         slots,
@@ -42,7 +47,7 @@ export function workerStore({ db }: Database, transactions: Transactions, wakeup
       };
       const untilMs = now() + leaseMs;
       await transactions.run(async (trx) => {
-        // Each announcement removes long silent workers, because a killed worker cannot remove itself.
+        // Each announcement removes workers that have long been silent, because a killed worker cannot remove itself.
         await trx
           .deleteFrom("workers")
           .where("lease_until", "<", now() - FORGOTTEN_AFTER_MS)
@@ -58,12 +63,12 @@ export function workerStore({ db }: Database, transactions: Transactions, wakeup
       }, changed);
     },
 
-    /** Withdraws the announcement. */
+    /** Withdraws the announcement of a worker. */
     async leave(id: string): Promise<void> {
       await transactions.run((trx) => trx.deleteFrom("workers").where("id", "=", id).execute(), changed);
     },
 
-    /** All known workers, including dead ones, oldest first. */
+    /** All workers that have not been removed, even if they may be dead, in the order of their first announcements. */
     async announced(): Promise<SeenWorker[]> {
       const rows = await db.selectFrom("workers").selectAll().orderBy("announced_at").orderBy("id").execute();
       return rows.map((row) => ({
@@ -76,7 +81,7 @@ export function workerStore({ db }: Database, transactions: Transactions, wakeup
       }));
     },
 
-    /** Number of running submissions by worker id. @param accountIds only these accounts; null for all. */
+    /** The number of running submissions of each worker, by its id. @param accountIds only submissions of these accounts; null for all. */
     async running(accountIds: readonly string[] | null): Promise<ReadonlyMap<string, number>> {
       if (accountIds?.length === 0) return new Map();
       // A literal, because the planner cannot use a partial index with a parameter.
@@ -94,10 +99,10 @@ export function workerStore({ db }: Database, transactions: Transactions, wakeup
       await transactions.run(async () => {}, { notifications: () => [{ kind: "prove" }] });
     },
 
-    /** Calls back when a proof is requested, like `onWork`. @returns a function that ends the subscription. */
+    /** Calls the listener when a proof may have been requested. @returns a function that ends the subscription. */
     onAsked: (listener: () => void): (() => void) => wakeups.on("prove", listener),
 
-    /** Calls back when an announcement has changed, like `onWork`. @returns a function that ends the subscription. */
+    /** Calls the listener when announcements may have changed. @returns a function that ends the subscription. */
     onChange: (listener: () => void): (() => void) => wakeups.on("workers", listener),
   };
 }

@@ -4,13 +4,16 @@ import type { Schema } from "../schema/schema.ts";
 /** An object that an entry of the audit trail refers to. */
 export interface NamedObject {
   readonly kind: "account" | "project" | "key" | "endpoint" | "person" | "problem";
-  /** Its name now; of an endpoint the origin, because the path can have a token. */
+  /** The present name of the object: the e-mail of a person; the origin of the URL of an endpoint, because the path may contain a token. */
   readonly name: string;
-  /** Whether it was removed. */
+  /** Whether the object is an endpoint that was removed. */
   readonly isGone: boolean;
 }
 
-/** The objects with these ids. Makes one read by primary key for each kind. Removed endpoints have a name; deleted problems do not. */
+/**
+ * The objects with these ids. Objects that are no longer stored, such as deleted problems, are absent. Each kind is read by an index of ids.
+ * @param accountIds only objects of these accounts, and no persons; null for all objects.
+ */
 export async function namedObjects(
   db: Kysely<Schema>,
   ids: readonly string[],

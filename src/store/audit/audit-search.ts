@@ -1,12 +1,13 @@
 import { type Kysely, sql } from "kysely";
 import type { Schema } from "../schema/schema.ts";
 
-/** Entries that one search reads for each account: bounds how long a search delays others on SQLite. */
+/** The most entries that one search reads in each index: bounds how long a search delays other work on SQLite. */
 const MAX_ROWS = 5_000;
 
-/** Maximum difference between the clocks of processes: entries are numbered in the order of their insertion. */
+/** The most by which clocks of processes differ. Entries are numbered in the order of their insertion, which may not be that of their times. */
 const CLOCKS_MS = 60_000;
 
+/** A search for audit entries. Each condition that is undefined does not restrict the search. */
 export interface AuditSearch {
   readonly max: number;
   /** Only entries with a lower `seq`. */
@@ -20,7 +21,7 @@ export interface AuditSearch {
   readonly untilMs?: number | undefined;
 }
 
-/** An index by which entries are read, and its value. */
+/** The first column of an index by which entries are read, and its value; null for all entries, in the order of `seq`. */
 type Source = readonly [column: "account_id" | "subject" | "actor" | "action", value: string] | null;
 
 interface Range {
@@ -29,9 +30,9 @@ interface Range {
 }
 
 /**
- * The newest matches. One search reads a bounded number of entries, however rare the matches are.
- * @param maxRows entries of an account that are read; a test has fewer.
- * @returns `next`: where this search ended; null if there is nothing older.
+ * The newest matches. One search reads a bounded number of entries, so it may find fewer than `max` although there are more.
+ * @param maxRows the most entries to read in each index; tests set a lower number.
+ * @returns `next`: `before` of a search that continues this one; null if there is nothing older.
  */
 export async function searchAudit(
   db: Kysely<Schema>,
@@ -54,8 +55,8 @@ export async function searchAudit(
 }
 
 /**
- * The indexes by which the entries are read: those with the fewest entries. For members, these are the indexes by account, so that
- * entries of other accounts neither delay a search nor reveal anything by its time.
+ * The index by which the entries are read, with each of its values: the one with the fewest entries. For members, it is that of accounts
+ * unless they search for a subject, so that entries of other accounts neither delay a search nor reveal anything by its duration.
  */
 function sourcesOf({ accountIds, subject, actor, action }: AuditSearch): readonly Source[] {
   if (subject !== undefined) return [["subject", subject]];
@@ -64,7 +65,7 @@ function sourcesOf({ accountIds, subject, actor, action }: AuditSearch): readonl
   return action === undefined ? [null] : [["action", action]];
 }
 
-/** @returns `floor`: lower numbers were not read. */
+/** The matches among the entries of a source. @returns `floor`: entries with lower numbers were not read. */
 async function ofSource(
   db: Kysely<Schema>,
   which: AuditSearch,
@@ -86,7 +87,10 @@ async function ofSource(
   return { seqs: rows.map(({ seq }) => seq), floor };
 }
 
-/** Compares and sorts by pairs: otherwise, the database could choose the index on seq, and read all entries. */
+/**
+ * The condition for the entries of a source in a range of numbers. It compares pairs, and `newestFirst` has the same columns: otherwise, the
+ * database could choose the index on `seq`, and read all entries.
+ */
 function between(source: Source, { from, before }: Range) {
   if (source === null) return sql<boolean>`seq >= ${from} and seq < ${before}`;
   const column = sql.ref(source[0]);
@@ -103,7 +107,10 @@ function entriesOf(db: Kysely<Schema>) {
   return db.selectFrom("audit").select("seq");
 }
 
-/** The conditions are expressions: with comparisons of columns, a database could read all entries of an actor instead of the range. */
+/**
+ * Adds the conditions of a search. They are expressions: with comparisons of columns, a database could read all entries of an actor instead
+ * of the range.
+ */
 function matching(entries: Entries, { accountIds, actor, action, subject, sinceMs, untilMs }: AuditSearch): Entries {
   let query = entries;
   if (accountIds) query = query.where(sql`coalesce(account_id, '')`, "in", accountIds);
@@ -116,8 +123,8 @@ function matching(entries: Entries, { accountIds, actor, action, subject, sinceM
 }
 
 /**
- * Times have no index. Numbers increase with time, so a binary search with some twenty reads finds the entry.
- * @returns the lowest number of an entry at this time or later.
+ * Finds the first entry of a time. Times have no index, but numbers increase with time, so a binary search needs only some twenty reads.
+ * @returns the lowest number of an entry at this time or later; one above the highest if there is none.
  */
 async function seqAt(db: Kysely<Schema>, ms: number): Promise<number> {
   const end = async (direction: "asc" | "desc") =>

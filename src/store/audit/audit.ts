@@ -12,17 +12,17 @@ interface Entry {
   readonly atMs: number;
   readonly actor: AuditActor;
   readonly action: AuditAction;
-  /** Id of the changed object. */
+  /** Id of the object that was changed or read; see `AuditEntry.subject`. */
   readonly subject: string;
-  /** Null for objects without an account. */
+  /** The account of the object; null for an object without an account. */
   readonly accountId: string | null;
-  /** The new value, or old and new values; never a secret. */
+  /** The new values, or the old and new values; never a secret. */
   readonly detail: Readonly<Record<string, unknown>>;
-  /** The client's address if the actor is only a name; by default that of the actor. */
+  /** The address of the client, if `actor` has none. */
   readonly address?: string | null;
 }
 
-/** Adds an entry in the transaction of the change, so that neither exists without the other. */
+/** Adds an entry in the transaction of a change, so that the change and the entry are stored together or not at all. */
 export async function addAuditEntry(trx: Transaction<Schema>, entry: Entry): Promise<void> {
   await trx
     .insertInto("audit")
@@ -38,16 +38,21 @@ export async function addAuditEntry(trx: Transaction<Schema>, entry: Entry): Pro
     .execute();
 }
 
-/** The time in which further reads of the same object by the same administrator get no entry, because pages reload automatically. */
+/** For this time, further reads of an object by the same administrator get no entry, because pages reload automatically. */
 const READING_MS = 3_600_000;
 
-/** The audit trail. The transaction of each change adds its entry; entries of changes are never modified. */
 export type AuditStore = ReturnType<typeof auditStore>;
 
-/** @param now milliseconds since the epoch. */
+/**
+ * The audit trail. The transaction of each change adds an entry with `addAuditEntry`; entries of changes are never modified.
+ * @param now milliseconds since the epoch.
+ */
 export function auditStore({ db }: Database, transactions: Transactions, reads: AccountReads, now: () => number) {
   return {
-    /** Adds an entry when an administrator reads a submission or a judgement, at most once per hour for the pair. */
+    /**
+     * Adds an entry when an administrator reads a submission or a judgement, at most once per hour for the same administrator and the same
+     * object.
+     */
     async noteReading({
       action,
       actor,
@@ -76,8 +81,8 @@ export function auditStore({ db }: Database, transactions: Transactions, reads: 
     },
 
     /**
-     * Newest first.
-     * @param which.before only entries with a lower `seq`; `accountIds`: only entries of these accounts, null for all.
+     * Entries, newest first. @param before only entries with a lower `seq`.
+     * @param accountIds only entries of these accounts; null or undefined for all entries.
      */
     async list({
       max,
@@ -101,7 +106,10 @@ export function auditStore({ db }: Database, transactions: Transactions, reads: 
       return rows.map(toEntry);
     },
 
-    /** Newest first. @returns `next`: where this search ended; null if there is nothing older. */
+    /**
+     * Finds entries, newest first. One search reads a bounded number of entries, so it may find fewer than `max` although there are more.
+     * @returns `next`: `before` of a search that continues this one; null if there is nothing older.
+     */
     search(
       which: AuditSearch,
       maxRows?: number,
@@ -122,7 +130,7 @@ export function auditStore({ db }: Database, transactions: Transactions, reads: 
       });
     },
 
-    /** The present names of the objects with these ids. @param accountIds only these accounts; null for all, and then also people. */
+    /** The present names of the objects with these ids. @param accountIds only objects of these accounts, and no persons; null for all. */
     named: (ids: readonly string[], accountIds: readonly string[] | null): Promise<ReadonlyMap<string, NamedObject>> =>
       namedObjects(db, ids, accountIds),
   };

@@ -2,21 +2,21 @@ import { type Kysely, type RawBuilder, sql } from "kysely";
 import { dueNow, runningNow, waiting } from "../queue/backlog.ts";
 import type { Schema } from "../schema/schema.ts";
 
-/** Texts that change whenever something of the accounts has changed. */
+/** Texts whose changes show that something of the accounts has changed. */
 export interface Marks {
-  /** Submissions that were accepted, started or ended. */
+  /** Changes when a submission is accepted, starts or ends. */
   readonly runs: string;
-  /** Deliveries that were added, attempted or ended. */
+  /** Changes when a delivery is added or attempted, or ends. */
   readonly deliveries: string;
-  /** Recorded changes: projects, keys, endpoints, problems. */
+  /** Changes with each audit entry, such as a change of a project, key, endpoint or problem. */
   readonly settings: string;
 }
 
 const HOUR_MS = 3_600_000;
 
 /**
- * Each statement reads the end of an index, or an index that has only the queue, regardless of the number of records.
- * @param accountIds only these accounts; null for all.
+ * Reads the marks of accounts. Each statement reads the end of an index, or an index that has only the queue, so the number of records does
+ * not matter. @param accountIds null for all accounts.
  */
 export async function readMarks(db: Kysely<Schema>, accountIds: readonly string[] | null): Promise<Marks> {
   if (accountIds?.length === 0) return { runs: "", deliveries: "", settings: "" };
@@ -32,7 +32,7 @@ export async function readMarks(db: Kysely<Schema>, accountIds: readonly string[
   };
 }
 
-/** A mark of the counted ends and the load of the last hour. Only the newest minutes change, so nothing older is read. */
+/** A text that changes when ends are counted or the load is recorded. Only rows of the newest minutes change, so one hour is read. */
 export async function readTotalsMark(
   db: Kysely<Schema>,
   accountIds: readonly string[] | null,
@@ -53,14 +53,14 @@ interface Last {
   readonly entry: number | string | null;
 }
 
-/** The last row of each account is at the end of its part of an index. */
+/** Selects the numbers of the last rows of accounts. The last row of each account is at the end of the account's part of an index. */
 const lastOf = (accountIds: readonly string[] | null): RawBuilder<Last> => {
   if (!accountIds)
     return sql`select (select max(seq) from submissions) as submission, (select max(seq) from deliveries) as delivery,
       (select max(seq) from audit) as entry`;
   const ids = sql.join(accountIds);
   const most = sql.lit(Number.MAX_SAFE_INTEGER);
-  // Compared and sorted by tuples, so that no plan can read the rows of all accounts by seq alone.
+  // The condition and the order have both columns, so that no plan can read the rows of all accounts by `seq` alone.
   const last = (table: "submissions" | "audit") => sql`(select seq from ${sql.table(table)}
     where (account_id, seq) >= (accounts.id, 0) and (account_id, seq) < (accounts.id, ${most})
     order by account_id desc, seq desc limit 1)`;

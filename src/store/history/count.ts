@@ -4,7 +4,7 @@ import type { Schema, UncountedRow } from "../schema/schema.ts";
 
 const MINUTE_MS = 60_000;
 
-/** The tables of amounts. Their keys are `at`, `account_id` and these columns. */
+/** The tables of amounts. The primary key of each table is `at`, `account_id` and these columns. */
 export const AMOUNTS = {
   history: ["language", "verdict"],
   history_times: ["kind", "bin"],
@@ -29,13 +29,13 @@ export async function countEnds(trx: Transaction<Schema>, max: number): Promise<
   return ended.length;
 }
 
-/** Oldest first. */
+/** Deletes and returns up to `max` of the oldest rows. */
 async function takeUncounted(trx: Transaction<Schema>, max: number): Promise<UncountedRow[]> {
   const oldest = trx.selectFrom("uncounted").select("submission_seq").orderBy("submission_seq").limit(max);
   return await trx.deleteFrom("uncounted").where("submission_seq", "in", oldest).returningAll().execute();
 }
 
-/** Reads without a transaction, because usually there are no uncounted deliveries. */
+/** Whether there are uncounted deliveries. Usually there are none, so this is read without a transaction. */
 export async function hasUncountedDeliveries(db: Kysely<Schema>): Promise<boolean> {
   return (await db.selectFrom("uncounted_deliveries").select("delivery_seq").limit(1).executeTakeFirst()) !== undefined;
 }
@@ -68,7 +68,7 @@ export function minuteOf(ms: number): number {
   return ms - (ms % MINUTE_MS);
 }
 
-/** Amounts by key, which one statement adds to a table. */
+/** The number of ends for each key of a table of amounts. One statement adds all of them to the table. */
 class Sums {
   readonly #rows = new Map<string, { readonly key: object; amount: number }>();
 

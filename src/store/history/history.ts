@@ -8,14 +8,14 @@ import { mergeAndExpire } from "./merge-and-expire.ts";
 import { readDeliveries, readEnds, readFailing, readGroups, readLoad } from "./read-history.ts";
 import type { Counts, DeliveryCount, EndsOf, FailingEndpoint, Group, GroupBy, LoadCount, Range } from "./types.ts";
 
-/** Aggregates of ended submissions and deliveries, queue and slots by time. They outlive the records. */
 export type HistoryStore = ReturnType<typeof historyStore>;
 
 /**
- * Aggregates of ended submissions. The transaction of an end inserts a row into `uncounted`, and the transaction that counts
- * it deletes that row. Each end is therefore counted once, regardless of crashes, delays and deleted records. If each end
- * updated the aggregate itself, all processes would wait for each other's commits at the row of the current minute.
- * Ended deliveries are counted in the same way.
+ * Aggregates over time: ended submissions and deliveries, the queue and the slots. They stay after the records are deleted.
+ *
+ * The transaction that ends a submission inserts a row into `uncounted`, and the transaction that counts this end deletes the row. Each end
+ * is therefore counted once, regardless of crashes, delays and deleted records. If each end updated the aggregates itself, all processes
+ * would wait for each other's commits at the row of the current minute. Ended deliveries are counted in the same way.
  */
 export function historyStore(
   { db, abilities }: Database,
@@ -25,18 +25,18 @@ export function historyStore(
 ) {
   return {
     /**
-     * Counts up to `max` ended submissions. Each is counted once, over all processes.
-     * @returns the number of counted submissions; fewer than `max` if all are counted.
+     * Counts up to `max` ended submissions that no process has counted yet.
+     * @returns the number of counted submissions; fewer than `max` if none are left.
      */
     count(max: number): Promise<number> {
-      // A power failure that loses the aggregate also restores the uncounted rows.
+      // A power failure that loses this commit loses both the counts and the deletion of the counted rows.
       return transactions.runAsyncCommit(async (trx) => {
         await abilities.lock(trx, "history");
         return await countEnds(trx, max);
       });
     },
 
-    /** Counts ended deliveries. @returns how many were counted; less than `max` means that none are left. */
+    /** Counts up to `max` ended deliveries. @returns the number of counted deliveries; fewer than `max` if none are left. */
     async countDeliveries(max: number): Promise<number> {
       if (!(await hasUncountedDeliveries(db))) return 0;
       return await transactions.runAsyncCommit(async (trx) => {
@@ -45,7 +45,7 @@ export function historyStore(
       });
     },
 
-    /** Records what is pending and running now, of the whole service and of each account. @param slots of all workers. */
+    /** Records how many submissions are pending and running now, in total and of each account. @param slots the slots of all workers. */
     async sample(slots: number): Promise<void> {
       const loads = await readQueue(db);
       await transactions.runAsyncCommit(async (trx) => {
@@ -54,7 +54,7 @@ export function historyStore(
       });
     },
 
-    /** Merges minutes before `mergeBeforeMs` into hours, and deletes everything before `deleteBeforeMs`. */
+    /** Merges the rows of minutes before `mergeBeforeMs` into rows of hours, and deletes all rows before `deleteBeforeMs`. */
     async mergeAndExpire(times: { readonly mergeBeforeMs: number; readonly deleteBeforeMs: number }): Promise<void> {
       await transactions.runAsyncCommit(async (trx) => {
         await abilities.lock(trx, "history");
@@ -62,32 +62,32 @@ export function historyStore(
       });
     },
 
-    /** Ended submissions and their times. */
+    /** The numbers of ended submissions, and their wait and run times. */
     read: (range: Range): Promise<Counts> => reads.run(range.accountIds, () => readEnds(db, range)),
 
-    /** The `most` groups with the most ends, largest first. */
+    /** The `most` groups with the most ended submissions, the largest group first. */
     groups: (range: Range, by: GroupBy, most: number): Promise<readonly Group[]> =>
       reads.run(range.accountIds, () => readGroups(db, range, by, most)),
 
-    /** Ended submissions of a key or of the keys of a project. @param range.accountIds its account. */
+    /** The numbers of ended submissions of a key, or of the keys of a project. @param range.accountIds the account of the key or project. */
     readOf: (range: Range, of: EndsOf): Promise<Counts["ended"]> =>
       reads.run(range.accountIds, () => readEnds(db, range, of)).then(({ ended }) => ended),
 
-    /** Ended deliveries, by endpoint. */
+    /** The numbers of ended deliveries. @param endpointId only deliveries to this endpoint; all endpoints by default. */
     deliveries: (range: Range, endpointId?: string): Promise<readonly DeliveryCount[]> =>
       reads.run(range.accountIds, () => readDeliveries(db, range, endpointId)),
 
-    /** The `most` endpoints with the most failed deliveries, removed ones included. */
+    /** The `most` endpoints with the most failed deliveries, including removed endpoints. */
     failing: (range: Range, most: number): Promise<readonly FailingEndpoint[]> =>
       reads.run(range.accountIds, () => readFailing(db, range, most)),
 
-    /** Texts whose difference shows a change. @param accountIds null for all. */
+    /** Texts that change when something of these accounts changes (`Marks`). @param accountIds null for all accounts. */
     marks: (accountIds: readonly string[] | null): Promise<Marks> => readMarks(db, accountIds),
 
-    /** A mark of the aggregates, which changes when they do. */
+    /** A text that changes when the aggregates of these accounts change. @param accountIds null for all accounts. */
     totalsMark: (accountIds: readonly string[] | null): Promise<string> => readTotalsMark(db, accountIds, now()),
 
-    /** Queue and slots. Times without a row were not recorded. */
+    /** The highest load in each bucket. At times that have no bucket in the result, no service recorded the load. */
     load: (range: Range): Promise<readonly LoadCount[]> => reads.run(range.accountIds, () => readLoad(db, range)),
   };
 }

@@ -3,15 +3,16 @@ import type { Schema } from "../schema/schema.ts";
 import { minuteOf } from "./count.ts";
 import { highest } from "./merge-and-expire.ts";
 
-/** The account of the rows of the whole service. */
+/** The value of `account_id` in rows of the whole service. */
 export const WHOLE = "";
 
-/** Sums up by key from the indexes of the queue, regardless of the number of records. The status is a literal: see backlog.ts. */
+/** Counts by key, in the indexes of the queue, and then by account. The number of records does not matter. Literal status: see backlog.ts. */
 const queued = (status: "pending" | "running") => sql<{ account_id: string; amount: number | string }>`
   select api_keys.account_id, sum(of_key.amount) as amount
   from (select key_id, count(*) as amount from submissions where status = ${sql.lit(status)} group by key_id) as of_key
   join api_keys on api_keys.id = of_key.key_id group by api_keys.account_id`;
 
+/** How many submissions are pending and running. */
 export interface Load {
   readonly accountId: string;
   pending: number;
@@ -19,8 +20,8 @@ export interface Load {
 }
 
 /**
- * What is pending and running now: of the whole service, and of each account that has any. It is read outside of transactions, because
- * others would wait for these.
+ * The load now: of the whole service, and of each account with pending or running submissions. It is read outside of the transaction that
+ * stores it, so that other transactions do not wait for the read.
  */
 export async function readQueue(db: Kysely<Schema>): Promise<readonly Load[]> {
   const whole: Load = { accountId: WHOLE, pending: 0, running: 0 };
@@ -36,7 +37,7 @@ export async function readQueue(db: Kysely<Schema>): Promise<readonly Load[]> {
   return [...all.values()];
 }
 
-/** Adds a row for each load. If the minute has a row already, that row gets the higher values. */
+/** Adds a row of the present minute for each load. If there is such a row already, each of its values becomes the higher one of both. */
 export async function addLoad(
   trx: Transaction<Schema>,
   loads: readonly Load[],
@@ -48,7 +49,7 @@ export async function addLoad(
     slots: accountId === WHOLE ? slots : 0,
   }));
   const keep = (column: "pending" | "running" | "slots") => highest("history_load", column);
-  // Below the limit of parameters of a statement, which is 32,766 for SQLite.
+  // With 1,000 rows, a statement has fewer parameters than SQLite allows, which are 32,766.
   for (let from = 0; from < rows.length; from += 1_000) {
     await trx
       .insertInto("history_load")

@@ -4,7 +4,7 @@ import { AMOUNTS } from "./count.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** How the rows of a table for the minutes of an hour become the row of the hour. */
+/** How the rows of minutes in a table become one row of their hour. */
 interface MergeRule {
   /** Rows with the same values in these columns become one row. */
   readonly keys: readonly string[];
@@ -37,7 +37,7 @@ export async function mergeAndExpire(
   }
 }
 
-/** Merges the rows of minutes before `beforeMs` into rows of hours. A row at a full hour is already one of an hour. */
+/** Merges the rows of minutes before `beforeMs` into rows of hours. The row of the first minute of an hour becomes that of the hour. */
 async function mergeIntoHours(
   trx: Transaction<Schema>,
   table: string,
@@ -59,13 +59,13 @@ async function mergeIntoHours(
   await sql`delete from ${tableSql} where ${isMinuteSql}`.execute(trx);
 }
 
-/** The sum of the stored and the new value, in the update of an insert that meets a row with the same key. */
+/** The sum of the stored and the new value. It is used in an insert that updates a row which has the key already. */
 function summed(table: string, column: string): RawBuilder<unknown> {
   return sql`${sql.ref(`${table}.${column}`)} + ${sql.ref(`excluded.${column}`)}`;
 }
 
 /**
- * The higher of the stored and the new value, in such an update. It is a CASE because the function is MAX() in SQLite, and
+ * The higher of the stored and the new value. It is used like `summed`. It is a CASE, because the function is called MAX() in SQLite and
  * GREATEST() in PostgreSQL.
  */
 export function highest(table: string, column: string): RawBuilder<number> {

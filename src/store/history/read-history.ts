@@ -3,7 +3,7 @@ import type { Schema } from "../schema/schema.ts";
 import { WHOLE } from "./load.ts";
 import type { Counts, DeliveryCount, EndsOf, FailingEndpoint, Group, GroupBy, LoadCount, Range } from "./types.ts";
 
-/** Reads of the aggregates. Each is bounded by their number of rows in the range, not by the number of records. */
+/* Reads of the aggregates. The time of a read depends on the number of their rows in the range, not on the number of records. */
 
 type Amount = { readonly amount: number | string };
 
@@ -28,7 +28,7 @@ function ofKeys(of: EndsOf) {
   };
 }
 
-/** The table and the column of each grouping. A key stays in its project, so its runs are those of the project. */
+/** The table and the column of each grouping. A key never changes its project, so the runs of the key are runs of the project. */
 const GROUPED: Readonly<Record<GroupBy, { readonly from: RawBuilder<unknown>; readonly column: RawBuilder<unknown> }>> =
   {
     language: { from: sql`history`, column: sql`language` },
@@ -96,7 +96,7 @@ export async function readFailing(db: Kysely<Schema>, range: Range, most: number
 }
 
 export async function readLoad(db: Kysely<Schema>, range: Range): Promise<LoadCount[]> {
-  // The slots serve all accounts, and rows of the whole service exist whenever a service runs.
+  // The slots serve all accounts. Rows of the whole service exist for each minute in which a service ran, those of an account may not.
   const whole = await sql<{ at: number } & Record<"pending" | "running" | "slots", number>>`
     select ${bucket(range)} as at, max(pending) as pending, max(running) as running, max(slots) as slots from history_load
     where ${within({ ...range, accountIds: [WHOLE] })} group by 1`.execute(db);
@@ -118,7 +118,7 @@ function bucket({ bucketMs }: Range): RawBuilder<number> {
   return sql`at - at % ${sql.lit(bucketMs)}`;
 }
 
-/** Reads by the index of accounts, or by the primary key. */
+/** The condition for the rows of the range. An index begins with its columns: that of accounts, or the primary key. */
 function within({ fromMs, untilMs, accountIds }: Range): RawBuilder<unknown> {
   const among = accountIds ? sql`and account_id in (${sql.join(accountIds)})` : sql``;
   return sql`at >= ${fromMs} and at < ${untilMs} ${among}`;

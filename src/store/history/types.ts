@@ -1,23 +1,25 @@
-/** A part of the history, in buckets. */
+/** A part of the history, divided into buckets of equal length. The field `at` of a result is the time at which its bucket begins. */
 export interface Range {
   readonly fromMs: number;
-  /** Exclusive. */
+  /** The first time that is not in the range. */
   readonly untilMs: number;
   readonly bucketMs: number;
-  /** Null for all. */
+  /** Only these accounts; null for all accounts. */
   readonly accountIds: readonly string[] | null;
 }
 
 export type GroupBy = "language" | "key" | "project";
 
-/** Ended submissions of one language, key or project. */
+/** The ended submissions of one language, key or project. */
 export interface Group {
-  /** The language, or an id; empty for keys without a project. */
+  /** The language, or the id of the key or project; empty for submissions without a project. */
   readonly id: string;
+  /** The name of the key or project; `id` if there is none. */
   readonly name: string;
   readonly ended: Counts["ended"];
 }
 
+/** The key or the project whose ended submissions are counted. */
 export type EndsOf = { readonly keyId: string } | { readonly projectId: string };
 
 export interface DeliveryCount {
@@ -42,9 +44,9 @@ export interface LoadCount {
 }
 
 export interface Counts {
-  /** `verdict`: see `classOf` in src/domain/history.ts. */
+  /** The number of ended submissions by `verdict`, as `classOf` in src/domain/history.ts states it. */
   readonly ended: readonly { readonly at: number; readonly verdict: string; readonly amount: number }[];
-  /** `wait`: from acceptance to start; `run`: from start to end; bins as in src/domain/history.ts. */
+  /** The number of ended submissions by duration. `wait`: from acceptance to start; `run`: from start to end; `bin`: see `binOf`. */
   readonly times: readonly {
     readonly at: number;
     readonly kind: "wait" | "run";

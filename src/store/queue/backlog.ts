@@ -3,8 +3,9 @@ import type { Backlog } from "../../domain/status.ts";
 import type { Schema } from "../schema/schema.ts";
 
 /**
- * Waiting and running work, read at every scrape. Each statement uses an index that has only the queue, regardless of the
- * number of records. Statuses are literals, because the planner cannot use a partial index with a parameter.
+ * Counts waiting and running work, at every scrape. Each statement uses an index that has only the queue, so the number of records does not
+ * matter. Statuses are literals, because the planner cannot use a partial index with a parameter.
+ * @param accountIds only work of these accounts; undefined for all accounts.
  */
 export async function backlog(db: Kysely<Schema>, nowMs: number, accountIds?: readonly string[]): Promise<Backlog> {
   const { rows: keys } = await waiting(accountIds).execute(db);
@@ -26,29 +27,30 @@ export async function backlog(db: Kysely<Schema>, nowMs: number, accountIds?: re
   };
 }
 
-/** @returns the number of submissions by verdict that ended since then. */
+/** @returns for each verdict, the number of submissions that ended after `sinceMs`. */
 export async function endedSince(db: Kysely<Schema>, sinceMs: number): Promise<Record<string, number>> {
   const { rows } = await ended(sinceMs).execute(db);
   return Object.fromEntries(rows.map(({ verdict, amount }) => [verdict, Number(amount)]));
 }
 
-/** Number of pending submissions by account. */
+/** The numbers of pending submissions of the accounts, without the ids of the accounts. */
 function byAccount(keys: readonly WaitingKey[]): number[] {
   const accounts = Map.groupBy(keys, ({ account_id }) => account_id);
   return [...accounts.values()].map((ofOne) => sum(ofOne.map((key) => Number(key.pending))));
 }
 
+/** A key with pending submissions. */
 interface WaitingKey {
   readonly account_id: string;
   readonly suspended_at: number | null;
   readonly pending: number | string;
-  /** When the oldest one that has never started was created; null if all have started. */
+  /** When the oldest pending submission that has never started was created; null if all of them have started. */
   readonly oldest_at: number | null;
   readonly running: number | string;
   readonly concurrency: number;
 }
 
-/** Pending submissions that would wait even with more workers: all of suspended accounts, and those above a key's concurrency. */
+/** How many submissions of a key would wait even with more workers: all of a suspended account, and those above the key's concurrency. */
 function heldOf({ pending, running, concurrency, suspended_at }: WaitingKey): number {
   if (suspended_at !== null) return Number(pending);
   return Math.min(Number(pending), Math.max(Number(running) + Number(pending) - concurrency, 0));
@@ -61,7 +63,10 @@ function among(column: RawBuilder<unknown>, accountIds: readonly string[] | unde
   return accountIds.length === 0 ? sql`and false` : sql`and ${column} in (${sql.join(accountIds)})`;
 }
 
-/** One that has given up its slot between two runs is pending, but its age is the time of its runs, not that of a wait. */
+/**
+ * Selects the keys with pending submissions. A submission that has given up its slot between two runs is pending as well, but does not count
+ * for `oldest_at`, because its age is mostly the time of its runs.
+ */
 export const waiting = (accountIds?: readonly string[]) => sql<WaitingKey>`
   select waiting.pending, oldest.created_at as oldest_at, coalesce(running.amount, 0) as running,
     coalesce(api_keys.concurrency, tiers.concurrency) as concurrency, accounts.id as account_id, accounts.suspended_at
@@ -78,7 +83,7 @@ export const waiting = (accountIds?: readonly string[]) => sql<WaitingKey>`
   ) as running on running.key_id = waiting.key_id
   where true ${among(sql`accounts.id`, accountIds)}`;
 
-/** An expression instead of the column, because SQLite would otherwise read all records of the account by its index. */
+/** An expression instead of the column: with the column, SQLite would read all records of the account by the index of accounts. */
 const RUNNING_ACCOUNT = sql`account_id || ''`;
 
 export const runningNow = (accountIds?: readonly string[]) => sql<{ language: string; amount: number | string }>`

@@ -9,7 +9,7 @@ interface Counted {
   readonly amount: number | string;
 }
 
-/** Each account's part of the queue, the slots and the requests. Statuses are literals: see backlog.ts. */
+/** Statements that count, by account, pending submissions, running submissions, and requests of the last minute. Literals: see backlog.ts. */
 export const SHARES = {
   pending: () =>
     byAccount(sql`select key_id, count(*) as amount from submissions where status = 'pending' group by key_id`),
@@ -19,7 +19,7 @@ export const SHARES = {
     byAccount(sql`select key_id, count(*) as amount from quota where at > ${nowMs - WINDOW_MS} group by key_id`),
 };
 
-/** @returns the accounts with the highest use. */
+/** @returns the `max` accounts that use most of the shared resources, and the number of all accounts that use any. */
 export async function readShares(db: Kysely<Schema>, max: number, nowMs: number): Promise<Shares> {
   const accounts = new Map<string, AccountShare>();
   for (const what of ["pending", "running", "requests"] as const) {

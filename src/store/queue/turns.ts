@@ -3,18 +3,18 @@ import type { Schema } from "../schema/schema.ts";
 
 type Trx = Transaction<Schema>;
 
-/** The key and the account of a submission. Each key has a queue, and an account has the queues of its keys. */
+/** The key and the account of a submission. Each key has a queue; the queues of an account are those of its keys. */
 export interface KeyOfAccount {
   readonly keyId: string;
   readonly accountId: string;
 }
 
-/** A key with running submissions. */
+/** A key with running submissions, and their number. */
 export interface RunningKey extends KeyOfAccount {
   readonly amount: number;
 }
 
-/** Reads the few running submissions by their index: never the history of an account. */
+/** Counts the running submissions of each key. Their index is small, so records that have ended are not read. */
 export async function countRunning(db: Kysely<Schema>): Promise<RunningKey[]> {
   const { rows } = await sql<{ key_id: string; account_id: string; amount: number | string }>`
     select key_id, amount, (select account_id from api_keys where id = key_id) as account_id
@@ -38,8 +38,9 @@ export async function takeTurns(trx: Trx, served: readonly KeyOfAccount[]): Prom
 }
 
 /**
- * Returns the turns of owners that were not served: they are next, unless they have other runs.
- * @param released in the reverse order of service, so that the last one gets the lowest turn.
+ * Gives back the turns of keys and accounts whose claimed submissions did not begin: unless they have other running submissions, they are
+ * served next.
+ * @param released in the reverse order of their claims, so that the one that was claimed first gets the lowest turn.
  */
 export async function returnTurns(trx: Trx, released: readonly KeyOfAccount[]): Promise<void> {
   if (released.length === 0) return;
@@ -58,7 +59,7 @@ function namesOf(owners: readonly KeyOfAccount[], name: keyof KeyOfAccount): str
   return owners.map((owner) => owner[name]);
 }
 
-/** @param ids possibly repeated: the last place counts. */
+/** Gives the objects with these ids turns beyond all others, in the order of `ids`. An id that is repeated counts at its last place. */
 async function setTurns(trx: Trx, table: "api_keys" | "accounts", ids: readonly string[], end: "highest" | "lowest") {
   const places = new Map(ids.map((id, at) => [id, at + 1]));
   if (places.size === 0) return;
