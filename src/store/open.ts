@@ -41,7 +41,7 @@ import { submissionStore } from "./submissions/submissions.ts";
 import { workerStore } from "./workers.ts";
 
 export interface StoreOptions {
-  /** The directory of a database file must exist; so must the database on a server. */
+  /** The database to open. The directory of a database file must exist, and so must a database on a server. */
   readonly database: DatabaseLocation;
   /** Wall clock in milliseconds since the epoch; replaceable for tests. */
   readonly now?: () => number;
@@ -143,7 +143,7 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
       try {
         await submissions.close();
         await listening?.stop();
-        // After all commits under way.
+        // With one writer, this waits for all commits under way.
         await transactions.run(async () => {});
       } finally {
         await database.db.destroy();

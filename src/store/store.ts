@@ -27,13 +27,12 @@ import type { SubmissionStore } from "./submissions/submissions.ts";
 import type { WorkerStore } from "./workers.ts";
 
 /**
- * The interface of the store for the rest of the service. Differences between engines are
- * `Abilities` (database/database.ts), so that no code depends on the name of an engine.
+ * The interface of the store for the rest of the service. The differences between database engines are `Abilities`
+ * (database/database.ts), so that no other code depends on the name of an engine.
  *
- * The submission row is the job; there is no separate queue. Every method is one transaction
- * unless its comment states otherwise, and throws StoreUnavailable while the database is
- * unavailable. The transaction of a change with an `actor` also adds its audit entry: `actor` is the author, and, for a
- * request, the address of the client.
+ * The rows of pending submissions are the queue; there is no other queue. Every method that writes is one transaction unless its comment
+ * states otherwise. While the database is unavailable, methods that use it throw StoreUnavailable. If a method that makes a change gets an
+ * `actor`, its transaction also adds an audit entry. An `actor` is the name of the author, and for a request, also the address of the client.
  */
 export interface Store {
   readonly submissions: SubmissionStore;
@@ -67,11 +66,10 @@ export interface Store {
   readonly manyProcesses: boolean;
 
   /**
-   * Calls back when work may be available, in this or another process of the database: a
-   * submission was accepted or released, a run ended (its key may run another one), or a lease
-   * expired. Notifications have no data and may be spurious: the listener claims work, and waits again
-   * if it gets none.
-   * Called in a later iteration of the event loop, at most once per iteration.
+   * Calls the listener when work may be available, because of this process or another one with the same database: a submission was
+   * accepted or released, a submission ended (its key may run another one), or a lease was taken away. Notifications have no data and may
+   * be spurious: the listener tries to claim work, and waits again if it gets none. It is called in a later iteration of the event loop,
+   * at most once per iteration.
    * @returns a function that ends the subscription.
    */
   onWork(listener: () => void): () => void;
@@ -85,18 +83,18 @@ export interface Store {
   /** Resolves when the database responds. @throws if it does not. */
   ping(): Promise<void>;
 
-  /** Waiting and running work of all services. @param accountIds only these accounts. */
+  /** Counts waiting and running work of all services and workers. @param accountIds only work of these accounts; undefined for all. */
   backlog(accountIds?: readonly string[]): Promise<Backlog>;
 
-  /** @returns the number of submissions by verdict that ended in the last `ms` milliseconds. */
+  /** @returns for each verdict, the number of submissions that ended in the last `ms` milliseconds. */
   endedWithin(ms: number): Promise<Record<string, number>>;
 
   /**
-   * Writes a consistent snapshot of the database, line by line; restoreStore (open.ts) restores it on any engine.
-   * @param write awaited before the next line. @returns the number of rows.
+   * Writes a consistent snapshot of the database, line by line; restoreStore (open.ts) restores it with any engine.
+   * @param write awaited before the next line is written. @returns the number of rows.
    */
   backup(write: (line: string) => Promise<void>): Promise<number>;
 
-  /** Wakes all waiters, then closes the database. No method may be called afterwards. */
+  /** Makes all waits for the end of submissions return, then closes the database. No method may be called afterwards. */
   close(): Promise<void>;
 }

@@ -1,12 +1,12 @@
 import { WorkTurns } from "../../fairness/turn.ts";
 
 /**
- * Reads that are in the database at the same time, of all accounts and of each. Few, because one of them can take tens of
- * milliseconds: a judgement with 500 tests and long messages takes 45 ms until its record has been sent.
+ * The most reads that are in the database at the same time: of all owners together, and of each. There are few, because one read can take
+ * tens of milliseconds: a judgement with 500 tests and long messages takes 45 ms until its record has been sent.
  */
 const AT_ONCE = { total: 4, perOwner: 1 };
 
-/** The owner of reads over the records of all accounts, which only operators make. */
+/** The owner of reads over the records of all accounts, which only operators and administrators make. */
 const OPERATORS = "operators";
 
 /**
@@ -17,7 +17,7 @@ const OPERATORS = "operators";
 export class AccountReads {
   readonly #turns = new WorkTurns({ atOnce: AT_ONCE });
 
-  /** @param owner the account, or the accounts of a person; null for all accounts. */
+  /** Runs a read when it is the turn of its owner. @param owner the account, or the accounts of a person; null for all accounts. */
   run<T>(owner: string | readonly string[] | null, read: () => Promise<T>): Promise<T> {
     return this.#turns.run(owner === null ? OPERATORS : String(owner), read);
   }

@@ -6,21 +6,21 @@ interface WaitingCall<A, R> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Maximum size of a group: bounds the duration of its locks. */
+/** The most requests in a group: bounds how long the group holds its locks. */
 const MAX_GROUP = 64;
 
 /**
- * Batches requests of the same kind: requests that arrive while a group runs form the next group. Under load, many
- * requests share each statement, lock and commit; a single request does not wait for others. It also
- * limits a process to one connection for each kind of request. Otherwise, requests that wait for a lock of the database could take all
- * connections of the pool, and its holder would get none for its next transaction.
+ * Batches requests of one kind: requests that arrive while a group runs form the next group. Under load, many requests share each
+ * statement, lock and commit; a single request does not wait for others. A batcher also uses only one connection at a time. Otherwise,
+ * requests that wait for a lock of the database could take all connections of the pool, and the holder of the lock would get no connection
+ * for its next transaction.
  */
 export class Batcher<A, R> {
   readonly #run: (requests: readonly A[]) => Promise<readonly R[]>;
   #waiting: WaitingCall<A, R>[] = [];
   #running = false;
 
-  /** @param run runs a group atomically; returns one result per request, in order. */
+  /** @param run runs a group atomically, and returns one result for each request, in order. */
   constructor(run: (requests: readonly A[]) => Promise<readonly R[]>) {
     this.#run = run;
   }
@@ -30,7 +30,7 @@ export class Batcher<A, R> {
       this.#waiting.push({ request, resolve, reject });
       if (this.#running) return;
       this.#running = true;
-      // In the next iteration of the event loop, so that all requests of this one are in the group.
+      // The group begins in the next iteration of the event loop, so that it has all requests of this iteration.
       setImmediate(() => void this.#runAll());
     });
   }
@@ -45,7 +45,7 @@ export class Batcher<A, R> {
       const results = await this.#run(group.map(({ request }) => request));
       for (const [at, { resolve }] of group.entries()) resolve(results[at] as R);
     } catch (error) {
-      // After the loss of a connection, the result of the commit is unknown, so its requests are not repeated.
+      // After the loss of a connection, it is unknown whether the group was committed, so its requests are not repeated.
       if (group.length === 1 || error instanceof StoreUnavailable) for (const { reject } of group) reject(error);
       // A failing request must not fail the others.
       else for (const one of group) await this.#runGroup([one]);

@@ -1,4 +1,4 @@
-/** Turns byte arrays from another thread into Buffers again: messages between threads lose that type. */
+/** Turns byte arrays in a message from another thread into Buffers: a message keeps their bytes, but not the type Buffer. */
 export function asBuffers(value: unknown): unknown {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.length);
   if (typeof value !== "object" || value === null) return value;

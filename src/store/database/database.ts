@@ -14,8 +14,8 @@ export interface Database {
 
 export interface Abilities {
   /**
-   * Only one transaction can write at a time, and each commit needs a flush to the disk. Waiting
-   * transactions are therefore committed together.
+   * Whether only one transaction can write at a time, with a flush to the disk at each commit. Waiting transactions are then committed
+   * together.
    */
   readonly oneWriter: boolean;
   /**
@@ -30,18 +30,18 @@ export interface Abilities {
    * @returns the result of each, in order, after the commit.
    */
   readonly performAll: ((calls: readonly Call[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>) | null;
-  /** Reads a consistent snapshot without a time limit and without blocking writers. */
+  /** Runs reads that see one consistent state of the database, without a time limit, and without blocking writers. */
   readonly snapshot: <T>(work: (db: Kysely<Schema>) => Promise<T>) => Promise<T>;
-  /** Removes the statement timeout of this transaction. */
+  /** Removes the time limits of a transaction: for each statement, and for pauses between statements. Does nothing without such limits. */
   readonly disableStatementTimeout: (trx: Transaction<Schema>) => Promise<void>;
   /**
    * Takes a lock until the end of the transaction. Later statements of this transaction see all
    * commits of previous holders. Does nothing on an engine with a single writer.
    */
   readonly lock: (trx: Transaction<Schema>, name: string) => Promise<void>;
-  /** Whether a transaction failed because of a concurrent one and can be retried. */
+  /** Whether the error of a transaction was caused by a concurrent transaction, so that it can be retried. */
   readonly isRetryable: (error: unknown) => boolean;
-  /** Notifications between processes; null if a single process serves the database. */
+  /** Notifications between processes; null if only one process can serve the database. */
   readonly notify: Notify | null;
   /** Whether a table of this name exists in the schema of the store. */
   readonly hasTable: (db: Kysely<Schema>, name: string) => Promise<boolean>;
@@ -52,9 +52,9 @@ export interface Abilities {
     readonly sequence: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
     readonly sequenceType: ColumnDataType;
   };
-  /** Clause between columns and values of an insert with explicit sequence numbers. */
+  /** The clause between the columns and the values of an insert with explicit sequence numbers. */
   readonly overridingSequence: RawBuilder<unknown>;
-  /** Continues the sequence after the highest number, after such inserts. */
+  /** After such inserts, makes the sequence continue after the highest number. */
   readonly advanceSequence: (trx: Transaction<Schema>, table: string, column: string) => Promise<void>;
 }
 
@@ -62,8 +62,8 @@ export interface Notify {
   /** Sends notifications to other processes with the commit of the transaction. */
   readonly publish: (trx: Transaction<Schema>, notifications: readonly StoreNotification[]) => Promise<void>;
   /**
-   * Receives notifications of other processes. Reconnects without limit; never throws.
-   * @param onGap called when notifications may have been lost: all listeners must query again.
+   * Receives notifications of other processes. It connects again after each loss of the connection, and never throws.
+   * @param onGap called when notifications may have been lost, so that all listeners query again.
    */
   readonly listen: (onNotification: (notification: StoreNotification) => void, onGap: () => void) => Listening;
 }

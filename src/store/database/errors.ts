@@ -1,11 +1,11 @@
 import { OperatorError } from "../../domain/operator-error.ts";
 
-/** The database is unusable; the message is for the operator and has no password. */
+/** The database cannot be used. The message is for the operator, and contains no password. */
 export class StoreError extends OperatorError {
   override readonly name: string = "StoreError";
 }
 
-/** The database is unavailable; the same call may succeed later. */
+/** The database is unavailable. The call may succeed later. */
 export class StoreUnavailable extends StoreError {
   override readonly name = "StoreUnavailable";
 

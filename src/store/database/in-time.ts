@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Maximum wait of a read request for its own write while another process keeps SQLite's file locked. */
+/** How long a request that only reads waits at most for its own small write while another process keeps the file of SQLite locked. */
 export const READ_PATIENCE_MS = 250;
 
 /**
- * @returns undefined at the timeout. The work then continues in the background, and its failure is ignored.
- * @throws the error of the work before the timeout.
+ * Waits for work, but no longer than `withinMs`.
+ * @returns the result of the work; undefined at the timeout, after which the work continues, and its failure is ignored.
+ * @throws the error of the work, if it fails before the timeout.
  */
 export async function inTime<T>(work: Promise<T>, withinMs: number): Promise<T | undefined> {
   const settled = new AbortController();

@@ -7,15 +7,15 @@ import type { Listening, Notify } from "./database.ts";
 import { isAboutSubmission, isTopic, type StoreNotification } from "./notifier.ts";
 
 const CHANNEL = "assay";
-/** Heartbeat interval of a silent connection. */
+/** The interval of heartbeats on the connection. */
 const HEARTBEAT_MS = 5_000;
-/** Pauses between connection attempts; each is also the pause between queries without notifications. */
+/** The shortest and the longest pause between attempts to connect. Without a connection, listeners query after each attempt (`onGap`). */
 const LEAST_PAUSE_MS = 100;
 const MOST_PAUSE_MS = 5_000;
 
 /** Notifications between the processes of one database. */
 export function notifyBy(config: pg.ClientConfig): Notify {
-  // Notifications of this process have already been delivered.
+  // The mark of this process, by which it ignores its own notifications: it has already delivered them.
   const mark = randomBytes(6).toString("hex");
   return {
     publish: (trx, notifications) => notify(trx, mark, notifications),
@@ -24,7 +24,7 @@ export function notifyBy(config: pg.ClientConfig): Notify {
   };
 }
 
-/** A payload has a mark, a kind and possibly an id, far below the limit of 8,000 bytes. */
+/** Sends notifications. A payload has a mark, a kind and possibly an id, which are far below the limit of 8,000 bytes. */
 async function notify(
   trx: Transaction<Schema>,
   mark: string,
@@ -104,7 +104,7 @@ class Listener implements Listening {
     else if (isTopic(kind)) this.#onNotification(from, { kind });
   }
 
-  /** @returns false if it ended early: `also` was aborted, or the listener is stopping. */
+  /** Waits. @returns false if the wait ended early, because `also` was aborted or the listener is stopping. */
   async #pause(ms: number, also?: AbortSignal): Promise<boolean> {
     const signal = also ? AbortSignal.any([also, this.#stopping.signal]) : this.#stopping.signal;
     try {

@@ -9,13 +9,13 @@ export type StoreNotification =
   | { readonly kind: "ends" }
   /** A webhook delivery may be due. */
   | { readonly kind: "deliveries" }
-  /** A worker joined, left, or has a new proof. */
+  /** A worker has announced its state, or has left. */
   | { readonly kind: "workers" }
-  /** A service requests a new proof from every worker. */
+  /** Every worker shall make a new proof. */
   | { readonly kind: "prove" }
   /** A submission or judgement has ended. */
   | { readonly kind: "ended"; readonly id: string }
-  /** A watched submission has started or has new output, or tests of a judgement have ended. */
+  /** A watched submission has started or has new output, or runs of a judgement have ended. */
   | { readonly kind: "live"; readonly id: string }
   /** A running submission has new input. */
   | { readonly kind: "input"; readonly id: string };
@@ -33,8 +33,8 @@ export function isAboutSubmission(text: string): text is SubmissionTopic {
 }
 
 /**
- * Distributes notifications to listeners in this process. Transactions send the notifications of
- * their commits; the engine forwards those of other processes.
+ * Distributes notifications to listeners in this process. Transactions publish notifications after their commits, and the engine publishes
+ * those of other processes.
  */
 export class Notifier {
   readonly #listeners: Readonly<Record<Topic, Set<() => void>>> = {
@@ -55,7 +55,7 @@ export class Notifier {
   }
 
   /**
-   * Calls back in a later iteration of the event loop, at most once per iteration.
+   * Subscribes to a topic. The listener is called in a later iteration of the event loop, at most once per iteration.
    * @returns a function that ends the subscription.
    */
   on(topic: Topic, listener: () => void): () => void {
@@ -65,12 +65,15 @@ export class Notifier {
     return () => this.#listeners[topic].delete(subscription);
   }
 
-  /** Subscribes to the end of one submission. @returns a function that ends the subscription. */
+  /** Subscribes to the end of one submission or judgement. @returns a function that ends the subscription. */
   onEnd(submissionId: string, listener: () => void): () => void {
     return this.#onOne(`ended ${submissionId}`, listener);
   }
 
-  /** Subscribes to the start and output of one submission. @returns a function that ends the subscription. */
+  /**
+   * Subscribes to the start and output of one submission, or to ends of runs of one judgement.
+   * @returns a function that ends the subscription.
+   */
   onLive(submissionId: string, listener: () => void): () => void {
     return this.#onOne(`live ${submissionId}`, listener);
   }

@@ -37,7 +37,7 @@ export interface Call {
   readonly asked: unknown;
 }
 
-/** @param asked arguments of this operation's type. */
+/** Runs an operation by its name. @param asked the argument of the operation; its type must be that of the operation. */
 export function perform(trx: Trx, locks: Locks, { operation, asked }: Call): Promise<unknown> {
   const run = OPERATIONS[operation] as (trx: Trx, locks: Locks, asked: unknown) => Promise<unknown>;
   return run(trx, locks, asked);
@@ -45,8 +45,8 @@ export function perform(trx: Trx, locks: Locks, { operation, asked }: Call): Pro
 
 /**
  * Runs pieces of work in one transaction, each in its own savepoint, so that a failure does not affect the others.
- * @returns the result of each, in order.
- * @throws if a failure has ended the whole transaction (a full disk).
+ * @returns the result of each piece, in order.
+ * @throws if a failure, such as a full disk, has ended the whole transaction.
  */
 export async function runPieces<T>(
   trx: Transaction<Schema>,

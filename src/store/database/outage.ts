@@ -1,6 +1,6 @@
 /**
- * Error codes of PostgreSQL and the network for an unavailable, starting or stopping server, and of SQLite for an
- * unwritable disk. They are independent of the request, which may succeed once the server or disk is available.
+ * Codes of errors that do not depend on the request, which may succeed later: of PostgreSQL and the network, if the server is unavailable,
+ * starting, stopping or too slow, and of SQLite, if the file cannot be written or another process keeps it locked.
  */
 const OUTAGES: readonly RegExp[] = [
   /^08/, // connection exceptions
@@ -13,7 +13,7 @@ const OUTAGES: readonly RegExp[] = [
   /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN|NOENT)$/,
 ];
 
-/** Errors of the driver itself, which have no code. */
+/** Messages of such errors that the driver itself causes, which have no code. */
 const WORDS =
   /^(Connection terminated|timeout exceeded when trying to connect|Client (has encountered|was closed)|Cannot use a pool after|Query read timeout|Postgres connection has been discarded)/;
 
@@ -23,7 +23,7 @@ export function isOutage(error: unknown): boolean {
   return typeof message === "string" && WORDS.test(message);
 }
 
-/** Error text for an operator. An error of several attempts (one per address) has no message of its own. */
+/** The text of an error, for an operator. An error of several attempts to connect, one for each address, has no message of its own. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") return error.errors.map(reasonOf).join("; ");
   return error instanceof Error ? error.message : String(error);

@@ -8,36 +8,35 @@ import { isOutage, reasonOf } from "./outage.ts";
 
 /** The oldest supported release; the tests run on it. */
 const OLDEST_VERSION = 15;
-/** Connections per process; each transaction needs one for its duration. */
+/** The most connections of a process. Each transaction needs one for its duration. */
 const MAX_CONNECTIONS = 10;
 const CONNECT_MS = 5_000;
-/** Bounds the locks of a process that is paused inside a transaction. */
+/** Bounds how long a process that is paused inside a transaction holds its locks. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 const STATEMENT_MS = 30_000;
 /**
- * The server reports a statement that takes too long. If the network drops packets, there is no report, and the kernel
- * would retry for 15 minutes.
+ * How long a process waits for the response to a statement. The server ends a statement that takes too long, and reports this. If the
+ * network drops packets, there is no report, and the kernel would send again for 15 minutes.
  */
 const SILENCE_MS = STATEMENT_MS + 5_000;
 const PATIENT = "set local statement_timeout = 0";
 /**
  * A cached plan fits the tables at the time of planning. A sequential scan is best for small tables, but was still used after
- * they had grown, until the server analysed them again. Sequential scans are therefore disabled. Their nominal cost, where
- * there is no alternative, would trigger JIT compilation, which takes longer than any statement of the store.
+ * they had grown, until the server analysed them again. Sequential scans are therefore disabled. Where there is no alternative to one,
+ * its high nominal cost would trigger JIT compilation, which takes longer than any statement of the store.
  */
 export const BY_INDEX = "-c enable_seqscan=off -c jit=off";
 const INT8 = pg.types.builtins.INT8;
 
 /**
- * Deadlock (40P01) or serialization failure (40001): the transaction is retried. Claims of submissions and of deliveries
- * can deadlock, because they update rows of `accounts` in different orders under different locks.
+ * The codes of a deadlock and of a serialization failure, after which a transaction is retried. A claim of submissions and a claim of
+ * deliveries can deadlock, because they update rows of `accounts` in different orders under different locks.
  */
 const LOST_TO_ANOTHER = new Set(["40P01", "40001"]);
 
 /**
  * The engine for many processes and machines: a PostgreSQL server of version 15 or newer.
- * Advisory locks of transactions serialise exact operations of several processes. Notifications
- * use LISTEN and NOTIFY.
+ * Advisory locks of transactions serialise operations of several processes that must be exact. Notifications use LISTEN and NOTIFY.
  * @throws StoreError if the server is unusable; the message has its address without the password.
  */
 export async function openPostgres(url: string): Promise<Database> {
@@ -53,7 +52,7 @@ export async function openPostgres(url: string): Promise<Database> {
   };
   const databaseName = nameOf(url);
   const pool = new pg.Pool({ ...config, max: MAX_CONNECTIONS });
-  // A connection lost while idle is replaced at its next use; one lost in use fails there.
+  // The pool replaces a connection that is lost while it is idle. If it is lost in use, the statement fails.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: explaining(pool) }) });
@@ -82,7 +81,7 @@ export async function openPostgres(url: string): Promise<Database> {
           .setIsolationLevel("repeatable read")
           .setAccessMode("read only")
           .execute(async (trx) => {
-            // The consumer of the rows may be slow.
+            // The consumer of the rows may be slow, so that the transaction is idle.
             await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
             return await work(trx);
           }),
@@ -158,7 +157,7 @@ function explaining(pool: pg.Pool): PostgresPool {
           return client
             .query({ ...named(text, [...values]), query_timeout: bound } as pg.QueryConfig)
             .catch((error) => {
-              // Otherwise, later statements on this connection would wait for it.
+              // Otherwise, later statements on this connection would wait for this one.
               if (/^Query read timeout/.test(error.message)) client.end().catch(() => {});
               return explain(error);
             });
@@ -168,19 +167,23 @@ function explaining(pool: pg.Pool): PostgresPool {
   };
 }
 
-/** A statement with more values belongs to a group, and its text varies with the size of the group. */
+/** The most values of a named statement. A statement with more values serves a group, and its text varies with the size of the group. */
 const MAX_VALUES = 16;
-/** Maximum number of names; the server stores each of them per connection. */
+/** The most names. The server stores a prepared statement for each name and connection. */
 const MAX_NAMES = 200;
 
-/** If a later release adds a column, a connection rejects prepared statements with `*`, because their result type has changed. */
+/**
+ * Whether a statement gets a name. Statements with `*` do not: if a later release adds a column, the server rejects their prepared forms,
+ * because their result type has changed.
+ */
 function isNamed(text: string, values: readonly unknown[]): boolean {
   return values.length > 0 && values.length <= MAX_VALUES && !/[\s.]\*/.test(text);
 }
 
 /**
- * A named statement is parsed once per connection and planned only a few times: parsing and planning took the server longer
- * than running the statements. Columns of partial indexes are compared with literals, so that every plan can use them.
+ * Gives names to statements. A named statement is parsed once per connection and planned only a few times: parsing and planning took the
+ * server longer than running the statements. Statements compare the columns of partial indexes with literals, so that every plan can use
+ * these indexes.
  */
 function namesOfStatements(): (text: string, values: unknown[]) => pg.QueryConfig {
   const names = new Map<string, string>();

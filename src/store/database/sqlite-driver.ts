@@ -8,8 +8,8 @@ import type { SqliteLink } from "./sqlite-link.ts";
 import type { Failure, Request, Statement, ThreadReply } from "./sqlite-thread.ts";
 
 /**
- * A writing connection for one transaction at a time, and a read-only connection. The latter is opened only when a read would have to
- * wait for the former, because a command rarely needs the second thread.
+ * A writing connection for one transaction at a time, and a read-only connection. The read-only one is opened only when a read would have
+ * to wait for a transaction on the writing one, because most commands do not need a second thread.
  */
 export class SqliteLinks {
   readonly #writer: SqliteLink;
@@ -36,7 +36,7 @@ export class SqliteLinks {
     };
   }
 
-  /** The caller has the turn. */
+  /** Sends a request to the writing connection. The caller must have the turn. */
   write(request: Request): Promise<ThreadReply> {
     return this.#writer.ask(request);
   }
@@ -50,7 +50,10 @@ export class SqliteLinks {
     }
   }
 
-  /** Does not wait for a transaction. The answer to a writing statement is its result, or that it writes. */
+  /**
+   * Runs a statement without waiting for a transaction: on the writing connection if that is free and there is no other one yet, otherwise
+   * on the read-only one. If the read-only one gets a statement that writes, it answers `writes`, and does not run the statement.
+   */
   async read(request: Request): Promise<ThreadReply> {
     if (!this.#reader && this.#turns === 0) return await this.writeAlone(request);
     this.#reader ??= this.#openReader().catch((error) => {
@@ -80,7 +83,7 @@ export class SqliteLinks {
   }
 }
 
-/** @param flushed whether commits wait for the flush. */
+/** @param flushed whether commits wait for the flush to the disk. */
 export function sqliteDialect(links: SqliteLinks, flushed: boolean): Dialect {
   return {
     createDriver: () => new LinkedDriver(links, flushed),

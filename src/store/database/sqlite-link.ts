@@ -7,7 +7,7 @@ interface Asked {
   readonly reject: (error: Error) => void;
 }
 
-/** The event loop's side of a connection to a database file in a thread (sqlite-thread.ts). */
+/** A connection to a database file in a thread (sqlite-thread.ts), as the thread of the event loop uses it. */
 export class SqliteLink {
   readonly #thread: SqliteThread;
   #closed: Promise<void> | null = null;
@@ -22,7 +22,7 @@ export class SqliteLink {
     const answer = await thread.ask({ kind: "open", ...opening });
     if (answer.kind === "opened") return new SqliteLink(thread);
     thread.giveBack();
-    const message = answer.kind === "failed" ? answer.message : "the answer is to something else";
+    const message = answer.kind === "failed" ? answer.message : "the thread of the database gave an unexpected answer";
     throw new StoreError(`cannot use the database ${opening.path}: ${message}`);
   }
 
@@ -31,7 +31,7 @@ export class SqliteLink {
     return await this.#thread.ask(request);
   }
 
-  /** Closes after all earlier requests. */
+  /** Closes the connection after all earlier requests have been answered. */
   close(): Promise<void> {
     this.#closed ??= this.#thread.ask({ kind: "close" }).then((answer) => {
       this.#thread.giveBack();
@@ -41,7 +41,7 @@ export class SqliteLink {
   }
 }
 
-/** A thread. A thread whose connection was closed is used for the next one, because starting a thread takes 40 ms of CPU time. */
+/** A thread. When its connection is closed, it is kept for another one, because starting a thread takes 40 ms of CPU time. */
 class SqliteThread {
   static readonly #mostUnused = 2;
   static readonly #unused: SqliteThread[] = [];
@@ -60,7 +60,7 @@ class SqliteThread {
       if (this.#asked.length === 0) this.#worker.unref();
       asked?.resolve(answer);
     });
-    // Uncaught on purpose: a service without its database must end, and is then restarted.
+    // The error is not caught, on purpose: a service without its database must end, and is then restarted.
     this.#worker.on("error", (error) => {
       throw error;
     });
@@ -78,7 +78,7 @@ class SqliteThread {
     });
   }
 
-  /** Called when the thread has no connection. */
+  /** Keeps the thread for another connection, or ends it. Called when the thread has no connection. */
   giveBack(): void {
     if (SqliteThread.#unused.length < SqliteThread.#mostUnused) {
       SqliteThread.#unused.push(this);

@@ -6,7 +6,7 @@ import { type Call, perform, runPieces } from "./operations.ts";
 type Config = ConstructorParameters<typeof SqliteDriver>[0];
 type Prepare = Exclude<Config["database"], (...args: never) => unknown>["prepare"];
 
-/** The connection of the writing thread. */
+/** The connection of the thread that writes. */
 interface Connection {
   readonly prepare: (text: string) => unknown;
   readonly begin: (flushed: boolean) => void;

@@ -4,12 +4,12 @@ import Database from "better-sqlite3";
 import type { Call } from "./operations.ts";
 import type { Performer } from "./sqlite-performer.ts";
 
-/**
- * The program of a thread with at most one connection to a database file. All SQLite calls are made in such a thread, so
- * that a slow disk, a flush or a lock of another process blocks it and not the event loop of the service.
+/*
+ * The program of a thread with at most one connection to a database file. All SQLite calls are made in such a thread, so that a slow
+ * disk, a flush or a lock of another process blocks the thread, and not the event loop of the service.
  */
 
-/** `read` rejects writing statements, which must be sent to `write`. */
+/** Opens a connection. One with the role `read` rejects statements that write; the caller then sends them to one with `write`. */
 export interface Opening {
   readonly kind: "open";
   readonly path: string;
@@ -21,20 +21,21 @@ export interface Closing {
   readonly kind: "close";
 }
 
-/** Requests are answered in order. */
+/** A request to the thread, which answers requests in their order. */
 export type Request = Opening | Statement | Calls | Closing;
 
+/** Runs one statement. */
 export interface Statement {
   readonly kind: "statement";
-  /** Begins a transaction first. A power failure may lose an unflushed commit. */
+  /** Whether the statement begins a transaction, and how that is committed: a power failure may lose an unflushed commit. */
   readonly begin: "flushed" | "unflushed" | null;
-  /** Run before the statement; if one of them fails, the statement is not run. */
+  /** Statements to run before this one, which is not run if one of them fails. */
   readonly first: readonly string[];
   readonly text: string;
   readonly parameters: readonly unknown[];
 }
 
-/** Operations in a transaction of their own, which is committed. */
+/** Performs operations in one transaction, and commits it. */
 export interface Calls {
   readonly kind: "calls";
   readonly flushed: boolean;
@@ -51,7 +52,7 @@ export type ThreadReply =
   | {
       readonly kind: "rows";
       readonly rows: Record<string, unknown>[];
-      /** Columns with bytes. */
+      /** The names of the columns that have bytes. */
       readonly bytes: readonly string[];
       readonly inTransaction: boolean;
     }
@@ -63,17 +64,17 @@ export type ThreadReply =
     }
   | (Failure & { readonly kind: "failed"; readonly inTransaction: boolean })
   | { readonly kind: "performed"; readonly ended: readonly PromiseSettledResult<unknown>[] }
-  /** The statement writes, and this connection only reads. */
+  /** The statement was not run, because it writes, and the connection only reads. */
   | { readonly kind: "writes" }
   | { readonly kind: "opened" | "closed" };
 
-/** How long a statement waits for a writer in another process (the key commands, a restore). */
+/** How long a statement waits for a writer in another process, such as a command that changes keys, or a restore. */
 const BUSY_MS = 5_000;
-/** Maximum number of cached statements. There are few texts, so more of them mean that one varies. */
+/** The most cached statements. There are few different texts, so if there are more, one of them varies. */
 const MAX_STATEMENTS = 500;
-/** 1,000 pages with their headers: SQLite's own threshold for a checkpoint. */
+/** The size of the -wal file that causes a checkpoint: 1,000 pages with their headers, as by default in SQLite. */
 const WAL_BYTES = 1_000 * (4_096 + 24) + 32;
-/** Larger values are transferred between threads instead of copied. */
+/** Values of this size or more are transferred between threads instead of copied. */
 const TRANSFER_BYTES = 65_536;
 
 const port = parentPort as NonNullable<typeof parentPort>;
@@ -122,27 +123,27 @@ class Connection {
   #performs: Performer | undefined;
 
   /**
-   * With WAL, the key commands and the reading thread continue while this one writes. With synchronous=FULL, a
-   * commit survives a power failure, not only a crash of the process.
+   * With WAL, commands and the reading thread can read while this thread writes. With synchronous=FULL, a commit survives a power
+   * failure, not only a crash of the process.
    */
   constructor({ path, role }: Opening) {
     this.#path = path;
     this.#role = role;
-    // SQLite opens an unwritable file read-only, and it stays read-only after the disk is writable again.
+    // SQLite would open an unwritable file read-only, and the connection would stay read-only after the disk is writable again.
     if (existsSync(path)) accessSync(path, constants.W_OK);
     this.#database = new Database(path, { timeout: BUSY_MS });
     try {
       if (role === "write") {
         this.#database.pragma("journal_mode = WAL");
         this.#database.pragma(`journal_size_limit = ${WAL_BYTES}`);
-        // SQLite's automatic checkpoints hide their errors.
+        // Checkpoints are made explicitly, because the automatic ones of SQLite hide their errors.
         this.#database.pragma("wal_autocheckpoint = 0");
       } else {
         this.#database.pragma("query_only = ON");
       }
       this.#database.pragma("synchronous = FULL");
       this.#database.pragma("foreign_keys = ON");
-      // After a process ended because of a failed flush, its data may be in the page cache only.
+      // If an earlier process ended because of a failed flush, its data may be in the page cache only; a checkpoint flushes it.
       if (role === "write") this.#checkpoint();
     } catch (error) {
       this.#database.close();
@@ -194,14 +195,14 @@ class Connection {
     }
   }
 
-  /** Runs after the response, so that no request waits for the checkpoint that its commit requires. */
+  /** Makes a checkpoint if the -wal file is large. This is called after the response, so that no request waits for a checkpoint. */
   checkpointIfLarge(): void {
     if (this.#role !== "write" || this.inTransaction) return;
     const { size = 0 } = statSync(`${this.#path}-wal`, { throwIfNoEntry: false }) ?? {};
     if (size > WAL_BYTES) this.#checkpoint();
   }
 
-  /** Loaded at its first use, because operator commands do not need it. */
+  /** The module is loaded at its first use, because commands of operators do not need it. */
   async #performer(): Promise<Performer> {
     const { performer } = await import("./sqlite-performer.ts");
     return performer({
@@ -212,8 +213,8 @@ class Connection {
   }
 
   /**
-   * Takes the write lock at once. A plain `begin` takes it at the first write, which then fails without waiting
-   * if another process wrote in between.
+   * Begins a transaction that takes the write lock at once. After a plain `begin`, the first write takes the lock, and fails without
+   * waiting if another process has written in between.
    */
   #begin(flushed: boolean): void {
     this.#flushCommits(flushed);
@@ -221,8 +222,8 @@ class Connection {
   }
 
   /**
-   * In WAL mode, NORMAL only omits the flush: a power failure can lose the newest commits, but only complete ones, and
-   * the next full commit flushes them as well.
+   * Sets whether commits wait for the flush. In WAL mode, NORMAL only omits the flush: a power failure can lose the newest commits, but
+   * only whole ones, and the next commit with FULL flushes them as well.
    */
   #flushCommits(flushed: boolean): void {
     if (this.#flushes === flushed) return;
@@ -230,7 +231,7 @@ class Connection {
     this.#flushes = flushed;
   }
 
-  /** Preparing costs more than running a small statement. */
+  /** A prepared statement from the cache, because preparing a small statement costs more than running it. */
   #prepared(text: string): Database.Statement {
     const known = this.#statements.get(text);
     if (known) return known;
@@ -252,8 +253,8 @@ class Connection {
   }
 
   /**
-   * After a failed flush, the kernel marks the unwritten pages as clean. A second flush would succeed without writing
-   * them, and later commits would be lost as well. The process therefore ends before it confirms another commit.
+   * Ends the process if a flush has failed. The kernel then marks the unwritten pages as clean: a second flush would succeed without
+   * writing them, and later commits would be lost as well. The process therefore ends before it confirms another commit.
    */
   #endIfNotFlushed(error: unknown): void {
     const { code, message } = error as Error & { code?: string };
@@ -263,7 +264,7 @@ class Connection {
   }
 }
 
-/** @returns the columns with bytes, and the memory of the large ones. */
+/** @returns the names of the columns that have bytes, and the memory of the large values, which is transferred. */
 function bytesIn(rows: readonly Record<string, unknown>[]): [string[], ArrayBuffer[]] {
   const columns = new Set<string>();
   const transfer: ArrayBuffer[] = [];

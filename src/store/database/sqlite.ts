@@ -41,7 +41,7 @@ export async function openSqlite(path: string): Promise<Database> {
   };
 }
 
-/** In WAL mode, a reader sees the state at its start and blocks no writer. It has its own thread. */
+/** In WAL mode, a reader sees the state at the beginning of its transaction, and blocks no writer. This reader has its own thread. */
 async function snapshot<T>(path: string, work: (db: Kysely<Schema>) => Promise<T>): Promise<T> {
   const link = await SqliteLink.open({ path, role: "read" });
   const db = new Kysely<Schema>({ dialect: sqliteDialect(new SqliteLinks(link, async () => link), true) });

@@ -21,14 +21,13 @@ interface WaitingWork {
   readonly reject: (error: unknown) => void;
 }
 
-/** Maximum number of pieces of work per commit: bounds the wait of each. */
+/** The most pieces of work in one commit: bounds how long each of them waits. */
 const MAX_GROUP = 64;
 
 /**
- * Runs pieces of work atomically and resolves when they are durable. It then sends their
- * notifications to listeners in this and other processes.
- * With a single writer, waiting work shares one commit and therefore one flush to the disk. Each
- * piece has its own savepoint, so that a failure does not affect the others.
+ * Runs pieces of work. Each is atomic, and its promise resolves when it is durable. Its notifications then reach listeners in this and
+ * other processes. With one writer, waiting pieces share one commit and therefore one flush to the disk; each has a savepoint, so
+ * that a failure of one does not affect the others.
  */
 export class Transactions {
   readonly #database: Database;
@@ -41,12 +40,15 @@ export class Transactions {
     this.#wakeups = wakeups;
   }
 
-  /** @param work may run more than once, so it must have no effects outside of the database. */
+  /** Runs a function. @param work may run more than once, so it must have no effects outside of the database. */
   run<T>(work: Work<T>, { notifications = () => [] }: Options<T> = {}): Promise<T> {
     return this.#run(work, null, true, notifications);
   }
 
-  /** @param asked sent to another thread if the engine has one: plain data that must not change in the meantime. */
+  /**
+   * Runs an operation by its name. @param asked the argument of the operation: plain data, which must not change until the operation has
+   * ended, because the engine may send it to another thread.
+   */
   call<O extends Operation>(
     operation: O,
     asked: OperationInput<O>,
@@ -55,12 +57,12 @@ export class Transactions {
     return this.#call(operation, asked, true, options);
   }
 
-  /** Like `call`, for data that may be lost in a power failure. */
+  /** As `call`, but for data that may be lost in a power failure: the call does not wait for the disk. */
   callAsyncCommit<O extends Operation>(operation: O, asked: OperationInput<O>): Promise<Result<O>> {
     return this.#call(operation, asked, false, {});
   }
 
-  /** Commits data that may be lost in a power failure: it survives the end of the process and does not wait for the disk. */
+  /** As `run`, but for data that may be lost in a power failure: it survives the end of the process, and the call does not wait for the disk. */
   runAsyncCommit<T>(work: Work<T>, { notifications = () => [] }: Options<T> = {}): Promise<T> {
     return this.#run(work, null, false, notifications);
   }
@@ -109,7 +111,7 @@ export class Transactions {
       this.#waiting.push({ flushed, run, call, resolve: (value) => resolve(value as T), reject });
       if (this.#draining) return;
       this.#draining = true;
-      // In the next iteration of the event loop, so that all work of this one is in the group.
+      // The group begins in the next iteration of the event loop, so that it has all work of this iteration.
       setImmediate(() => void this.#drain());
     });
   }
@@ -117,7 +119,7 @@ export class Transactions {
   #transaction<T>(flushed: boolean, work: Work<T>): Promise<T> {
     const { db, abilities } = this.#database;
     if (!flushed) return abilities.asyncCommit(work);
-    // Explicit, because at higher levels, statements after a lock could read a snapshot from before the lock.
+    // The level is set, because at higher levels, statements after a lock could read a snapshot from before the lock.
     return db.transaction().setIsolationLevel("read committed").execute(work);
   }
 
@@ -137,7 +139,7 @@ export class Transactions {
     this.#draining = false;
   }
 
-  /** The first pieces that can share a commit: all named operations, or all functions. */
+  /** How many of the first pieces can share a commit. If the engine performs operations itself, operations and functions cannot share one. */
   #groupSize(): number {
     const most = Math.min(this.#waiting.length, MAX_GROUP);
     if (!this.#database.abilities.performAll) return most;
@@ -166,8 +168,9 @@ const MAX_TRIES = 6;
 const TRY_AGAIN_MS = 10;
 
 /**
- * Repeats a transaction that has lost a conflict with others, such as a deadlock. The pause grows with each attempt.
- * @throws the error of the sixth attempt, or any other error.
+ * Runs a transaction, and repeats it if it has lost a conflict with another one, such as a deadlock. The longest pause doubles with each
+ * attempt.
+ * @throws the error of the sixth attempt, or an error that is no lost conflict.
  */
 export async function retried<T>({ isRetryable }: Pick<Abilities, "isRetryable">, transaction: () => Promise<T>) {
   for (let tries = 1; ; tries++) {

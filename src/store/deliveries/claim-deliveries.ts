@@ -215,7 +215,7 @@ async function take(
   request: Pick<DueRequest, "nowMs" | "leaseUntilMs">,
 ): Promise<Taken | undefined> {
   const tooOften = fence >= MAX_CLAIMS;
-  const reason = `it was interrupted ${MAX_CLAIMS} times`;
+  const reason = `the delivery was interrupted ${MAX_CLAIMS} times`;
   const change = tooOften
     ? { ...FAILED, ended_at: request.nowMs, reason }
     : { fence: fence + 1, lease_until: request.leaseUntilMs };

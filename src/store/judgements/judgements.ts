@@ -43,7 +43,7 @@ export function judgementStore(
 ) {
   return {
     /**
-     * Stores a definition with the contents of its tests, unless the account has stored them already.
+     * Stores a definition with the contents of its tests, in several transactions, unless the account has stored them already.
      * @param pause awaited before each part of the work. @returns the sequence number of the version.
      */
     putVersion: (version: NewVersion, pause: () => Promise<void>): Promise<number> =>

@@ -4,7 +4,7 @@ import { readVersion } from "./migrate.ts";
 import type { Schema } from "./schema.ts";
 import { BACKUP_FORMAT, type BackedUp, type Cell, TABLES, toJson } from "./tables.ts";
 
-/** Rows that are read at once. A row can have a program with its input, or two outputs: 2 MiB. Rows of large tables can have more. */
+/** How many rows one statement reads. A row can have 2 MiB: a program with its input, or two outputs. Tables with larger rows are `large`. */
 const ROWS_AT_ONCE = 32;
 const LARGE_ROWS_AT_ONCE = 8;
 
@@ -13,7 +13,7 @@ type Row = Readonly<Record<string, Cell>>;
 /**
  * Writes a consistent snapshot of the database as lines of JSON that any engine can restore (restore.ts), without blocking
  * writers.
- * @param write awaited for each line, to bound the memory.
+ * @param write awaited after each line, which bounds the memory.
  * @returns the number of rows.
  */
 export async function backup(
@@ -42,7 +42,7 @@ export async function backup(
   });
 }
 
-/** Reads rows in the order of the key, in parts; each part starts after the previous one. */
+/** The rows of a table in the order of its primary key. They are read in parts, each of which begins after the previous one. */
 async function* rowsOf(db: Kysely<Schema>, { name, key, large }: BackedUp): AsyncGenerator<Row> {
   const atOnce = large ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
   const columns = sql.join(key.map((column) => sql.ref(column)));

@@ -56,14 +56,13 @@ const MIGRATIONS: readonly Migration[] = [
 export const NEWEST = MIGRATIONS.length;
 
 /**
- * Updates the schema atomically: an interruption is harmless, and of several starting processes,
- * one migrates and the others wait for it.
+ * Updates the schema atomically, so that an interruption is harmless. If several processes start, one of them migrates, and the others wait.
  * @throws StoreError if the schema is newer than this program.
  */
 export async function migrate(database: Database): Promise<void> {
   const { db, abilities } = database;
   if ((await readVersion(db, abilities)) === NEWEST) return;
-  // An older release may be running, whose transactions lock the tables in another order.
+  // A process of an older release may be running. Its transactions lock the tables in another order, so this one may lose a conflict.
   await retried(abilities, () =>
     db.transaction().execute(async (trx) => {
       await abilities.disableStatementTimeout(trx); // another process may be migrating
@@ -73,7 +72,10 @@ export async function migrate(database: Database): Promise<void> {
   );
 }
 
-/** The migrations from the present version to this one. @throws StoreError if it is newer than this program. */
+/**
+ * Runs the migrations from the present version to `target`; does nothing if the schema has reached it.
+ * @throws StoreError if the schema is newer than this program.
+ */
 export async function migrateTo(trx: Transaction<Schema>, abilities: Abilities, target: number): Promise<void> {
   const version = await readVersion(trx, abilities);
   if (version > NEWEST) {
@@ -88,7 +90,7 @@ export async function migrateTo(trx: Transaction<Schema>, abilities: Abilities, 
   await sql`insert into schema_version (version) values (${target})`.execute(trx);
 }
 
-/** 0 for an empty database. */
+/** The version of the schema; 0 for an empty database. */
 export async function readVersion(db: Kysely<Schema>, { hasTable }: Abilities): Promise<number> {
   if (!(await hasTable(db, "schema_version"))) return 0;
   const result = await sql<{ version: number }>`select version from schema_version`.execute(db);

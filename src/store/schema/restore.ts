@@ -15,10 +15,10 @@ import {
 } from "./tables.ts";
 
 /**
- * Restores a backup into an empty database of any engine, atomically. A backup of an older release is restored with its
- * own schema, which is then updated.
+ * Restores a backup into an empty database of any engine, atomically. A backup of an older release is restored with the schema of that
+ * release, which is then updated.
  * @returns the number of rows.
- * @throws StoreError if the database is not empty, or the backup is incomplete or from a newer release.
+ * @throws StoreError if the database is not empty, or the backup is damaged, incomplete or from a newer release.
  */
 export async function restore({ db, abilities }: Database, lines: AsyncIterable<string>): Promise<number> {
   const reader = lines[Symbol.asyncIterator]();
@@ -47,7 +47,7 @@ function checkHead(head: Partial<BackupHead> | undefined): asserts head is Backu
   }
 }
 
-/** Creates the schema of the backup in an empty database. */
+/** Creates the schema of the backup, without rows. @throws StoreError if the database has rows, or a schema of another version. */
 async function makeEmpty(trx: Transaction<Schema>, abilities: Abilities, version: number): Promise<void> {
   const presentVersion = await readVersion(trx, abilities);
   const another = presentVersion > 0 && presentVersion !== version;
@@ -67,7 +67,7 @@ async function hasRows(trx: Transaction<Schema>): Promise<boolean> {
   return false;
 }
 
-/** @returns the number of rows, after checking it against the last line. */
+/** Inserts all rows. @returns their number. @throws StoreError if the last line is missing or states another number. */
 async function readRows(trx: Transaction<Schema>, abilities: Abilities, next: () => Promise<unknown>): Promise<number> {
   let count = 0;
   let insert: ((row: readonly unknown[]) => Promise<void>) | undefined;
@@ -91,7 +91,7 @@ async function readRows(trx: Transaction<Schema>, abilities: Abilities, next: ()
   throw new StoreError("the backup is incomplete: it was cut off, or rows are missing");
 }
 
-/** @param later receives references that can be written only after all rows of the table. */
+/** A function that inserts rows of a table. @param later receives work for the end of the table: references between its rows. */
 function inserter(
   trx: Transaction<Schema>,
   { overridingSequence: givenNumbers }: Abilities,

@@ -48,7 +48,7 @@ export interface Schema {
   runs: RunTable;
 }
 
-/** Inputs and answers of tests, each once per account. */
+/** The inputs and answers of tests. Each content is stored once per account. */
 interface ContentTable {
   seq: Generated<number>;
   account_id: string;
@@ -57,23 +57,23 @@ interface ContentTable {
   bytes: Buffer;
 }
 
-/** Immutable definitions of problems, each once per account. */
+/** The immutable definitions of judgements and of versions of problems. Each is stored once per account. */
 interface VersionTable {
   seq: Generated<number>;
   account_id: string;
-  /** SHA-256 of the definition, the checker and the contents, hexadecimal. */
+  /** SHA-256 of the definition, the checker and the contents, hexadecimal; another text while the version is being deleted. */
   hash: string;
   /** JSON of a Definition (src/domain/judgement.ts). */
   definition: string;
-  /** The program of the checker as JSON (src/domain/program-options.ts); null for a built-in one. */
+  /** The program of the checker (`encodeProgram` in src/store/submissions/rows.ts); null if the checker is no program. */
   checker: Buffer | null;
-  /** 1 once all its contents are stored. */
+  /** 1 if all its contents are stored, 0 while they are being stored, -1 while the version is being deleted. */
   complete: number;
-  /** When it was last stored or used. Without judgements and problems, it is deleted with the records of that time. */
+  /** When it was last stored or used. If no judgement or problem uses it, it is deleted like a record that ended at this time. */
   used_at: number;
 }
 
-/** Place 0 is the input of the test, the others are its answers. */
+/** The contents of the tests of a version. Place 0 of a test is its input; the other places are its answers. */
 interface VersionContentTable {
   version_seq: number;
   test: number;
@@ -93,15 +93,16 @@ interface ProblemTable {
   updated_at: number;
 }
 
-/** The versions that a problem keeps. */
+/** The newest versions of problems. */
 interface ProblemVersionTable {
   problem_seq: number;
   /** 1 for the first. */
   number: number;
   version_seq: number;
   tests: number;
-  /** The size of all inputs and answers. */
+  /** The size of all inputs and answers together. */
   bytes: number;
+  /** The limits of each test; null for those of the profile. */
   cpu_secs: number | null;
   memory_bytes: number | null;
   created_at: number;
@@ -124,19 +125,19 @@ interface JudgementTable {
   score: number | null;
   created_at: number;
   completed_at: number | null;
-  /** The problem and the number of its version; null for tests of a request. The problem may be deleted. */
+  /** The problem, which may have been deleted, and the number of its version. Both are null if the request contained the tests. */
   problem_id: string | null;
   problem_version: number | null;
 }
 
-/** The program of a judgement. It has its own table because the rows of judgements are read often. */
+/** The programs of judgements. They have their own table, because the rows of `judgements` are read often. */
 interface JudgedProgramTable {
   judgement_seq: number;
   code: Buffer;
   additions: Buffer | null;
 }
 
-/** The ended runs of judgements. */
+/** The results of ended runs of judgements. */
 interface RunTable {
   judgement_seq: number;
   test: number;
@@ -151,7 +152,7 @@ interface RunTable {
   memory_bytes: number | null;
 }
 
-/** Send requests of members in the last minute. */
+/** Requests of the last minute that made the service send to webhook endpoints, and the deliveries that replays added. */
 interface SendTable {
   seq: Generated<number>;
   at: number;
@@ -171,11 +172,11 @@ interface AccountTable {
   name: string;
   tier: string;
   created_at: number;
-  /** Increases with every claim: the account with the lowest was served least recently. */
+  /** Of accounts with equally many running submissions, the one with the lowest turn is served next. A claim gives it the highest turn. */
   turn: Generated<number>;
-  /** Null if not suspended. */
+  /** Null if the account is not suspended. */
   suspended_at: number | null;
-  /** Increases with claims of its deliveries: among accounts with equal attempts under way, the lowest goes first. */
+  /** The turn for claims of deliveries, among accounts with equally many attempts under way. */
   delivery_turn: Generated<number>;
 }
 
@@ -184,7 +185,7 @@ interface ProjectTable {
   account_id: string;
   name: string;
   created_at: number;
-  /** An archived project gets no new keys and endpoints; its records stay. */
+  /** An archived project gets no new keys or endpoints; its records stay. Null if the project is not archived. */
   archived_at: number | null;
 }
 
@@ -195,7 +196,7 @@ interface ApiKeyTable {
   name: string;
   prefix: string;
   hash: string;
-  /** Null: the tier's value. */
+  /** The limits of the key; null for those of the tier. */
   requests_per_minute: number | null;
   concurrency: number | null;
   /** JSON array of profile names. */
@@ -203,26 +204,26 @@ interface ApiKeyTable {
   default_profile: string;
   created_at: number;
   revoked_at: number | null;
-  /** Expiry of a rotated key; null for none. */
+  /** When a rotated key expires; null for a key that was not rotated. */
   expires_at: number | null;
-  /** The key that this one replaces. */
+  /** The key that this one replaced; null for none. */
   replaces: string | null;
   last_used_at: number | null;
-  /** Increases with every claim: the key with the lowest was served least recently. */
+  /** Of keys of an account with equally many running submissions, the one with the lowest turn is next. A claim gives it the highest. */
   turn: Generated<number>;
 }
 
-/** The requests of each key in the last minute and the newest one before, for an exact sliding window. */
+/** The requests of each key in the last minute, for an exact sliding window. The newest request of a key stays, whatever its age. */
 interface QuotaTable {
   key_id: string;
-  /** Increasing number per key. */
+  /** The number of the request among those of the key, which increases. */
   n: number;
   at: number;
 }
 
-/** Narrow on purpose, because claim, renew and finish rewrite the row. */
+/** Submissions. The rows are small, because each claim, renewal and end of a submission rewrites its row. */
 interface SubmissionTable {
-  /** Order of arrival, independent of clocks. */
+  /** The order of acceptance, independent of clocks. */
   seq: Generated<number>;
   id: string;
   account_id: string;
@@ -231,9 +232,9 @@ interface SubmissionTable {
   language: string;
   profile: string;
   status: string;
-  /** Runs that count against the allowed attempts. */
+  /** How many attempts count against MAX_ATTEMPTS. */
   attempts: number;
-  /** Increases with every claim and is never reused; leases are checked against it. */
+  /** Increases with every claim, and never decreases: a lease is valid only if it has this fence. */
   fence: Generated<number>;
   idempotency_key: string | null;
   request_hash: string | null;
@@ -243,55 +244,57 @@ interface SubmissionTable {
   worker_id: string | null;
   lease_until: number | null;
   verdict: string | null;
-  /** Null until the end, and for an end before this column. */
+  /** Null until the end, and for accepted submissions that ended before this column existed. */
   cause: string | null;
-  /** The submission that this one repeats, which may be deleted. */
+  /** Id of the submission that this one repeats, which may have been deleted; null for none. */
   original_id: string | null;
   /** 1 if a user may watch the run, 2 if the client also gives it input; otherwise null. */
   live: number | null;
-  /** The judgement of which it is a run, and the number of the test, from 0; null for a single submission. */
+  /** The judgement of which it is a run, and the number of the test, from 0. Both are null for a single submission. */
   judgement_seq: number | null;
   test: number | null;
-  /** 1 with a row in judge0_submissions, 2 if the submission also runs several times; otherwise null. */
+  /** 1 if there is a row in judge0_submissions, 2 if the submission also runs several times; otherwise null. */
   judge0: number | null;
-  /** Completed runs of a submission that has given up its slot between two runs, otherwise null. */
+  /** The number of completed runs when the submission last gave up its slot between two runs; null if it never did. */
   completed_runs: number | null;
 }
 
+/** The programs of single submissions. */
 interface ProgramTable {
   submission_seq: number;
   code: Buffer;
   stdin: Buffer;
-  /** JSON (src/domain/program-options.ts) as UTF-8; null for a program of source and input alone. */
+  /** JSON (src/domain/program-options.ts) as UTF-8; null if the program consists of one source file and its input. */
   additions: Buffer | null;
 }
 
+/** The outcomes of ended submissions. */
 interface OutcomeTable {
   submission_seq: number;
   stdout: Buffer | null;
   stderr: Buffer | null;
-  /** JSON of the rest of the Outcome. */
+  /** JSON of the other fields of the Outcome (src/store/submissions/rows.ts). */
   body: string;
 }
 
-/** How far submissions of several runs have come that have not ended. */
+/** How far submissions have come that gave up their slot between two of their runs. The end of a submission deletes its row. */
 interface ProgressTable {
   submission_seq: number;
   /** JSON, see src/domain/progress.ts. */
   body: Buffer;
 }
 
-/** Samples of runs that were long enough to have some. */
+/** The samples of submissions that ran long enough to have some. */
 interface SamplesTable {
   submission_seq: number;
   /** JSON, see src/domain/samples.ts. */
   body: string;
 }
 
-/** What clients of Judge0 send besides the program. */
+/** What submissions have that came through the Judge0 API, in addition to their program and outcome. */
 interface Judge0Table {
   submission_seq: number;
-  /** The account of the submission, so that an index has the newest of an account. */
+  /** The account of the submission. An index has the submissions of an account in their order. */
   account_id: string;
   language_id: number;
   expected_output: Buffer | null;
@@ -299,20 +302,20 @@ interface Judge0Table {
   /** JSON, see src/domain/judge0/submission.ts. */
   settings: string;
   callback_url: string | null;
-  /** The endpoint that signs the callback. */
+  /** The endpoint whose secret signs the callback; null without a callback. */
   endpoint_id: string | null;
-  /** Null until the end. */
+  /** The Judge0 status of an ended submission; null until the end. */
   status: number | null;
-  /** The output of a successful compilation; null if it is empty. */
+  /** The output of a successful compilation; null if there is none. */
   compile_output: Buffer | null;
 }
 
-/** Receivers of a project's results. */
+/** The webhook endpoints, which receive the results of projects. */
 interface EndpointTable {
   id: string;
   project_id: string;
   url: string;
-  /** Sealed with the key file; see src/webhooks/. */
+  /** The secret that signs messages, encrypted with the key in a file; see src/webhooks/. */
   secret: Buffer;
   /** `standard`: the HMAC key is the decoded secret; `raw`: its characters. */
   signing: string;
@@ -320,7 +323,7 @@ interface EndpointTable {
   active: number;
   created_at: number;
   removed_at: number | null;
-  /** End of the first delivery that failed since the last success; null while deliveries succeed. */
+  /** When a delivery first failed after the last successful one, following its last attempt; null if none has. */
   failing_since: number | null;
 }
 
@@ -328,82 +331,86 @@ interface EndpointTable {
 interface FormerSecretTable {
   id: string;
   endpoint_id: string;
-  /** Sealed, like the current secret. */
+  /** Encrypted, like the current secret. */
   secret: Buffer;
   ends_at: number;
 }
 
-/** The outbox: rows are inserted in the transaction of the result, so that a crash loses none. */
+/** The outbox of webhook deliveries. The transaction that stores a result adds its deliveries, so that a crash loses none. */
 interface DeliveryTable {
   seq: Generated<number>;
   id: string;
   endpoint_id: string;
-  /** Null for a delivery of a judgement, and for a test, which has its own body. */
+  /** Null for a delivery of a judgement, and for a test message, which has a `body`. */
   submission_seq: number | null;
   judgement_seq: number | null;
-  /** The header webhook-id: the id of the submission or judgement; a test has its own. */
+  /** The header webhook-id: the id of the submission or judgement, or an id of the test message. */
   message_id: string;
   /** `result`, `replay` or `test`. */
   kind: string;
-  /** 1 for the callback of a Judge0 client instead of a record, otherwise null. */
+  /** 1 for a Judge0 callback, which has another body and URL than other deliveries; otherwise null. */
   callback: number | null;
   body: Buffer | null;
   /** `pending`, `delivered` or `failed`. */
   state: string;
-  /** Recorded attempts. */
+  /** The number of recorded attempts. */
   attempts: number;
-  /** Time of the next attempt; null for an ended delivery. */
+  /** The time of the next attempt; null for an ended delivery. */
   next_at: number | null;
   /** Increases with every claim. */
   fence: Generated<number>;
   lease_until: number | null;
   created_at: number;
   ended_at: number | null;
-  /** The reason for a failure without an attempt, otherwise null. */
+  /** Why the delivery failed, if it was ended without a further attempt, as after the removal of its endpoint; otherwise null. */
   reason: string | null;
 }
 
+/** The attempts to send deliveries. */
 interface AttemptTable {
   delivery_seq: number;
   /** 1 for the first. */
   number: number;
   at: number;
   latency_ms: number;
-  /** The receiver's HTTP status; null without a response. */
+  /** The HTTP status of the response; null without a response. */
   status: number | null;
-  /** The error in words, for people. */
+  /** The error in words, for people; null without an error. */
   error: string | null;
-  /** The first bytes of the response. */
+  /** The first bytes of the response; null without a response. */
   answer: Buffer | null;
-  /** JSON pairs of names and values; null for an attempt without them, and of releases that did not store them. */
+  /**
+   * The headers of the request, and the first headers of the response: JSON pairs of names and values. Null if there was no request or no
+   * response, and for attempts of releases that did not store headers.
+   */
   sent_headers: string | null;
   answer_headers: string | null;
 }
 
-/** The audit trail of changes. */
+/** The audit trail: changes, sign-ins, and reads by administrators. */
 interface AuditTable {
   seq: Generated<number>;
   at: number;
-  /** `cli`, or the e-mail of a person. */
+  /** `cli` for a command, the e-mail of a person, or `stranger` for a refused sign-in. */
   actor: string;
-  /** Such as `key.create`. */
+  /** For example `key.create`. */
   action: string;
-  /** Id of the changed object. */
+  /** Id of the object that was changed or read, or a name (`AuditEntry.subject`). */
   subject: string;
   account_id: string | null;
-  /** JSON, never a secret. */
+  /** JSON; never contains a secret. */
   detail: string;
-  /** Address of the client; null for a command. */
+  /** The address of the client, or its network for a refused sign-in; null if it is unknown, and for a command. */
   address: string | null;
 }
 
-/** Announcements of live workers. */
+/** The announcements of workers. */
 interface WorkerTable {
   id: string;
   slots: number;
   /** JSON array of names. */
   languages: string;
-  /** JSON of its newest Readiness. */
+  /** JSON of the Readiness (src/domain/readiness.ts) that its newest proof found. */
   readiness: string;
   proven_at: number;
   announced_at: number;
@@ -418,9 +425,9 @@ interface PersonTable {
   name: string;
   /** 1 or 0: sees and changes all accounts. */
   administrator: number;
-  /** Password hash with its parameters; null for a person who only signs in with the provider. */
+  /** The hash of the password, with its parameters; null for a person who only signs in with the provider. */
   password: string | null;
-  /** Issuer and subject at the provider; null before the first sign-in with it. */
+  /** Issuer and subject at the provider; null until the person signs in with the provider, and after a reset of the password. */
   provider_subject: string | null;
   created_at: number;
   seen_at: number | null;
@@ -446,23 +453,24 @@ interface InvitationTable {
   id: string;
   /** SHA-256 of the token in the link, hexadecimal. */
   hash: string;
-  /** `first`: of the first administrator; `invite`; `reset`: of a forgotten password. */
+  /** `first`: for the first administrator. `invite`: for a new person. `reset`: for a person who forgot the password. */
   kind: string;
   /** Null for the first administrator, who chooses an e-mail. */
   email: string | null;
-  /** The person whose password is reset. */
+  /** The person whose password is reset; null for the other kinds. */
   person_id: string | null;
+  /** The account of which the invited person becomes a member; null for none. */
   account_id: string | null;
   administrator: number;
   created_at: number;
   expires_at: number;
 }
 
-/** Ended submissions that are not yet in the history. The submission itself may be deleted. */
+/** Ended submissions that the history has yet to count. The submissions themselves may have been deleted. */
 interface UncountedTable {
   submission_seq: number;
   account_id: string;
-  /** Null in rows of earlier releases, which are in `history_keys` already or never. */
+  /** Null in rows of earlier releases: the migration that added the column has counted these submissions by key, if they had started. */
   key_id: string | null;
   language: string;
   /** See `classOf` (src/domain/history.ts). */
@@ -472,7 +480,10 @@ interface UncountedTable {
   run_ms: number;
 }
 
-/** Number of submissions that ended in the minute, later the hour, that begins at `at`. */
+/**
+ * How many submissions ended in the minute that begins at `at`. Later, rows of minutes are merged into rows of hours. The same holds for the
+ * other tables of the history.
+ */
 interface HistoryTable {
   at: number;
   account_id: string;
@@ -481,18 +492,18 @@ interface HistoryTable {
   amount: number;
 }
 
-/** Ended submissions by wait and run times. */
+/** The number of ended submissions by wait time and by run time. */
 interface HistoryTimesTable {
   at: number;
   account_id: string;
   /** `wait`: from acceptance to start; `run`: from start to end. */
   kind: string;
-  /** See src/domain/history.ts. */
+  /** The range of the time (`binOf` in src/domain/history.ts). */
   bin: number;
   amount: number;
 }
 
-/** Ended submissions by key. */
+/** The number of ended submissions by key. */
 interface HistoryKeysTable {
   at: number;
   account_id: string;
@@ -501,7 +512,7 @@ interface HistoryKeysTable {
   amount: number;
 }
 
-/** Ended deliveries that are not yet in the history. */
+/** Ended deliveries that the history has yet to count. */
 interface UncountedDeliveryTable {
   delivery_seq: number;
   endpoint_id: string;
@@ -510,7 +521,7 @@ interface UncountedDeliveryTable {
   ended_at: number;
 }
 
-/** Ended deliveries. */
+/** The number of ended deliveries by endpoint and state. */
 interface HistoryDeliveriesTable {
   at: number;
   /** The account of the endpoint. */
@@ -520,10 +531,10 @@ interface HistoryDeliveriesTable {
   amount: number;
 }
 
-/** The most that was pending and running at once in the minute, later the hour, that begins at `at`. */
+/** The most submissions that were pending, and that were running, at one time in the minute or hour that begins at `at`. */
 interface HistoryLoadTable {
   at: number;
-  /** Empty: the whole service, also when nothing was pending or running. */
+  /** Empty for the whole service, which has a row even if nothing was pending or running. */
   account_id: string;
   pending: number;
   running: number;
@@ -531,11 +542,12 @@ interface HistoryLoadTable {
   slots: number;
 }
 
-/** Output of watched runs, until their end. */
+/** The output of submissions that people watch. The end of a submission deletes its rows. */
 interface LiveOutputTable {
   submission_seq: number;
-  /** Fence of the claim: a repeated run starts without output. */
+  /** The fence of the claim: a repeated run begins without output. */
   fence: number;
+  /** The number of the piece in the run. */
   n: number;
   /** `stdout` or `stderr`. */
   stream: string;
@@ -544,17 +556,19 @@ interface LiveOutputTable {
   bytes: Buffer;
 }
 
+/** The input that clients give to submissions while they run. The end of a submission deletes its rows. */
 interface LiveInputTable {
   submission_seq: number;
+  /** The number of the piece, from 1. */
   n: number;
-  /** Bytes up to the end of this piece. */
+  /** The bytes of all pieces up to this one. */
   total: number;
-  /** Null for a signal; both are null for the end of the input. */
+  /** Null for a signal. `bytes` and `signal` are both null for the end of the input. */
   bytes: Buffer | null;
   signal: number | null;
 }
 
-/** Sign-in attempts of the last minute, over all processes. */
+/** The sign-in attempts of the last minute, in all processes. */
 interface SignInAttemptTable {
   seq: Generated<number>;
   at: number;
@@ -568,7 +582,7 @@ interface SignInAttemptTable {
 interface KnownPlaceTable {
   person_id: string;
   place: string;
-  /** Time of the last sign-in. */
+  /** The time of the last sign-in from this network. */
   at: number;
 }
 

@@ -1,19 +1,20 @@
 /** A table in a backup, with the order of its rows. */
 export interface BackedUp {
   readonly name: string;
-  /** Its primary key. */
+  /** The columns of its primary key. */
   readonly key: readonly string[];
-  /** The auto-increment column. */
+  /** The column whose values the database numbers. */
   readonly counts?: string;
-  /** Whether a row can have several MiB, so that fewer rows are read at once. */
+  /** Set if a row can have several MiB, so that fewer rows are read at once. */
   readonly large?: true;
-  /** A column that references other rows of the same table. They can come later in the backup. */
+  /** A column that references other rows of the same table, which can come later in the backup. */
   readonly refersToItself?: string;
 }
 
 /**
- * The tables of a backup, each after the tables that it references. Transient tables are excluded: recent requests and
- * attempts, known networks, live workers, and live input and output. Sessions and links are excluded as well, because a restore of an old copy must not grant access.
+ * The tables of a backup, each after the tables that it references. A backup does not have what is of use only for a short time: recent
+ * requests and sign-in attempts, known networks, live workers, and live input and output. It does not have sessions and one-time links
+ * either, because a restore of an old copy must not grant access.
  */
 export const TABLES: readonly BackedUp[] = [
   { name: "tiers", key: ["name"] },
@@ -56,18 +57,18 @@ export const BACKUP_FORMAT = 1;
 export interface BackupHead {
   readonly assay: "backup";
   readonly format: number;
-  /** The schema version of its rows. */
+  /** The version of the schema that its rows have. */
   readonly schema: number;
   readonly at: string;
 }
 
-/** Precedes the rows of a table, which are arrays in the order of the columns. */
+/** The line before the rows of a table. Each row is an array of values, in the order of the columns. */
 export interface TableHead {
   readonly table: string;
   readonly columns: readonly string[];
 }
 
-/** The last line; without it, or with another count, the backup is incomplete. */
+/** The last line. If it is missing, or states another number of rows, the backup is incomplete. */
 export interface BackupEnd {
   readonly end: true;
   readonly rows: number;
@@ -75,7 +76,7 @@ export interface BackupEnd {
 
 export type Cell = string | number | null | Buffer;
 
-/** Encodes bytes, the only type that JSON lacks. */
+/** A value for JSON. Bytes are encoded, because JSON has no such type. */
 export function toJson(cell: Cell): unknown {
   return Buffer.isBuffer(cell) ? { base64: cell.toString("base64") } : cell;
 }

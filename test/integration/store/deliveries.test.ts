@@ -221,7 +221,7 @@ onEachDatabase((temporaryStore) => {
     }
     assert.deepEqual(await claimAll(store), []);
     const [delivery] = await all(store);
-    assert.deepEqual([delivery?.state, delivery?.reason], ["failed", "it was interrupted 20 times"]);
+    assert.deepEqual([delivery?.state, delivery?.reason], ["failed", "the delivery was interrupted 20 times"]);
   });
 
   test("the end of a lease counts as a due time, so lost attempts are claimed again", async (t) => {

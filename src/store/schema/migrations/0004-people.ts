@@ -1,7 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { Schema } from "../schema.ts";
 
-/** Users of the dashboard, and the hashes of their links and cookies. */
+/** Adds the users of the dashboard, their memberships in accounts, their sessions, and one-time links. */
 export async function people(trx: Transaction<Schema>): Promise<void> {
   await trx.schema
     .createTable("people")

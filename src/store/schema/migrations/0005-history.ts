@@ -2,9 +2,9 @@ import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
-/** Data for the dashboard: submissions by account, history and live output. */
+/** Data for the dashboard: an index of submissions by account, the history, and live output. */
 export async function history(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
-  // The only index for searches that costs time at every submission: other criteria filter the account's submissions.
+  // This is the only index for searches that costs time at every submission: other criteria filter the submissions of the account.
   await trx.schema.createIndex("submissions_account").on("submissions").columns(["account_id", "seq"]).execute();
   await trx.schema.alterTable("submissions").addColumn("live", "integer").execute();
 
@@ -18,7 +18,7 @@ export async function history(trx: Transaction<Schema>, { columns }: Abilities):
     .addColumn("wait_ms", "bigint", (c) => c.notNull())
     .addColumn("run_ms", "bigint", (c) => c.notNull())
     .execute();
-  // Earlier submissions are also counted, in the background.
+  // Submissions that have ended before this migration are counted as well, in the background.
   await sql`
     insert into uncounted (submission_seq, account_id, language, verdict, completed_at, wait_ms, run_ms)
     select seq, account_id, language, verdict, completed_at, started_at - created_at, completed_at - started_at

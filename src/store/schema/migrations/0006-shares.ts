@@ -1,7 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { Schema } from "../schema.ts";
 
-/** Turns and suspensions of accounts. */
+/** Adds turns and suspensions of accounts. */
 export async function shares(trx: Transaction<Schema>): Promise<void> {
   await trx.schema
     .alterTable("accounts")

@@ -3,8 +3,8 @@ import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /**
- * Indexes of lists in their order by account, so that the rows of other accounts do not matter. Tables of sign-in attempts
- * for all processes, and client addresses in the audit trail.
+ * Adds indexes that have the rows of a list by account and in their order, so that the rows of other accounts do not matter. Also adds tables
+ * of sign-in attempts and of known networks, and the address of the client in the audit trail.
  */
 export async function lists(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema.createIndex("api_keys_account").on("api_keys").columns(["account_id", "created_at", "id"]).execute();

@@ -2,7 +2,7 @@ import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
-/** Turns of accounts in the outbox, replaced secrets with an expiry, and an index of failed deliveries. */
+/** Adds turns of accounts in the outbox, former secrets with an expiry, and an index of failed deliveries. */
 export async function fairDeliveries(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .alterTable("accounts")

@@ -2,7 +2,7 @@ import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
-/** Send requests of members in the last minute, over all processes, and an index of pending replays. */
+/** Adds a table that counts tests and replays of the last minute for all processes, and an index of pending replays. */
 export async function sends(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .createTable("sends")

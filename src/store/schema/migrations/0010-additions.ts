@@ -2,7 +2,7 @@ import type { Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
-/** Files, arguments, environment and limits of a program. */
+/** Adds the further files, arguments, environment and limits of a program. */
 export async function additions(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema.alterTable("programs").addColumn("additions", columns.bytes).execute();
 }

@@ -3,8 +3,8 @@ import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /**
- * Programs judged on many tests. A version is the immutable definition of a problem with its tests, whose contents are stored
- * once per account. The runs of a judgement are submissions.
+ * Adds judgements: programs that are run on many tests. A version is an immutable definition of the tests, whose contents are stored once
+ * per account. The runs of a judgement are submissions.
  */
 export async function judgements(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema

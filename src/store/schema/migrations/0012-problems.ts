@@ -2,7 +2,7 @@ import type { Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
-/** Problems with their numbered versions, and the problem of a judgement, which can have been deleted since. */
+/** Adds problems with their numbered versions, and to judgements the id of their problem, which may have been deleted. */
 export async function problems(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .createTable("problems")

@@ -7,7 +7,7 @@ const AT_ONCE = 1_000;
 
 /**
  * Adds two columns for lists. `cause` is a copy of the cause in the outcome, where megabytes of output can precede it. It stays null
- * for accepted runs, which all have the cause `normal_exit`. `original_id` is the id of the submission that this one repeats.
+ * for accepted submissions, which all have the cause `normal_exit`. `original_id` is the id of the submission that a submission repeats.
  */
 export async function causes(trx: Transaction<Schema>, _: Abilities): Promise<void> {
   await trx.schema.alterTable("submissions").addColumn("cause", "text").execute();

@@ -1,7 +1,7 @@
 import type { Transaction } from "kysely";
 import type { Schema } from "../schema.ts";
 
-/** Memory and CPU time of runs over their time, apart from the outcomes, which are read more often. */
+/** Adds the samples of memory and CPU time during runs. They are not in the table of outcomes, because that is read more often. */
 export async function samples(trx: Transaction<Schema>): Promise<void> {
   await trx.schema
     .createTable("samples")

@@ -3,14 +3,14 @@ import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /**
- * Headers of webhook requests and responses, the time since when an endpoint fails, and indexes for a search of the audit
- * trail by actor or action.
+ * Adds the headers of webhook requests and responses, the time since when an endpoint has been failing, and indexes for a search of the
+ * audit trail by actor or action.
  */
 export async function webhookHeadersAndAuditSearch(trx: Transaction<Schema>, _: Abilities): Promise<void> {
   await trx.schema.alterTable("attempts").addColumn("sent_headers", "text").execute();
   await trx.schema.alterTable("attempts").addColumn("answer_headers", "text").execute();
   await trx.schema.alterTable("endpoints").addColumn("failing_since", "bigint").execute();
-  // The state of the newest ended delivery.
+  // An endpoint counts as failing if its newest delivery that ended with an attempt has failed.
   await sql`update endpoints set failing_since = (
       select case when state = 'failed' then ended_at end from deliveries
       where endpoint_id = endpoints.id and state <> 'pending' and reason is null order by seq desc limit 1)

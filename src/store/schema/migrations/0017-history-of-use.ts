@@ -2,7 +2,7 @@ import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
-/** History by key, of deliveries, and of queue and slots. Indexes by account, so that the rows of other accounts do not matter. */
+/** Adds the history by key, of deliveries, and of queue and slots, and indexes by account, so that rows of other accounts do not matter. */
 export async function historyOfUse(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema.alterTable("uncounted").addColumn("key_id", "text").execute();
   await trx.schema
@@ -45,7 +45,7 @@ export async function historyOfUse(trx: Transaction<Schema>, { columns }: Abilit
   for (const table of ["history", "history_times", "history_keys", "history_deliveries", "history_load"])
     await trx.schema.createIndex(`${table}_account`).on(table).columns(["account_id", "at"]).execute();
 
-  // Earlier ends are counted here, also those that are still uncounted: as their rows have no key, they are not counted by key again.
+  // Earlier ends are counted by key here, even those in `uncounted`: their rows there have no key, so they are not counted by key again.
   await sql`
     insert into history_keys (at, account_id, key_id, verdict, amount)
     select completed_at - completed_at % 60000, account_id, key_id, verdict, count(*) from submissions

@@ -3,8 +3,8 @@ import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /**
- * What clients of Judge0 send besides the program, and the status of its end. Their submissions and callbacks are marked, so that
- * others cost no read.
+ * Adds what clients of Judge0 send in addition to the program, and the Judge0 status. Submissions and deliveries are marked if they have
+ * such data, so that all others cost no read of it.
  */
 export async function judge0(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema

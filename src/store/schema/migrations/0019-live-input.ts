@@ -2,7 +2,7 @@ import type { Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
-/** Input for running programs, until their end. `submissions.live` is 2 for those that take it. */
+/** Adds input for running programs. `submissions.live` is 2 for submissions that take it. */
 export async function liveInput(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .createTable("live_input")

@@ -3,8 +3,8 @@ import type { Abilities } from "../../database/database.ts";
 import type { Schema } from "../schema.ts";
 
 /**
- * How far submissions of several runs have come, so that they can give up their slot between two runs. Those that did are
- * marked by the number of their completed runs: others cost no read when they are claimed.
+ * Adds how far submissions of several runs have come, so that they can give up their slot between two runs. Submissions that did are marked
+ * by the number of their completed runs, so that the claim of any other submission reads no progress.
  */
 export async function progress(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
