@@ -57,7 +57,7 @@ export function accountStore({ db, abilities }: Database, transactions: Transact
       return found.find(({ id }) => id === nameOrId) ?? found[0];
     },
 
-    /** @returns false for an unknown account, and if another account has the name. */
+    /** Renames an account. @returns false for an unknown account, and if another account has the name. */
     rename(id: string, name: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const account = await trx.selectFrom("accounts").select("name").where("id", "=", id).executeTakeFirst();
@@ -72,7 +72,7 @@ export function accountStore({ db, abilities }: Database, transactions: Transact
       });
     },
 
-    /** @returns false for an unknown account. @throws for an unknown tier. */
+    /** Gives an account another tier. @returns false for an unknown account. @throws for an unknown tier. */
     setTier(id: string, tier: string, actor: AuditActor): Promise<boolean> {
       return transactions.run(async (trx) => {
         const account = await trx.selectFrom("accounts").select("tier").where("id", "=", id).executeTakeFirst();

@@ -125,6 +125,7 @@ export function projectStore({ db }: Database, transactions: Transactions, now: 
       });
     },
 
+    /** Makes an archived project usable again. */
     async restore(id: string, actor: AuditActor): Promise<void> {
       await transactions.run(async (trx) => {
         const project = await lockProject(trx, id);

@@ -74,7 +74,7 @@ export interface Account {
   readonly requestsPerMinute: number;
   readonly concurrency: number;
   readonly createdAtMs: number;
-  /** Null if not suspended. */
+  /** Null if the account is not suspended. */
   readonly suspendedAtMs: number | null;
 }
 
@@ -103,7 +103,7 @@ export interface AuditEntry {
   readonly atMs: number;
   readonly actor: string;
   readonly action: AuditAction;
-  /** Id of the object that was changed or read. A tier is named by its name; some objects have no id, and a fixed text instead. */
+  /** Id of the object that was changed or read. For a tier, it is the name; an object without id and name has a fixed text. */
   readonly subject: string;
   /** The account of the object; null for an object without an account. */
   readonly accountId: string | null;

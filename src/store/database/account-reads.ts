@@ -12,7 +12,7 @@ const OPERATORS = "operators";
 /**
  * Reads whose cost grows with what an account has stored: lists, searches, counts, history and whole judgements. The database serves
  * statements in the order of their arrival, so a thousand searches of one account would delay every request that arrives after
- * them. These reads therefore take turns between accounts before they reach the database. Reads of a single row do not need to.
+ * them. Accounts therefore take turns with these reads before the reads reach the database. Reads of a single row need no turn.
  */
 export class AccountReads {
   readonly #turns = new WorkTurns({ atOnce: AT_ONCE });

@@ -91,9 +91,9 @@ class Listener implements Listening {
       this.#onGap();
       while (await this.#pause(HEARTBEAT_MS, lost.signal)) await client.query("select 1");
     } catch {
-      // Any error: the next attempt shows whether it persists.
+      // The kind of the error does not matter: the next attempt shows whether it persists.
     }
-    // Not awaited without a limit, because a lost server does not close the connection.
+    // The end is awaited for one second at most, because a server that is lost does not close the connection.
     await Promise.race([client.end().catch(() => {}), sleep(1_000, undefined, { ref: false })]);
     return listened;
   }

@@ -13,7 +13,7 @@ const OUTAGES: readonly RegExp[] = [
   /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN|NOENT)$/,
 ];
 
-/** Messages of such errors that the driver itself causes, which have no code. */
+/** The messages of such errors that come from the driver itself, and have no code. */
 const WORDS =
   /^(Connection terminated|timeout exceeded when trying to connect|Client (has encountered|was closed)|Cannot use a pool after|Query read timeout|Postgres connection has been discarded)/;
 

@@ -6,7 +6,7 @@ import { StoreError, StoreUnavailable } from "./errors.ts";
 import { notifyBy } from "./listener.ts";
 import { isOutage, reasonOf } from "./outage.ts";
 
-/** The oldest supported release; the tests run on it. */
+/** The oldest supported release of PostgreSQL, which Debian 12 has. */
 const OLDEST_VERSION = 15;
 /** The most connections of a process. Each transaction needs one for its duration. */
 const MAX_CONNECTIONS = 10;

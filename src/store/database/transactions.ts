@@ -15,7 +15,7 @@ interface Options<T> {
 interface WaitingWork {
   readonly flushed: boolean;
   readonly run: Work<unknown>;
-  /** What `run` does, for databases that perform it in their own thread. */
+  /** The operation that `run` performs, which an engine can perform in another thread; null if `run` is any other function. */
   readonly call: Call | null;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -62,7 +62,7 @@ export class Transactions {
     return this.#call(operation, asked, false, {});
   }
 
-  /** As `run`, but for data that may be lost in a power failure: it survives the end of the process, and the call does not wait for the disk. */
+  /** As `run`, but for data that may be lost in a power failure. It survives the end of the process; the call does not wait for the disk. */
   runAsyncCommit<T>(work: Work<T>, { notifications = () => [] }: Options<T> = {}): Promise<T> {
     return this.#run(work, null, false, notifications);
   }

@@ -61,7 +61,7 @@ export function deliveryStore(
       return claims;
     },
 
-    /** The message of a claimed delivery; undefined if it, or the submission or judgement that it reports, has been deleted. */
+    /** The message of a claimed delivery; undefined if the delivery, or the submission or judgement that it reports, was deleted. */
     async message({ id }: Pick<DeliveryClaim, "id">): Promise<Message | undefined> {
       const row = await db
         .selectFrom("deliveries")
@@ -162,7 +162,7 @@ export function deliveryStore(
      * @param which.maxRows how many failed deliveries one transaction reads; 5,000 by default.
      * @param which.onlyIdle if true, nothing is replayed while earlier replays to the endpoint are pending.
      * @param which.bounds limits of replays for the account of an endpoint; unlimited if undefined.
-     * @returns the number of replays. Further failed results may be left if it is `max`, or if a bound was reached. Null if a bound was
+     * @returns the number of replays. If it is `max`, or a bound was reached, further failed results may be left. Null if a bound was
      * reached before the first replay; undefined if `onlyIdle` is true and earlier replays are pending.
      */
     async replayFailed(
@@ -277,7 +277,7 @@ function jsonOf(headers: Headers | null | undefined): string | null {
 }
 
 /**
- * Stores since when an endpoint has been failing. It writes only when the endpoint starts to fail, or works again.
+ * Stores since when an endpoint has been failing. The row is written only when the endpoint starts to fail, or works again.
  * @param failedMs when a delivery failed; null if it succeeded.
  */
 async function noteHealth(trx: Transaction<Schema>, endpointId: string, failedMs: number | null): Promise<void> {

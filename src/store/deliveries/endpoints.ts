@@ -21,7 +21,7 @@ export type EndpointStore = ReturnType<typeof endpointStore>;
 /** @param now milliseconds since the epoch. */
 export function endpointStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   /**
-   * Changes columns of an endpoint, with an audit entry unless they have these values already.
+   * Changes columns of an endpoint, with an audit entry. Without a difference, nothing is written.
    * @param also runs after the change, in the same transaction. @returns false if the endpoint does not exist or was removed.
    */
   const change = (
@@ -143,11 +143,12 @@ export function endpointStore({ db, abilities }: Database, transactions: Transac
       return row && toEndpoint(row);
     },
 
-    /** @returns false if the endpoint does not exist or was removed; so do `setSigning` and `remove`. */
+    /** Enables or disables an endpoint. @returns false if the endpoint does not exist or was removed. */
     setActive(id: string, active: boolean, actor: AuditActor): Promise<boolean> {
       return change(id, active ? "endpoint.enable" : "endpoint.disable", actor, { active: active ? 1 : 0 }, {});
     },
 
+    /** Changes how messages are signed. @returns false if the endpoint does not exist or was removed. */
     setSigning(id: string, signing: Signing, actor: AuditActor): Promise<boolean> {
       return change(id, "endpoint.set-signing", actor, { signing }, { signing });
     },
@@ -185,6 +186,7 @@ export function endpointStore({ db, abilities }: Database, transactions: Transac
       });
     },
 
+    /** Removes an endpoint; its row stays for its deliveries. @returns false if the endpoint does not exist or was removed before. */
     remove(id: string, actor: AuditActor): Promise<boolean> {
       return change(id, "endpoint.remove", actor, { active: 0, removed_at: now() }, {}, async (trx) => {
         await trx.deleteFrom("former_secrets").where("endpoint_id", "=", id).execute();

@@ -14,10 +14,12 @@ export const SECRETS_LOCK = "endpoint secrets";
 
 const FIRST: SecretCursor = { table: "endpoints", id: "" };
 
-/** The sealed secrets of all endpoints that were not removed, including former secrets, even expired ones. */
 export type SecretStore = ReturnType<typeof secretStore>;
 
-/** @param now milliseconds since the epoch. */
+/**
+ * The sealed secrets of all endpoints that were not removed, including former secrets, even expired ones.
+ * @param now milliseconds since the epoch.
+ */
 export function secretStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   return {
     /**

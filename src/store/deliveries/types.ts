@@ -87,7 +87,10 @@ export interface Endpoint {
   readonly signing: Signing;
   readonly active: boolean;
   readonly createdAtMs: number;
-  /** When a delivery first failed after the last successful one, following its last attempt; null if none has. */
+  /**
+   * When the first delivery failed since the last success; null if none has failed since. Deliveries that were ended without an attempt,
+   * for example because the endpoint was inactive, do not count.
+   */
   readonly failingSinceMs: number | null;
 }
 

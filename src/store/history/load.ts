@@ -6,7 +6,10 @@ import { highest } from "./merge-and-expire.ts";
 /** The value of `account_id` in rows of the whole service. */
 export const WHOLE = "";
 
-/** Counts by key, in the indexes of the queue, and then by account. The number of records does not matter. Literal status: see backlog.ts. */
+/**
+ * Counts by key, in the indexes of the queue, and then by account, so the number of records does not matter. The status is a literal, for
+ * the reason in backlog.ts.
+ */
 const queued = (status: "pending" | "running") => sql<{ account_id: string; amount: number | string }>`
   select api_keys.account_id, sum(of_key.amount) as amount
   from (select key_id, count(*) as amount from submissions where status = ${sql.lit(status)} group by key_id) as of_key

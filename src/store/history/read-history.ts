@@ -96,7 +96,8 @@ export async function readFailing(db: Kysely<Schema>, range: Range, most: number
 }
 
 export async function readLoad(db: Kysely<Schema>, range: Range): Promise<LoadCount[]> {
-  // The slots serve all accounts. Rows of the whole service exist for each minute in which a service ran, those of an account may not.
+  // The slots serve all accounts. The whole service has a row for each minute in which it ran; an account has rows only for minutes in
+  // which it had pending or running submissions.
   const whole = await sql<{ at: number } & Record<"pending" | "running" | "slots", number>>`
     select ${bucket(range)} as at, max(pending) as pending, max(running) as running, max(slots) as slots from history_load
     where ${within({ ...range, accountIds: [WHOLE] })} group by 1`.execute(db);

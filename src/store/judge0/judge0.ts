@@ -23,14 +23,14 @@ export function judge0Store({ db }: Database, reads: AccountReads) {
 
   return {
     /**
-     * Adds the Judge0 part of a submission to it. @param how.sent whether to read also what the client sent. @param how.admit awaited with
-     * its size before it is read.
+     * Adds the Judge0 part of a submission to it. @param how.sent whether to read also the program and the other data that the client sent.
+     * @param how.admit awaited with the size of these data before they are read.
      * @returns undefined if the submission did not come through the Judge0 API, or was deleted.
      */
     about: (submission: Submission, how?: { readonly sent: boolean; readonly admit: Admit }) =>
       readJudge0(db, submission, how),
 
-    /** What the client sent; null if the submission has been deleted. */
+    /** The program and the other data that the client sent; null if the submission has been deleted. */
     sent: (id: string) => readSent(db, id),
 
     /** A page of the account's submissions, newest first, and their number in all pages, at most MOST_LISTED. */

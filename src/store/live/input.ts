@@ -20,8 +20,8 @@ export type LiveInput =
   | { readonly kind: "signal"; readonly signal: number };
 
 /**
- * `ended`: the account has no such submission, or it has ended or takes no input. `full`: with this input, the run would have got more
- * than MAX_LIVE_INPUT. In both cases, nothing was added.
+ * `ended`: the account has no such submission, or the submission has ended or takes no input. `full`: with this input, the run would have
+ * got more than MAX_LIVE_INPUT. In both cases, nothing was added.
  */
 export type GiveResult = "given" | "full" | "ended";
 

@@ -98,9 +98,9 @@ export function liveStore({ db, abilities }: Database, transactions: Transaction
      * @returns a function that ends the subscription.
      */
     onChange(id: string, listener: () => void): () => void {
-      const ends = [wakeups.onEnd(id, listener), wakeups.onLive(id, listener)];
+      const unsubscribers = [wakeups.onEnd(id, listener), wakeups.onLive(id, listener)];
       return () => {
-        for (const end of ends) end();
+        for (const unsubscribe of unsubscribers) unsubscribe();
       };
     },
   };

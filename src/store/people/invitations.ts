@@ -57,7 +57,7 @@ export function invitationStore(database: Database, transactions: Transactions, 
       });
     },
 
-    /** The invitation whose link has a token with this hash; undefined if it is unknown, was used or has expired. */
+    /** The invitation whose link has a token with this hash; undefined if the link is unknown, was used or has expired. */
     async find(hash: string): Promise<Invitation | undefined> {
       return (await usable(db, now()).where("invitations.hash", "=", hash).execute()).map(toInvitation)[0];
     },

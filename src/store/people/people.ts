@@ -115,7 +115,7 @@ export function peopleStore(database: Database, transactions: Transactions, now:
       });
     },
 
-    /** Replaces the hash of a password by another hash of it, without an audit entry, unless the password has been changed. */
+    /** Replaces the hash of a password by a new hash of the same password, without an audit entry, unless the password has changed. */
     async rehash(id: string, from: string, to: string): Promise<void> {
       await transactions.runAsyncCommit((trx) =>
         trx.updateTable("people").set({ password: to }).where("id", "=", id).where("password", "=", from).execute(),
@@ -291,7 +291,7 @@ async function withAccounts(db: Kysely<Schema>, rows: readonly PersonRow[]): Pro
   }));
 }
 
-/** The old and new values of an update. */
+/** The old and new values that an update changes. */
 function differences(
   person: Person,
   is: { name: string; administrator: boolean; disabled: boolean; accountIds: readonly string[] },

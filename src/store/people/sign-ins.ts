@@ -52,8 +52,8 @@ export function signInStore({ db, abilities }: Database, transactions: Transacti
      * Counts an attempt, unless there were too many in the last minute.
      * @param limits.both the most attempts in a minute with this e-mail from this network.
      * @param limits.network the most attempts in a minute from this network, with any e-mail.
-     * @param limits.email the most attempts in a minute with this e-mail, from any network. Null for no limit: unknown clients can use it up,
-     * and must not lock out a person on a known network.
+     * @param limits.email the most attempts in a minute with this e-mail, from any network. Null for no limit, on a known network of the
+     * person: strangers can use this limit up, and must not lock the person out by this.
      * @returns 0 if the attempt was counted, otherwise the seconds until the next attempt is allowed.
      */
     take(

@@ -51,7 +51,7 @@ export function problemStore({ db, abilities }: Database, transactions: Transact
     /** Reads a problem with all its versions. @param accountIds the accounts that it may belong to; null for any. */
     async get(id: string, accountIds: readonly string[] | null): Promise<Problem | undefined> {
       if (id.includes("\0")) return undefined;
-      const row = await found(db).where("problems.id", "=", id).executeTakeFirst();
+      const row = await selectProblems(db).where("problems.id", "=", id).executeTakeFirst();
       if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
       const versions = await db
         .selectFrom("problem_versions")
@@ -73,7 +73,7 @@ export function problemStore({ db, abilities }: Database, transactions: Transact
       max: number,
       before = Number.MAX_SAFE_INTEGER,
     ): Promise<FoundProblem[]> {
-      const newest = found(db).where("problems.seq", "<", before).orderBy("problems.seq", "desc").limit(max);
+      const newest = selectProblems(db).where("problems.seq", "<", before).orderBy("problems.seq", "desc").limit(max);
       if (accountIds === null) return (await newest.execute()).map(toFound);
       const parts = await Promise.all(
         [...new Set(accountIds)].map((accountId) => newest.where("account_id", "=", accountId).execute()),
@@ -147,7 +147,7 @@ async function putProblem(
   nowMs: number,
 ): Promise<PutProblem> {
   if (!(await keepComplete(trx, version.versionSeq, nowMs))) return { kind: "versionGone" };
-  const known = await found(trx)
+  const known = await selectProblems(trx)
     .where("account_id", "=", accountId)
     .where("problems.name", "=", name)
     .executeTakeFirst();
@@ -222,7 +222,7 @@ type FoundRow = Selectable<Schema["problems"]> &
   };
 
 /** Selects problems with their current versions. */
-function found(db: Pick<Kysely<Schema>, "selectFrom">) {
+function selectProblems(db: Pick<Kysely<Schema>, "selectFrom">) {
   return db
     .selectFrom("problems")
     .innerJoin("problem_versions", (join) =>

@@ -9,7 +9,10 @@ interface Counted {
   readonly amount: number | string;
 }
 
-/** Statements that count, by account, pending submissions, running submissions, and requests of the last minute. Literals: see backlog.ts. */
+/**
+ * Statements that count, by account, pending submissions, running submissions, and requests of the last minute. Statuses are literals,
+ * for the reason in backlog.ts.
+ */
 export const SHARES = {
   pending: () =>
     byAccount(sql`select key_id, count(*) as amount from submissions where status = 'pending' group by key_id`),

@@ -43,7 +43,7 @@ function checkHead(head: Partial<BackupHead> | undefined): asserts head is Backu
   if (head?.assay !== "backup" || typeof head.schema !== "number")
     throw new StoreError("this is not a backup of Assay");
   if (head.format !== BACKUP_FORMAT || head.schema > NEWEST) {
-    throw new StoreError("the backup is from a newer release: restore it with that one");
+    throw new StoreError("the backup is from a newer release: restore it with that release");
   }
 }
 
@@ -53,7 +53,7 @@ async function makeEmpty(trx: Transaction<Schema>, abilities: Abilities, version
   const another = presentVersion > 0 && presentVersion !== version;
   if (another || (presentVersion > 0 && (await hasRows(trx)))) {
     const why = another ? "the database has another schema already" : "there is something in the database already";
-    throw new StoreError(`${why}: restore into a new, empty one`);
+    throw new StoreError(`${why}: restore into a new, empty database`);
   }
   await migrateTo(trx, abilities, version);
   await sql`delete from tiers`.execute(trx); // the default tiers of a new database

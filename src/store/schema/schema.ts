@@ -323,7 +323,7 @@ interface EndpointTable {
   active: number;
   created_at: number;
   removed_at: number | null;
-  /** When a delivery first failed after the last successful one, following its last attempt; null if none has. */
+  /** When the first delivery failed since the last success; null if none has failed since. See `Endpoint.failingSinceMs`. */
   failing_since: number | null;
 }
 

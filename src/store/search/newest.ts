@@ -114,8 +114,8 @@ export async function countRows(db: Kysely<Schema>, table: Table, which: AnySear
 type Read<Row> = (query: ReturnType<typeof matching>) => Promise<readonly Row[]>;
 
 /**
- * Reads the matches of each account, and merges them. A search may not read all rows of an account: matches are left out beyond the first
- * place at which the rows of an account were not read.
+ * Reads the matches of each account, and merges them. At most MAX_READ rows of each account are read. The result has only matches in the
+ * range of sequence numbers that was read for every account.
  */
 async function inOrder<Row extends SharedRow>(db: Kysely<Schema>, table: Table, which: AnySearch, read: Read<Row>) {
   const { max, problemId } = which;
@@ -201,8 +201,9 @@ async function endOf(
 }
 
 /**
- * The condition for the rows of an account, or of one of its problems, in a range of sequence numbers. It compares tuples, and the order
- * has the same columns, so that no plan can read the rows of all accounts by `seq` alone. @param accountId null for all accounts.
+ * The condition for the rows of an account, or of one of its problems, in a range of sequence numbers. It compares tuples, and
+ * `newestFirst` orders by the same columns, so that no plan can read the rows of all accounts by `seq` alone.
+ * @param accountId null for all accounts.
  */
 export function between(
   { accountId, problemId }: { readonly accountId: string | null; readonly problemId?: string | undefined },

@@ -42,8 +42,8 @@ export async function claim(
       status: "running",
       attempts: eb("attempts", "+", 1),
       fence: eb("fence", "+", 1),
-      // A submission that continues keeps the start of its first run. A submission may have been accepted while this claim waited for its
-      // lock, and must not start before it was created.
+      // A submission that has completed some of its runs keeps the start of its first run. A submission that was accepted while this claim
+      // waited for its lock must not start before it was created.
       started_at: eb
         .case()
         .when("started_at", "is not", null)
@@ -144,8 +144,9 @@ async function choose(
 const AHEAD_BYTES = 8 * 1_048_576;
 
 /**
- * How many of the first of these may be claimed before they can start: none from the first one with the profile `agent`, because a
- * claimed agent run is not repeated after a crash of its worker, and none from the first one that exceeds AHEAD_BYTES.
+ * How many of these submissions, from the first on, may be claimed before they can start. The count ends before the first one with the
+ * profile `agent`, because a claimed agent run is not repeated after a crash of its worker, and before the first one with which their
+ * bytes exceed AHEAD_BYTES.
  */
 async function countAhead(trx: Transaction<Schema>, chosen: readonly Chosen[]): Promise<number> {
   const seqs = chosen.map(({ seq }) => seq);

@@ -201,7 +201,7 @@ async function insertJudgement(
 
 /**
  * Whether an account may not add a pending submission. It may add one if it has fewer of them than the queue has free places. An account
- * without pending submissions may always add one, even if runs of judgements have filled the queue; but none may if `maxPending` is 0.
+ * without pending submissions may always add one, even if runs of judgements have filled the queue. If `maxPending` is 0, none may.
  * @param own the pending submissions of the account. @param depth the pending submissions of all accounts.
  */
 function isFull(own: number, depth: number, maxPending: number): boolean {

@@ -174,7 +174,7 @@ export async function readRunning(db: Kysely<Schema>) {
     .select([...ENDED_COLUMNS, "profile", "attempts", "fence", "lease_until"])
     .where("status", "=", sql.lit("running"))
     .execute();
-  // Sorted here: to sort the few running submissions, SQLite would read all records in the order of seq.
+  // The few running submissions are sorted here: to return them in the order of `seq`, SQLite would read all records.
   return running.sort((a, b) => a.seq - b.seq);
 }
 

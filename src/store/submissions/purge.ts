@@ -19,7 +19,7 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
      * Deletes what ended at `beforeMs` or earlier, oldest first: up to `max` submissions, up to `max` deliveries of test messages, a few
      * judgements, whose runs the following calls delete, and a part of a version that nothing uses. A submission or judgement with a
      * pending delivery stays.
-     * @returns a number below `max`, that of the deleted records, if nothing is left to delete; otherwise possibly a higher number.
+     * @returns the number of deleted records, or at least `max` if more may be left: the caller repeats the call until the number is lower.
      */
     purge(beforeMs: number, max: number): Promise<number> {
       return transactions.run(async (trx) => {

@@ -35,8 +35,8 @@ type Named = Pick<
 >;
 
 /**
- * The status for clients. A submission that has given up its slot between two of its runs is pending in the database, but `running` for
- * its client, because a submission that has started never becomes `pending` again.
+ * The status for clients. A submission that has completed some of its runs and waits for its next run is pending in the database, but
+ * `running` for its client.
  */
 export function statusOf({ status, started_at }: Pick<SubmissionRow, "status" | "started_at">): Status {
   return status === "pending" && started_at !== null ? "running" : (status as Status);
