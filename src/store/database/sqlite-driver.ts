@@ -66,7 +66,7 @@ export class SqliteLinks {
   async performAll(calls: readonly Call[], flushed: boolean): Promise<PromiseSettledResult<unknown>[]> {
     const answer = await this.writeAlone({ kind: "calls", calls, flushed });
     if (answer.kind === "failed") throw errorOf(answer);
-    if (answer.kind !== "performed") throw new Error("the answer is to something else");
+    if (answer.kind !== "performed") throw new Error("the thread of the database gave an unexpected answer");
     return answer.ended.map((one) =>
       one.status === "fulfilled"
         ? { ...one, value: asBuffers(one.value) }
@@ -198,7 +198,7 @@ function result<R>(answer: ThreadReply): QueryResult<R> {
     case "failed":
       throw errorOf(answer);
     default:
-      throw new Error("the answer is to something else");
+      throw new Error("the thread of the database gave an unexpected answer");
   }
 }
 

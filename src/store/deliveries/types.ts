@@ -82,7 +82,7 @@ export interface Endpoint {
   readonly id: string;
   readonly projectId: string;
   readonly url: string;
-  /** The sealed secret; the store never receives the secret itself. */
+  /** The sealed secret: it is encrypted with a key that the store does not have (src/webhooks/). */
   readonly secret: Buffer;
   readonly signing: Signing;
   readonly active: boolean;

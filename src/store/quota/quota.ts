@@ -11,8 +11,8 @@ export type QuotaStore = ReturnType<typeof quotaStore>;
 
 /**
  * Counts the requests of each key in the last minute, over all processes and restarts. Each admitted request is a row with the next
- * number of its key. A further request is admitted if the row `limit` numbers before it is a minute old, so one row is read by its number,
- * and none is counted. The primary key, not a lock, prevents two processes from taking the same number.
+ * number of its key. A further request is admitted if the row `limit` numbers before it is a minute old or does not exist, so one row is
+ * read by its number, and none is counted. The primary key, not a lock, prevents two processes from taking the same number.
  * Concurrent requests of a process are batched: otherwise, requests of one key would take the same number, and all but one would
  * wait for the other commit and start again.
  *
@@ -90,16 +90,16 @@ export function quotaStore({ abilities }: Database, transactions: Transactions, 
 
 export interface CountOptions {
   /**
-   * Whether the request only reads. On a database with one writer, such a request does not wait while another process, such as a command,
-   * keeps the database locked: this process decides by the requests that it admitted itself, and counts the request in the database when
-   * the lock is free. The request counts for a minute from that time on, and not at all if this process ends before it.
+   * Whether the request only reads. On a database with one writer, such a request waits only briefly if another process, such as a command,
+   * keeps the database locked: this process then decides by the requests that it admitted itself, and counts the request in the database
+   * when the lock is free. The request counts there for a minute from that time on, and not at all if this process ends before that time.
    */
   readonly onlyReads?: boolean;
-  /** As how many requests this one counts: 1 by default. All of them are admitted or none, so an amount above the limit never is. */
+  /** As how many requests this one counts; 1 by default. It is admitted as a whole or not at all: never with an amount above the limit. */
   readonly amount?: number;
   /**
-   * As how many requests this one has counted already, for example because its size was unknown when it arrived. These stay counted. If
-   * the request is refused, the returned wait is the time until the whole request, sent again, would be admitted.
+   * As how many requests this one has been counted already, for example because its size was unknown when it arrived. This count stays. If
+   * the request is refused, the returned wait is the time until the whole request would be admitted if it were sent again.
    */
   readonly counted?: number;
 }

@@ -280,14 +280,14 @@ interface OutcomeTable {
 /** How far submissions have come that gave up their slot between two of their runs. The end of a submission deletes its row. */
 interface ProgressTable {
   submission_seq: number;
-  /** JSON, see src/domain/progress.ts. */
+  /** JSON; src/domain/progress.ts has the format. */
   body: Buffer;
 }
 
 /** The samples of submissions that ran long enough to have some. */
 interface SamplesTable {
   submission_seq: number;
-  /** JSON, see src/domain/samples.ts. */
+  /** JSON; src/domain/samples.ts has the format. */
   body: string;
 }
 
@@ -299,7 +299,7 @@ interface Judge0Table {
   language_id: number;
   expected_output: Buffer | null;
   additional_files: Buffer | null;
-  /** JSON, see src/domain/judge0/submission.ts. */
+  /** JSON; src/domain/judge0/submission.ts has the format. */
   settings: string;
   callback_url: string | null;
   /** The endpoint whose secret signs the callback; null without a callback. */
@@ -317,9 +317,9 @@ interface EndpointTable {
   url: string;
   /** The secret that signs messages, encrypted with the key in a file; see src/webhooks/. */
   secret: Buffer;
-  /** `standard`: the HMAC key is the decoded secret; `raw`: its characters. */
+  /** `standard` if the key of the HMAC is the decoded secret, `raw` if it is the text of the secret. */
   signing: string;
-  /** 1 or 0. */
+  /** 1 if the endpoint is active, otherwise 0. */
   active: number;
   created_at: number;
   removed_at: number | null;
@@ -423,7 +423,7 @@ interface PersonTable {
   /** The e-mail in lower case, for comparisons. */
   email: string;
   name: string;
-  /** 1 or 0: sees and changes all accounts. */
+  /** 1 if the person sees and changes all accounts, otherwise 0. */
   administrator: number;
   /** The hash of the password, with its parameters; null for a person who only signs in with the provider. */
   password: string | null;
