@@ -9,7 +9,7 @@ import type { SealedSecret, SecretCursor } from "./types.ts";
 /** Secrets per part. The number bounds how long other transactions wait for the transaction of one part. */
 const PART_ROWS = 500;
 
-/** The lock of transactions that seal and store a secret, and of those after which an encryption key is removed. */
+/** The lock of transactions that seal and store a secret, and of those during which an encryption key is removed. */
 export const SECRETS_LOCK = "endpoint secrets";
 
 const FIRST: SecretCursor = { table: "endpoints", id: "" };
