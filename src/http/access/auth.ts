@@ -9,22 +9,22 @@ import type { KeyStore } from "../../store/access/keys.ts";
 import { otherApi } from "../compatibility.ts";
 import { network } from "../listener/network.ts";
 
-/** Failed authentications per address and minute. Beyond this, keys from the address are looked up one at a time. */
+/** Failed authentications per network (see network()) and minute. Beyond this, unknown keys from the network are looked up one at a time. */
 const FAILURES_PER_MINUTE = 120;
 
-/** Requests per address and minute for the pages that need no key. Loading /docs makes five. */
+/** Requests per network and minute for the pages that need no key. Loading /docs makes five requests. */
 const VISITS_PER_MINUTE = 300;
 
-/** Hashes of valid keys kept in memory, some 100 bytes each. */
+/** The most hashes of valid keys that are kept in memory. Each takes some 100 bytes. */
 const MOST_KNOWN = 10_000;
 
 /**
- * Counts failures by address, serialises lookups where there are too many, and remembers valid keys, which skip the
- * queue.
+ * Counts failed authentications by network, and lets the lookups for a network with too many of them wait for each other. It
+ * remembers valid keys, because their lookups do not wait.
  */
 export class Failures {
   readonly byAddress = new MinuteBudget();
-  /** Lookups of keys from an address with too many failures, one at a time. */
+  /** The lookups that wait for each other: one at a time for each network. */
   readonly lookUps = new WorkTurns({ atOnce: { perOwner: 1 } });
   readonly #known = new Set<string>();
 
@@ -41,10 +41,10 @@ export class Failures {
 }
 
 /**
- * Finds the caller of a request by its key. The key is looked up by its hash, so neither the database nor its index compares characters of a key.
- * The hash found is then compared in constant time. Failures are counted by address but never lock out a valid key,
- * because many callers can share an address. After too many failures, keys not seen as valid before are looked up one
- * at a time, so that one address cannot keep the database busy with guesses.
+ * Finds the caller of a request by its key. The key is looked up by its hash, so neither the database nor its index compares characters
+ * of the key. The hash that was found is then compared in constant time. Failures are counted by network, but never lock out a valid
+ * key, because many callers can share a network. After too many failures, keys that this process has not yet seen as valid are looked
+ * up one at a time, so that one network cannot keep the database busy with guesses.
  * @throws ClientError unauthorized or accountSuspended.
  */
 export async function authenticate(request: FastifyRequest, keys: KeyStore, failures: Failures): Promise<Caller> {
@@ -62,13 +62,13 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
     }
   }
   failures.byAddress.take(from, FAILURES_PER_MINUTE);
-  // The contract requires 401 for an invalid key, after any number of attempts.
+  // An invalid key gets 401 after any number of attempts, never 429.
   throw clientError("unauthorized", []);
 }
 
 /**
- * Limits requests by address for pages that need no key. Both counts by address are local to this process: they limit
- * the cost of anonymous clients and guarantee nothing.
+ * Limits requests by network for pages that need no key. This count, and that of failed authentications, are local to this
+ * process: they bound what anonymous clients cost this process, not what they can request from all processes together.
  * @throws ClientError tooManyRequests.
  */
 export function checkVisit(request: FastifyRequest, visits: MinuteBudget): void {
@@ -76,7 +76,7 @@ export function checkVisit(request: FastifyRequest, visits: MinuteBudget): void 
   if (retryAfter > 0) throw clientError("tooManyRequests", [], { headers: { "retry-after": String(retryAfter) } });
 }
 
-/** Skips the lookup for clients that have disconnected, so that they do not delay those behind them. */
+/** Skips the lookup for a client that has disconnected, so that it does not delay the clients that wait behind it. */
 async function ifConnected({ raw }: FastifyRequest, hash: string, keys: KeyStore): Promise<Caller | undefined> {
   return raw.socket.destroyed ? undefined : await lookUp(hash, keys);
 }

@@ -4,7 +4,7 @@ import { network } from "../listener/network.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Set once the key has been validated. */
+    /** Null until the key has been validated, and for requests without a key. */
     caller: Caller | null;
     /** The submission that the request created or asked for, once it is known to belong to the caller. */
     submissionId: string | null;

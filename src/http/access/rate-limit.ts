@@ -4,19 +4,19 @@ import type { Caller } from "../../domain/submission.ts";
 import type { CountOptions } from "../../store/quota/quota.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** Headers of responses to requests that count against the rate limit of a key: a sliding minute. */
+/** Headers with the state of a key's rate limit, in the responses to requests that count against it. The limit holds for any 60 seconds. */
 export const RATE_LIMIT_HEADERS = {
   "RateLimit-Limit": "Requests that the key may make in any 60 seconds",
   "RateLimit-Remaining": "How many of these requests are left now",
   "RateLimit-Reset": "Seconds until the oldest counted request leaves the minute",
 } as const;
 
-/** The values of the headers, by the caller of a request. */
+/** The values of the headers, in the order of RATE_LIMIT_HEADERS, for the caller of each counted request. */
 const STATES = new WeakMap<Caller, readonly number[]>();
 
 /**
- * Counts a request against the rate limit of its key. @param options see CountOptions; nothing is counted if `amount` is less
- * than one. @throws ClientError quotaExceeded.
+ * Counts a request against the rate limit of its key, as one request or as several. @param options see CountOptions; nothing is
+ * counted if `amount` is less than one. @throws ClientError quotaExceeded.
  */
 export async function countRequests(
   caller: Caller,

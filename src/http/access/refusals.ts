@@ -4,25 +4,26 @@ import { network } from "../listener/network.ts";
 /** Statuses of responses whose log lines are limited even if the client has a key or a session. */
 const STATUSES: readonly number[] = [401, 403, 429];
 
-/** The log has at most one line per second for each network, and this many lines per second in total. */
+/** Time between two lines about rejected requests from the same network. */
 const LINE_MS = 1_000;
+/** The most lines about rejected requests in a second, for all networks together. */
 const LINES_PER_SECOND = 50;
-/** Networks kept in memory; beyond this, the one with the oldest line is dropped. */
+/** The most networks that are kept in memory. Beyond this, the one with the oldest line is dropped. */
 const MOST_NETWORKS = 10_000;
 
-/** Without a caller or a person, the request had no valid key and no session, or was refused before they were read. */
+/** The client of a request. Without `caller` and `person`, it sent no valid key and no session, or was refused before these were read. */
 type Visitor = Pick<FastifyRequest, "ip"> & Partial<Pick<FastifyRequest, "caller" | "person">>;
 
 /**
  * Decides which rejected requests are logged. Each line has the address of the client, so that an attacker can be
- * found. Lines are limited by network and in total, so that an attacker cannot fill the disk, and each line has the
- * number of unlogged requests before it.
+ * found. Lines are limited by network and in total, so that an attacker cannot fill the disk. A line also counts the requests that
+ * were not logged since the line before it.
  */
 export class Refusals {
   readonly #networks = new Map<string, { atMs: number; unlogged: number }>();
   readonly #now: () => number;
   #second = { beganMs: 0, lines: 0 };
-  /** Unlogged refusals of networks that were dropped, and those above the total limit. */
+  /** Unlogged requests that no entry of #networks counts: those of dropped networks, and those above the total limit. */
   #unloggedElsewhere = 0;
 
   /** @param now milliseconds on a monotonic clock. */

@@ -11,15 +11,18 @@ import { checkTestLimits, toJudgementRequest } from "./judgement-request.ts";
 import { toFields } from "./program-options.ts";
 import { toSubmitRequest, type ValidatedRequest } from "./submit-request.ts";
 
-/** The key to which the runs are charged, and the owner of the request. */
+/** Who requests a judgement. */
 export interface Judging extends Pick<AcceptOptions, "key" | "revoked"> {
+  /** The API key to which the runs are charged. */
   readonly caller: Caller;
+  /** The owner of the request, see ownerOf(). */
   readonly owner: string;
 }
 
 /**
- * Stores the tests, then the judgement with its first run. The caller then releases the body: a request can wait for half a minute.
- * @returns its id, or that of an earlier one with the same key.
+ * Stores the tests, unless they are those of a problem, then the judgement with its first run. After that, the route should release
+ * the body of the request, because the client may wait for half a minute.
+ * @returns the id of the judgement, or of the earlier judgement with the same idempotency key.
  */
 export async function addJudgement(
   body: unknown,
@@ -40,7 +43,7 @@ export async function addJudgement(
   else await countWork(caller, { runs: mostRuns(on.definition), bytes: bytesOf(on.contents) }, dependencies);
   // The queue is checked before the tests are stored.
   if ((await submissions.depth()) >= dependencies.maxPending) throw queueFull();
-  // A problem can have another version when the request is repeated.
+  // By this text, a repeated request is recognised even if the problem has another current version by then.
   const judgedOn = "problem" in on ? `${on.problem} ${on.version ?? "current"}` : undefined;
   for (let tries = 1; ; tries++) {
     const { runs: _, ...version } = await put();
@@ -48,7 +51,7 @@ export async function addJudgement(
     try {
       const accepted = await accept(program, caller, dependencies, { ...how, judgement, judgedOn });
       if (accepted.kind === "enqueued") return judgement.id;
-      // This is not expected: the request of a single submission with the same key has another hash.
+      // This is not expected: a request for a single submission with the same idempotency key has another hash, so it is a conflict.
       if (accepted.judgementId === null) throw clientError("idempotencyConflict", []);
       return accepted.judgementId;
     } catch (error) {
@@ -57,15 +60,15 @@ export async function addJudgement(
   }
 }
 
-/** The tests of a new judgement, and the most runs that they take. */
+/** The tests of a new judgement, and the most runs that they need. */
 interface JudgementInput extends Omit<NewJudgement, "id" | "stop"> {
   readonly runs: number;
 }
 
-/** The erasure of an account can delete the tests before the judgement is accepted. */
+/** Unused tests can be deleted between the call of put() and that of accept(), for example when the account is erased. */
 const MAX_TRIES = 3;
 
-/** @throws ClientError problemNotFound, and for limits that the program cannot have. */
+/** @throws ClientError problemNotFound, and invalidRequest if a limit of the problem is higher than the profile allows the program. */
 async function versionOf(
   { problem: id, version }: { readonly problem: string; readonly version: number | undefined },
   program: ValidatedRequest,
@@ -80,7 +83,10 @@ async function versionOf(
   return { versionSeq, tests: definition.tests.length, problem, runs: mostRuns(definition) };
 }
 
-/** Judges the same program on the same tests again. @returns the new id; undefined if the account has no such judgement. */
+/**
+ * Judges the program of a judgement again, on the same tests.
+ * @returns the id of the new judgement; undefined if the account has no judgement `id`, or its tests have been deleted.
+ */
 export async function rejudge(
   id: string,
   { caller, revoked }: Pick<Judging, "caller" | "revoked">,
@@ -89,7 +95,7 @@ export async function rejudge(
   const rejudged = await dependencies.store.judgements.readForRejudge(id, caller.accountId);
   if (!rejudged) return undefined;
   const { program, versionSeq, stop, tests, runs, language, profile, problem } = rejudged;
-  // The key may have other permissions than that of the first judgement.
+  // The key may have other permissions than the key of the first judgement.
   const valid = toSubmitRequest({ ...toFields(program), language, profile }, caller, dependencies);
   const judgement = { id: randomUUID(), stop, versionSeq, tests, problem };
   await countWork(caller, { runs, bytes: 0 }, dependencies);
@@ -102,16 +108,20 @@ export async function rejudge(
   return judgement.id;
 }
 
-/** What counts against the rate limit like one request, the first of which has been counted. */
+/**
+ * So many runs, and so many bytes of tests, count against the rate limit like one request. The request itself has been counted when
+ * it arrived, so the first RUNS_PER_REQUEST runs and the first BYTES_PER_REQUEST bytes add nothing.
+ */
 const RUNS_PER_REQUEST = 50;
 const BYTES_PER_REQUEST = 16_777_216;
 
-/** @param bytes of tests in the request. @throws ClientError quotaExceeded. */
+/** @param work.bytes the size of the tests in the request. @throws ClientError quotaExceeded. */
 async function countWork(
   caller: Caller,
-  { runs, bytes }: { readonly runs: number; readonly bytes: number },
+  work: { readonly runs: number; readonly bytes: number },
   dependencies: Dependencies,
 ): Promise<void> {
+  const { runs, bytes } = work;
   const more = (amount: number, each: number) => Math.max(Math.ceil(amount / each) - 1, 0);
   await countRequests(caller, dependencies, {
     amount: more(runs, RUNS_PER_REQUEST) + more(bytes, BYTES_PER_REQUEST),

@@ -14,39 +14,39 @@ import type { Enqueued } from "../../store/submissions/types.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { ValidatedRequest } from "./submit-request.ts";
 
-/** A full queue of short programs usually accepts more within this time. */
+/** A full queue of short programs usually has space again within this time. */
 const FULL_RETRY_SECS = 1;
 
-/** Accepted by this request, or by an earlier one with the same idempotency key. */
+/** A submission that this request added, or an earlier request with the same idempotency key. */
 export type Accepted = Extract<Enqueued, { submission: Submission }>;
 
 export interface AcceptOptions {
-  /** An idempotency key. */
+  /** The idempotency key of the request. */
   readonly key?: string | undefined;
-  /** The output can be watched while the program runs. */
+  /** Whether the output can be watched while the program runs. */
   readonly live?: boolean;
-  /** The client can also give input to the program while it runs. */
+  /** Whether the client can also send input to the program while it runs. */
   readonly takesInput?: boolean;
-  /** The submission that it repeats. */
+  /** Id of the submission that the new one repeats. */
   readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement. */
   readonly judgement?: NewJudgement;
-  /** Set when the request came through the Judge0 API. */
+  /** Set if the request came through the API for clients of Judge0. */
   readonly judge0?: Judge0Request;
   /** The problem and version that the request names, by which a repeated request is recognised; undefined for a request with tests. */
   readonly judgedOn?: string | undefined;
-  /** The error when the key was revoked after the request began. */
+  /** The error if the key was revoked or expired after its authentication; by default `unauthorized`. */
   readonly revoked?: Extract<ErrorCode, "unauthorized" | "playgroundClosed">;
 }
 
-/** The tests of a judgement were deleted as unused before it was accepted. */
+/** The tests of a judgement were deleted as unused before the judgement was accepted. */
 export class VersionGone extends Error {
   override readonly name = "VersionGone";
 }
 
 /**
- * Adds a submission to the queue.
- * @throws ClientError when it is not accepted. @throws VersionGone for a judgement.
+ * Adds a submission to the queue, and its judgement if it is the first run of one.
+ * @throws ClientError if the submission is not accepted. @throws VersionGone if the tests of the judgement have been deleted.
  */
 export async function accept(
   { submit, refusal }: ValidatedRequest,
@@ -91,7 +91,7 @@ export function queueFull(): Error {
   return clientError("queueFull", [], { headers: { "retry-after": String(FULL_RETRY_SECS) } });
 }
 
-/** The version of the tests is the same for the same contents. */
+/** A repeated request with tests has the same `versionSeq`, because equal tests are stored once. */
 function hashOf(submit: SubmitRequest, judgement: NewJudgement | undefined, judgedOn?: string): string {
   const hash = requestHash(submit);
   return judgement ? `${hash} ${judgedOn ?? judgement.versionSeq} ${judgement.stop}` : hash;

@@ -3,7 +3,7 @@ import { clientError } from "../../domain/error.ts";
 import type { Readiness } from "../../domain/readiness.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** GET /api/health and /api/health/ready. They report `strict` and `ready` only after a recent self-test. */
+/** GET /api/health and /api/health/ready. They report `strict` and `ready` only while a worker has a recent proof (GLOSSARY.md). */
 export function healthRoutes(server: FastifyInstance, { store, workers }: Dependencies): void {
   server.get("/api/health", async () => {
     const [readiness, depth] = await Promise.all([workers.readiness(), store.submissions.depth()]);
@@ -19,9 +19,9 @@ export function healthRoutes(server: FastifyInstance, { store, workers }: Depend
 }
 
 /**
- * The body of a ready service.
- * @param forOperator whether to include the full text of platform faults, which can name host paths.
- * @throws ClientError notReady, with the checks, when the service is not ready.
+ * The body of the response of a service that is ready.
+ * @param forOperator whether `detail` has the full text of a platform fault, which can contain paths of the host.
+ * @throws ClientError notReady, with the checks, if the service is not ready.
  */
 export function readinessBody(readiness: Readiness, forOperator = false) {
   const checks = readiness.checks.map(({ name, ok, detail, fault }) => ({

@@ -19,24 +19,25 @@ import { keepOpenMeanwhile } from "../responses/keep-open.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { verifySubmissions } from "./verify-problem.ts";
 
-/** Bounds of an account for imports by requests. The command `assay problems import` has none. */
+/** What the problems of an account may reach by imports through requests. The command `assay problems import` has no such bounds. */
 export const PROBLEM_BOUNDS: ProblemBounds = { problems: 500, bytes: 4_294_967_296 };
-/** The most bytes of all files of a package that a request imports; its archive is bounded as a large body. */
+/** The most bytes of all files of a package that a request imports, when unpacked. The archive itself is bounded like any large body. */
 export const MAX_IMPORT_BYTES = 268_435_456;
 /**
- * How many bytes count against the rate limit like one request: first those of all files, before any is unpacked, and then those of
- * the tests, of which several can have the same file.
+ * So many bytes count against the rate limit like one request. The size of all files is counted before any file is unpacked. The
+ * size of all tests can be larger, because several tests can use the same file; then the difference is counted as well.
  */
 const BYTES_PER_REQUEST = 16_777_216;
-/** Imports at the same time, of which an account has one. */
+/** The most imports that run at the same time, in total and for each account. */
 const AT_ONCE = 2;
 const PER_ACCOUNT = 1;
-/** Further imports of an account that wait; more are an error. */
+/** The most imports of an account that wait; a further one is refused. */
 const WAITING = 16;
-/** Bytes of a package that are imported in a millisecond. */
+/** How many bytes of a package are imported in a millisecond, to estimate the duration of an import. */
 const BYTES_PER_MS = 12_000;
-/** A purge can delete the version before the problem has it. */
+/** A purge can delete the new version, which is still unused, before the problem refers to it. */
 const MAX_TRIES = 3;
+/** The most characters of a message about a fault of the package. */
 const MAX_FAULT = 500;
 
 export const importQuery = z.strictObject({
@@ -51,15 +52,15 @@ type Stored = Extract<PutProblem, { kind: "stored" }>;
 type Imported = Stored & { readonly verification: Verification | null };
 
 export interface ImportFor {
-  /** The valid query; `verify` only of the dashboard. */
+  /** Reads the query. Only the dashboard has the parameter `verify`. @throws ClientError for a query that is not valid. */
   readonly options: () => z.output<typeof importQuery> & { readonly verify?: "true" | undefined };
-  /** The key that is charged; its account gets the problem. */
+  /** Finds the key that is charged. The problem is stored in the account of the key. */
   readonly caller: () => Promise<Caller>;
-  /** The actor of the audit entry; null for a request with a key. */
+  /** The person who imports, for the audit entry; null for a request with a key. */
   readonly actor: AuditActor | null;
 }
 
-/** Imports archives that clients and the dashboard send, which share these bounds. */
+/** Imports the archives that API clients and the dashboard send. Both share AT_ONCE, PER_ACCOUNT and WAITING. */
 export class ProblemImports {
   readonly #dependencies: Dependencies;
   readonly #answers: LongAnswers;
@@ -69,7 +70,7 @@ export class ProblemImports {
     queue: { perOwner: WAITING, full: "queueFull" },
   });
 
-  /** @param stopping aborted when the service stops, which ends all imports. */
+  /** @param stopping aborted when the service stops; this ends all imports. */
   constructor(dependencies: Dependencies, answers: LongAnswers, stopping: AbortSignal) {
     this.#dependencies = dependencies;
     this.#answers = answers;
@@ -85,7 +86,7 @@ export class ProblemImports {
     request.holdsBody = true;
     const disconnection = disconnected(reply);
     const signal = AbortSignal.any([disconnection, this.#stopping]);
-    // Other imports can be before this one, and one of the largest packages takes 20 s alone.
+    // The import can wait for other imports, and the largest package takes 20 s by itself.
     const answered = keepOpenMeanwhile(request);
     try {
       const { name, time_limit: limit, verify } = options();
@@ -114,13 +115,13 @@ export class ProblemImports {
         importInThread(archive, MAX_IMPORT_BYTES, importing, async (opened) => {
           const stored = await store(opened, this.#dependencies, { caller, actor, pause, count });
           const { submissions } = opened.importable;
-          // The submissions are verified here, so that the programs of few packages are in memory at the same time.
+          // The judgements are added before the next import begins, so that few packages have their programs in memory at a time.
           const verification = submissions && (await verifySubmissions(submissions, stored, judging, within));
           return { ...stored, verification };
         });
       return await this.#imports.run(owner, importIt, { expectedMs, signal });
     } catch (error) {
-      if (disconnection.aborted) throw clientError("requestTimeout", []); // for the metric: the client has gone
+      if (disconnection.aborted) throw clientError("requestTimeout", []); // only counted: the client has gone
       if (this.#stopping.aborted) throw clientError("shuttingDown", [], { headers: { "retry-after": "5" } });
       if (error instanceof PackageError) throw clientError("invalidPackage", [error.message.slice(0, MAX_FAULT)]);
       throw error;
@@ -131,7 +132,7 @@ export class ProblemImports {
   }
 }
 
-/** Stores the tests of a package, then the version of the problem. It stops if the client disconnects. */
+/** Stores the tests of a package, then the version of the problem. `by.pause` throws if the client disconnects. */
 async function store(
   { importable, read }: ThreadImport,
   dependencies: Dependencies,

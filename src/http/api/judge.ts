@@ -12,10 +12,10 @@ import { addJudgement } from "./accept-judgement.ts";
 import { endedJudgement } from "./judgements.ts";
 import { invalidPart, submitBody } from "./submit-request.ts";
 
-/** Outputs up to this size together are read at once. */
+/** If the outputs of all cases together have at most this size, they are read at once. */
 const FEW_BYTES = 262_144;
 
-/** The most cases of one request. The response has the output of each. */
+/** The most cases of one request. The response contains the output of each case. */
 export const MAX_CASES = 50;
 
 const oneCase = z.strictObject({
@@ -39,7 +39,7 @@ export const judgeBody = z
     examples: [{ language: "python", code: "print(int(input()) * 2)\n", cases: [{ stdin: "4\n", expected: "8\n" }] }],
   });
 
-/** POST /api/judge: a judgement of all cases in one call, with the outputs. */
+/** POST /api/judge: makes a judgement with all cases, waits for its end, and responds with the results and outputs. */
 export function judgeRoute(
   server: FastifyInstance,
   dependencies: Dependencies,
@@ -71,7 +71,7 @@ export function judgeRoute(
       const results = await Promise.all(ended.states.map((_, test) => read(test)));
       return answers.send(owner, reply, { results, all_passed: ended.verdict === "AC" });
     }
-    // One output after the other is read and sent, so that the response needs no more memory than the largest one.
+    // The outputs are read and sent one after the other, so that the response needs no more memory than the largest output.
     await admit(Math.max(...bytes));
     async function* pieces() {
       yield '{"results":[';
@@ -85,7 +85,7 @@ export function judgeRoute(
   });
 }
 
-/** The body of a judgement. @throws ClientError invalidRequest. */
+/** Converts the body of POST /api/judge to that of POST /api/judgements. @throws ClientError invalidRequest. */
 export function toJudgementBody(body: unknown) {
   const parsed = judgeBody.safeParse(body);
   if (!parsed.success) throw invalidPart(parsed.error.issues[0]);
@@ -93,7 +93,7 @@ export function toJudgementBody(body: unknown) {
   return { ...fields, tests: cases, stop: "never" };
 }
 
-/** A case that has not run has the verdict that ended the judgement: CE or IE. */
+/** The result of one case. A case that has not run gets the verdict that ended the judgement: CE or IE. */
 function resultOf(judgement: Judgement, test: number, submission: Submission | undefined) {
   const run = judgement.runs.find((one) => one.test === test);
   const [first] = judgement.runs;

@@ -49,7 +49,7 @@ const oneTest = z.strictObject({
   limits: additionFields.limits,
 });
 
-/** The schema of each type, so that an option which the type does not have is an error instead of having no effect. */
+// Each type of checker has a schema of its own, so that an option which the type does not have is an error instead of having no effect.
 const plain = z.strictObject({ type: z.enum(["exact", "lines", "unordered_lines", "regex"]) });
 
 const wordOptions = {
@@ -141,7 +141,7 @@ export const judgementBody = z
     ],
   });
 
-/** The tests are checked one by one, up to the first fault. */
+/** This schema accepts any tests: toJudgementRequest() checks them one by one, up to the first fault. */
 const outerBody = judgementBody.extend({ tests: z.array(z.unknown()).min(1).max(MAX_TESTS).optional() });
 
 type Fields = z.output<typeof judgementBody>;
@@ -154,7 +154,7 @@ export interface JudgementRequest {
   /** The program with an empty input. */
   readonly program: ValidatedRequest;
   readonly stop: Stop;
-  /** The tests of the request, or a problem. */
+  /** The tests of the request; or the id of a problem, and its version, or undefined for the current version. */
   readonly on: GivenTests | { readonly problem: string; readonly version: number | undefined };
 }
 
@@ -250,7 +250,7 @@ function toContents({ stdin = "", expected }: TestFields, at: number, spec: Chec
   };
   checkTogether(answers.map(leastBytes));
   const decoded = answers.map((answer) => decodeContent(`tests.${at}.expected`, answer));
-  // Whether it is an expression is not checked here: to parse it can take long.
+  // Whether the answer is a valid regular expression is not checked here, because parsing it can take long.
   if (spec.type === "regex" && decoded.some(({ length }) => length > MAX_EXPRESSION_BYTES))
     throw invalid(`tests.${at}.expected`, `an expression has at most ${MAX_EXPRESSION_BYTES} bytes`);
   const all = [decodeContent(`tests.${at}.stdin`, stdin), ...decoded];
@@ -293,7 +293,7 @@ function withDefaults(checker: Checker): Checker {
   return { ...checker, absolute: 1e-6, relative: 1e-6 };
 }
 
-/** The groups in the order of their first tests. A group can depend on those before it, so that none waits for itself. */
+/** Returns the groups in the order of their first tests. A group can depend only on groups before it, so there are no cycles. */
 function toGroups(fields: NonNullable<Fields["groups"]>, tests: readonly TestMeta[]): Group[] {
   const used = [...new Set(tests.map(({ group }) => group))];
   if (used.length > MAX_GROUPS) throw invalid("tests", `more than ${MAX_GROUPS} groups`);

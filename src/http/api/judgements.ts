@@ -17,10 +17,10 @@ import { readWait } from "./query.ts";
 import { listFields, parseList } from "./submissions.ts";
 import { readIdempotencyKey } from "./submit.ts";
 
-/** JSON values of a request: those of MAX_TESTS tests with all their fields. */
+/** The most JSON values in the body of a judgement. They are enough for MAX_TESTS tests with all fields. */
 export const MAX_JUDGEMENT_VALUES = 8_192;
 
-/** Judgements that an account can watch at once. */
+/** The most streams of judgements that an account can have open at once. */
 const MAX_WATCHED = 8;
 
 /** Query of GET /api/judgements. */
@@ -47,7 +47,7 @@ export function judgementRoutes(
     if (!judgement) throw clientError("judgementNotFound", []);
     return judgement;
   };
-  /** Answers with the final record. @throws ClientError as endedJudgement(). */
+  /** Waits for the end of the judgement, and responds with its record. @throws ClientError as endedJudgement() does. */
   const sendEnded = async (request: FastifyRequest, reply: FastifyReply, id: string) => {
     const ended = await endedJudgement(id, request, reply, dependencies, stopping);
     return answers.send(ownerOf(request), reply, toJudgementRecord(ended));
@@ -114,7 +114,7 @@ export function judgementRoutes(
 }
 
 /**
- * Waits for the end of a judgement as long as a request may wait.
+ * Waits for the end of a judgement, for at most `dependencies.holdMs`.
  * @throws ClientError judgementNotFinished, or judgementNotFinishedAtStop if the service stops.
  */
 export async function endedJudgement(
@@ -133,7 +133,10 @@ export async function endedJudgement(
   throw clientError("judgementNotFinished", [holdMs / 1000], { fields });
 }
 
-/** Resolves with the judgement once it has ended, or with its present state when `signal` aborts. */
+/**
+ * Resolves with the judgement once it has ended, or with its present state when `signal` aborts; with undefined if the account has no
+ * judgement `id`.
+ */
 export async function whenJudged(
   { store: { judgements } }: Dependencies,
   id: string,
@@ -142,7 +145,7 @@ export async function whenJudged(
 ): Promise<Judgement | undefined> {
   let woken = Promise.withResolvers<void>();
   const wake = () => woken.resolve();
-  // The subscription begins before the first read, and is armed again before each further one, so that no end is missed.
+  // The subscription begins before the first read, and `woken` is renewed before each read, so that no end is missed.
   const unsubscribe = judgements.onEnd(id, wake);
   signal.addEventListener("abort", wake, { once: true });
   try {

@@ -5,7 +5,7 @@ import { inField, LIMIT_FIELD_NAMES } from "../../domain/program-options.ts";
 import { listed } from "../../languages/load.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** The available languages: their canonical names, and their details. */
+/** GET /api/languages and /api/languages/details: the canonical names, or the details, of the available languages. */
 export function languagesRoutes(server: FastifyInstance, { workers, languages }: Dependencies): void {
   const available = () => listed(languages, workers.languages());
   server.get("/api/languages", async () => available().map(({ name }) => name));
@@ -33,7 +33,7 @@ function commandOf({ command, env }: Command) {
   return { command, env };
 }
 
-/** The limits, in the names and units in which a request can lower them. */
+/** The limits, with the names and units that the field `limits` of a request uses. */
 function fieldsOf(limits: Limits) {
   return Object.fromEntries(LIMIT_FIELD_NAMES.map((field) => [field, inField(limits, field)]));
 }

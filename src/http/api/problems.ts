@@ -10,7 +10,7 @@ import { listFields, parseList } from "./submissions.ts";
 /** Query of GET /api/problems. */
 export const problemsQuery = z.strictObject({ before: listFields.before, limit: listFields.limit });
 
-/** The problems of the caller's account. An id of another account gets the same response as an unknown id. */
+/** The endpoints of problems, for those of the caller's account. An id of another account gets the same response as an unknown id. */
 export function problemRoutes(server: FastifyInstance, dependencies: Dependencies, imports: ProblemImports): void {
   const { problems } = dependencies.store;
 

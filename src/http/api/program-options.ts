@@ -38,7 +38,7 @@ const requestedLimits = z
 /** Text, or bytes in base64. */
 export const content = z.union([z.string(), z.strictObject({ base64: z.string() })]);
 
-/** Optional fields of a program besides source and input. */
+/** The optional fields of a program, other than its source and input. */
 export const additionFields = {
   files: z
     .record(z.string(), content)
@@ -76,7 +76,7 @@ interface Around {
   readonly limits: StepLimits;
 }
 
-/** @returns undefined if the request adds nothing. @throws ClientError for the first fault. */
+/** @returns undefined if the request has none of these fields, or only empty ones. @throws ClientError for the first fault. */
 export function toProgramOptions(fields: Fields, around: Around): ProgramOptions | undefined {
   const { files = {}, entry, args = [], env = {}, limits = {}, compile_limits: compileLimits = {} } = fields;
   const { compiler_options: options = [], stderr_to_stdout: stderrToStdout = false } = fields;
@@ -96,7 +96,7 @@ export function toProgramOptions(fields: Fields, around: Around): ProgramOptions
   };
 }
 
-/** The fields of a request for the same program. */
+/** The fields with which a request would submit this program again. */
 export function toFields({ code, stdin, options }: Program): Record<string, unknown> {
   const { files = [], entry, compileLimits, compilerOptions, stderrToStdout, ...rest } = options ?? {};
   const encoded = files.map(({ name, data }) => [name, { base64: data.toString("base64") }]);
@@ -145,19 +145,19 @@ function decodeFile(path: string, content: Content): WorkFile {
 
 type Content = string | { readonly base64: string };
 
-/** A lower bound of the bytes of a content, known without decoding it: 60 MB of base64 take 262 ms. */
+/** A lower bound for the size of a content in bytes. It needs no decoding, which takes 262 ms for 60 MB of base64. */
 export function leastBytes(content: Content): number {
   return typeof content === "string" ? content.length : Math.floor((content.base64.length * 3) / 4) - 2;
 }
 
-/** The bytes of a text, or of its form in base64. The caller bounds `leastBytes`. */
+/** The bytes of a content. The caller must bound leastBytes() of it first. */
 export function decodeContent(field: string, content: Content): Buffer {
   if (typeof content === "object") return decodeBase64(`${field}.base64`, content.base64);
   if (!content.isWellFormed()) throw clientError("notUnicode", [field]);
   return Buffer.from(content, "utf8");
 }
 
-/** The arguments. The environment is checked with them, because the kernel counts both. */
+/** Checks the arguments together with the environment, because the kernel counts both. @returns the arguments. */
 function checkWords(field: string, args: readonly string[], env: Readonly<Record<string, string>>): readonly string[] {
   const variables = Object.entries(env);
   if (args.length > MAX_WORDS) throw invalid(field, `more than ${MAX_WORDS} arguments`);
@@ -189,7 +189,7 @@ function checkLimits(
   return Object.fromEntries(Object.entries(requested).filter(([, value]) => value !== undefined));
 }
 
-/** An option could name a file, a plugin or a program: only those that the language lists are passed on. */
+/** Rejects options that the language does not list, because an option could name a file, a plugin or a program. */
 function checkOptions(options: readonly string[], { language }: Around): readonly string[] {
   const { compilerOptions: allowed } = language;
   if (!allowed) throw invalid("compiler_options", `are not possible for ${language.name}`);
@@ -200,7 +200,7 @@ function checkOptions(options: readonly string[], { language }: Around): readonl
   return options;
 }
 
-/** Unlike Node, rejects other characters and missing padding. */
+/** Decodes base64. Unlike Node, it rejects characters outside of the alphabet, and missing padding. */
 export function decodeBase64(field: string, text: string): Buffer {
   const bytes = Buffer.from(text, "base64");
   if (bytes.toString("base64") !== text) throw invalid(field, "is not base64");

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { clientError, echo } from "../../domain/error.ts";
 import { OPERATIONS } from "../openapi/operations.ts";
 
-/** Maximum number of unknown parameters named in an error. */
+/** The most unknown parameters that an error names. */
 const MAX_NAMED = 5;
 
 /** The query parameters of each API route, by its method and its URL in the router's form. */
@@ -13,7 +13,7 @@ const KNOWN = new Map(
   ]),
 );
 
-/** Rejects unknown parameters, because a misspelt one would silently be ignored. @throws ClientError unknownQuery. */
+/** Rejects unknown parameters, because a misspelt parameter would otherwise have no effect. @throws ClientError unknownQuery. */
 export function checkQuery({ method, query, routeOptions }: FastifyRequest): void {
   const known = KNOWN.get(`${method === "HEAD" ? "get" : method.toLowerCase()} ${routeOptions.url}`);
   if (!known) return;
@@ -21,7 +21,7 @@ export function checkQuery({ method, query, routeOptions }: FastifyRequest): voi
   if (unknown.length > 0) throw clientError("unknownQuery", [unknown.slice(0, MAX_NAMED).map(echo).join(", ")]);
 }
 
-/** The query parameter `wait`. @throws ClientError badWait. */
+/** The value of the query parameter `wait`; false without it. @throws ClientError badWait. */
 export function readWait(query: unknown): boolean {
   const { wait } = query as Record<string, unknown>;
   if (wait === undefined || wait === "false") return false;

@@ -12,10 +12,10 @@ import { StreamBudget } from "../responses/stream-budget.ts";
 import { readWait } from "./query.ts";
 import { readMark, sendEvents } from "./sse-output.ts";
 
-/** Runs that an account can watch at once. */
+/** The most streams of submissions that an account can have open at once. */
 const MAX_WATCHED = 32;
 
-/** Bytes of raw output in one piece. */
+/** Bytes of stdout or stderr that are sent in one piece. */
 const PIECE = 65_536;
 
 type Read = (
@@ -89,7 +89,7 @@ export function resultRoutes(
   });
 }
 
-/** Sends all bytes, or the range that the request asks for. A request for several ranges gets all. */
+/** Sends all bytes, or the range that the request asks for. A request for several ranges gets all bytes. */
 export function sendBytes(
   answers: LongAnswers,
   request: FastifyRequest,
@@ -113,7 +113,7 @@ function* slices(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
 }
 
-/** @returns null without a range, and for a range that RFC 9110 permits a server to ignore. */
+/** @returns null without a header, and for a header that RFC 9110 permits a server to ignore. */
 export function readRange(
   header: string | undefined,
   size: number,

@@ -14,33 +14,33 @@ import { disconnected } from "../responses/client-disconnect.ts";
 import { DRAIN, endSlowReader } from "../responses/drain.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 
-/** Shorter than the idle timeout of common proxies. */
+/** Interval of heartbeats while nothing else is sent. It is shorter than the idle timeout of common proxies. */
 const HEARTBEAT_MS = 15_000;
 
-/** Time limit for sending what one read returned, which is 2 MiB at most: 16 KiB a second. A slower client reconnects by itself. */
+/** Time limit for sending what one read returned: at most 2 MiB, so 16 KiB a second. The stream of a slower client ends; it reconnects. */
 const READ_MS = 128_000;
 
-/** Output bytes per event; as JSON, up to six times as long. */
+/** The most bytes of output in an event. As JSON, they can be six times as long. */
 const SLICE = 8_192;
 
-/** Interval at which `isAllowed` is checked, also during output; a stream ends this soon after. */
+/** Interval of the checks whether the client may still watch. While it receives what one read returned, there is no check. */
 const CHECK_MS = 1_000;
 
 /** A run that a client watches. */
 export interface Watched {
   readonly id: string;
-  /** The output up to this mark has been received. */
+  /** The client has received the output up to this mark; null or absent: none. */
   readonly after?: LiveMark | null;
   /** Whether the client may still watch. */
   readonly isAllowed: () => Promise<boolean>;
-  /** The data of the event `ended`; undefined if the submission has been deleted. */
+  /** Reads the data of the event `ended`; undefined if the submission has been deleted. */
   readonly ended: (admit: Admit) => Promise<unknown>;
   readonly heartbeatMs?: number | undefined;
 }
 
 /**
- * Streams a submission while it runs, as server-sent events: `status`, `stdout` and `stderr` with the output so far and then
- * new output, and `ended`. The id of an event is a mark.
+ * Streams a submission while it runs, as server-sent events: `status`; `stdout` and `stderr`, with the output so far and then
+ * new output; and `ended`. The last event of each piece of output has the mark of the piece as its id.
  * @param stopping aborted when the service stops.
  */
 export function sendEvents(
@@ -57,7 +57,10 @@ export function sendEvents(
   return reply.send(Readable.from(events(store, answers, request, reply, watched, signal), { highWaterMark: 1 }));
 }
 
-/** Ends with the run, the signal or the permission. */
+/**
+ * Ends after the event `ended`, and earlier if the signal aborts, the client may no longer watch, the submission has been deleted, or
+ * there is no memory for its output.
+ */
 async function* events(
   store: Store,
   answers: LongAnswers,
@@ -90,7 +93,7 @@ async function* events(
         return release !== undefined;
       });
       if (!output) return;
-      if (output.isWithheld) return; // others hold the memory for it: the client connects again
+      if (output.isWithheld) return; // there is no memory for the output: the client connects again
       const { status, pieces } = output;
       if ((status === "pending" || status === "running") && status !== sentStatus) yield event("status", { status });
       sentStatus = status;
@@ -129,8 +132,8 @@ async function* events(
       }
     }
   } catch (error) {
-    // The client reconnects and receives the output so far.
-    if (error instanceof ClientError) return; // there is no memory for its output
+    // After either error, the client reconnects and receives the output so far.
+    if (error instanceof ClientError) return; // there is no memory for the record
     if (!(error instanceof StoreUnavailable)) throw error;
     request.log.warn({ err: error }, "database unavailable");
   } finally {
@@ -161,13 +164,13 @@ function event(name: string, data: unknown, mark: LiveMark | null = null): strin
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n${id}\n`;
 }
 
-/** @returns null for a missing or unknown id: the stream begins with the output so far. */
+/** @returns null if the header is missing, or is not the id of an event: the stream then begins with the output so far. */
 export function readMark(lastEventId: string | string[] | undefined): LiveMark | null {
   const [, fence, n] = /^(\d{1,15})-(\d{1,15})$/.exec(String(lastEventId ?? "")) ?? [];
   return fence === undefined ? null : { fence: Number(fence), n: Number(n) };
 }
 
-/** Pieces can end within a character; the next piece has its remaining bytes. */
+/** Decodes the pieces of each stream. A piece can end within a character; the next piece of the stream then has the remaining bytes. */
 class Decoders {
   #fence = 0;
   #streams: Partial<Record<LivePiece["stream"], TextDecoder>> = {};

@@ -3,7 +3,7 @@ import { clientError } from "../../domain/error.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Members of the body that are stored as bytes, so they may contain any Unicode text. The route checks them. */
+    /** Members of the body that are stored as bytes, so they may contain U+0000. The route checks them instead of checkStorable(). */
     bytes?: readonly string[];
   }
 }
@@ -14,8 +14,8 @@ export function isStorable(text: string): boolean {
 }
 
 /**
- * Rejects text that a database cannot store, in the path, the query and the body. A path or a query can contain it
- * percent-encoded, and JSON as \u0000. An archive is no text.
+ * Rejects text that a database cannot store, in the path, the query and the body. A path or a query can contain such text
+ * percent-encoded, and JSON can contain it as \u0000. An archive is not checked.
  * @throws ClientError invalidRequest, which names the part and does not echo it.
  */
 export function checkStorable({ params, query, body, routeOptions }: FastifyRequest): void {
@@ -28,7 +28,7 @@ export function checkStorable({ params, query, body, routeOptions }: FastifyRequ
   }
 }
 
-/** Does not call itself: a body of 2 MiB can be nested a million levels deep, which is more than the stack allows. */
+/** Uses a list of the values that are left, not recursion, so that no depth of nesting exceeds the stack. */
 function isAllStorable(whole: unknown, bytes: readonly string[]): boolean {
   const left: unknown[] = [whole];
   while (left.length > 0) {

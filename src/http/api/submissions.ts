@@ -8,11 +8,12 @@ import type { Dependencies } from "../dependencies.ts";
 import { accept } from "./accept.ts";
 import { toSubmitRequest } from "./submit-request.ts";
 
-/** Submissions of one batch. */
+/** The most submissions of one batch. */
 export const MAX_BATCH = 50;
+/** The most entries of a list in one response. */
 const MAX_LISTED = 100;
 
-/** Fields of the query of a list. */
+/** The query parameters that several lists have. */
 export const listFields = {
   status: z.enum(["pending", "running", "completed", "error"]).optional(),
   language: z
@@ -71,12 +72,12 @@ export function submissionsRoutes(server: FastifyInstance, dependencies: Depende
     if (!Array.isArray(body) || body.length === 0 || body.length > MAX_BATCH)
       throw clientError("invalidRequest", ["the body", `must be an array of 1 to ${MAX_BATCH} submissions`]);
     reply.code(202);
-    // Concurrent calls share a transaction, so the queue's bound holds for all at once.
+    // The submissions are added concurrently, because the store adds those that arrive at the same time in one transaction.
     return await Promise.all(body.map((one, at) => submitOne(request, one, at > 0, dependencies)));
   });
 }
 
-/** @param counts whether it counts against the rate limit: the request itself has counted as its first one. */
+/** @param counts whether the submission counts against the rate limit. The first one does not: the request itself has been counted. */
 async function submitOne(request: FastifyRequest, body: unknown, counts: boolean, dependencies: Dependencies) {
   const caller = callerOf(request);
   try {

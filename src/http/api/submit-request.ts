@@ -8,8 +8,8 @@ import { profile } from "../openapi/record-schema.ts";
 import { additionFields, decodeBase64, leastBytes, toProgramOptions } from "./program-options.ts";
 
 /**
- * The body of POST /api/submit. Sizes are checked below in bytes; the schema gives them in characters, for generated
- * clients.
+ * The body of POST /api/submit. toSubmitRequest() checks sizes in bytes. The `maxLength` of the schema, in characters, is only for
+ * generated clients.
  */
 export const submitBody = z
   .strictObject({
@@ -44,17 +44,17 @@ export const submitBody = z
 type Fields = z.output<typeof submitBody>;
 
 const WEBHOOK_LIKE = /webhook|callback/i;
-/** Maximum number of unknown fields named in an error. */
+/** The most unknown fields that an error names. */
 const MAX_NAMED = 5;
-/** Characters of a message of the schema in an error. */
+/** The most characters of a message of the schema that an error repeats. */
 const MAX_MESSAGE = 200;
 /** The smoke tests of all languages take a few seconds after the start. */
 const UNPROVEN_RETRY_SECS = 2;
 
-/** A valid request, and the error for it if it is new. */
+/** A valid request. */
 export interface ValidatedRequest {
   readonly submit: SubmitRequest;
-  /** Set while the language is unavailable. A request accepted earlier still returns its record. */
+  /** The error while the language is unavailable; null otherwise. A repetition of an accepted request still gets its record. */
   readonly refusal: ClientError | null;
   /** Whether the output can be watched while the program runs. */
   readonly live: boolean;
@@ -114,20 +114,23 @@ function checkShape(body: unknown): Fields {
   throw clientError("unknownProfile", [echo(value)]);
 }
 
-/** The error for a fault that the schema found. Its message can repeat long names of the client. @param whole what was checked. */
+/**
+ * The error for a fault that the schema found. The schema's message can repeat long names that the client chose, so it is cut off.
+ * @param whole the name of the checked value, for a fault of the value itself.
+ */
 export function invalidPart(issue: z.core.$ZodIssue | undefined, whole = "the body"): ClientError {
   const where = issue?.path.map(echoPart).join(".") || whole;
   return clientError("invalidRequest", [where, issue?.message.slice(0, MAX_MESSAGE) ?? "is not valid"]);
 }
 
-/** Rejects the name `__proto__`, which zod would leave out of its result. */
+/** Rejects the name `__proto__` in `files` and `env`: zod would leave it out of its result without an error. */
 export function checkMaps(body: Pick<Fields, "files" | "env">): void {
   for (const field of ["files", "env"] as const)
     if (Object.hasOwn(body[field] ?? {}, "__proto__"))
       throw clientError("invalidRequest", [field, '"__proto__" is no name']);
 }
 
-/** A name of the client's own is quoted, one of ours is not. */
+/** A part of a field's path. It is quoted, unless it has the form of our names of fields or is an index: then the client may have chosen it. */
 function echoPart(part: PropertyKey): string {
   return /^[a-z_]{1,40}$|^\d{1,6}$/.test(String(part)) ? String(part) : echo(String(part));
 }
@@ -139,7 +142,7 @@ function checkNames(names: readonly string[]): void {
   if (unknown.length > 0) throw clientError("unknownFields", [unknown.slice(0, MAX_NAMED).map(echo).join(", ")]);
 }
 
-/** The content of a field, as text or, from its form in base64, as bytes. */
+/** The value of the field `name` as text, or of its form in base64 as bytes; undefined if the request has neither. */
 function contentOf(fields: Fields, name: "code" | "stdin"): string | Buffer | undefined {
   const [text, encoded] = [fields[name], fields[`${name}_base64`]];
   if (encoded === undefined) return text === undefined ? undefined : checkText(name, text);

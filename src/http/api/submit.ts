@@ -13,7 +13,7 @@ import { toSubmitRequest } from "./submit-request.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** POST /api/submit: accepts a program. With `wait=true`, holds the response until the run ends. */
+/** POST /api/submit: accepts a program. With `wait=true`, it responds when the run has ended, or after `holdMs`. */
 export function submitRoute(
   server: FastifyInstance,
   dependencies: Dependencies,
@@ -24,7 +24,7 @@ export function submitRoute(
   server.post("/api/submit", async (request, reply) => {
     const wait = readWait(request.query);
     const accepted = await acceptFrom(request, dependencies);
-    // A client can wait for half a minute; its program is in the store by now.
+    // The client can wait for half a minute, and the program is in the store by now.
     request.forgetBody?.();
     const known = accepted.kind === "duplicate";
     const { id, accountId, status } = accepted.submission;

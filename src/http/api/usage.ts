@@ -6,7 +6,7 @@ import { callerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { SCHEMAS } from "../openapi/schemas.ts";
 
-/** The course of a run, which its record does not have. At most 12 kB. */
+/** GET /api/result/:id/usage: the memory and CPU time during a run, which the record does not contain. The body has at most 12 kB. */
 export function usageRoute(server: FastifyInstance, { store }: Dependencies): void {
   server.get("/api/result/:id/usage", async (request): Promise<z.infer<typeof SCHEMAS.Usage>> => {
     const id = (request.params as { id: string }).id.toLowerCase();
@@ -32,7 +32,7 @@ function toUsage({ step, atMs, cpuMs, memoryBytes, end, peakBytes, limitBytes }:
   };
 }
 
-/** Milliseconds have one decimal place. */
+/** Converts milliseconds, which have one decimal place, to seconds with four. */
 function secs(ms: number): number {
   return Math.round(ms * 10) / 1e4;
 }

@@ -15,8 +15,8 @@ interface Imported {
 }
 
 /**
- * Adds a judgement for each submission of the package, each with the checks, the quota and the place in the queue of a request
- * of its own. @param pause awaited before each; its error ends the rest.
+ * Adds a judgement for each submission of the package. Each judgement is checked, counted against the rate limit and queued like a
+ * separate request. @param pause awaited before each submission; if it throws, the remaining ones are not judged.
  */
 export async function verifySubmissions(
   submissions: readonly VerifiableSubmission[],

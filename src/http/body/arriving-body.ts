@@ -4,25 +4,25 @@ import { clientError } from "../../domain/error.ts";
 
 /** How memory is reserved for a body while it arrives, and how slowly a client may send it. */
 export interface Admission {
-  /** Reserved at once, or what is left of the announced size. */
+  /** The bytes that are reserved in one step, or fewer if less is left of the announced size. */
   readonly stepBytes: number;
-  /** This many bytes must arrive in each window. */
+  /** At least so many bytes must arrive in each window. */
   readonly leastBytes: number;
-  /** Length of a window. Time in which the body waits for memory does not count. */
+  /** Length of a window. Time in which the body waits for memory does not belong to a window. */
   readonly windowMs: number;
 }
 
 /** For bodies that are known to be large. */
 export const ADMISSION: Admission = { stepBytes: 1_048_576, leastBytes: 1_048_576, windowMs: 5_000 };
 
-/** Each window must also bring this share of all bytes so far, so a body that stops holds its memory for one window. */
+/** Each window must also bring this share of all bytes so far, so that a large body cannot hold its memory by sending a few bytes at a time. */
 const LEAST_PART = 1 / 8;
 
 const CHECKS_PER_WINDOW = 20;
 
 /**
- * Passes a body on while memory is reserved for its bytes as they arrive: a client holds only as much as it has sent, and
- * only while it sends. A body that is too slow ends as requestTimeout, one without memory in time as noRoom.
+ * Passes a body on, and reserves memory for it in steps as its bytes arrive, so a client holds at most one step more than it has sent.
+ * A body that arrives too slowly fails with requestTimeout, and one that gets no memory in time with the error of `noRoom`.
  */
 export class ArrivingBody extends Transform {
   readonly #announcedBytes: number;
@@ -33,7 +33,7 @@ export class ArrivingBody extends Transform {
   readonly #timer: NodeJS.Timeout;
   #receivedBytes = 0;
   #reservedBytes = 0;
-  /** Received in the present window. */
+  /** Bytes received in the present window. */
   #windowBytes = 0;
   #checks = 0;
   #isWaiting = false;
@@ -41,7 +41,7 @@ export class ArrivingBody extends Transform {
 
   /**
    * @param announcedBytes the size of the body; infinite if it is not known.
-   * @param take reserves memory; undefined if there was none in time.
+   * @param take reserves memory, and resolves with the function that releases it; undefined if there was none in time.
    */
   constructor(
     body: IncomingMessage,
@@ -114,7 +114,7 @@ export class ArrivingBody extends Transform {
     const isSlow = this.#windowBytes < Math.max(this.#admission.leastBytes, this.#receivedBytes * LEAST_PART);
     this.#checks = 0;
     this.#windowBytes = 0;
-    // Further bytes on the connection belong to this body.
+    // The connection must close: what the client still sends is the rest of this body, not another request.
     if (isSlow) this.destroy(clientError("requestTimeout", [], { headers: { connection: "close" } }));
   }
 }

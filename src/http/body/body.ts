@@ -22,68 +22,72 @@ const AROUND_BYTES = 131_072;
 /** Bytes for the files of a program: text with some escapes, or base64. */
 const FILES_BYTES = 2 * MAX_FILES_BYTES;
 
-/** 4 MiB; a valid submission is larger only if most of its files consist of escapes. */
+/** Some 4 MiB. A valid submission is larger only if most of its files consist of escapes. */
 export const MAX_BODY_BYTES = LONGEST_ESCAPE * (MAX_CODE_BYTES + MAX_STDIN_BYTES) + AROUND_BYTES + FILES_BYTES;
 
-/** The limit of routes for many tests. Bodies above MAX_BODY_BYTES are parsed in a thread. */
+/** The limit of routes for many tests and for archives. JSON above MAX_BODY_BYTES is parsed in a thread. */
 const MAX_LARGE_BODY_BYTES = 64 * 1_048_576;
 
-/** JSON.parse takes some 10 ms for 2 MiB of escapes, and 1 ms for this size. */
+/** Bodies above this size are processed in several turns. JSON.parse takes 1 ms for this size, and some 10 ms for 2 MiB of escapes. */
 const LONG_BYTES = 262_144;
 
 /** The limit of dashboard routes that take no program. */
 const MAX_FORM_BYTES = 65_536;
 
 /**
- * Limit on bodies being received or in use, for all accounts together. One turn of the event loop reads everything that
- * has arrived.
+ * Limit on bodies that are being received or in use, for all accounts together. It also bounds the length of a turn of the event loop,
+ * which reads everything that has arrived.
  */
 const BODIES_BYTES = 16 * 1_048_576;
-/** Limit on bodies above MAX_BODY_BYTES, and on archives, for all accounts together; they reserve memory as they arrive. */
+/** Limit on bodies above MAX_BODY_BYTES and on archives, for all accounts together. */
 const LARGE_BODIES_BYTES = 2 * MAX_LARGE_BODY_BYTES;
-/** What an account may hold of either limit whatever others hold: clients with short programs never wait for those with long ones. */
+/**
+ * An account may always hold this much of BODIES_BYTES and of LARGE_BODIES_BYTES, whatever other accounts hold. So clients with short
+ * programs never wait for clients with long ones.
+ */
 const SHORT_BODIES_BYTES = 65_536;
-/** Limit on bodies of requests without a key or a session, whose routes take at most MAX_FORM_BYTES, and what an address may hold in any case. */
+/** Limit on bodies of requests without a key or a session. The routes for them take at most MAX_FORM_BYTES. */
 const STRANGERS_BYTES = 2 * 1_048_576;
+/** A network may always hold this much of STRANGERS_BYTES. */
 const SHORT_STRANGERS_BYTES = 16_384;
-/** What must arrive in each window of a body that is not known to be large. */
+/** This many bytes must arrive in each window of a body whose announced size is not above MAX_BODY_BYTES, or is unknown. */
 const SLOWEST_BYTES = 4_096;
-/** A body that has partly arrived waits longer than a new one. */
+/** How long a large body waits for memory: longer than others, because a part of it may already have arrived. */
 const LARGE_WAIT_MS = 10_000;
-/** Large bodies that wait for their turn to be parsed, for each account: their memory bounds them first. */
+/** The most large bodies of an account that wait to be parsed. Their number is bounded first by LARGE_BODIES_BYTES. */
 const MAX_UNPARSED = 64;
 
 declare module "fastify" {
   interface FastifyContextConfig {
     /** The route takes no body, but some clients announce an empty one as JSON. */
     bodyless?: boolean;
-    /** JSON values of a body, if not the usual number. */
+    /** The most JSON values of a body; by default MAX_VALUES. */
     values?: number;
-    /** The route takes bodies of MAX_LARGE_BODY_BYTES. */
+    /** The route takes bodies of up to MAX_LARGE_BODY_BYTES. */
     large?: boolean;
     /** The route takes a ZIP archive instead of JSON, as a Buffer. */
     archive?: boolean;
-    /** The route also takes a URL-encoded form, as an object of texts. */
+    /** The route also takes a URL-encoded form, which becomes an object of texts. */
     form?: boolean;
   }
   interface FastifyRequest {
     /**
-     * Releases the memory reserved for the body when the route no longer needs it. The end of the response releases it
-     * at the latest.
+     * Releases the memory reserved for the body when the route no longer needs it. Unless `holdsBody` is true, the memory is released
+     * at the end of the response at the latest.
      */
     forgetBody: (() => void) | null;
-    /** Whether a large body is parsed or used: then only `forgetBody` releases its memory, even if the client has gone. */
+    /** Whether a large body is being parsed or used. Then only `forgetBody` releases its memory, even if the client has gone. */
     holdsBody: boolean;
   }
 }
 
 /** Memory for bodies, in bytes. */
 export interface BodyBudgets {
-  /** Of accounts and of people who are signed in. */
+  /** For the bodies of accounts, and of people who are signed in. */
   readonly bodies: Budget;
-  /** For their bodies above MAX_BODY_BYTES, and their archives. */
+  /** For bodies above MAX_BODY_BYTES and archives, of the same owners. */
   readonly largeBodies: Budget;
-  /** Of requests without a key or a session, such as a sign-in: strangers use no memory of accounts. */
+  /** For the bodies of requests without a key or a session, such as a sign-in, which so take no memory from accounts. */
   readonly bodiesOfStrangers: Budget;
 }
 
@@ -105,9 +109,9 @@ export function bodyBudgets(): BodyBudgets {
 }
 
 /**
- * Accepts only JSON bodies, only archives on the routes for them, and forms as well on others; other media types are 415. The memory
- * of a short body is reserved before it is received, that of others as they arrive. Each body is parsed in a separate turn of the
- * event loop.
+ * Makes routes accept only JSON; a route for archives accepts only archives, and one for forms also forms. Other media types get 415.
+ * Memory for a short body is reserved before it is received, and memory for other bodies as they arrive. Each body is parsed in a
+ * separate turn of the event loop.
  */
 export function readJsonOnly(
   server: FastifyInstance,
@@ -130,9 +134,9 @@ export function readJsonOnly(
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
       throw tooLarge(request.routeOptions.url, bodyLimit);
     }
-    // The framework refuses it without reading it.
+    // Fastify refuses this body without reading it.
     if (bytes > bodyLimit && Number.isFinite(bytes)) return payload;
-    // An import can wait for others with its archive.
+    // An archive of any size counts as large, because its import can wait for other imports while it holds the archive.
     const isLarge = Math.min(bytes, bodyLimit) > MAX_BODY_BYTES || request.routeOptions.config.archive === true;
     const owner = ownerOf(request);
     const disconnection = disconnected(reply);
@@ -223,7 +227,7 @@ function announced({ headers }: FastifyRequest): number {
   return Number(headers["content-length"] ?? 0) || 0;
 }
 
-/** Parses one body at a time; accounts take turns. The route must call `forgetBody`, even when it fails. */
+/** Parses large bodies one at a time; accounts take turns. The route must then call `forgetBody`, even if it fails. */
 async function parseLarge(request: FastifyRequest, bytes: Buffer): Promise<unknown> {
   request.holdsBody = true;
   try {

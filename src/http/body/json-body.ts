@@ -1,8 +1,8 @@
 import { clientError } from "../../domain/error.ts";
 
 /**
- * Rejects invalid UTF-8, because a replacement character would silently change the program.
- * @param members as returned by checkShape
+ * Parses JSON. It rejects invalid UTF-8, because a replacement character would silently change the program, and repeated names in
+ * an object. @param members the number that checkShape() returned for these bytes.
  */
 export function parseJson(bytes: Buffer, members: number): unknown {
   let value: unknown;

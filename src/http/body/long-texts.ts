@@ -1,18 +1,18 @@
 import { clientError } from "../../domain/error.ts";
 
-/** Characters of texts in one piece: a message of 60 MB holds the event loop for some 50 ms of CPU time, and one of a piece for 1 ms. */
+/** The most characters of a piece. A message with a piece occupies the event loop for 1 ms, and one of 60 MB for some 50 ms. */
 export const PIECE = 1_048_576;
-/** Shorter texts stay in the value: those of as many values as a body can have are 8 MB. */
+/** Texts of at most so many characters stay in the value. All texts of this length in a body together have at most 8 MB. */
 const SHORT = 1_024;
-/** The most bytes of all names of fields, which stay in the value. No valid body has nearly as many. */
+/** The most characters of all names of fields together, which stay in the value. No valid body has nearly as many. */
 const MOST_NAMES = 1_048_576;
 
-/** The next part of some long texts. */
+/** Parts of long texts that are sent in one message, each with the path of its text in the value. */
 export type Piece = readonly { readonly path: readonly string[]; readonly text: string }[];
 
 /**
- * Takes the long texts out of a value of JSON.
- * @returns the rest, and the texts in pieces. @throws ClientError for a value with too long names.
+ * Takes the long texts out of a value of JSON: in the value, an empty text replaces each of them.
+ * @returns the changed value, and the texts in pieces. @throws ClientError invalidRequest if the names of fields are too long.
  */
 export function inPieces(value: unknown): { readonly rest: unknown; readonly pieces: Generator<Piece> } {
   const root = { value };
@@ -48,7 +48,7 @@ function* piecesOf(long: Piece): Generator<Piece> {
   if (piece.length > 0) yield piece;
 }
 
-/** Puts the texts back, one piece after the other. */
+/** Puts the long texts back into the value, one piece after the other. */
 export class Joined {
   readonly #root: { readonly value: unknown };
 

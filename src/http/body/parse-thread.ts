@@ -4,14 +4,15 @@ import { parseJson } from "./json-body.ts";
 import { checkShape } from "./json-shape.ts";
 import { inPieces, type Piece } from "./long-texts.ts";
 
-/** Input of the thread. */
+/** What the thread gets when it starts. */
 export interface Unparsed {
   readonly bytes: Uint8Array;
   readonly maxValues: number | undefined;
 }
 
-/** The value without its long texts, or the error for the client; after each request a piece of the texts, null after the last. */
+/** The first message of the thread: the value without its long texts, or the error for the client. */
 export type Parsed = { readonly rest: unknown } | { readonly code: ClientError["code"]; readonly error: string };
+/** The answer of the thread to each further message: the next piece of the long texts; null if there is none. */
 export type Following = Piece | null;
 
 function parse({ bytes, maxValues }: Unparsed): void {
