@@ -5,17 +5,17 @@ import type { Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Store } from "../store/store.ts";
 
-/** Dependencies of the server on the rest of the service; main composes them. */
+/** What the server needs of the rest of the service. src/main.ts puts it together. */
 export interface Dependencies {
   readonly store: Store;
   readonly workers: Pick<WorkerPool, "capacity" | "languages" | "readiness">;
   readonly languages: Languages;
   readonly log: Logger;
-  /** Counts every request. */
+  /** Counts requests, for metrics. */
   readonly meter?: Meter;
   readonly tracer?: Tracer;
-  /** Maximum number of pending submissions in the queue. */
+  /** The most pending submissions, of all accounts together. */
   readonly maxPending: number;
-  /** How long `wait=true` holds the response. */
+  /** How long a request with `wait=true` waits at most for the end of its run. */
   readonly holdMs: number;
 }

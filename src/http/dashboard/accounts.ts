@@ -26,7 +26,7 @@ interface ById {
   Params: { id: string };
 }
 
-/** /dashboard/api/accounts: the owners of projects, keys and records. */
+/** /dashboard/api/accounts: creates, changes, suspends and resumes accounts, and ends their pending submissions. */
 export function accountRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "administrator" } as const;
 

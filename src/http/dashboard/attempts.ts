@@ -5,28 +5,31 @@ import { WorkTurns } from "../../fairness/turn.ts";
 import type { SignInStore } from "../../store/people/sign-ins.ts";
 import { network } from "../listener/network.ts";
 
-/** Attempts per minute: for one address and e-mail, for one address, and for one e-mail from any address. */
+/** Attempts to sign in per minute: with one e-mail address from one network, from one network, and with one e-mail address from any network. */
 const LIMITS = { both: 5, network: 30, email: 20 } as const;
 
-/** Attempts per minute with one-time links. A rejected password does not consume a link, and rating a password occupies a core. */
+/**
+ * Attempts per minute to choose a password by a one-time link; `email` is for one link from any network. They are limited because a
+ * rejected password does not consume the link, and because rating a password occupies a core.
+ */
 const LINK_LIMITS = { both: 5, network: 30, email: 5 } as const;
 
 type Limits = Parameters<SignInStore["take"]>[1];
 
 /**
- * How many attempts are counted in the database at once, and how many wait in each queue. Both keep the database
- * available during a flood.
+ * How many attempts are counted in the database at once, and how many may wait in each queue. Both keep the database
+ * available during a flood of attempts.
  */
 const AT_ONCE = 4;
 const WAITING = 64;
 
-/** The shared queue of attempts from networks from which the owner of the e-mail has not signed in before. */
+/** The queue that all attempts share if the person has not signed in from that network before. */
 const STRANGERS = "strangers";
 
 /**
- * Limits password guessing. Attempts are counted before they are checked; otherwise a hundred concurrent attempts would
- * all pass. Counts expire after a minute and are shared by all processes. An address over its limit in this process is
- * rejected without a query.
+ * Limits password guessing. An attempt is counted before its password is checked; otherwise a hundred concurrent attempts would all be
+ * checked. Counts expire after a minute and are shared by all processes. A network over its limit in this process is rejected without
+ * a query.
  */
 export class Attempts {
   readonly #signIns: Pick<SignInStore, "isKnown" | "take">;
@@ -44,8 +47,8 @@ export class Attempts {
 
   /**
    * Counts an attempt to sign in.
-   * @returns the queue in which the password is checked: the person's own for a network known for that person, or else
-   * the shared queue of strangers. @throws ClientError tooManySignIns.
+   * @returns the queue in which the password waits for its check: that of the person, if the person has signed in from this network
+   * before, otherwise that of strangers. @throws ClientError tooManySignIns.
    */
   async take({ ip }: Pick<FastifyRequest, "ip">, email: string): Promise<string> {
     const from = network(ip);
@@ -57,7 +60,7 @@ export class Attempts {
   }
 
   /**
-   * Counts an attempt to choose a password by a one-time link. @param hash of the link's token. @throws ClientError
+   * Counts an attempt to choose a password by a one-time link. @param hash the hash of the link's token. @throws ClientError
    * tooManySignIns.
    */
   async takeByLink({ ip }: Pick<FastifyRequest, "ip">, hash: string): Promise<void> {

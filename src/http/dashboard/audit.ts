@@ -23,10 +23,10 @@ const auditQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 
-/** The most ids of a page whose names are read. An entry has few ids. */
+/** The most ids of a page whose names are read. One entry has only a few ids. */
 const MAX_NAMED = 2_000;
 
-/** /dashboard/api/audit: the audit trail; for members, of their own accounts. */
+/** /dashboard/api/audit: the audit trail. Members see only the entries of their own accounts. */
 export function auditRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   server.get("/dashboard/api/audit", { config: { session: "member" } }, async (request): Promise<Audit> => {
     const { account, since, until, limit, ...filters } = queryOf(request, auditQuery);
@@ -43,7 +43,7 @@ export function auditRoutes(server: FastifyInstance, { store }: DashboardDepende
   });
 }
 
-/** Everything in an entry that has the form of an id: subjects, and texts of details. */
+/** The subjects, and texts in details, that have the form of an id. */
 function idsIn(entries: readonly AuditEntry[]): string[] {
   const texts = entries.flatMap(({ subject, detail }) => [subject, ...Object.values(detail).flatMap(textsIn)]);
   return [...new Set(texts)].filter((text) => /^[\w-]{32,100}$/.test(text)).slice(0, MAX_NAMED);

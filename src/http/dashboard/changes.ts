@@ -8,44 +8,48 @@ import { type Changes, TOPICS, type Topic } from "./api/changes.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { personOf } from "./session.ts";
 
-/** Shortest time between two searches, and longest: claims, attempts and changes by other machines are not announced. */
+/** Shortest time between two searches for changes. */
 const LEAST_MS = 1_000;
+/** Longest time between two searches. Not every change is announced: claims, attempts of deliveries and changed settings are not. */
 const MOST_MS = 2_000;
-/** Age at which the proofs of the workers are read again. Reading old ones starts new ones, which are runs. */
+/** Age at which the proofs of the workers are read again. Reading expired proofs starts new ones, and each proof is a run. */
 const PROOFS_MS = 15_000;
 /** The minute in which the requests of a key are counted, and one second more. */
 const USAGE_MS = 61_000;
 
 type Marks = Readonly<Record<Topic, string>>;
 
-/** Viewers of the same accounts. */
+/** The viewers who see the same accounts. */
 interface Scope {
+  /** Null for all accounts. */
   readonly accountIds: readonly string[] | null;
   readonly viewers: Set<Viewer>;
+  /** Null before the first search. */
   marks: Marks | null;
-  /** Time of the last event of each topic. */
+  /** Time of the last event with each topic. */
   readonly sentAt: Map<Topic, number>;
+  /** Time at which `runs` changed last. */
   usedAt: number;
 }
 
 interface Viewer {
-  /** Changes since the last event; null before its first marks, after which no change is missed. */
+  /** Changes since the last event; null until the first search after the viewer was added. No change after that search is missed. */
   changed: Set<Topic> | null;
   readonly wake: () => void;
 }
 
 /**
- * Finds for all viewers of this service together which data has changed, by comparing marks in the database: after notifications,
- * and every two seconds. Without a viewer it reads nothing.
+ * Finds which data has changed, for all viewers of this process together. It compares marks of the database after each notification,
+ * and at least every two seconds. Without a viewer, it reads nothing.
  */
 export class ChangeWatch {
   readonly #d: DashboardDependencies;
   readonly #scopes = new Map<string, Scope>();
   #looking = false;
   #wake = () => {};
-  /** The workers as text. */
+  /** The workers with their proofs, as text. */
   #proofs = "";
-  /** The same without the times of their proofs. */
+  /** The workers with their proofs, but without the times of the proofs, as text. */
   #checks = "";
   #proofsAt = Number.NEGATIVE_INFINITY;
   #askedForProofs: Promise<void> | null = null;
@@ -92,7 +96,7 @@ export class ChangeWatch {
     this.#looking = false;
   }
 
-  /** Not awaited, because dead workers take seconds. */
+  /** Reads the proofs if they are old. The caller does not wait for them, because waiting for dead workers takes seconds. */
   #readProofs(): void {
     if (this.#askedForProofs || performance.now() - this.#proofsAt < PROOFS_MS) return;
     this.#askedForProofs = this.#d
@@ -137,7 +141,7 @@ export class ChangeWatch {
   }
 }
 
-/** GET /dashboard/api/changes: which data of the page may have changed. */
+/** GET /dashboard/api/changes: streams which data may have changed, so that a page reads it again. */
 export function changesRoute(
   server: FastifyInstance,
   d: DashboardDependencies,

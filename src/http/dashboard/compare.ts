@@ -14,7 +14,7 @@ import { noteReading } from "./submissions.ts";
 
 const compared = z.strictObject({ path: z.string().max(200), expectations: comparedExpectations });
 
-/** Compares a judgement of a submission of a package with its expectations, as `assay problems verify` does. */
+/** Compares the judgement of a submission from a package with what the package expects, as `assay problems verify` does. */
 export function compareRoute(
   server: FastifyInstance,
   { store }: DashboardDependencies,
@@ -29,7 +29,7 @@ export function compareRoute(
     const { runs, definition, status } = judgement;
     await eventLoop.turn(ownerOf(request));
     const { slowestSecs, faults } = compare(path, expectations, runs, definition, null);
-    // A run that was cancelled has no verdict, so the rules of the format would not notice it.
+    // A cancelled run has no verdict, so the rules of the package format would not notice that it is missing.
     const ended = status === "error" && faults.length === 0 ? ["IE: it was cancelled, or the platform failed"] : faults;
     return { slowestMs: slowestSecs * 1e3, faults: ended };
   });

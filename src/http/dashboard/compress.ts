@@ -4,17 +4,17 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, createBrotliCompress } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
-/** Shorter answers fit into one packet. */
+/** Shorter responses are not compressed, because they fit into one packet anyway. */
 const LEAST_BYTES = 1_024;
 
-/** The result is at most a tenth larger than that of the best levels, at 50 MB/s. Each encoder takes some 1.5 MB of memory. */
+/** With this level, the result is at most a tenth larger than with the best levels, at 50 MB/s. Each encoder takes some 1.5 MB of memory. */
 const params = { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 16 };
 const compress = promisify(brotliCompress);
 
 /**
- * Gives the answers of the dashboard's API tags, and compresses them. Only answers to GET: answers to changes, the only ones with
- * secrets, are never compressed, so that their length reveals nothing about a secret. Event streams are not compressed, because an
- * event would wait for the next one.
+ * Adds tags to the responses of the dashboard's API, and compresses them, if they are responses to GET. Only responses to changes contain
+ * secrets; they are never compressed, so that their length reveals nothing about a secret. Event streams are not compressed, because
+ * the compressor would hold each event back until the next one.
  */
 export function compactAnswers(server: FastifyInstance): void {
   server.addHook("onSend", async (request, reply, payload) => {
@@ -29,7 +29,7 @@ export function compactAnswers(server: FastifyInstance): void {
   });
 }
 
-/** Answers with 304 if the client has the answer of this tag. @returns whether it did. */
+/** Sets the tag of a response by `value`, and the status 304 if the client already has the response. @returns whether the status is 304. */
 export function isKnown(request: FastifyRequest, reply: FastifyReply, value: unknown): boolean {
   const tag = tagOf(JSON.stringify(value));
   reply.header("etag", tag);
@@ -38,7 +38,7 @@ export function isKnown(request: FastifyRequest, reply: FastifyReply, value: unk
   return true;
 }
 
-/** A weak tag, because the compressed answer has the same one. */
+/** A weak tag, because the compressed and the uncompressed response have the same tag. */
 export function tagOf(text: string): string {
   return `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
 }

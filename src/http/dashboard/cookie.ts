@@ -12,8 +12,8 @@ const COOKIES = {
 type CookieName = keyof typeof COOKIES;
 
 /**
- * The dashboard's cookies. With `__Host-`, a browser rejects cookies from any other host, including subdomains, and
- * over plain HTTP. On loopback without TLS not every browser keeps a Secure cookie, so the name has no prefix there.
+ * The dashboard's cookies. Because of the prefix `__Host-`, a browser accepts such a cookie only from this host, not from a subdomain or
+ * another host, and only over HTTPS. On loopback without TLS, not every browser keeps a Secure cookie, so the name has no prefix there.
  */
 export class Cookies {
   readonly #secure: boolean;
@@ -22,7 +22,7 @@ export class Cookies {
     this.#secure = secure;
   }
 
-  /** Undefined when the cookie is absent or duplicated: a second one was set by another party. */
+  /** Undefined if the cookie is absent, or if there are several of this name, because another party has then set one of them. */
   read(request: FastifyRequest, cookie: CookieName): string | undefined {
     const begin = `${this.#name(cookie)}=`;
     const pairs = (request.headers.cookie ?? "").split(";").map((pair) => pair.trim());

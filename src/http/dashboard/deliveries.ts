@@ -18,9 +18,9 @@ import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
 const DELIVERIES = "/dashboard/api/deliveries";
 const PAGE = 50;
 
-/** The most bytes of a body that is displayed. */
+/** The most bytes of a delivery's body that are displayed. */
 const BODY_BYTES = 65_536;
-/** The most bytes of the record that is read for it. */
+/** The most bytes of the record from which the body is made. */
 const RECORD_BYTES = 4 * 1_048_576;
 
 const deliveriesQuery = z
@@ -30,7 +30,7 @@ const deliveriesQuery = z
     "endpoint or submission",
   );
 
-/** /dashboard/api/deliveries: requests sent and their responses, including those to removed endpoints. */
+/** /dashboard/api/deliveries: the deliveries, including those to removed endpoints, with their requests and responses. */
 export function deliveryRoutes(
   server: FastifyInstance,
   { store, bodyBegin }: DashboardDependencies,
@@ -79,7 +79,7 @@ async function ownDelivery(store: Store, person: SignedIn, id: string): Promise<
   return delivery;
 }
 
-/** Text from the receiver is displayed, so control characters are removed. */
+/** Converts a delivery. Control characters are removed from the receiver's texts, because the dashboard displays them. */
 export function deliveryAnswer({ endpoint, submission, attempts, ...view }: DeliveryView): DeliveryResource {
   return {
     ...view,

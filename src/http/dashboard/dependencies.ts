@@ -7,30 +7,30 @@ import type { AnnouncedWorker } from "../../store/workers.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { ProviderSettings } from "./provider.ts";
 
-/** Dependencies of the management routes. */
+/** What the dashboard needs to manage endpoints, languages and workers. */
 export interface ManagementDependencies extends Pick<EndpointDependencies, "sealer" | "checkUrl"> {
   readonly sendTest: SendTest;
-  /** The first bytes of the body of a delivery; `isCut`: whether there are more. */
+  /** At most the first `most` bytes of the body of a delivery. `isCut` says whether the body is longer. */
   readonly bodyBegin: (message: Message, most: number) => { readonly begin: Buffer; readonly isCut: boolean };
-  /** File with the authority that set-up made for the service, for clients on this machine; null if the service has another certificate, or none. */
+  /** Path of the certificate authority that set-up made for the service; null if the service has another certificate, or none. */
   readonly ownAuthority: string | null;
-  /** The configured languages, available or not. */
+  /** All configured languages, whether available or not. */
   readonly languages: Languages;
-  /** Keyed by language. */
+  /** The examples by the name of the language. */
   readonly examples: ReadonlyMap<string, readonly Example[]>;
-  /** The workers, each with its newest self-test. */
+  /** The workers, each with its newest proof. */
   readonly nodes: () => Promise<readonly AnnouncedWorker[]>;
   readonly databaseKind: "SQLite" | "PostgreSQL";
-  /** Null: records are kept indefinitely. */
+  /** How long records are kept; null if they are kept indefinitely. */
   readonly retentionMs: number | null;
 }
 
-/** Dependencies of the dashboard in addition to those of the server; main composes them. */
+/** Everything that the dashboard's routes need. */
 export interface DashboardDependencies extends Dependencies, ManagementDependencies {
-  /** Directory of the built page; null: not built. */
+  /** Directory of the built dashboard; null if it has not been built. */
   readonly dashboardDir: string | null;
-  /** The OpenID Connect provider; null: passwords only. */
+  /** The OpenID Connect provider; null if people can sign in only with passwords. */
   readonly provider: ProviderSettings | null;
-  /** Interval of heartbeats in a live view; 15 s by default, shorter in tests. */
+  /** Interval of heartbeats in the stream of a submission; 15 s by default, shorter in tests. */
   readonly heartbeatMs?: number;
 }

@@ -36,7 +36,7 @@ import { actorOf, personOf, type SignedIn } from "./session.ts";
 const ENDPOINTS = "/dashboard/api/endpoints";
 
 const signing = z.enum(SIGNINGS);
-/** The outbound guard rejects invalid URLs and disallowed addresses. */
+/** `checkUrl` rejects invalid URLs and addresses that are not allowed; the schema bounds only the text. */
 const url = z
   .string()
   .max(2_000)
@@ -56,7 +56,7 @@ const replays = z.strictObject({
   until: time.exactOptional(),
 }) satisfies z.ZodType<Replays>;
 const rotation = z.strictObject({ overlapMs: z.number() }) satisfies z.ZodType<Rotation>;
-/** The most endpoints in the list of those that fail. */
+/** The most endpoints in the list of failing endpoints. */
 const MAX_FAILING = 20;
 
 const listQuery = listed.extend({ project: idText.optional() });

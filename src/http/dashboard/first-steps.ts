@@ -6,7 +6,7 @@ import { accountsFor, listed } from "./pages.ts";
 import { queryOf } from "./parse.ts";
 import { personOf } from "./session.ts";
 
-/** The most keys whose submissions are looked for: a new user has few. */
+/** The number of keys whose submissions are searched for: the newest. A new user has only a few keys. */
 const MOST_KEYS = 20;
 
 const firstStepsQuery = listed.pick({ account: true });

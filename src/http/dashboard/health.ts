@@ -6,7 +6,7 @@ import type { Health, HealthCheck } from "./api/overview.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { personOf } from "./session.ts";
 
-/** /dashboard/api/health: the result of the newest self-test, with the doctor's explanations. */
+/** GET /dashboard/api/health: whether the service is ready, with the explanations of `assay doctor` for failed checks. */
 export function healthRoutes(server: FastifyInstance, d: DashboardDependencies): void {
   server.get("/dashboard/api/health", { config: { session: "member" } }, async (request): Promise<Health> => {
     const [readiness, latencyMs] = await Promise.all([d.workers.readiness(), latencyOf(d.store)]);
@@ -19,7 +19,7 @@ export function healthRoutes(server: FastifyInstance, d: DashboardDependencies):
   });
 }
 
-/** @param whole whether to include the full text of platform faults, which can name host paths. */
+/** @param whole whether `detail` has the full text of a platform fault, which can contain paths of the host. */
 export function checkAnswers({ checks }: Readiness, languages: Languages, whole: boolean): HealthCheck[] {
   return checks.map(({ name, ok, detail, fault }) => {
     const shown = { name, ok, detail: (whole && fault) || detail };
@@ -29,7 +29,7 @@ export function checkAnswers({ checks }: Readiness, languages: Languages, whole:
   });
 }
 
-/** @returns null when the database does not respond. */
+/** The milliseconds that the database takes to respond. @returns null if it does not respond. */
 async function latencyOf({ ping }: DashboardDependencies["store"]): Promise<number | null> {
   const started = performance.now();
   try {

@@ -16,7 +16,7 @@ const acceptance = linkToken.extend({
   password: z.string(),
 }) satisfies z.ZodType<Acceptance>;
 
-/** One-time links: their purpose, and their use. Tokens are sent only in bodies. */
+/** /dashboard/api/invitations: what a one-time link is for, and its use. Tokens are sent only in bodies. */
 export function invitationRoutes(server: FastifyInstance, context: SignInContext): void {
   const { sessions, passwords } = context;
   const options = { config: { session: "none" }, bodyLimit: SIGN_IN_BODY_BYTES } as const;

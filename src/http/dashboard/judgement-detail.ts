@@ -20,10 +20,10 @@ import type {
   TestRun,
 } from "./api/judgements.ts";
 
-/** Bytes of an input, an answer or an output on a page. */
+/** The most bytes of an input, an answer or an output that a page shows. */
 export const SHOWN_BYTES = 65_536;
 
-/** A JudgementDetail whose source is decoded while it is written. */
+/** A JudgementDetail whose source is decoded while the response is written. */
 export interface LongJudgement extends Omit<JudgementDetail, "source"> {
   readonly source: { readonly name: string; readonly text: LongText };
 }
@@ -39,7 +39,7 @@ export function toJudgementRow({ createdAtMs, completedAtMs, states, ...named }:
   };
 }
 
-/** @param found of the same judgement, for names that do not change. */
+/** @param found the same judgement as a search found it, with the names that `judgement` does not have. */
 export function stateOf(found: FoundJudgement, judgement: Judgement): JudgementState {
   const { definition, states, runs, status, verdict, score, completedAtMs } = judgement;
   const ended = new Map(runs.map((run) => [run.test, run]));
@@ -110,7 +110,7 @@ export function toChecker(spec: CheckerSpec): JudgedChecker {
   return { type, caseSensitive, absolute, relative, program: null };
 }
 
-/** A Shown whose text is decoded while it is written. */
+/** A type whose texts are decoded while the response is written. */
 type Long<T> = { readonly [K in keyof T]: T[K] extends string ? LongText : T[K] };
 type LongShown = Long<Shown>;
 
@@ -122,7 +122,7 @@ export interface LongTest extends Omit<TestDetail, "input" | "expected" | "run">
     | null;
 }
 
-/** @param contents the input and the answers. @param run the submission of the run, if it has ended. */
+/** @param contents the input, then the answers. @param run the submission that ran the test; undefined if there is none. */
 export function testDetailOf(contents: readonly ContentStart[], run: Submission | undefined): LongTest {
   const [input, ...expected] = contents.map(toShown);
   return {

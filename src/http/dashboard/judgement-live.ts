@@ -9,7 +9,7 @@ import { findOwn, JUDGEMENTS } from "./judgements.ts";
 import { maySee, personOf } from "./session.ts";
 import { noteReading } from "./submissions.ts";
 
-/** Streams a judgement while it runs; see JudgementState. */
+/** GET /dashboard/api/judgements/:id/live: streams a judgement while it runs; see JudgementState. */
 export function judgementLiveRoute(
   server: FastifyInstance,
   { store }: DashboardDependencies,

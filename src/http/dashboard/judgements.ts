@@ -22,10 +22,10 @@ const judgementSearch = search.omit({ cause: true }).extend({
   problem: z.uuid().toLowerCase().optional(),
 });
 
-/** An input and up to eight answers, in the page. */
+/** The bytes that a page shows of an input and its answers, of which there are at most eight. */
 const CONTENTS_BYTES = 9 * SHOWN_BYTES;
 
-/** Lists judgements, and returns single ones and their tests. */
+/** /dashboard/api/judgements: lists judgements, and returns a judgement or one of its tests. */
 export function judgementRoutes(
   server: FastifyInstance,
   d: DashboardDependencies,
@@ -92,7 +92,10 @@ export async function findOwn(store: Store, request: FastifyRequest): Promise<Fo
   return found;
 }
 
-/** Reads the judgement of the path with its program. The audit trail records access by an administrator before the response. */
+/**
+ * Reads the judgement named by the path, with its program. Before the response, access by an administrator is recorded in the audit
+ * trail. @throws ClientError notFound, also for a judgement of another account.
+ */
 async function readOwn(
   store: Store,
   answers: LongAnswers,

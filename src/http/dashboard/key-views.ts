@@ -9,7 +9,7 @@ import type { SignedIn } from "./session.ts";
 
 const UNUSED: KeyUsage = { requests: 0, pending: 0, running: 0 };
 
-/** Keys as the dashboard displays them, in the same order, with their current usage. */
+/** Converts keys for the dashboard, and adds their current usage. Their order stays. */
 export async function keyViews(store: Store, keys: readonly ApiKey[]): Promise<KeyResource[]> {
   const [accounts, usage] = await Promise.all([
     store.accounts.list([...new Set(keys.map(({ accountId }) => accountId))]),
@@ -22,7 +22,7 @@ export async function keyViews(store: Store, keys: readonly ApiKey[]): Promise<K
   });
 }
 
-/** @throws ClientError notFound. */
+/** @throws ClientError notFound for an unknown key, and for a key that the person may not see. */
 export async function keyOf(store: Store, person: SignedIn, id: string): Promise<KeyResource> {
   const [key] = await keyViews(store, [await ownKey(store, person, id)]);
   if (!key) throw clientError("notFound", []);

@@ -15,7 +15,7 @@ import { actorOf, personOf, type SignedIn } from "./session.ts";
 const KEYS = "/dashboard/api/keys";
 
 const profile = z.enum(PROFILE_NAMES);
-/** src/admin/ checks the ranges and the combination of profiles. */
+/** The schema checks only types. The functions of src/admin/ check the ranges, and that the profiles fit together. */
 const limits = z.strictObject({
   requestsPerMinute: z.number().nullable().exactOptional(),
   concurrency: z.number().nullable().exactOptional(),
@@ -40,7 +40,7 @@ interface ById {
 }
 
 /**
- * /dashboard/api/keys: creates, changes, rotates and revokes keys; members only within the limits of their accounts.
+ * /dashboard/api/keys: lists, creates, changes, rotates and revokes keys. A member can do this only within limits (src/admin/member-keys.ts).
  */
 export function keyRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "member" } as const;
@@ -108,7 +108,7 @@ export function keyRoutes(server: FastifyInstance, { store }: DashboardDependenc
   });
 }
 
-/** Finds the project of a new key, or its account. @throws ClientError notFound. */
+/** Finds the account of a new key, by its project if the request names one. @throws ClientError notFound. */
 async function ownerOf(
   store: Store,
   person: SignedIn,

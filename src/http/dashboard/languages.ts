@@ -5,7 +5,7 @@ import { listed } from "../../languages/load.ts";
 import type { Language, StepLimits } from "./api/languages.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 
-/** /dashboard/api/languages: the configured languages, with example programs. */
+/** GET /dashboard/api/languages: the configured languages, with example programs. */
 export function languageRoutes(server: FastifyInstance, { workers, languages, examples }: DashboardDependencies): void {
   server.get("/dashboard/api/languages", { config: { session: "member" } }, async (): Promise<Language[]> => {
     const { checks } = await workers.readiness();

@@ -10,9 +10,9 @@ import type { DashboardDependencies } from "./dependencies.ts";
 import { queryOf } from "./parse.ts";
 import { personOf } from "./session.ts";
 
-/** How often a list with rows that have not ended is read again: their start is not announced. */
+/** How often a list is read again while it has rows that have not ended, because the start of a run is not announced. */
 const OPEN_MS = 2_000;
-/** Unfinished rows below the first page that are followed. */
+/** The most rows that are followed after they have left the first page before their end. */
 const MAX_FOLLOWED = 20;
 
 interface Row {
@@ -25,7 +25,7 @@ interface Page<R> {
   readonly next: string | null;
 }
 
-/** A list of which a client follows the first page. */
+/** A list whose first page clients can follow. */
 export interface List<Query, R extends Row> {
   readonly path: string;
   readonly schema: z.ZodType<Query>;
@@ -35,7 +35,7 @@ export interface List<Query, R extends Row> {
   readonly count: (request: FastifyRequest, query: Query) => Promise<Total>;
 }
 
-/** The routes of a list for its total and its changes. */
+/** The routes `…/total` and `…/live` of a list; see api/lists.ts. */
 export function listRoutes<Query, R extends Row>(
   server: FastifyInstance,
   { store }: DashboardDependencies,
@@ -54,7 +54,7 @@ export function listRoutes<Query, R extends Row>(
     const { mark, ...rest } = request.query as Record<string, unknown>;
     request.query = rest;
     const query = queryOf(request, schema);
-    await read(request, query); // refuses before the stream begins
+    await read(request, query); // an error must be the response, before the stream begins
     streams.open(personOf(request).id, reply);
     const accounts = JSON.stringify(personOf(request).accountIds);
     const follow = new Follow(
@@ -81,12 +81,12 @@ export function listRoutes<Query, R extends Row>(
   });
 }
 
-/** The mark of a first page, by which a stream begins without the rows that the client has. */
+/** The mark of a page. A stream that gets it begins without the rows of the page, if they have not changed. */
 export function markOf(rows: readonly Row[]): string {
   return tagOf(JSON.stringify(rows));
 }
 
-/** Finds what has changed in the first page of a list, and in rows that have left it. */
+/** Finds what has changed in the first page of a list, and in rows that left it before they had ended. */
 class Follow<R extends Row> {
   #seen: ReadonlyMap<string, { readonly text: string; readonly isOpen: boolean }> | null = null;
   readonly #mark: unknown;

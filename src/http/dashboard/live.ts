@@ -8,7 +8,7 @@ import { maySee, personOf } from "./session.ts";
 import { detailOf } from "./submission-detail.ts";
 import { findOwn, noteReading, SUBMISSIONS } from "./submissions.ts";
 
-/** Streams a submission while it runs; see LiveEvent. */
+/** GET /dashboard/api/submissions/:id/live: streams a submission while it runs; see LiveEvent. */
 export function liveRoute(
   server: FastifyInstance,
   d: DashboardDependencies,

@@ -13,14 +13,14 @@ const changes = z.strictObject({
   password: z.strictObject({ current: z.string(), next: z.string() }).exactOptional(),
 }) satisfies z.ZodType<MyChanges>;
 
-/** PATCH /dashboard/api/me: a person's own profile. */
+/** PATCH /dashboard/api/me: a person changes the own name or password. */
 export function meRoutes(server: FastifyInstance, { store, passwords }: SignInContext): void {
   server.patch("/dashboard/api/me", { config: { session: "member" } }, async (request): Promise<Person> => {
     const person = personOf(request);
     const { name, password } = bodyOf(request, changes);
     if (password) {
       checkLength(password.next);
-      // An unattended session must not suffice to lock its owner out.
+      // The current password is needed, so that nobody can lock out a person whose browser was left unattended.
       const personId = await passwords.findPerson(request, person.email, password.current);
       if (personId !== person.id) throw new AdminError("the current password is wrong");
       const hash = await passwords.choose(person, password.next);

@@ -24,7 +24,7 @@ const memberChanges = z.strictObject({
   accountIds: z.array(z.string()).exactOptional(),
 }) satisfies z.ZodType<MemberChanges>;
 
-/** Members see the other members of their accounts; only administrators invite and change them. */
+/** /dashboard/api/members: Members see the people in their accounts. Only administrators can invite and change people. */
 export function memberRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const administrator = { config: { session: "administrator" } } as const;
 
@@ -61,7 +61,7 @@ export function memberRoutes(server: FastifyInstance, { store }: DashboardDepend
     return memberFor(person, await updatePerson(store, id, changes, actorOf(request)));
   });
 
-  /** Requests one extra row, to detect whether there is a next page. */
+  /** The part of a list that the request asks for, with one row more than the page shows, to detect whether there is a next page. */
   async function partAsked(request: FastifyRequest) {
     const person = personOf(request);
     const { account, before, limit } = queryOf(request, listed);
@@ -80,12 +80,12 @@ function idOf(request: FastifyRequest): string {
   return (request.params as { id: string }).id;
 }
 
-/** Links use the origin of the administrator's request. */
+/** A link gets the origin of the administrator's request. */
 function asked(request: FastifyRequest) {
   return { origin: `${request.protocol}://${request.host}`, actor: actorOf(request) };
 }
 
-/** Hides accounts that the viewer may not see. */
+/** Converts a person, without the accounts that the viewer may not see. */
 function memberFor(viewer: SignedIn, person: stored.Person): Member {
   return { ...personView(person), accounts: person.accounts.filter((account) => maySee(viewer, account.id)) };
 }

@@ -5,7 +5,7 @@ import { checkAnswers } from "./health.ts";
 import { personOf } from "./session.ts";
 
 /**
- * /dashboard/api/nodes: the workers, which all accounts share. A member sees only the number of runs of own accounts.
+ * GET /dashboard/api/nodes: the workers, which all accounts share. For a member, `running` counts only the runs of own accounts.
  */
 export function nodeRoutes(server: FastifyInstance, { store, nodes, languages }: DashboardDependencies): void {
   server.get("/dashboard/api/nodes", { config: { session: "member" } }, async (request): Promise<Node[]> => {

@@ -23,7 +23,7 @@ import { accountsOf } from "./submissions.ts";
 const OVERVIEW = "/dashboard/api/overview";
 const USAGE = "/dashboard/api/use";
 
-/** The most groups in a chart: people could not distinguish the colours of more. */
+/** The most groups in a chart. People could not distinguish the colours of more groups. */
 const MOST_GROUPS = 7;
 const MOST_FAILING = 5;
 
@@ -37,7 +37,7 @@ const usageQuery = ranged
     "key, project or endpoint",
   );
 
-/** Current state and history of the service, for the accounts visible to the person. */
+/** /dashboard/api/overview and /dashboard/api/use: the present state and the history of the accounts that the person may see. */
 export function overviewRoutes(server: FastifyInstance, d: DashboardDependencies): void {
   const config = { session: "member" } as const;
 
@@ -58,7 +58,7 @@ export function overviewRoutes(server: FastifyInstance, d: DashboardDependencies
   });
 }
 
-/** Whether any worker accepts work now. Does not start a self-test, which costs a run. */
+/** The present state. To find `ready`, it starts no self-test, because that costs a run. */
 async function nowOf({ store, workers }: DashboardDependencies, accountIds: readonly string[] | null): Promise<Now> {
   const { pending, oldestPendingMs, running, deliveries } = await store.backlog(accountIds ?? undefined);
   return {

@@ -4,12 +4,12 @@ import { clientError } from "../../domain/error.ts";
 
 const MAX_REASON = 200;
 
-/** The validated body. @throws ClientError invalidRequest, naming the field. */
+/** The validated body. @throws ClientError invalidRequest, which names the field. */
 export function bodyOf<Schema extends z.ZodType>(request: FastifyRequest, schema: Schema): z.output<Schema> {
   return parse(schema, request.body, "the body");
 }
 
-/** The validated query. @throws ClientError invalidRequest, naming the parameter. */
+/** The validated query. @throws ClientError invalidRequest, which names the parameter. */
 export function queryOf<Schema extends z.ZodType>(request: FastifyRequest, schema: Schema): z.output<Schema> {
   return parse(schema, request.query, "the query");
 }

@@ -8,14 +8,17 @@ import { network } from "../listener/network.ts";
 import { Attempts } from "./attempts.ts";
 
 /**
- * Hashing uses two of the four threads that Node has for it and for files, so that the rest of the service continues. A flood
- * of guesses fills the queue of strangers. A person on a known network has a separate queue, and waits for one check of each
- * other queue.
+ * How many passwords are hashed at once, and how many may wait in each queue. Node has four threads for hashing and for files; two of
+ * them stay free for files. A flood of guesses fills only the queue of strangers (attempts.ts). A person on a known network has a
+ * separate queue, and waits for at most one check of each other queue.
  */
 const AT_ONCE = 2;
 const WAITING = 32;
 
-/** To rate a password takes up to half a second of a core; the last one in the queue waits four. Sign-ins use a separate queue. */
+/**
+ * How many passwords are rated at once, and how many wait. Rating takes up to half a second of a core, so the last password in the queue
+ * waits four seconds. Sign-ins do not wait for it, because they rate no password.
+ */
 const RATED_AT_ONCE = 1;
 const WAITING_TO_BE_RATED = 8;
 
@@ -37,7 +40,7 @@ export class Passwords {
     atOnce: { total: RATED_AT_ONCE },
     queue: { perOwner: WAITING_TO_BE_RATED, full: "tooManySignIns" },
   });
-  /** Links and persons that are choosing a password. */
+  /** The links and people for which a password is being chosen. */
   readonly #choosing = new Set<string>();
 
   constructor({ people, signIns }: Pick<Store, "people" | "signIns">) {
@@ -47,8 +50,8 @@ export class Passwords {
   }
 
   /**
-   * Finds the person with this e-mail and password. It takes as long if there is no such person.
-   * @returns the person's id; undefined if there is none. @throws ClientError tooManySignIns.
+   * Finds the person with this e-mail address and password. It takes as long for an unknown e-mail address as for a known one.
+   * @returns the id of the person; undefined if the address is unknown or the password is wrong. @throws ClientError tooManySignIns.
    */
   async findPerson(request: Pick<FastifyRequest, "ip">, email: string, password: string): Promise<string | undefined> {
     const queue = await this.#attempts.take(request, email);
@@ -64,8 +67,8 @@ export class Passwords {
 
   /**
    * Rates and hashes the password that a person chooses by a one-time link; this counts as an attempt.
-   * @param linkHash of a usable link. @returns the hash of the password.
-   * @throws AdminError when the password is weak. @throws ClientError tooManySignIns.
+   * @param linkHash the hash of the token of a link that can still be used. @returns the hash of the password.
+   * @throws AdminError if the password is weak. @throws ClientError tooManySignIns.
    */
   chooseByLink(
     request: Pick<FastifyRequest, "ip">,
@@ -76,12 +79,12 @@ export class Passwords {
     return this.#choose(`link ${linkHash}`, password, person, () => this.#attempts.takeByLink(request, linkHash));
   }
 
-  /** Rates and hashes a new password of a person whose current one `findPerson` has just checked and counted. */
+  /** Rates and hashes a new password of a person. `findPerson` must just have checked the current password, and so counted the attempt. */
   choose(person: Chooser & { readonly id: string }, password: string): Promise<string> {
     return this.#choose(`person ${person.id}`, password, person);
   }
 
-  /** One choice at a time per chooser, so that a single chooser cannot fill the queue. */
+  /** Each chooser (a person, or the holder of a link) can make one choice at a time, so that a single chooser cannot fill the queue. */
   async #choose(chooser: string, password: string, person: Chooser, count = async () => {}): Promise<string> {
     if (this.#choosing.has(chooser)) throw clientError("tooManySignIns", [], { headers: { "retry-after": "2" } });
     this.#choosing.add(chooser);

@@ -15,10 +15,10 @@ import { bodyOf } from "./parse.ts";
 import { actorOf, personOf } from "./session.ts";
 import { findOwn, readOwn, SUBMISSIONS } from "./submissions.ts";
 
-/** The account of the playground. The other fields are those of a client's submission, with the same checks. */
+/** A request of the playground: the account, and the fields of a client's request, which are checked like those of a client. */
 export const owned = z.looseObject({ accountId: z.string().min(1).max(100) });
 
-/** Runs a program of the editor, repeats an earlier run, and cancels one. */
+/** Runs a program of the editor, runs the program of an earlier submission again, and cancels a submission. */
 export function playgroundRoutes(server: FastifyInstance, d: DashboardDependencies, answers: LongAnswers): void {
   const config = { session: "member", bytes: ["code", "stdin"] } as const;
 
@@ -44,7 +44,7 @@ export function playgroundRoutes(server: FastifyInstance, d: DashboardDependenci
   });
 }
 
-/** The playground key of the account, with one request counted against its quota. @throws ClientError if it may not run. */
+/** Returns the playground key of the account, and counts one request against its rate limit. @throws ClientError if the key may not be used. */
 export async function chargePlayground(
   d: DashboardDependencies,
   request: FastifyRequest,
@@ -58,7 +58,7 @@ export async function chargePlayground(
   return caller;
 }
 
-/** Submits the program with the playground key: the same checks, quota and limits as for a client. */
+/** Submits the program with the playground key. The checks, rate limit and limits are those of a client with such a key. */
 async function run(
   d: DashboardDependencies,
   request: FastifyRequest,

@@ -19,7 +19,7 @@ const PROBLEMS = "/dashboard/api/problems";
 const listQuery = listed.extend({ before: cursor.optional() });
 const imported = importQuery.extend({ account: idText, verify: z.literal("true").optional() });
 
-/** /dashboard/api/problems: lists, shows, imports and deletes problems; managed by members. */
+/** /dashboard/api/problems: lists, returns, imports and deletes problems. Members may do all of this in their accounts. */
 export function problemRoutes(server: FastifyInstance, d: DashboardDependencies, imports: ProblemImports): void {
   const { store } = d;
   const config = { session: "member" } as const;

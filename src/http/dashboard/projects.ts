@@ -22,7 +22,7 @@ const PROJECTS = "/dashboard/api/projects";
 const newProject = z.strictObject({ name: z.string(), accountId: idText }) satisfies z.ZodType<NewProject>;
 const changes = z
   .strictObject({ name: z.string().exactOptional(), archived: z.boolean().exactOptional() })
-  // Each change can be rejected separately, and half of a request must not take effect.
+  // Each of the two changes can be rejected, and a request must not take effect only in part.
   .refine(
     ({ name, archived }) => (name === undefined) !== (archived === undefined),
     "name or archived, one at a time",
@@ -34,7 +34,7 @@ interface ById {
   Params: { id: string };
 }
 
-/** /dashboard/api/projects: managed by members. */
+/** /dashboard/api/projects: lists, creates, renames, archives and restores projects. Members may do all of this in their accounts. */
 export function projectRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "member" } as const;
 

@@ -6,12 +6,12 @@ import type { SignInContext } from "./sign-in.ts";
 
 const BEGIN = "/dashboard/api/provider";
 const CALLBACK = `${BEGIN}/callback`;
-/** The page displays why sign-in failed. */
+/** The page to which a person returns if sign-in failed. It displays the reasons that are possible. */
 const REFUSED = "/dashboard/sign-in?refused=provider";
 
 /**
- * Sign-in with the provider: a redirect to it, and one back with a code. Only existing and invited people are signed
- * in; others are redirected to a page with the reason.
+ * Sign-in with the OpenID Connect provider: the browser is redirected to the provider, and from there back with a code. Only existing and
+ * invited people are signed in; others are redirected to REFUSED.
  */
 export function providerRoutes(
   server: FastifyInstance,
@@ -47,7 +47,7 @@ export function providerRoutes(
     return pending && (await orUndefined(() => asked.finish(new URL(request.url, originOf(request)), pending)));
   }
 
-  /** Undefined when the provider did not respond, or its response proves nothing. Only the log has the reason. */
+  /** Undefined if the provider did not respond, or if its response is not valid. Only the log contains the reason. */
   async function orUndefined<T>(ask: () => Promise<T>): Promise<T | undefined> {
     try {
       return await ask();

@@ -8,11 +8,11 @@ export interface ProviderSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** A certificate authority for the provider, in addition to the usual ones. */
+  /** A certificate authority that is trusted for the provider, in addition to those of Node; null: only those of Node. */
   readonly ca: string | null;
 }
 
-/** Values to verify a response of the provider; kept only by the browser that was redirected. */
+/** Values with which a response of the provider is verified. Only the browser that was redirected keeps them, in a cookie. */
 export interface PendingSignIn {
   readonly state: string;
   readonly nonce: string;
@@ -29,8 +29,8 @@ export interface VerifiedIdentity {
 const ANSWER_SECONDS = 10;
 
 /**
- * An OpenID Connect provider: code flow with PKCE, state and nonce; the signature of every ID token is verified. Its
- * configuration is fetched at the first sign-in, so the service starts without it.
+ * An OpenID Connect provider. It is used by the code flow with PKCE, state and nonce, and the signature of every ID token is verified.
+ * The provider's configuration is fetched at the first sign-in, so the service starts even if the provider does not respond.
  */
 export class Provider {
   readonly name: string;
@@ -42,7 +42,7 @@ export class Provider {
     this.name = new URL(settings.issuer).host;
   }
 
-  /** The URL to redirect to, and the values to keep. @throws when the provider does not respond. */
+  /** The URL to which the browser is redirected, and the values that it keeps. @throws if the provider does not respond. */
   async begin(redirectUri: string): Promise<{ readonly url: URL; readonly pending: PendingSignIn }> {
     const pending = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier() };
     const url = oidc.buildAuthorizationUrl(await this.#known(), {
@@ -58,8 +58,8 @@ export class Provider {
 
   /**
    * @param callbackUrl the URL with which the browser returned.
-   * @returns undefined for a person without a verified e-mail.
-   * @throws when the response is not for this browser, or is not valid.
+   * @returns undefined if the provider states no verified e-mail address, or an id that the database cannot store.
+   * @throws if the response is not for this browser, or is not valid.
    */
   async finish(callbackUrl: URL, { state, nonce, verifier }: PendingSignIn): Promise<VerifiedIdentity | undefined> {
     const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
@@ -67,7 +67,7 @@ export class Provider {
     const tokens = await oidc.authorizationCodeGrant(configuration, callbackUrl, checks);
     const claims = tokens.claims();
     if (!claims) return undefined;
-    // Some providers put the e-mail in the token, others only in the user info.
+    // Some providers state the e-mail address in the token, others only in the user info.
     const { email, email_verified, name } =
       claims.email === undefined ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub) : claims;
     if (email_verified !== true || typeof email !== "string") return undefined;

@@ -15,29 +15,32 @@ const WINDOW_MS: Readonly<Record<Window, number>> = {
   "30d": 30 * DAY_MS,
 };
 
-/** Divisors of a day, so that buckets begin at full hours. */
+/** Possible lengths of a bucket. Each divides a day, so that buckets begin at the same times every day (UTC). */
 const BUCKETS_MS = [
   ...[1, 2, 5, 15, 30].map((minutes) => minutes * MINUTE_MS),
   ...[1, 2, 6].map((hours) => hours * HOUR_MS),
 ];
-/** Some hundred buckets, so that a chart is neither coarse nor crowded. */
+/** A chart has the shortest buckets of which it needs no more than this. */
 const MOST_BUCKETS = 120;
+/** A range of `from` and `to` is extended into the past until it has this many buckets. */
 const LEAST_BUCKETS = 5;
 
-/** The history has minutes for this time, hours before that, and nothing that is older than a month (src/history/stats-aggregator.ts). */
+/** The history has minutes for this time, and only hours for earlier times (src/history/stats-aggregator.ts). */
 const MINUTES_KEPT_MS = 2 * DAY_MS;
+/** The oldest time that a chart can show. The history keeps hours for one day more. */
 const KEPT_MS = 30 * DAY_MS;
 
 const ms = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional();
 
-/** The parameters of a range. */
+/** The query parameters of a range: `window`, or `from` and `to` in milliseconds since the epoch. */
 export const ranged = z.strictObject({ window: z.enum(WINDOWS).optional(), from: ms, to: ms });
 
 export type Ranged = Omit<Range, "accountIds"> & { readonly window: Window | null; readonly starts: readonly number[] };
 
 /**
- * Whole buckets that contain the range: a window up to now, or `from` to `to`, within the time that the history keeps.
- * @throws ClientError invalidRequest for both or half of a range.
+ * The whole buckets of a chart. For a window, they have its length, and the last one contains the present time. For `from` and `to`, they
+ * contain that range, as far as it is neither in the future nor older than the history.
+ * @throws ClientError invalidRequest for `window` together with `from` or `to`, and for only one of `from` and `to`.
  */
 export function rangeOf({ window, from, to }: z.output<typeof ranged>, byDefault: Window, nowMs: number): Ranged {
   if ((from === undefined) !== (to === undefined) || (from !== undefined && window !== undefined))

@@ -39,8 +39,8 @@ import { submissionRoutes } from "./submissions.ts";
 import { tierRoutes } from "./tiers.ts";
 
 /**
- * How many streams a person may have open at once: those of runs, judgements and lists, and one with the changes for each visible
- * page. Each holds a connection, and connections per address are limited.
+ * The most streams that a person may have open at once: those of submissions, judgements and lists, and one with the changes for each
+ * visible page. Each stream holds a connection, and connections per network are limited.
  */
 const MAX_WATCHED = 16;
 
@@ -51,7 +51,7 @@ interface Shared {
   readonly ended: AbortSignal;
 }
 
-/** All routes below /dashboard, one line per group. */
+/** Adds all routes below /dashboard. */
 export function dashboardRoutes(
   server: FastifyInstance,
   d: DashboardDependencies,

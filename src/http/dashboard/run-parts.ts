@@ -13,7 +13,7 @@ import { findOwn, readOwn, SUBMISSIONS } from "./submissions.ts";
 const fileName = z.enum(RUN_FILES);
 const fileQuery = z.strictObject({ path: z.string().max(200) });
 
-/** Parts of a run: its deliveries, and downloads with the exact bytes, which the page has as text. */
+/** Parts of a submission: its deliveries, and downloads of source, input, outputs and files with their exact bytes. */
 export function runPartRoutes(server: FastifyInstance, d: DashboardDependencies, answers: LongAnswers): void {
   server.get(`${SUBMISSIONS}/:id/deliveries`, { config: { session: "member" } }, async (request) => {
     const { id } = await findOwn(d.store, request);
@@ -27,7 +27,7 @@ export function runPartRoutes(server: FastifyInstance, d: DashboardDependencies,
     const bytes = bytesOf(read, name);
     if (!bytes) throw clientError("noOutput", []);
     const { submission, program } = read;
-    // A path of a client has only letters, digits and . _ - + $.
+    // The name needs no quoting: a path that a client chose has only letters, digits and . _ - + $ in each name.
     const source = sourceName(program, submission.language, d.languages).split("/").at(-1);
     const file = name === "source" ? source : `${submission.id}-${name}.txt`;
     reply.header("content-disposition", `attachment; filename="${file}"`);

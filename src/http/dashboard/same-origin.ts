@@ -6,10 +6,10 @@ const JSON_TEXT = /^application\/json\s*(;|$)/i;
 const ARCHIVE = /^application\/zip\s*(;|$)/i;
 
 /**
- * Changes must come from a page of this origin, because the cookie is also sent with cross-site requests. Current
- * browsers send Sec-Fetch-Site, which pages cannot set; older ones send Origin. A request with neither is not from a
- * browser and is rejected. The body must also be JSON, or an archive on its routes, which forms cannot send, and which pages
- * can send cross-origin only with permission.
+ * Requests that change something must come from a page of this origin, because a browser can send the cookie also with requests from
+ * other sites. Current browsers send Sec-Fetch-Site, which pages cannot set; older ones send Origin. A request with neither is not
+ * from a browser and is rejected. A body must also be JSON, or an archive on the routes for archives: forms cannot send these types,
+ * and pages of other origins can send them only with permission.
  * @throws ClientError foreignOrigin.
  */
 export function checkSameOrigin(request: FastifyRequest): void {

@@ -12,12 +12,12 @@ import { Cookies } from "./cookie.ts";
 import { checkSameOrigin } from "./same-origin.ts";
 
 /**
- * Requests per minute of each person, and of each address without a session: an open page polls every few seconds.
- * Anonymous requests never count against a person, because many people share an address.
+ * Requests per minute of each person, and of each network without a session. An open page polls every few seconds.
+ * Requests without a session never count against a person, because many people can share a network.
  */
 const REQUESTS_PER_MINUTE = 1_200;
 
-/** The session that a route needs. `page`: none, and a session makes no difference. */
+/** The session that a route needs. `none`: the route needs no session, but reads it. `page`: the session is not even read. */
 export type Needed = "page" | "none" | "member" | "administrator";
 
 /** The person of a valid session. */
@@ -25,18 +25,18 @@ export type SignedIn = SessionPerson;
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Set on dashboard routes once the session has been validated. */
+    /** The person who is signed in, on routes of the dashboard; null without a valid session. */
     person: SignedIn | null;
-    /** Hash of the token of that session. */
+    /** Hash of the token of the person's session. */
     sessionHash: string | null;
   }
   interface FastifyContextConfig {
-    /** Marks a dashboard route: no key, but a session of at least this rank. */
+    /** Marks a route of the dashboard, which needs no key, but a session of at least this rank. */
     session?: Needed;
   }
 }
 
-/** Finds the person of a request by its cookie, for all dashboard routes. Begins and ends sessions. */
+/** Finds the person of a request by the cookie, for all routes of the dashboard. Begins and ends sessions. */
 export class SessionGuard {
   readonly #store: Dependencies["store"];
   readonly cookies: Cookies;
@@ -65,13 +65,14 @@ export class SessionGuard {
     if (needed === "administrator" && !request.person.administrator) throw clientError("notAllowed", []);
   }
 
-  /** Whether an unknown path is below the dashboard; such a request needs no key. */
+  /** Whether a path is below the dashboard. If it is unknown, the response is 404 even without a key. */
   isBelow({ url }: Pick<FastifyRequest, "url">): boolean {
     return url.startsWith("/dashboard/");
   }
 
   /**
-   * For an address over its limit, sessions are looked up one at a time, so that guesses do not overload the database.
+   * For a network that has reached REQUESTS_PER_MINUTE without a session, sessions are looked up one at a time, so that guesses do not
+   * overload the database.
    */
   async #findPerson(request: FastifyRequest): Promise<void> {
     const token = this.cookies.read(request, "session");
@@ -80,19 +81,19 @@ export class SessionGuard {
     const from = ownerOf({ caller: null, person: null, ip: request.ip });
     const isFull = this.#requests.isFull(from, REQUESTS_PER_MINUTE);
     const find = () => this.#store.sessions.find(hash);
-    // Skips the lookup for clients that have disconnected, so that they do not delay those behind them.
+    // Skips the lookup for a client that has disconnected, so that it does not delay the clients that wait behind it.
     const findIfConnected = async () => (request.raw.socket.destroyed ? undefined : await find());
     const person = await (isFull ? this.#lookUps.run(from, findIfConnected) : find());
     if (person) Object.assign(request, { person, sessionHash: hash });
   }
 
-  /** @throws ClientError tooManyRequests. */
+  /** Counts the request against REQUESTS_PER_MINUTE. @throws ClientError tooManyRequests. */
   bound(request: FastifyRequest): void {
     const retryAfter = this.#requests.take(ownerOf(request), REQUESTS_PER_MINUTE);
     if (retryAfter > 0) throw clientError("tooManyRequests", [], { headers: { "retry-after": String(retryAfter) } });
   }
 
-  /** Always begins a new session and ignores the cookie, against session fixation. */
+  /** Begins a new session and ends that of the request, so that an attacker cannot make a person use a session that the attacker knows. */
   async begin(request: FastifyRequest, reply: FastifyReply, personId: string): Promise<void> {
     const { token, hash } = newToken();
     if (request.sessionHash) await this.#store.sessions.end(request.sessionHash, request.ip);
@@ -109,18 +110,18 @@ export class SessionGuard {
   }
 }
 
-/** @throws when the route needs no session: a programming error. */
+/** @throws if nobody is signed in, which is a programming error: the route must need a session. */
 export function personOf(request: FastifyRequest): SignedIn {
   if (!request.person) throw new Error("a handler ran without a session");
   return request.person;
 }
 
-/** The author of the changes that the request makes, for the audit trail. @throws as `personOf`. */
+/** Who makes the changes of the request, for the audit trail. @throws as personOf() does. */
 export function actorOf(request: FastifyRequest): AuditActor {
   return { name: personOf(request).email, address: request.ip };
 }
 
-/** Whether the person may see what belongs to an account. Hidden items get `notFound`, like items that do not exist. */
+/** Whether the person may see what belongs to an account. A request for anything else gets `notFound`, as if it did not exist. */
 export function maySee({ accountIds }: SignedIn, accountId: string): boolean {
   return accountIds === null || accountIds.includes(accountId);
 }

@@ -5,7 +5,7 @@ import { answer } from "./accounts.ts";
 import type { Settings } from "./api/settings.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 
-/** /dashboard/api/settings: settings of the whole service. */
+/** GET /dashboard/api/settings: settings of the whole service, with its tiers and accounts. */
 export function settingsRoutes(
   server: FastifyInstance,
   { store, retentionMs, maxPending }: DashboardDependencies,

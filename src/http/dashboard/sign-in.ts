@@ -11,23 +11,23 @@ import type { SessionGuard, SignedIn } from "./session.ts";
 
 const SESSION = "/dashboard/api/session";
 
-/** No valid body is longer, and the client is not authenticated yet. */
+/** The most bytes of a body of these routes. No valid body is longer, and the client is not authenticated yet. */
 export const SIGN_IN_BODY_BYTES = 16_384;
 
-/** Limited, because counts by e-mail are kept in memory for a minute. */
+/** The length of the e-mail address is limited, because the counts of attempts are kept in memory by address for a minute. */
 const pair = z.strictObject({ email: z.string().max(254), password: z.string() }) satisfies z.ZodType<SignIn>;
 
-/** Shared dependencies of the sign-in routes. */
+/** What the routes for sign-in share. */
 export interface SignInContext {
   readonly store: Store;
   readonly sessions: SessionGuard;
   readonly passwords: Passwords;
-  /** Null: passwords only. */
+  /** Null if people can sign in only with passwords. */
   readonly provider: Provider | null;
   readonly ownAuthority: string | null;
 }
 
-/** /dashboard/api/session: the current session, signing in and out. */
+/** /dashboard/api/session: returns the session of the request, signs in, and signs out. */
 export function signInRoutes(server: FastifyInstance, context: SignInContext): void {
   const { sessions, passwords } = context;
   const config = { session: "none" } as const;
@@ -48,7 +48,7 @@ export function signInRoutes(server: FastifyInstance, context: SignInContext): v
   });
 }
 
-/** The response about the request's own session. */
+/** The response about the session of the request, which may have begun with this request. */
 export async function sessionOf(
   { store, provider, ownAuthority }: SignInContext,
   { person }: FastifyRequest,

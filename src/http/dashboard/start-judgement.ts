@@ -12,7 +12,7 @@ import { bodyOf } from "./parse.ts";
 import { chargePlayground, owned } from "./playground.ts";
 import { actorOf, personOf } from "./session.ts";
 
-/** Judges a program of the editor, repeats an earlier judgement, and cancels one. */
+/** Judges a program of the editor, repeats an earlier judgement, and cancels a judgement. */
 export function judgingRoutes(server: FastifyInstance, d: DashboardDependencies, answers: LongAnswers): void {
   const config = { session: "member" } as const;
   const revoked = "playgroundClosed";

@@ -5,9 +5,9 @@ import { extname, join, relative } from "node:path";
 export interface BuiltFile {
   readonly type: string;
   readonly bytes: Buffer;
-  /** Compressed copies from the build, smallest first. */
+  /** Compressed copies that the build made, in the order in which they are preferred. */
   readonly packed: readonly { readonly encoding: "br" | "gzip"; readonly bytes: Buffer }[];
-  /** Changes with the content. */
+  /** An entity tag made from the content. */
   readonly tag: string;
 }
 
@@ -26,8 +26,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const PACKED = { ".br": "br", ".gz": "gzip" } as const;
 
 /**
- * All files below a directory, by relative path. They are a few hundred kilobytes and stay in memory.
- * @throws when the directory does not exist, or when the type of a file in it is unknown.
+ * Reads all files below a directory, by their relative paths, except hidden ones. They have a few hundred kilobytes and stay in memory.
+ * @throws if the directory does not exist, or if the type of a file in it is unknown.
  */
 export function readBuilt(directory: string): ReadonlyMap<string, BuiltFile> {
   const paths = readdirSync(directory, { recursive: true, withFileTypes: true })

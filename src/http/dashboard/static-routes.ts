@@ -6,9 +6,9 @@ import { type BuiltFile, readBuilt } from "./static-assets.ts";
 const HASHED = "assets/";
 
 /**
- * Only files of this origin, without inline scripts and styles: text of a submission that became markup could do
- * nothing. The editor creates its style sheet by the DOM, in a shadow root. Styles of single elements are set by the
- * DOM as well, which no policy forbids.
+ * The page may use only files of this origin, and no inline scripts or styles. So if text of a submission ever became markup, it could
+ * do nothing. The editor creates its style sheet through the DOM, in a shadow root. Styles of single elements are set through the DOM
+ * as well. No policy forbids either.
  */
 const POLICY = [
   "default-src 'none'",
@@ -23,8 +23,8 @@ const POLICY = [
 ].join("; ");
 
 /**
- * The page and its files below /dashboard/, as built at set-up. They are read once, so a request path never becomes a
- * file path.
+ * The page and its files below /dashboard/, as set-up built them. They are read once at the start, so the path of a request never
+ * becomes the path of a file.
  */
 export function fileRoutes(server: FastifyInstance, dashboardDir: string | null): void {
   const config = { session: "page" } as const;
@@ -40,7 +40,7 @@ export function fileRoutes(server: FastifyInstance, dashboardDir: string | null)
     if (!files || !page) throw clientError("noDashboard", []);
     const file = files.get(path);
     if (file && file !== page) return sendFile(request, reply, file, path.startsWith(HASHED));
-    // File names and API paths are not paths of the page.
+    // A path of the API, or one that ends like the name of a file, is not a path of the page.
     if (/^api(\/|$)|^assets(\/|$)|\.[^/]*$/.test(path) && file !== page) throw clientError("routeNotFound", []);
     return sendFile(request, reply.header("content-security-policy", POLICY), page, false);
   });

@@ -17,7 +17,7 @@ import { deliveryAnswer } from "./deliveries.ts";
 
 const MAX_DELIVERIES = 50;
 
-/** A SubmissionDetail whose long texts are decoded while they are written. */
+/** A SubmissionDetail whose long texts are decoded while the response is written. */
 export interface LongDetail extends Omit<SubmissionDetail, "record" | "code" | "stdin"> {
   readonly record: LongRecord;
   readonly code: LongText;
@@ -56,25 +56,25 @@ export async function detailOf(
   };
 }
 
-/** A project has few endpoints; more deliveries than `MAX_DELIVERIES` are replays. */
+/** The newest deliveries of a submission. A project has few endpoints, so if there are more than MAX_DELIVERIES, the older ones were replayed. */
 export async function deliveriesOf(store: Store, submissionId: string): Promise<DeliveryResource[]> {
   const found = await store.deliveries.list({ submissionId, max: MAX_DELIVERIES });
   return found.map((one) => deliveryAnswer(deliveryView(one)));
 }
 
-/** The file that is run, or compiled. */
+/** The content of the file that is compiled or run. */
 export function sourceOf({ code, options }: Program): Buffer {
   const { entry = null, files = [] } = options ?? {};
   return entry === null ? code : (files.find(({ name }) => name === entry)?.data ?? code);
 }
 
-/** The other files. */
+/** The files of the program, sorted by path, without the one that is compiled or run. */
 export function otherFiles({ options }: Program): readonly WorkFile[] {
   const { entry = null, files = [] } = options ?? {};
   return files.filter(({ name }) => name !== entry).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Its path in /box, as in messages of compilers; the language may have been removed. */
+/** The path in /box of the file that is compiled or run, as messages of compilers name it. If the language has been removed, its name. */
 export function sourceName({ options }: Program, language: string, languages: Languages): string {
   return options?.entry ?? languages.resolve(language)?.source ?? language;
 }

@@ -41,7 +41,7 @@ export const search = z.strictObject({
   limit: z.coerce.number().int().min(1).max(MAX_ROWS).default(50),
 });
 
-/** Lists submissions, and returns single ones. */
+/** /dashboard/api/submissions: lists submissions, and returns a submission or its record. */
 export function submissionRoutes(
   server: FastifyInstance,
   d: DashboardDependencies,
@@ -88,12 +88,12 @@ export function submissionRoutes(
   });
 }
 
-/** The search of a request for submissions. @throws ClientError as `accountsOf`. */
+/** The search that a request for submissions asks for. @throws ClientError as accountsOf() does. */
 export function searchOf(request: FastifyRequest, { account, ...which }: z.output<typeof search>): Search {
   return toSearch(which, accountsOf(request, account));
 }
 
-/** A query for the store. @param accountIds as returned by `accountsOf`. */
+/** Converts a query to a search of the store. @param accountIds the accounts that accountsOf() returned. */
 export function toSearch(
   {
     key,
@@ -123,7 +123,7 @@ const RANGE_MS: Readonly<Record<Range, number>> = {
   "30d": 30 * 24 * HOUR_MS,
 };
 
-/** Shorter beginnings would match too many ids. */
+/** The least characters of an id in a search. Fewer would match too many ids. */
 const LEAST_OF_ID = 4;
 
 function beginsAnId(text: string): boolean {
@@ -132,8 +132,8 @@ function beginsAnId(text: string): boolean {
 }
 
 /**
- * Answers with 304 if the client has a submission that has ended, with its deliveries as they are, before its output is read.
- * The access is checked and recorded like a reading.
+ * Sets the status 304 if the submission has ended, and the client already has it with its present deliveries. Its output is then not
+ * read. The access is checked, and recorded in the audit trail, like one that reads the submission.
  */
 async function isUnchanged(store: Store, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
   const { id } = request.params as { id: string };
@@ -147,7 +147,7 @@ async function isUnchanged(store: Store, request: FastifyRequest, reply: Fastify
 }
 
 /**
- * The accounts whose submissions are listed: one account, or all that the person may see; null: no restriction.
+ * The accounts whose submissions are listed: `account`, or all that the person may see. Null if these are all accounts.
  * @throws ClientError notFound for an account that the person may not see.
  */
 export function accountsOf(request: FastifyRequest, account: string | undefined): readonly string[] | null {
@@ -158,7 +158,7 @@ export function accountsOf(request: FastifyRequest, account: string | undefined)
 }
 
 /**
- * The submission named by the path. The audit trail records access by an administrator before the response.
+ * The submission named by the path. Before the response, access by an administrator is recorded in the audit trail.
  * @throws ClientError notFound, also for a submission of another account.
  */
 export async function readOwn(store: Store, answers: LongAnswers, request: FastifyRequest, reply: FastifyReply) {
@@ -172,7 +172,7 @@ export async function readOwn(store: Store, answers: LongAnswers, request: Fasti
   return read;
 }
 
-/** Finds the submission of the path, without its program and output. */
+/** Finds the submission named by the path, without its program and output. @throws ClientError notFound, as readOwn() does. */
 export async function findOwn(store: Store, request: FastifyRequest): Promise<FoundSubmission> {
   const { id } = request.params as { id: string };
   const criteria = { id: id.toLowerCase(), accountIds: personOf(request).accountIds, max: 1 };
@@ -182,7 +182,7 @@ export async function findOwn(store: Store, request: FastifyRequest): Promise<Fo
   return found;
 }
 
-/** Records an administrator's access in the audit trail of the account, before the response. */
+/** Records access by an administrator in the audit trail of the account. Nothing is recorded for members. */
 export async function noteReading(
   store: Store,
   request: FastifyRequest,

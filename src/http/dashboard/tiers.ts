@@ -8,7 +8,7 @@ import { actorOf } from "./session.ts";
 
 const limits = z.strictObject({ requestsPerMinute: z.number(), concurrency: z.number() });
 
-/** /dashboard/api/tiers: creates a tier, or changes it for all of its accounts. */
+/** PUT /dashboard/api/tiers/:name: creates a tier, or changes its limits for all accounts that have it. */
 export function tierRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "administrator" } as const;
 

@@ -2,7 +2,7 @@ import type { Found, Guide } from "./guides.ts";
 import { type Html, html } from "./html.ts";
 import { GUIDES_BY_KIND } from "./names.ts";
 
-/** The menu of every page below /docs: the search, the page of all endpoints, and the documents by kind. */
+/** The menu of the pages below /docs: the search, a link to the page of all endpoints, and links to the documents by their kind. */
 export function guideMenu(guides: readonly Guide[], current?: string, query = ""): Html {
   const item = (path: string, title: string) =>
     html`<li><a href="${path}"${path === current ? html` aria-current="page"` : ""}>${title}</a></li>`;
@@ -18,14 +18,14 @@ export function guideMenu(guides: readonly Guide[], current?: string, query = ""
 ${kinds}`;
 }
 
-/** A document with its headings in the menu. */
+/** The page of a document. Its menu also has the headings of the document. */
 export function guidePage(guides: readonly Guide[], guide: Guide): string {
   const headings = guide.sections.slice(1).map(({ anchor, title }) => html`<li><a href="#${anchor}">${title}</a></li>`);
   const menu = html`${guideMenu(guides, guide.path)}<h2>On this page</h2><ul>${headings}</ul>`;
   return page(guide.title, menu, html`<article class="guide">${guide.html}</article>`);
 }
 
-/** The results of a search. */
+/** The page with the results of a search. */
 export function searchPage(guides: readonly Guide[], query: string, found: readonly Found[]): string {
   const results = found.map(
     ({ href, guide, title, excerpt }) =>

@@ -6,7 +6,7 @@ import { Html, html } from "./html.ts";
 import { GUIDES } from "./names.ts";
 
 const MAX_QUERY_LENGTH = 100;
-/** These bound the time of a search, which needs no key, to a millisecond. */
+/** The limits on words bound the time of a search to a millisecond, because a search needs no key. */
 const MAX_WORDS = 5;
 const MIN_WORD_LENGTH = 2;
 const MAX_RESULTS = 20;
@@ -28,7 +28,7 @@ interface Section {
   readonly searched: string;
 }
 
-/** A section with every word of a query. */
+/** A section that contains every word of a query. */
 export interface Found {
   readonly href: string;
   readonly guide: string;
@@ -37,7 +37,7 @@ export interface Found {
 }
 
 /**
- * Reads and renders the documents, one a turn of the event loop, because each takes some milliseconds. They are part of the
+ * Reads and renders the documents, one in each turn of the event loop, because each takes some milliseconds. They are part of the
  * checkout, so their markup is trusted.
  */
 export async function readGuides(): Promise<Guide[]> {
@@ -52,7 +52,7 @@ export async function readGuides(): Promise<Guide[]> {
 function guide(name: string, markdown: string): Guide {
   const marked = new Marked({
     renderer: {
-      // Only comments that delimit generated parts.
+      // The only HTML in the documents are comments that delimit generated parts.
       html: () => "",
       heading({ tokens, depth, text }) {
         return `<h${depth} id="${anchorOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
@@ -76,7 +76,7 @@ function guide(name: string, markdown: string): Guide {
   };
 }
 
-/** The anchor of a heading, as on code hosting platforms, so that the links of the documents work in both places. */
+/** The anchor of a heading. Code hosting platforms make the same anchor, so the links in the documents work there as well. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -85,8 +85,8 @@ function anchorOf(heading: string): string {
 }
 
 /**
- * The address of a link, which is relative to the document that has it. It is undefined for files of the repository that the
- * service does not serve; their links become text.
+ * The address to which a link of a document leads. `href` is relative to that document. Undefined for files of the repository that the
+ * service does not serve; a link to such a file becomes text.
  */
 function targetOf(from: string, href: string): string | undefined {
   if (/^(https:|#)/.test(href)) return href;
@@ -109,7 +109,7 @@ function sectionsOf(markdown: string): Section[] {
   return sections.map((section) => ({ ...section, searched: `${section.title} ${section.text}`.toLowerCase() }));
 }
 
-/** The text without marks of Markdown. */
+/** The text without the characters that format it as Markdown. */
 function plain(markdown: string): string {
   return markdown
     .replaceAll(/\]\([^)]*\)/g, "")
@@ -118,7 +118,7 @@ function plain(markdown: string): string {
     .trim();
 }
 
-/** @returns the sections with every word of the query; those with a word in the title first. */
+/** @returns the sections that contain every word of the query, sorted by how many of the words are in the title. */
 export function search(guides: readonly Guide[], query: string): Found[] {
   const words = query
     .slice(0, MAX_QUERY_LENGTH)
@@ -143,7 +143,7 @@ export function search(guides: readonly Guide[], query: string): Found[] {
     });
 }
 
-/** Text around the first word that occurs, with the words marked. */
+/** The part of a text around the first word of the query in it, with all words of the query marked. */
 function excerptOf(text: string, words: readonly string[]): Html {
   const lower = text.toLowerCase();
   const first = Math.min(...words.map((word) => lower.indexOf(word)).filter((at) => at >= 0), text.length);

@@ -1,12 +1,12 @@
 import type { AuditAction } from "../../../domain/audit.ts";
 
 /**
- * GET /audit?account=&actor=&action=&subject=&since=&until=&before=&limit=100 → Audit, newest first. A search reads a
- * bounded number of entries, so a page can have fewer, or none, before the last.
+ * GET /audit?account=&actor=&action=&subject=&since=&until=&before=&limit=100 → Audit, newest first. A search reads a bounded number of
+ * entries, so a page can have fewer than `limit` matches, or none, although `next` is not null.
  */
 export interface Audit {
   readonly entries: readonly AuditEntry[];
-  /** What the ids in the entries name now; ids of deleted objects are absent. */
+  /** The objects that ids in the entries name, with their present names. Ids of deleted objects are absent. */
   readonly named: Readonly<Record<string, NamedObject>>;
   readonly next: string | null;
 }
@@ -16,12 +16,12 @@ export type AuditedAction = AuditAction;
 export interface NamedObject {
   readonly kind: "account" | "project" | "key" | "endpoint" | "person" | "problem";
   readonly name: string;
-  /** Whether it was removed, and has no page. */
+  /** Whether the object, an endpoint, was removed; it then has no page. */
   readonly isGone: boolean;
 }
 
 export interface AuditEntry {
-  /** A number that only this entry has. */
+  /** The number of this entry; no other entry has it. */
   readonly seq: number;
   readonly at: string;
   readonly actor: string;
@@ -30,8 +30,7 @@ export interface AuditEntry {
   readonly account: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
   /**
-   * Address of the client that made the request; null for a command, and for entries older than the recording of
-   * addresses.
+   * Address of the client that made the request. Null for a command, and for an entry of a release that did not record addresses.
    */
   readonly address: string | null;
 }

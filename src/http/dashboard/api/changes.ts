@@ -1,27 +1,28 @@
 /**
- * GET /changes → text/event-stream with the events `state` (Changes), the first one at the start with no topics, and `alive` every
- * 15 seconds. Data of other accounts changes no topic.
+ * GET /changes → text/event-stream with the events `state` (Changes), and `alive` after at most 15 seconds without another event. The
+ * first `state` is sent at the start, and usually has no topics; no change after it is missed. Data of accounts that the person may
+ * not see belongs to no topic.
  */
 export interface Changes {
-  /** The data that may have changed since the event before. */
+  /** The data that may have changed since the previous event. */
   readonly topics: readonly Topic[];
 }
 
-/** Kinds of data, each with the least seconds between two events. */
+/** Kinds of data, each with the least number of seconds between two events that name it. */
 export const TOPICS = {
   /** Submissions and judgements. */
   runs: 1,
-  /** Deliveries, and whether endpoints fail. */
+  /** Deliveries, and since when endpoints fail. */
   deliveries: 1,
   /** Projects, keys, endpoints, problems. */
   settings: 1,
-  /** Use of keys in the last minute: also after the last run, until the minute has passed. */
+  /** Use of keys in the last minute. It changes until a minute after the last run. */
   usage: 5,
   /** Charts and totals. */
   totals: 10,
   /** Workers and their proofs. */
   nodes: 1,
-  /** Workers and their proofs, without the times of proofs. */
+  /** Workers and their proofs, but not the times of the proofs. */
   health: 1,
 } as const;
 export type Topic = keyof typeof TOPICS;

@@ -1,9 +1,11 @@
-/** GET /first-steps[?account=ID] → FirstSteps: what a new user has done. */
+/** GET /first-steps[?account=ID] → FirstSteps: which of the first steps have been taken in the account, or in all that the person may see. */
 export interface FirstSteps {
+  /** Whether there is a project. */
   readonly project: boolean;
-  /** A key that a client can use. */
+  /** Whether there is an active key that a client can use, so not only that of the playground. */
   readonly key: boolean;
-  /** A submission with such a key. */
+  /** Whether there is a submission with a key other than that of the playground. */
   readonly run: boolean;
+  /** Whether there is an endpoint. */
   readonly endpoint: boolean;
 }

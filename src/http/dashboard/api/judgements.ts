@@ -2,22 +2,25 @@ import type { TestState } from "../../../domain/judgement.ts";
 import type { SubmissionRecord } from "../../../domain/record.ts";
 import type { Explanation, Proof, SubmissionDetail, SubmissionRow, Usage } from "./submissions.ts";
 
-/** GET /judgements, with the parameters of GET /submissions and `problem`, an id → Judgements. */
+/** GET /judgements → Judgements. It has the parameters of GET /submissions, except `cause`, and `problem`, the id of a problem. */
 export interface Judgements {
   readonly judgements: readonly JudgementRow[];
   /** The value of `before` for the next page; null if there is none. */
   readonly next: string | null;
-  /** The mark of the rows, from which the stream of changes continues. */
+  /** The mark of these rows, for the parameter `mark` of GET /judgements/live. */
   readonly mark: string;
 }
 
 export interface JudgementRow extends Omit<SubmissionRow, "startedAt" | "cause"> {
-  /** Null until it has ended. */
+  /** Null until the judgement has ended. */
   readonly score: number | null;
-  /** The name is null for a deleted problem. */
+  /** Null if the request had the tests. The name is null for a deleted problem. */
   readonly problem: { readonly id: string; readonly name: string | null; readonly version: number } | null;
+  /** The number of tests that passed. */
   readonly passed: number;
+  /** The number of tests that have a verdict. Skipped tests have none. */
   readonly ended: number;
+  /** The number of all tests. */
   readonly total: number;
 }
 
@@ -45,7 +48,7 @@ export interface JudgedGroup {
 export interface JudgedTest {
   readonly name: string;
   readonly group: string;
-  /** A verdict once its run has ended. */
+  /** The verdict of the test once it has one. */
   readonly state: TestState;
   readonly points: number;
   readonly maxPoints: number;
@@ -66,10 +69,10 @@ export interface TestLimits {
 export interface JudgementDetail extends JudgementState {
   readonly stop: "first_failure" | "never" | "group";
   readonly checker: JudgedChecker;
-  /** The limits of each test, as a run of it would have them now; empty for an unknown language. */
+  /** The limits that a run of each test would have now; empty if the language has been removed. */
   readonly limits: readonly TestLimits[];
   readonly source: { readonly name: string; readonly text: string };
-  /** Names of further files. */
+  /** Paths of the other files of the program. */
   readonly files: readonly string[];
 }
 
@@ -78,37 +81,37 @@ export interface JudgedChecker {
   readonly caseSensitive: boolean;
   readonly absolute: number | null;
   readonly relative: number | null;
-  /** The interface and the language of a program; null for a built-in checker. */
+  /** The interface and the language of a checker that is a program; null for a built-in checker. */
   readonly program: { readonly interface: string; readonly language: string } | null;
 }
 
-/** A text of up to 64 KiB. */
+/** An input, an answer or an output, of which at most 64 KiB are sent. */
 export interface Shown {
   readonly text: string;
-  /** The size of all of it in bytes. */
+  /** The size of the whole input, answer or output in bytes. */
   readonly size: number;
-  /** Whether `text` is only its beginning. */
+  /** Whether `text` is only the beginning. */
   readonly cut: boolean;
 }
 
-/** GET /judgements/:id/tests/:number, from 0 → TestDetail. */
+/** GET /judgements/:id/tests/:number → TestDetail. The first test has the number 0. */
 export interface TestDetail {
   readonly input: Shown;
-  /** The answers: output that matches any of them passes. */
+  /** The answers. A built-in checker accepts an output that matches any of them. */
   readonly expected: readonly Shown[];
-  /** Null until the run has ended, and for a test that was skipped. */
+  /** Null until the run has ended, for a test that was skipped, and if the submission has been deleted. */
   readonly run: TestRun | null;
 }
 
 export interface TestRun {
   readonly row: Pick<SubmissionRecord, "id" | "status"> & { readonly verdict: string | null };
   readonly record: Pick<SubmissionRecord, "result">;
-  /** Null: not stored. */
+  /** The outputs; null if they are not stored. */
   readonly stdout: Shown | null;
   readonly stderr: Shown | null;
-  /** As in the record. */
+  /** `output.integrity` of the record. */
   readonly integrity: string | null;
-  /** As in SubmissionDetail. */
+  /** See SubmissionDetail. */
   readonly cut: SubmissionDetail["cut"];
   readonly explanation: Explanation | null;
   readonly usage: readonly Usage[];
@@ -116,8 +119,9 @@ export interface TestRun {
 }
 
 /**
- * POST /judgements → Accepted: the program of the playground on tests or a problem, charged like a run of it. The fields of a
- * judgement of the public API, and the account. POST /judgements/:id/rejudge → Accepted: with the playground key.
+ * POST /judgements (NewJudgement) → Accepted: judges the program of the playground on tests or a problem, charged to the account's
+ * playground key. It takes `accountId` and any field of POST /api/judgements. POST /judgements/:id/rejudge → Accepted: judges the program
+ * of a judgement again, on the same tests, charged to the playground key as well.
  */
 export type NewJudgement = { readonly accountId: string } & JudgedProgram & (GivenTests | OnProblem);
 
@@ -139,15 +143,15 @@ export interface OnProblem {
 }
 
 /**
- * POST /judgements/:id/compare → Compared: an ended judgement of a submission of a package (VerifiedSubmission), by the rules of
- * `assay problems verify`.
+ * POST /judgements/:id/compare (Comparison) → Compared: compares an ended judgement of a submission from a package with what the package
+ * expects, by the rules of `assay problems verify`. VerifiedSubmission has the values to send.
  */
 export interface Comparison {
   readonly path: string;
   readonly expectations: readonly Expected[];
 }
 
-/** What the package states for the tests of a submission, or for some of them. */
+/** What the package expects of a submission on all tests, or on some of them. */
 export interface Expected {
   readonly tests: string | null;
   readonly permitted: readonly string[];
@@ -158,19 +162,19 @@ export interface Expected {
 }
 
 export interface Compared {
-  /** Empty if it meets the expectations. */
+  /** How the judgement differs from the expectations; empty if it meets them. */
   readonly faults: readonly string[];
-  /** CPU time of the slowest test. */
+  /** CPU time that the slowest test used. */
   readonly slowestMs: number;
 }
 
 /** POST /judgements/:id/cancel → Cancelled. */
 export interface Cancelled {
-  /** False: it had ended. */
+  /** False if the judgement had ended already. */
   readonly cancelled: boolean;
 }
 
 /**
- * GET /judgements/:id/live → text/event-stream with the events `state` at the start and after changes, and `ended` with the last
- * one (both JudgementState), then the end of the stream.
+ * GET /judgements/:id/live → text/event-stream. It sends the event `state` (JudgementState) at the start and after each change, then
+ * the event `ended` with the final JudgementState, and then ends.
  */

@@ -1,6 +1,9 @@
 import type { AccountRef } from "./session.ts";
 
-/** GET /keys[?account=ID][&project=ID][&state=live][&name=TEXT][&before=NEXT&limit=100] → Keys; `name`: part of the name or beginning of the key. */
+/**
+ * GET /keys[?account=ID][&project=ID][&state=live][&name=TEXT][&before=NEXT&limit=100] → Keys. `name` is a part of the name of a key, or
+ * the first characters of the key itself.
+ */
 export interface Keys {
   readonly keys: readonly KeyResource[];
   readonly next: string | null;
@@ -11,14 +14,14 @@ export interface KeyResource {
   readonly name: string;
   readonly account: AccountRef;
   readonly project: { readonly id: string; readonly name: string } | null;
-  /** First characters of the key. */
+  /** The first characters of the key. */
   readonly prefix: string;
-  /** The key's own limit; null: the limit of the tier. */
+  /** The key's own limits; null if the limit of the account's tier holds. */
   readonly requestsPerMinute: number | null;
   readonly concurrency: number | null;
-  /** The effective limits: of the key, or of its tier. */
+  /** The limits in force: for each, that of the key if it has one, otherwise that of the tier. */
   readonly limits: { readonly requestsPerMinute: number; readonly concurrency: number };
-  /** Current usage: requests in the last minute, pending and running submissions. */
+  /** The requests of the key in the last minute, and its submissions that are now pending or running. */
   readonly usage: { readonly requests: number; readonly pending: number; readonly running: number };
   readonly profiles: readonly string[];
   readonly defaultProfile: string;
@@ -26,16 +29,17 @@ export interface KeyResource {
   readonly createdAt: string;
   readonly revokedAt: string | null;
   readonly expiresAt: string | null;
+  /** Id of the key that this one replaced when it was rotated; otherwise null. */
   readonly replaces: string | null;
   readonly lastUsedAt: string | null;
-  /** No client has this key: it counts runs of the playground. */
+  /** Whether this is the account's key `playground`, which no client has. Runs from the dashboard are charged to it. */
   readonly ofPlayground: boolean;
 }
 
-/** POST /keys → MadeKey. PATCH /keys/:id (KeyLimits) → KeyResource. POST /keys/:id/revoke → KeyResource. */
+/** POST /keys (NewKey) → MadeKey. PATCH /keys/:id (Partial<KeyLimits>) → KeyResource. POST /keys/:id/revoke → KeyResource. */
 export interface NewKey extends Partial<KeyLimits> {
   readonly name: string;
-  /** Either the project, or the account of a key without one, whose results are sent to no endpoint. */
+  /** A request has either `projectId`, or `accountId` for a key without a project. The results of such a key are sent to no endpoint. */
   readonly projectId?: string;
   readonly accountId?: string;
 }
@@ -48,12 +52,12 @@ export interface KeyLimits {
   readonly defaultProfile: string;
 }
 
-/** POST /keys/:id/rotate → MadeKey: the old key stays valid for the overlap. */
+/** POST /keys/:id/rotate (Rotation) → MadeKey: makes a new key. The old key stays valid for `overlapMs`. */
 export interface Rotation {
   readonly overlapMs: number;
 }
 
-/** The only response with the secret. */
+/** The response about a new key. No other response contains the key itself (`secret`). */
 export interface MadeKey {
   readonly key: KeyResource;
   readonly secret: string;

@@ -1,17 +1,19 @@
-/** GET /languages → Language[]: the configured languages, available or not. */
+/** GET /languages → Language[]: all configured languages. */
 export interface Language {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly version: string;
+  /** Whether a worker offers the language now. */
   readonly available: boolean;
+  /** The result of the last smoke test of the language. */
   readonly detail: string;
-  /** The command lines. */
+  /** The command lines; null without a compile step. */
   readonly compile: string | null;
   readonly execute: string;
   readonly limits: Readonly<
     Record<"judge" | "agent", { readonly compile: StepLimits | null; readonly execute: StepLimits }>
   >;
-  /** Example programs: hello, and one for each verdict, including hostile programs. */
+  /** Example programs. They show the verdicts, and some of them are hostile. */
   readonly examples: readonly Example[];
 }
 

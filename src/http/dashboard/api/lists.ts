@@ -1,21 +1,22 @@
 /**
- * A list, as GET /submissions and GET /judgements. With the same parameters:
+ * GET /submissions and GET /judgements are lists. Below the path of each, these routes take the same parameters:
  * GET …/total → Total.
- * GET …/live?mark= → text/event-stream with the events `state` (ListChange), at the start only if the first page has another mark,
- * and `alive` every 15 seconds.
- * GET /submissions/csv → the first CSV_ROWS matches.
+ * GET …/live?mark= → text/event-stream with the events `state` (ListChange), and `alive` after at most 15 seconds without another event.
+ * A `state` is sent at the start only if the mark of the first page is not `mark`.
+ * GET /submissions/csv → the first CSV_ROWS matches. Only submissions have this route.
  */
 export interface Total {
   readonly matches: number;
-  /** False: there can be more, because only the newest 10,000 rows of an account are counted. */
+  /** False if there can be more matches, because only the newest 10,000 rows of each account are counted. */
   readonly isWhole: boolean;
 }
 
 export interface ListChange<Row> {
-  /** New and changed rows of the first page, in order, and of rows that were in it and have not ended. */
+  /** New and changed rows: first those of the first page, in its order, then those that left the first page before they had ended. */
   readonly rows: readonly Row[];
+  /** `next` of the first page. */
   readonly next: string | null;
-  /** Whether there can be rows between these and those that the page has already. */
+  /** Whether the list can have rows between these and the rows that the client already has. */
   readonly gap: boolean;
 }
 

@@ -1,7 +1,7 @@
 import type { AccountRef } from "./session.ts";
 
 /**
- * GET /members[?account=ID][&before=NEXT&limit=100] → Members; all for administrators, else the members of own
+ * GET /members[?account=ID][&before=NEXT&limit=100] → Members. Administrators get all people, members only the people in their own
  * accounts.
  */
 export interface Members {
@@ -9,7 +9,7 @@ export interface Members {
   readonly next: string | null;
 }
 
-/** GET /members/invitations[?account=ID][&before=NEXT&limit=100] → Invitations: usable links. */
+/** GET /members/invitations[?account=ID][&before=NEXT&limit=100] → Invitations: the links that can still be used. */
 export interface Invitations {
   readonly invited: readonly Invited[];
   readonly next: string | null;
@@ -36,20 +36,20 @@ export interface Invited {
   readonly expiresAt: string;
 }
 
-/** POST /members/invitations → Link, shown once. `accountId` null only with `administrator`. */
+/** POST /members/invitations (NewInvitation) → Link. `accountId` may be null only if `administrator` is true. */
 export interface NewInvitation {
   readonly email: string;
   readonly accountId: string | null;
   readonly administrator: boolean;
 }
 
-/** POST /members/:id/reset → Link. */
+/** POST /members/:id/reset → Link: a link for a new password. No later response contains the URL of a link. */
 export interface Link {
   readonly url: string;
   readonly expiresAt: string;
 }
 
-/** PATCH /members/:id (administrators) → Member. DELETE /members/invitations/:id → 204. */
+/** PATCH /members/:id (MemberChanges) → Member. DELETE /members/invitations/:id → 204. Only administrators may make these changes. */
 export interface MemberChanges {
   readonly administrator?: boolean;
   readonly disabled?: boolean;

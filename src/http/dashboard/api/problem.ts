@@ -1,11 +1,12 @@
 /**
- * Requests and responses of the dashboard, as JSON below /dashboard/api. Both sides are compiled against this
- * directory: the routes return these types, and dashboard/ imports only these and src/domain/ from the service.
- * Times are ISO 8601 text, durations milliseconds, sizes bytes. A list is complete or has `next`; it is never silently
- * cut off.
+ * The files of this directory describe the requests and responses of the dashboard's API. Paths in them are below /dashboard/api.
+ * "GET /path → Type" means that the response has the type; a type in brackets before the arrow is that of the request's body. Both
+ * sides are compiled against this directory: the routes return these types, and from the service, dashboard/ imports only these and
+ * src/domain/. Times are ISO 8601 texts, durations are in milliseconds, and sizes in bytes. A list that is not complete has `next`
+ * or another field that says so.
  */
 
-/** An error; the text is displayed. */
+/** The body of an error. The dashboard displays the text. */
 export interface Problem {
   readonly error: string;
 }

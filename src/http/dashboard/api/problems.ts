@@ -23,7 +23,7 @@ export interface ProblemVersion {
   readonly tests: number;
   /** The size of all inputs and answers. */
   readonly bytes: number;
-  /** Limits of each test; null: those of the profile. */
+  /** The limits of each test; null if the limit of the profile holds. */
   readonly cpuMs: number | null;
   readonly memoryBytes: number | null;
   readonly createdAt: string;
@@ -46,20 +46,20 @@ export interface ProblemDetail extends ProblemRow {
 }
 
 /**
- * POST /problems?account=ID[&name=][&time_limit=][&verify=true] with a ZIP archive of a package → ImportedProblem. With `verify`,
- * its submissions are judged on this version, charged to the playground key.
+ * POST /problems?account=ID[&name=][&time_limit=][&verify=true] with a ZIP archive of a package → ImportedProblem. With `verify`, the
+ * submissions of the package are judged on this version, charged to the account's playground key.
  */
 export interface ImportedProblem {
   readonly id: string;
   readonly version: number;
-  /** False: the current version has this content already. */
+  /** Whether the import made a new version. False if the current version already has this content. */
   readonly isNew: boolean;
   /** Null without `verify`. */
   readonly verification: Verification | null;
 }
 
 export interface Verification {
-  /** A time after the last of its judgements was accepted, for the parameter `until` of GET /judgements. */
+  /** A time at which all judgements of this verification had been accepted, for the parameter `until` of GET /judgements. */
   readonly until: string;
   /** The submissions, in the order of the package. */
   readonly submissions: readonly VerifiedSubmission[];
@@ -68,11 +68,12 @@ export interface Verification {
 /** A submission of the package. */
 export interface VerifiedSubmission {
   readonly path: string;
-  /** The expected results, for POST /judgements/:id/compare, and as text. */
+  /** The expected results, to be sent to POST /judgements/:id/compare. */
   readonly expectations: readonly Expected[];
+  /** Each of the expected results as text. */
   readonly expected: readonly string[];
-  /** Null, without an error: no installed language has it. */
+  /** Null if the submission is not judged: because of `error`, or if that is null, because its language is not installed. */
   readonly judgementId: string | null;
-  /** Why it is not judged. */
+  /** The error of the request for the judgement; null if there was none. */
   readonly error: string | null;
 }

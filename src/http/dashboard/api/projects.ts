@@ -11,7 +11,7 @@ export interface Projects {
   readonly next: string | null;
 }
 
-/** POST /projects → Project; GET and PATCH /projects/:id → Project. */
+/** POST /projects (NewProject) → Project. GET /projects/:id → Project. PATCH /projects/:id (ProjectChanges) → Project. */
 export interface Project {
   readonly id: string;
   readonly name: string;
@@ -27,7 +27,7 @@ export interface NewProject {
   readonly accountId: string;
 }
 
-/** One field per request. */
+/** A request has exactly one of these fields. */
 export interface ProjectChanges {
   readonly name?: string;
   readonly archived?: boolean;

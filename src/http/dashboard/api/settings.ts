@@ -1,9 +1,9 @@
 /**
- * GET /settings (administrators) → Settings; PUT /tiers/:name → Tier; POST /accounts → AccountResource; PATCH /accounts/:id
- * (AccountChanges) → AccountResource.
+ * GET /settings → Settings. PUT /tiers/:name (Tier without `name`) → Tier. POST /accounts (NewAccount) → AccountResource.
+ * PATCH /accounts/:id (AccountChanges) → AccountResource. These routes, and those of Dropped, are only for administrators.
  */
 export interface Settings {
-  /** Null: records are kept indefinitely. Set by the configuration of the service; read-only here. */
+  /** How long records are kept, by the configuration of the service; null if they are kept indefinitely. */
   readonly retentionMs: number | null;
   readonly maxPending: number;
   readonly tiers: readonly Tier[];
@@ -21,7 +21,7 @@ export interface AccountResource {
   readonly name: string;
   readonly tier: string;
   readonly createdAt: string;
-  /** Null: not suspended. */
+  /** Null if the account is not suspended. */
   readonly suspendedAt: string | null;
 }
 
@@ -29,12 +29,16 @@ export interface AccountResource {
 export interface UsedAccount extends AccountResource {
   readonly pending: number;
   readonly running: number;
-  /** Requests of all its keys in the last minute. */
+  /** Requests of all keys of the account in the last minute. */
   readonly requests: number;
 }
 
-/** POST /accounts/:id/drop-pending (administrators) → Dropped; POST /accounts/:id/suspend and /resume → AccountResource. */
+/**
+ * POST /accounts/:id/drop-pending → Dropped: ends the account's pending submissions before they run. POST /accounts/:id/suspend and
+ * POST /accounts/:id/resume → AccountResource.
+ */
 export interface Dropped {
+  /** The number of submissions that were ended. */
   readonly dropped: number;
 }
 

@@ -6,14 +6,15 @@ import type { AccountRef } from "./session.ts";
 export type { Samples };
 
 /**
- * GET /submissions?verdict=&cause=&status=&language=&key=&project=&account=&id=&range=&since=&until=&order=&before=SEQ&limit=50
- * → Submissions; `id` can be the beginning of an id, `range` one of RANGES, `order` newest or oldest. See also lists.ts.
+ * GET /submissions?verdict=&cause=&status=&language=&key=&project=&account=&id=&range=&since=&until=&order=&before=NEXT&limit=50
+ * → Submissions. `id` is an id or its first characters, at least 4; `range` is one of RANGES; `order` is `newest` or `oldest`. See also
+ * lists.ts.
  */
 export interface Submissions {
   readonly submissions: readonly SubmissionRow[];
   /** The value of `before` for the next page; null if there is none. */
   readonly next: string | null;
-  /** The mark of the rows, from which the stream of changes continues. */
+  /** The mark of these rows, for the parameter `mark` of GET /submissions/live. */
   readonly mark: string;
 }
 
@@ -21,7 +22,7 @@ export interface SubmissionRow {
   readonly id: string;
   readonly status: SubmissionRecord["status"];
   readonly verdict: string | null;
-  /** As in the record; null before the end, and for old records. */
+  /** `result.cause` of the record. Null until the submission has ended, and if an old release stored the end. */
   readonly cause: string | null;
   readonly language: string;
   readonly profile: string;
@@ -33,30 +34,30 @@ export interface SubmissionRow {
   readonly completedAt: string | null;
 }
 
-/** GET /submissions/:id → SubmissionDetail. GET /submissions/:id/record → the record alone, as a download. */
+/** GET /submissions/:id → SubmissionDetail. GET /submissions/:id/record → SubmissionRecord, as a download. */
 export interface SubmissionDetail {
   readonly row: SubmissionRow;
-  /** The judgement and test (from 0) of which this is a run; null for other submissions. */
+  /** If the submission is a run of a judgement, the judgement and the number of the test, from 0; otherwise null. */
   readonly run: { readonly judgementId: string; readonly test: number } | null;
-  /** The submission that it repeats, unless that one is deleted. */
+  /** Id of the submission that this one repeats; null if it repeats none, or if that one has been deleted. */
   readonly originalId: string | null;
-  /** Whether its output is stored while it runs: it was submitted with `stream`, or on the dashboard. Stays true after its end. */
+  /** Whether output is stored while the program runs: the request had `stream`, or came from the dashboard. It stays true after the end. */
   readonly live: boolean;
   readonly record: SubmissionRecord;
   /** Path of the source file in /box, as in messages of compilers. */
   readonly source: string;
   readonly code: string;
   readonly stdin: string;
-  /** The other files of the program, by path; their content is at …/file?path=. */
+  /** The other files of the program, sorted by path. GET /submissions/:id/file?path= returns their content. */
   readonly files: readonly { readonly path: string; readonly bytes: number; readonly isText: boolean }[];
   readonly attempts: number;
-  /** The verdict in a sentence or two for a newcomer, and why it was not a similar one; null until the run ends. */
+  /** Explains the verdict to a newcomer; null until the run ends. */
   readonly explanation: Explanation | null;
   readonly timeline: readonly Span[];
   readonly usage: readonly Usage[];
-  /** Null for a run that was too short, failed or has not ended. */
+  /** Null if the run has not ended, was too short, or has the status `error`, and for an old record. */
   readonly samples: Samples | null;
-  /** The streams whose output was cut; null if this is unknown, as for an old record. */
+  /** The streams whose output was cut off; null if it is unknown which were, as for an old record. */
   readonly cut: readonly ("stdout" | "stderr")[] | null;
   readonly proofs: readonly Proof[];
   readonly deliveries: readonly DeliveryResource[];
@@ -65,15 +66,16 @@ export interface SubmissionDetail {
 export interface Explanation {
   readonly title: string;
   readonly text: string;
-  /** "Why not RE?" and the like. */
+  /** Why the verdict is not a similar one: the text for the verdict RE answers the question "Why not RE?". */
   readonly whyNot: readonly { readonly verdict: string; readonly text: string }[];
 }
 
-/** What was not measured (a compile step of an old record) is absent. */
+/** A part of the timeline. Parts that were not measured, such as the compile step of an old record, are absent. */
 export interface Span {
   readonly step: "queue" | "compile" | "execute";
-  /** `whole`: its parts were not measured. `set-up`: the time of the step around the program. */
+  /** `whole` is a whole step whose phases were not measured. `set-up` is the time of a step that belongs neither to `run` nor to `teardown`. */
   readonly phase: "wait" | "set-up" | "run" | "teardown" | "whole";
+  /** Time since the submission was accepted. */
   readonly startMs: number;
   readonly ms: number;
 }
@@ -84,19 +86,19 @@ export interface Usage {
   readonly used: number;
   readonly limit: number;
   readonly unit: "ms" | "bytes" | "count";
-  /** Whether the program reached it. */
+  /** Whether the program reached the limit. */
   readonly met: boolean;
 }
 
 /** A field of the evidence and its meaning. */
 export interface Proof {
-  /** As in the record: `limits.cgroup.oom_kill_events`. */
+  /** The path of the field below `evidence` in the record, such as `limits.cgroup.oom_kill_events`. */
   readonly field: string;
   readonly value: string;
   readonly meaning: string;
 }
 
-/** POST /submissions → {id}: a run of the playground, charged to the account's playground key. */
+/** POST /submissions (NewSubmission) → Accepted: runs a program of the playground, charged to the account's playground key. */
 export interface NewSubmission {
   readonly accountId: string;
   readonly language: string;
@@ -105,25 +107,27 @@ export interface NewSubmission {
   readonly profile: "judge" | "agent";
 }
 
-/** POST /submissions/:id/again → {id}: runs the same program again, in its project, with the playground key. */
+/** POST /submissions/:id/again → Accepted: runs the program of a submission again, in its project, charged to the playground key. */
 export interface Accepted {
   readonly id: string;
 }
 
-/** POST /submissions/:id/cancel → whether it had not ended. */
+/** POST /submissions/:id/cancel → Cancelled. */
 export interface Cancelled {
+  /** False if the submission had ended already. */
   readonly cancelled: boolean;
 }
 
-/** GET /submissions/:id/deliveries → DeliveryResource[], newest first: the part that changes after the end. */
-
-/** GET /submissions/:id/files/:name, GET /submissions/:id/file?path= (one of `files`) → the bytes, as a download. */
+/**
+ * GET /submissions/:id/deliveries → DeliveryResource[], newest first: the part of SubmissionDetail that changes after the end.
+ * GET /submissions/:id/files/NAME, where NAME is one of these, and GET /submissions/:id/file?path=PATH, where PATH is one of
+ * SubmissionDetail.files → the bytes, as a download.
+ */
 export const RUN_FILES = ["source", "stdin", "stdout", "stderr"] as const;
 
 /**
- * GET /submissions/:id/live → text/event-stream with the events `status` (pending, running), `stdout` and `stderr`
- * (JSON: {at: offset in bytes, text}) and finally `ended` (SubmissionDetail), then the end of the stream. Begins with
- * the output so far.
+ * GET /submissions/:id/live → text/event-stream with these events. It begins with the status and the output so far, and ends after the
+ * event `ended`. `at` is the offset of `text` in the stream, in bytes.
  */
 export type LiveEvent =
   | { readonly event: "status"; readonly data: { readonly status: "pending" | "running" } }
