@@ -6,24 +6,24 @@ import type { Dependencies } from "./dependencies.ts";
 import { removeStaleSocket } from "./listener/stale-socket.ts";
 
 export interface OperatorDependencies extends Pick<Dependencies, "store" | "workers"> {
-  /** Metrics for Prometheus. Neither `metrics` nor `status` fails when the database is unavailable. */
+  /** The metrics for Prometheus. They are also returned while the database is unavailable. */
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
-  /** The status that `assay status` displays. */
+  /** The status that `assay status` displays. It is also returned while the database is unavailable. */
   readonly status: () => Promise<unknown>;
 }
 
-/** A probe sends a few bytes at once, and there are few probes at a time. */
+/** These limits are low, because a probe sends a few bytes at once, and there are few probes at a time. */
 const LIMITS = { requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
 const MAX_CONNECTIONS = 100;
-/** Limit for a probe that never finishes its request or does not read its response. Longer than any self-test takes. */
+/** A connection is closed if nothing is transferred for this time. It is longer than any self-test, for which `/ready` may wait. */
 const INACTIVE_MS = 60_000;
-/** When the service stops, requests in progress have this long to complete. */
+/** When the service stops, requests in progress have this time to complete. */
 const LAST_ANSWERS_MS = 1_000;
 
 /**
- * The pages for local probes: no key, no TLS, loopback or a Unix socket only. `/live` reports that the process and its database
- * respond. `/ready` returns the same as `/api/health/ready`, with the full text of platform faults. `/metrics` is for
- * Prometheus, `/status` for `assay status`.
+ * The server for local probes. It needs no key and no TLS, because it listens only on loopback or a Unix socket. `/live` reports that the
+ * process and its database respond. `/ready` returns the same as `/api/health/ready`, but with the full text of platform faults.
+ * `/metrics` is for Prometheus, and `/status` for `assay status`.
  */
 export class OperatorServer {
   readonly #server: Server;
@@ -46,7 +46,7 @@ export class OperatorServer {
     });
   }
 
-  /** Resolves within a second. Node no longer enforces its timeouts while it closes, so open connections are closed. */
+  /** Resolves after LAST_ANSWERS_MS at the latest: then all connections are closed, because Node no longer enforces its time limits. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#server.closeAllConnections(), LAST_ANSWERS_MS);
@@ -61,7 +61,7 @@ export class OperatorServer {
 
 interface OperatorResponse {
   readonly status: number;
-  /** A string is sent as is, anything else as JSON. */
+  /** A string is sent as it is, anything else as JSON. */
   readonly body: unknown;
   readonly type?: string;
 }

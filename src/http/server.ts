@@ -49,26 +49,30 @@ import { requestId } from "./responses/request-id.ts";
 /** How often expired rows are removed from the database. */
 const FORGET_MS = 60_000;
 
-/** When the server closes, final responses have this long to be sent. setup/foreground.sh and docs/operations.md have the time of a whole stop. */
+/**
+ * How long the last responses may take when the server closes. The time of a whole stop, in setup/foreground.sh and docs/operations.md,
+ * includes this time.
+ */
 const LAST_ANSWERS_MS = 2_000;
 
 /**
- * The HTTP server of the API. Every request passes the same steps: HTTPS, shutdown, authentication, quota, route. Every
- * error is JSON from the list of errors. `/api/health*` has no exception, because the contract has no endpoint
- * without a key. Only the pages that document the API are open.
+ * The HTTP server of the API, the dashboard and the documents. Every request of the API passes the same steps: HTTPS, number of connections,
+ * shutdown, authentication, rate limit, route. There is no exception for `/api/health*`: every endpoint needs a key. The documents need
+ * none, and the dashboard uses sessions instead. Errors are JSON from the list of errors (src/domain/error.ts); the routes for clients of
+ * Judge0 and Piston give some of them the form that these clients expect.
  */
 export class HttpServer {
   readonly #server: FastifyInstance;
   readonly #waits = new AbortController();
   readonly #forgetting: NodeJS.Timeout;
   readonly #transport: Transport;
-  /** All TCP connections. Node's list lacks those before the end of the TLS handshake and those that became WebSockets. */
+  /** All TCP connections. Node's own list lacks those before the end of the TLS handshake, and those that have become WebSockets. */
   readonly #open = new Set<Socket>();
   #onSocketFile = false;
   #closing = false;
   #closed: Promise<unknown> | undefined;
 
-  /** @param limits overrides for the listener. @param drain overrides for long responses. */
+  /** @param limits replace some limits of the listener and on connections, in tests. @param drain replaces DRAIN, in tests. */
   constructor(
     dependencies: DashboardDependencies,
     transport: Transport,
@@ -100,7 +104,7 @@ export class HttpServer {
     sendErrors(this.#server, meter);
     const checkRoute = answerUnknownRoutes(this.#server);
     this.#server.addHook("onRequest", async (request, reply) => {
-      // A dozen parts of the service and of its libraries wait for the end of each response. Node would warn of a leak from the 11th on.
+      // A dozen parts of the service and its libraries listen for the end of each response. Node would warn of a leak from the 11th on.
       reply.raw.setMaxListeners(32);
       addHeaders(request, reply, transport.kind !== "loopback");
       checkHttps(request);
@@ -130,13 +134,13 @@ export class HttpServer {
       checkRoute(request);
       checkQuery(request);
     });
-    // The API passes only ids and idempotency keys to the database as text, and the contract defines their checks.
+    // Only for the API of the dashboard: other routes check each text that reaches the database by rules of its own.
     this.#server.addHook("preHandler", async (request) => {
       const { session } = request.routeOptions.config ?? {};
-      // Pages are files; their names do not reach the database.
+      // The names of pages do not reach the database.
       if (session !== undefined && session !== "page") checkStorable(request);
     });
-    // Otherwise a client that keeps its connection open would delay the shutdown.
+    // While the server closes, a client that keeps its connection open would delay the shutdown.
     this.#server.addHook("onSend", async (request, reply) => {
       addRateLimit(request, reply);
       if (this.#closing || hasLongRest(request)) reply.header("connection", "close");
@@ -179,19 +183,19 @@ export class HttpServer {
     dashboardRoutes(this.#server, dependencies, sessions, { answers, imports, ended: this.#waits.signal });
   }
 
-  /** @returns the port. @throws when the address cannot be bound. */
+  /** Begins to listen. @returns the port; 0 for a socket file. @throws if the server cannot listen on the address. */
   async listen(address: Address): Promise<number> {
     this.#onSocketFile = "path" in address;
-    // Fastify would log the address as http:// for every transport.
     await removeStaleSocket(address);
+    // Without the resolver, Fastify would log the address with http:// for every transport.
     await this.#server.listen({ ...address, listenTextResolver: () => "address bound" });
     const bound = this.#server.server.address();
     return typeof bound === "object" && bound ? bound.port : 0;
   }
 
   /**
-   * Reloads the certificate and its key for new connections. If they are invalid, the current ones stay, and the error
-   * is logged. No effect without TLS.
+   * Reloads the certificate and its key for new connections. If they are invalid, the current ones stay in use, and the error is logged.
+   * Without TLS, this has no effect.
    */
   reloadCertificate(): void {
     if (this.#transport.kind !== "https") return;
@@ -204,18 +208,18 @@ export class HttpServer {
     }
   }
 
-  /** Accepts no new connections and requests; those waiting for a result continue. */
+  /** Stops accepting connections and requests. Requests that wait for a result continue to wait. */
   beginClosing(): void {
     this.#closing = true;
     clearInterval(this.#forgetting);
     this.#closed ??= this.#server.close();
   }
 
-  /** Sends the current state to waiting clients, and resolves when all connections are closed. */
+  /** Ends the waits for results, whose requests then get an error with the current status. Resolves when all connections are closed. */
   async close(): Promise<void> {
     this.beginClosing();
     this.#waits.abort();
-    // Node no longer enforces its timeouts while it closes, and would wait indefinitely for a client that is still sending.
+    // While it closes, Node does not enforce its time limits, and would wait indefinitely for a client that is still sending.
     const timer = setTimeout(() => {
       for (const socket of this.#open) socket.destroy();
     }, LAST_ANSWERS_MS);
@@ -229,30 +233,30 @@ function assignOwner(clients: Clients, request: FastifyRequest): void {
   if (!clients.assign(request, ownerOf(request))) throw tooManyConnections();
 }
 
-/** This error also closes the connection. */
+/** The error for a client that may not have another connection. It also closes the connection. */
 function tooManyConnections(): Error {
   return clientError("tooManyConnections", [], { headers: { "retry-after": "1", connection: "close" } });
 }
 
-/** A body up to this size that nobody reads costs less than another handshake. */
+/** Reading and discarding a body of at most this size costs less than another TLS handshake. */
 const SHORT_BODY_BYTES = 65_536;
 
 /**
- * Whether the response comes before the end of a body that can be long: of a refused request, or of a GET. On a connection that stays
- * open, Node would read and discard all of it. On one that is closed, linger() bounds it.
+ * Whether the response is sent before the end of a body that can be long, because the request is refused or is a GET. The connection then
+ * has to be closed: if it stayed open, Node would read and discard the whole body. On a closing connection, linger() bounds what is read.
  */
 function hasLongRest({ raw: { complete, headers } }: FastifyRequest): boolean {
   if (complete) return false;
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > SHORT_BODY_BYTES;
 }
 
-/** HTTP/1.1 requires one Host. A proxy and this server could interpret two of them differently. */
+/** HTTP/1.1 requires exactly one header Host. If there were two, a proxy and this server could each use another one. */
 function checkHost({ raw }: FastifyRequest): void {
   const hosts = raw.headersDistinct.host?.length ?? 0;
   if (hosts > 1 || (hosts === 0 && raw.httpVersion !== "1.0")) throw clientError("badRequest", []);
 }
 
-/** After an error, the next run removes the rows. */
+/** Removes expired rows from the database. After an error, the next call removes them. */
 async function forget({ store, log }: Dependencies): Promise<void> {
   try {
     await store.quota.forget();
@@ -276,16 +280,16 @@ function create(
   return fastify({
     serverFactory: (handler) => createListener(transport, handler, holdMs, meter, clients, limits),
     loggerInstance: log,
-    // One line per response, written above, instead of two per request.
+    // The hook `onResponse` logs one line for each response. Fastify would log two for each request.
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     rewriteUrl: ({ url = "" }) => withoutLastSlash(url),
     requestIdHeader: false,
     trustProxy: transport.kind === "proxied" ? trusts : false,
-    // The server rejects requests itself, in JSON, without authentication.
+    // While the server closes, the hook `onRequest` rejects requests, with an error like any other.
     return503OnClosing: false,
     bodyLimit: MAX_BODY_BYTES,
-    // A longer parameter would get a response before authentication.
+    // Fastify would respond to a longer parameter before authentication, so the limit is that of all headers.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     forceCloseConnections: "idle",
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, meter),

@@ -130,7 +130,7 @@ export function checkMaps(body: Pick<Fields, "files" | "env">): void {
       throw clientError("invalidRequest", [field, '"__proto__" is no name']);
 }
 
-/** A part of a field's path. It is quoted, unless it has the form of our names of fields or is an index: then the client may have chosen it. */
+/** A part of a field's path. If it has neither the form of our names nor that of an index, the client has chosen it, and it is quoted. */
 function echoPart(part: PropertyKey): string {
   return /^[a-z_]{1,40}$|^\d{1,6}$/.test(String(part)) ? String(part) : echo(String(part));
 }

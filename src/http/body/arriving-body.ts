@@ -15,7 +15,7 @@ export interface Admission {
 /** For bodies that are known to be large. */
 export const ADMISSION: Admission = { stepBytes: 1_048_576, leastBytes: 1_048_576, windowMs: 5_000 };
 
-/** Each window must also bring this share of all bytes so far, so that a large body cannot hold its memory by sending a few bytes at a time. */
+/** Each window must also bring this share of all bytes so far. Otherwise, a few bytes at a time would hold the memory of a large body. */
 const LEAST_PART = 1 / 8;
 
 const CHECKS_PER_WINDOW = 20;

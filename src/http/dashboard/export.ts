@@ -30,7 +30,10 @@ const HEAD = [
   "ms",
 ];
 
-/** GET /dashboard/api/submissions/csv: the matches of a search as CSV, read in pages as the client receives them. A person can have one export at a time. */
+/**
+ * GET /dashboard/api/submissions/csv: the matches of a search as CSV. They are read in pages, as the client receives them. A person can
+ * have one export at a time.
+ */
 export function exportRoute(server: FastifyInstance, { store }: DashboardDependencies, answers: LongAnswers): void {
   const exports = new StreamBudget(1, "tooManyExports");
 

@@ -56,7 +56,7 @@ export async function detailOf(
   };
 }
 
-/** The newest deliveries of a submission. A project has few endpoints, so if there are more than MAX_DELIVERIES, the older ones were replayed. */
+/** The newest deliveries of a submission. A project has few endpoints, so only replays can make more than MAX_DELIVERIES. */
 export async function deliveriesOf(store: Store, submissionId: string): Promise<DeliveryResource[]> {
   const found = await store.deliveries.list({ submissionId, max: MAX_DELIVERIES });
   return found.map((one) => deliveryAnswer(deliveryView(one)));

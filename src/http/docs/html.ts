@@ -1,4 +1,4 @@
-/** Markup. Every other value in a template is escaped. */
+/** Markup, which a template takes as it is. It escapes every other value. */
 export class Html {
   readonly text: string;
 
@@ -9,7 +9,7 @@ export class Html {
 
 type Piece = Html | string | number | undefined | readonly Piece[];
 
-/** A template that escapes values other than Html; undefined becomes an empty string. */
+/** Makes markup from a template. Values other than Html are escaped, and undefined becomes an empty string. */
 export function html(strings: TemplateStringsArray, ...values: readonly Piece[]): Html {
   return new Html(strings.reduce((text, string, i) => `${text}${toText(values[i - 1])}${string}`));
 }
@@ -21,7 +21,7 @@ function toText(piece: Piece): string {
   return String(piece).replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** Text with `code` in backticks. */
+/** Text in which backticks enclose code. */
 export function prose(text: string): Html[] {
   return text.split("`").map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
 }

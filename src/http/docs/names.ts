@@ -1,4 +1,4 @@
-/** The documents of docs/ by kind, in the order of the menu. docs/README.md lists them with a phrase for each. */
+/** The documents of docs/ by kind, in the order of the menu. docs/README.md lists them as well, with a phrase for each. */
 export const GUIDES_BY_KIND = {
   "Quick start": ["quick-start"],
   Tutorials: [
@@ -23,5 +23,5 @@ export const GUIDES_BY_KIND = {
   Explanations: ["verdicts", "operations", "scaling", "security", "decisions"],
 } as const;
 
-/** All documents, as paths below docs/ without their suffix. */
+/** The paths of all documents below docs/, without their suffix. */
 export const GUIDES = Object.values(GUIDES_BY_KIND).flat();

@@ -56,7 +56,7 @@ async function send(form) {
   }
 }
 
-/** The request described by the fields of a form; empty fields are omitted. */
+/** The request that the fields of a form describe. Empty fields are omitted. */
 function requestOf(form) {
   const filled = [...form.querySelectorAll("[data-in]")].filter((field) => field.value !== "");
   const valuesIn = (place) =>

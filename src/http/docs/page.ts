@@ -26,8 +26,8 @@ type Content = Readonly<Record<string, { readonly schema: Schema; readonly examp
 type Examples = Readonly<Record<string, { readonly value: { readonly error: string } }>>;
 
 /**
- * The reference page, rendered from the OpenAPI document alone. The usual viewers are megabytes of third-party script
- * that would see the visitor's key, and few work under this policy. This page is some 20 kB.
+ * The page /docs, rendered from the OpenAPI document. The usual viewers of such documents are megabytes of third-party scripts, which
+ * would see the visitor's key, and few of them work with PAGE_POLICY (documentation.ts).
  */
 export function renderPage({ info, paths, components }: OpenApi, guides: readonly Guide[]): string {
   const schemas = components.schemas as Readonly<Record<string, Schema>>;
@@ -121,7 +121,7 @@ ${fitsForm(body) ? tryForm({ path, method, operation, body }) : ""}
 </article>`;
 }
 
-/** A form has a field for each text. */
+/** Whether a form can send the body: a form has only fields for texts, so all required members must be texts. */
 function fitsForm(body: Schema | undefined): boolean {
   return !body || ((body.required ?? []).every((name) => body.properties?.[name]?.type === "string") && !body.items);
 }
@@ -145,7 +145,7 @@ function answer(status: string, { description, content }: DocumentedOperation["r
   return html`<p class="answer">${label} ${prose(description)} ${links}</p>`;
 }
 
-/** The first of several errors, with their number. */
+/** The first of several errors, with their number if there are others. */
 function first(description: string): string {
   const [one = "", ...others] = description.split("; ");
   return others.length === 0 ? one : `${one} … (${others.length + 1})`;

@@ -4,12 +4,13 @@ import { readGuides, search } from "./guides.ts";
 import { renderPage } from "./page.ts";
 
 export interface Pages {
-  /** @param path `/docs`, or that of a document. */
+  /** The page of a document; for any other path, the reference page. @param path such as `/docs` or `/docs/api`. */
   readonly at: (path: string) => string;
+  /** The page with the results of a search. */
   readonly search: (query: string) => string;
 }
 
-/** Renders all pages below /docs. */
+/** Renders the pages of /docs. Only pages with results of a search are rendered when they are requested. */
 export async function renderPages(document: OpenApi): Promise<Pages> {
   const guides = await readGuides();
   const reference = renderPage(document, guides);

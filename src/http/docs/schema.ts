@@ -1,6 +1,6 @@
 import { type Html, html, prose } from "./html.ts";
 
-/** The subset of JSON Schema that these schemas use. */
+/** The part of JSON Schema that the schemas of the API use. */
 export interface Schema {
   readonly type?: string | readonly string[];
   readonly format?: string;
@@ -17,7 +17,7 @@ export interface Schema {
   readonly $ref?: string;
 }
 
-/** Describes a type: `string (uuid) or null`, `array of string`. */
+/** Describes a type, for example `string (uuid) or null` or `array of string`. */
 export function typeOf(schema: Schema): string {
   if (schema.anyOf) return schema.anyOf.map(typeOf).join(" or ");
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
@@ -26,7 +26,7 @@ export function typeOf(schema: Schema): string {
   return `${[schema.type ?? "any"].flat().join(" or ")}${schema.format ? ` (${schema.format})` : ""}`;
 }
 
-/** The fields of an object, with nested fields below their parent. */
+/** The list of an object's fields. The fields of a nested object are in a list below its name. */
 export function fieldList(schema: Schema): Html {
   const object = [schema, schema.items ?? {}, ...(schema.anyOf ?? [])].find(({ properties }) => properties);
   if (!object?.properties) return html`<p class="type">${typeOf(schema)}</p>`;

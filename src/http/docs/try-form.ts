@@ -2,10 +2,10 @@ import { type Html, html } from "./html.ts";
 import type { DocumentedOperation } from "./page.ts";
 import type { Schema } from "./schema.ts";
 
-/** Longer texts get a multi-line field. */
+/** A text that may have more characters than this gets a field of several lines. */
 const LINE = 1_000;
 
-/** The form that sends a request. page.js reads each field's location from `data-in`. */
+/** The form with which a visitor sends a request. `data-in` tells page.js whether a field is for the path, query, headers or body. */
 export function tryForm({ path, method, operation, body }: Tried): Html {
   const { operationId, parameters } = operation;
   const [example = {}] = (body?.examples ?? []) as Record<string, unknown>[];

@@ -7,8 +7,8 @@ const FIELD = "callback_url";
 const MAX_LENGTH = 2_048;
 
 /**
- * A project allows callbacks to the origins of its active endpoints: their addresses were checked, each attempt checks them again,
- * and the endpoint's secret signs the callback.
+ * Reads the field `callback_url`. A project allows callbacks to the origins of its active endpoints. The address of an endpoint was
+ * checked when it was made, each attempt of a callback checks it again, and the endpoint's secret signs the callback.
  */
 export async function callbackOf(
   value: unknown,
@@ -18,7 +18,7 @@ export async function callbackOf(
 ): Promise<Judge0Request["callback"]> {
   if (value === undefined || value === null || value === "") return null;
   const origin = typeof value === "string" ? originOf(value) : null;
-  if (typeof value !== "string" || origin === null) faults.add(FIELD, "is not a URL that can be called");
+  if (typeof value !== "string" || origin === null) faults.add(FIELD, NO_URL);
   else if (projectId === null) faults.add(FIELD, "setting callback is not allowed for a key without a project");
   else {
     const all = await endpoints.list({ projectId });
@@ -29,7 +29,9 @@ export async function callbackOf(
   return null;
 }
 
-/** Null for a URL that no delivery would be sent to (src/webhooks/target.ts). */
+const NO_URL = `must be a URL with https, without a user, a password, a fragment or a backslash, in at most ${MAX_LENGTH} ASCII characters`;
+
+/** The origin of a URL; null if the text is not as NO_URL says. src/webhooks/target.ts has further rules for each attempt. */
 function originOf(text: string): string | null {
   if (text.length > MAX_LENGTH || !/^[!-~]+$/.test(text) || /[\\#]/.test(text) || !URL.canParse(text)) return null;
   const { protocol, username, password, origin } = new URL(text);

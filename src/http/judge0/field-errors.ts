@@ -1,6 +1,6 @@
 import { ClientError } from "../../domain/error.ts";
 
-/** Faults by field, which Judge0 answers with 422. */
+/** The faults of a request by field. As in Judge0, the response has the status 422. */
 export class FieldErrors extends Error {
   override readonly name = "FieldErrors";
   readonly fields: Readonly<Record<string, readonly string[]>>;
@@ -11,7 +11,7 @@ export class FieldErrors extends Error {
   }
 }
 
-/** Collects faults, so that an answer has all of them. */
+/** Collects faults, so that the response has all of them, not only the first. */
 export class Faults {
   readonly #fields: Record<string, string[]> = {};
 
@@ -29,7 +29,7 @@ export class Faults {
   }
 }
 
-/** Judge0's field by the beginning of an error of the program, which names ours. */
+/** Which field of Judge0 an error is about. The error begins with the name of our field. */
 const OURS: readonly (readonly [begin: RegExp, field: string])[] = [
   [/^code\b/, "source_code"],
   [/^stdin\b/, "stdin"],
@@ -44,7 +44,7 @@ const OURS: readonly (readonly [begin: RegExp, field: string])[] = [
   [/^limits\.file_bytes\b/, "max_file_size"],
 ];
 
-/** An error of one part of the program, as the fault of Judge0's field; others are returned as they are. */
+/** Converts an error about one of our fields to a fault of Judge0's field. Other errors are returned as they are. */
 export function asFieldErrors(error: unknown): unknown {
   if (!(error instanceof ClientError) || error.status !== 400) return error;
   const [, field] = OURS.find(([begin]) => begin.test(error.message)) ?? [];
@@ -52,7 +52,7 @@ export function asFieldErrors(error: unknown): unknown {
   return field === undefined ? error : new FieldErrors({ [field]: [fault] });
 }
 
-/** Judge0's text for a full queue. */
+/** Gives the error of a full queue Judge0's text. Other errors are returned as they are. */
 export function asJudge0(error: unknown): unknown {
   return error instanceof ClientError && error.code === "queueFull"
     ? new ClientError("queueFull", "queue is full", error.headers, {})

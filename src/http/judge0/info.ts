@@ -10,13 +10,15 @@ import { nameOfNumber, numbered } from "./numbers.ts";
 import { familyOf } from "./request.ts";
 import { inJudge0, LIMIT_NAMES, MAX_CPU_EXTRA_SECS, MAX_NUMBER_OF_RUNS } from "./settings.ts";
 
-/** The release of Judge0 CE whose routes these are. Clients choose their numbers of languages by it. */
+/** The release of Judge0 CE that has these routes. Clients choose the numbers of languages by the release. */
 const RELEASE = "1.13.1";
+/** The most submissions of a batch. */
 export const MAX_BATCH = 20;
+/** The days of the statistics, without today. */
 const DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** Judge0's routes about the service instead of a submission. */
+/** Judge0's routes that are not about submissions, but about the service, its languages and its load. */
 export function infoRoutes(server: FastifyInstance, dependencies: Dependencies): void {
   const { store, workers, languages } = dependencies;
 
@@ -98,7 +100,10 @@ export function infoRoutes(server: FastifyInstance, dependencies: Dependencies):
     server.post(`/judge0/${path}`, { config: { bodyless: true } }, async (_, reply) => reply.code(200).send());
 }
 
-/** The values for the caller's profile; a language can have lower ones. */
+/**
+ * The settings of the service, as Judge0's `config_info` has them. A limit without `max_` is the lowest limit of any language in the
+ * default profile of the key, and one with `max_` is the highest.
+ */
 function configOf(request: FastifyRequest, dependencies: Dependencies) {
   const { languages, maxPending } = dependencies;
   const { defaultProfile } = callerOf(request);

@@ -3,13 +3,13 @@ import type { Dependencies } from "../dependencies.ts";
 
 type Known = Pick<Dependencies, "languages" | "workers">;
 
-/** A language by one of its Judge0 numbers. */
+/** A language with one of the numbers that Judge0 uses for it. */
 export interface Numbered {
   readonly id: number;
   readonly language: Language;
 }
 
-/** The numbers of the languages that work now, in their order. The files of languages/ have them. */
+/** The languages that work now, sorted by number. The files in languages/ state the numbers. */
 export function numbered({ languages, workers }: Known): Numbered[] {
   return workers
     .languages()
@@ -22,10 +22,10 @@ export function byNumber(known: Known, id: number): Language | undefined {
   return numbered(known).find((one) => one.id === id)?.language;
 }
 
-/** A stored submission can have a language that does not work now. */
+/** The label of a language, even if it does not work now; for an unknown number, the number. */
 export function nameOfNumber({ languages }: Pick<Known, "languages">, id: number): string {
   return languages.list().find(({ judge0 }) => judge0?.includes(id))?.label ?? String(id);
 }
 
-/** The program brings its own scripts instead of a source. */
+/** The language of a program that consists of files with scripts of its own, instead of one source. */
 export const MULTI_FILE = "multifile";

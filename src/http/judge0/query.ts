@@ -1,28 +1,29 @@
 import { echo } from "../../domain/error.ts";
 import { ALL_FIELDS, DEFAULT_FIELDS, isJudge0Field, type Judge0Field } from "../../domain/judge0/fields.ts";
 
-/** A query that Judge0 answers with 400 and its `error`. */
+/** The query is not valid. As in Judge0, the response has the status 400, and the message in `error`. */
 export class BadQueryError extends Error {
   override readonly name = "BadQueryError";
 }
 
+/** The most submissions of a page, and their number without `per_page`. */
 const MAX_PER_PAGE = 100;
 const PER_PAGE = 20;
-/** Unknown fields that an error names. */
+/** The most unknown fields that an error names. */
 const MAX_NAMED = 5;
 
-/** Reads a parameter; of a repeated one, the last. */
+/** The value of a query parameter; the last value if the parameter is repeated. */
 export function parameter(query: unknown, name: string): string | undefined {
   const value = Object.getOwnPropertyDescriptor(query, name)?.value as string | string[] | undefined;
   return Array.isArray(value) ? value.at(-1) : value;
 }
 
-/** Judge0 compares with this text alone. */
+/** Whether a query parameter has the text `true`. As in Judge0, any other text means false. */
 export function isTrue(query: unknown, name: string): boolean {
   return parameter(query, name) === "true";
 }
 
-/** The parameter `fields`. @throws BadQueryError */
+/** The fields that the parameter `fields` names. @throws BadQueryError for an unknown field. */
 export function readFields(query: unknown): readonly Judge0Field[] {
   const names = (parameter(query, "fields") ?? "").split(",").filter((name) => name !== "");
   const unknown = names.filter((name) => name !== "*" && !isJudge0Field(name));
@@ -36,7 +37,7 @@ function shown(name: string): string {
   return /^\w{1,40}$/.test(name) ? name : echo(name);
 }
 
-/** The parameters of a page. @param most submissions that pages can reach. @throws BadQueryError */
+/** The parameters `page` and `per_page`. @param most the number of the last page that can be asked for. @throws BadQueryError */
 export function pageOf(query: unknown, most: number): { readonly page: number; readonly perPage: number } {
   const number = (name: string, otherwise: number) => {
     const text = parameter(query, name);

@@ -13,26 +13,28 @@ import { byNumber, MULTI_FILE, numbered } from "./numbers.ts";
 import { numberOf, settingsOf } from "./settings.ts";
 import { UnclosedQuoteError, wordsOf } from "./words.ts";
 
-/** The most bytes of a line of options or arguments. */
+/** The most characters of `compiler_options` and of `command_line_arguments`. */
 const MAX_LINE = 512;
 const MAX_EXPECTED_BYTES = 1_048_576;
-/** The most entries of an archive, with its directories. */
+/** The most entries of an archive; directories are entries, too. */
 const MAX_ENTRIES = 4 * MAX_FILES;
-/** Names and headers of an archive are smaller than this. */
+/** The most bytes of an archive: those of its files, and 128 KiB for names and headers. */
 const MAX_ARCHIVE_BYTES = MAX_FILES_BYTES + 131_072;
 
 type Known = Pick<Dependencies, "languages" | "workers" | "store">;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A submission of a Judge0 client as one of ours, and the rest that is stored with it. */
+/** A request of a Judge0 client. */
 export interface Translated {
+  /** The request as one of our own API. */
   readonly valid: ValidatedRequest;
+  /** What our own API does not have; it is stored with the submission. */
   readonly judge0: Judge0Request;
 }
 
 /**
- * Translates parsed JSON into a submission. Like Judge0, it ignores unknown fields.
- * @param base64 whether the texts are in base64. @throws FieldErrors, ClientError
+ * Translates parsed JSON, or the fields of a form, into a submission. As in Judge0, unknown fields are ignored.
+ * @param base64 whether the client sent texts in base64. @throws FieldErrors for faults of fields, and ClientError for other errors.
  */
 export async function translate(body: unknown, caller: Caller, base64: boolean, known: Known): Promise<Translated> {
   if (typeof body !== "object" || body === null || Array.isArray(body))
@@ -41,7 +43,7 @@ export async function translate(body: unknown, caller: Caller, base64: boolean, 
   const faults = new Faults();
   const languageId = numberOf(fields, "language_id", faults);
   if (languageId === null && !faults.has("language_id")) faults.add("language_id", "can't be blank");
-  // Nothing is proven yet: then no number is known, and the client has to wait.
+  // Before the first smoke test has passed, no number is known, so the request is checked like a program of several files.
   const unproven = known.workers.languages().length === 0;
   const language = unproven ? known.languages.resolve(MULTI_FILE) : byNumber(known, languageId ?? 0);
   if (languageId !== null && !language) faults.add("language_id", `language with id ${languageId} doesn't exist`);
@@ -83,7 +85,7 @@ export async function translate(body: unknown, caller: Caller, base64: boolean, 
   }
 }
 
-/** Null for an absent text. */
+/** The bytes of a text; null if the field is absent or has a fault. */
 function bytesOf(fields: Fields, name: string, base64: boolean, faults: Faults): Buffer | null {
   const value = fields[name] ?? null;
   if (value === null) return null;
@@ -99,8 +101,9 @@ function bytesOf(fields: Fields, name: string, base64: boolean, faults: Faults):
 }
 
 /**
- * Ruby's decoder ignores white space, and its encoder writes some. It is left out byte by byte: to replace every other character of a
- * text of 4 MiB would hold the event loop for 0.2 s. Node's decoder ignores what is not base64, so the result is encoded again.
+ * Decodes base64 like Ruby's decoder, which ignores white space, because Ruby's encoder writes line feeds. White space is left out byte
+ * by byte: replacing every second character of a text of 4 MiB would occupy the event loop for 0.2 s. Node's decoder ignores characters
+ * that are not base64, so the result is encoded again and compared.
  * @returns null for a text that is not base64.
  */
 export function decodeBase64(value: string): Buffer | null {
@@ -119,7 +122,7 @@ function withoutSpace(value: string): string {
     const byte = text[at] as number;
     if (byte !== 0x20 && (byte < 0x09 || byte > 0x0d)) text[length++] = byte;
   }
-  return text.toString("latin1", 0, length); // bytes of other characters are not base64 either
+  return text.toString("latin1", 0, length); // a character that is not ASCII becomes several, none of which is base64
 }
 
 function lineOf(fields: Fields, name: string, faults: Faults): { text: string; words: string[] } | null {
@@ -146,12 +149,12 @@ function checkOptions(options: unknown, language: Language, known: Known, faults
   faults.add("compiler_options", `setting compiler options is only allowed for ${[...names].join(", ")}`);
 }
 
-/** The label without version: "C++". */
+/** The first word of a language's label, for example "C++" for "C++ (GCC 14, C++17)". */
 export function familyOf({ label }: Language): string {
   return label.split(" ")[0] ?? label;
 }
 
-/** The files of the archive, which is unpacked here: its sizes, paths and number are bounded. */
+/** Unpacks the files of an archive, with bounds for their number, sizes and paths. @returns no files if there is a fault. */
 async function filesOf(archive: Buffer | null, faults: Faults): Promise<ReadonlyMap<string, Buffer>> {
   const refused = (fault: string) => {
     faults.add("additional_files", fault);
@@ -169,7 +172,7 @@ async function filesOf(archive: Buffer | null, faults: Faults): Promise<Readonly
   }
 }
 
-/** @returns the script that a program of several files runs; null for a source. */
+/** Checks that the program has a source, or that a program of several files has a script. @returns the script; otherwise null. */
 function checkSource(
   program: {
     readonly language: Language;

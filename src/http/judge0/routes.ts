@@ -4,7 +4,7 @@ import type { LongAnswers } from "../responses/long-answers.ts";
 import { infoRoutes } from "./info.ts";
 import { judge0SubmissionRoutes } from "./submissions.ts";
 
-/** The routes of Judge0 CE below /judge0, for clients that exist. docs/judge0.md has the differences. */
+/** The routes of Judge0 CE below /judge0, for existing clients of Judge0. docs/judge0.md lists the differences. */
 export function judge0Routes(
   server: FastifyInstance,
   dependencies: Dependencies,

@@ -3,10 +3,12 @@ import type { Limits } from "../../domain/limits.ts";
 import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../../domain/program-options.ts";
 import type { Faults } from "./field-errors.ts";
 
-/** A limit by its Judge0 name: `scale` of our units are one of Judge0's (seconds, kilobytes). `least` is Judge0's own. */
+/** How a limit of Judge0 corresponds to one of ours. */
 interface LimitSetting {
   readonly limit: LimitField;
+  /** How many of our units are one unit of Judge0, for example 1,024 bytes for a kilobyte. */
   readonly scale: number;
+  /** The lowest value that Judge0 allows, in its unit. */
   readonly least: number;
 }
 
@@ -22,12 +24,15 @@ export const LIMIT_SETTINGS = {
 type LimitName = keyof typeof LIMIT_SETTINGS;
 export const LIMIT_NAMES = Object.keys(LIMIT_SETTINGS) as LimitName[];
 
-/** The program is killed at its limit of CPU time, so this changes nothing: Judge0 uses it to measure a program for longer. */
+/**
+ * The highest `cpu_extra_time`. The setting has no effect: in Judge0, a program may run for this time beyond its limit of CPU time before
+ * it is killed, but here it is killed at the limit.
+ */
 export const MAX_CPU_EXTRA_SECS = 5;
-/** Judge0 has the same maximum. */
+/** The highest `number_of_runs`, as in Judge0. */
 export const MAX_NUMBER_OF_RUNS = 20;
 
-/** The limit in Judge0's unit. */
+/** The value of a limit in Judge0's unit. */
 export function inJudge0(limits: Limits, name: LimitName): number {
   const { limit, scale } = LIMIT_SETTINGS[name];
   const value = inField(limits, limit) / scale;
@@ -36,7 +41,7 @@ export function inJudge0(limits: Limits, name: LimitName): number {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The number in a field, which can be text as in Judge0; null for the default. */
+/** The number in a field. As in Judge0, the field can have it as text. Null if the field is empty or absent, or has a fault. */
 export function numberOf(fields: Fields, name: string, faults: Faults): number | null {
   const value = fields[name] ?? "";
   if (value === "") return null;
@@ -53,7 +58,10 @@ function booleanOf(fields: Fields, name: string, faults: Faults): boolean {
   return false;
 }
 
-/** The settings that a request has or that hold without it, and the limits that it lowers. */
+/**
+ * Reads the settings of a request. @param limits the highest limits that the request may set.
+ * @returns all settings, with defaults for those that the request does not have; and the limits that it lowers, as our own API names them.
+ */
 export function settingsOf(fields: Fields, limits: Limits, faults: Faults) {
   const within = (name: string, least: number, most: number, otherwise: number) => {
     const value = numberOf(fields, name, faults) ?? otherwise;

@@ -14,21 +14,21 @@ import type { Dependencies } from "../dependencies.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { BadQueryError } from "./query.ts";
 
-/** Contents up to this size together are read at once. */
+/** If the contents of all submissions together have at most this size, they are read at once. */
 const FEW_BYTES = 262_144;
-/** The most bytes of all contents of an answer: as much as a batch of Judge0 can have. */
+/** The most bytes of all contents in a response: as many as a batch of Judge0 can have. */
 const MOST_BYTES = 100 * 1_048_576;
-/** Contents that count against the rate limit like one request: about those of one submission. */
+/** So many bytes of contents count against the rate limit like one request. One submission has about as many at most. */
 const BYTES_PER_REQUEST = 4 * 1_048_576;
 
-/** A submission whose contents are read when they are sent. */
+/** A submission whose contents (source, input, expected output, output) are read only when they are sent. */
 export interface Item {
-  /** The size of what `load` reads. */
+  /** The size of the contents that `load` reads. */
   readonly bytes: number;
   readonly load: () => Promise<Judge0Submission>;
 }
 
-/** Finds a submission. @returns null for an unknown one. */
+/** Finds a submission. @param fields decide which contents are read. @returns null for an unknown submission. */
 export async function itemOf(
   id: string,
   accountId: string,
@@ -51,8 +51,9 @@ export async function itemOf(
 }
 
 /**
- * Sends submissions, and further members. Large contents are read one submission after the other, so that an answer never needs
- * more memory than the largest one. @throws NotUtf8Error, BadQueryError, ClientError quotaExceeded
+ * Sends several submissions as JSON. Large contents are read one submission after the other, so that the response needs no more memory
+ * than its largest submission. @param items null for an unknown submission. @param members further members of the response.
+ * @throws NotUtf8Error, BadQueryError, ClientError quotaExceeded
  */
 export async function sendSeveral(
   items: readonly (Item | null)[],
@@ -78,7 +79,7 @@ export async function sendSeveral(
     return answers.send(owner, reply, { submissions: await Promise.all(items.map(answer)), ...members });
   }
   await admit(Math.max(...items.map((item) => item?.bytes ?? 0)));
-  // An answer that has begun cannot become an error.
+  // Texts that are not UTF-8 are an error. It must be found before the response begins, so all texts are read once before.
   if (!form.base64)
     for (const item of items) {
       await answer(item);

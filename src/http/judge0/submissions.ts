@@ -18,7 +18,7 @@ import { BadQueryError, isTrue, pageOf, parameter, readFields } from "./query.ts
 import { translate } from "./request.ts";
 import { itemOf, sendSeveral } from "./several.ts";
 
-/** Archives of an account that wait for their turn. */
+/** The most archives of an account that wait to be unpacked. */
 const MAX_UNPACKED = 64;
 
 const TOKEN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -27,7 +27,7 @@ const notUtf8 = (which: string) =>
 const ONE = notUtf8("this submission");
 const SEVERAL = notUtf8("one or more submissions");
 
-/** An archive can grow a thousandfold: one is unpacked and stored at a time, and accounts take turns. */
+/** Unpacks and stores one archive at a time, because an unpacked archive can be a thousand times larger. Accounts take turns. */
 const unpacking = new WorkTurns({ atOnce: { total: 1 }, queue: { perOwner: MAX_UNPACKED, full: "queueFull" } });
 
 function hasArchive(body: unknown): boolean {
@@ -36,7 +36,10 @@ function hasArchive(body: unknown): boolean {
   );
 }
 
-/** Judge0's routes of submissions. Those of other accounts and of other clients are unknown. */
+/**
+ * Judge0's routes about submissions. A submission of another account, or one that did not come through these routes, gets the same
+ * response as an unknown one.
+ */
 export function judge0SubmissionRoutes(
   server: FastifyInstance,
   dependencies: Dependencies,
@@ -51,7 +54,7 @@ export function judge0SubmissionRoutes(
     languageName: (id) => nameOfNumber(dependencies, id),
   });
 
-  /** The answer about a submission; undefined for an unknown one. @throws NotUtf8Error */
+  /** The response about a submission; undefined for an unknown submission. @param waits whether to wait for its end. @throws NotUtf8Error */
   const read = async (id: string, request: FastifyRequest, reply: FastifyReply, form: Judge0Form, waits = false) => {
     const { accountId } = callerOf(request);
     const admit = answers.admitFor(ownerOf(request), request, reply);
@@ -64,7 +67,10 @@ export function judge0SubmissionRoutes(
     return found && judge0Answer(found, form);
   };
 
-  /** @param counts whether it counts against the rate limit: the request itself has counted as its first one. */
+  /**
+   * Adds a submission, and counts each of its runs against the rate limit. @param counts whether the first run counts; false if the
+   * request itself has been counted for it. @returns the id of the submission.
+   */
   const create = async (request: FastifyRequest, body: unknown, counts = false): Promise<string> => {
     const caller = callerOf(request);
     const base64 = isTrue(request.query, "base64_encoded");
@@ -165,7 +171,7 @@ export function judge0SubmissionRoutes(
     reply.code(400).send({ error: "delete not allowed" }),
   );
 
-  /** The submissions in the order of the tokens; null for an unknown one. */
+  /** The submissions in the order of the tokens; null for an unknown token. */
   const itemsOf = (tokens: readonly string[], request: FastifyRequest, { fields }: Judge0Form) =>
     Promise.all(
       tokens.map((token) =>
@@ -174,7 +180,7 @@ export function judge0SubmissionRoutes(
     );
 }
 
-/** Errors in Judge0's form. Others are the service's own. @param notUtf8 the text for an attribute that is not UTF-8. */
+/** Responds to errors in Judge0's form, or throws them on. @param notUtf8Text the message if an attribute is not UTF-8. */
 async function answered(reply: FastifyReply, answer: () => Promise<unknown>, notUtf8Text = ONE): Promise<unknown> {
   try {
     return await answer();

@@ -1,9 +1,9 @@
-/** A quote without its end. */
+/** A line has a quote that is not closed. */
 export class UnclosedQuoteError extends Error {
   override readonly name = "UnclosedQuoteError";
 }
 
-/** A quoted part, a character after a backslash, or plain characters. */
+/** A part of a word: a quoted text, a character after a backslash, or plain characters. */
 const PART = /'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])|([^\s'"\\]+)/y;
 
 /** The words of a line as a shell would split them, without any of its expansions. @throws UnclosedQuoteError */

@@ -3,54 +3,61 @@ import type { Socket } from "node:net";
 import type { Meter } from "../../domain/meter.ts";
 import { network } from "./network.ts";
 
-/** Unanswered requests per connection. One turn of the event loop parses all that have arrived. */
+/** The most unanswered requests of a connection. One turn of the event loop parses all requests that have arrived. */
 const MAX_PIPELINED = 16;
 
 /**
- * Waste is the overhead of TLS records: each record costs some 40 us of the event loop and has 22 to 29 bytes
- * of overhead. A record of 1 KiB of content is free, and so is one record for each request and each message of a WebSocket.
+ * Waste is the overhead of TLS records, beyond what is free. Each record costs some 40 us of the event loop, and has 22 to 29 bytes of
+ * overhead. So records with at least 1 KiB of content are free, and so is one record for each request and each message of a WebSocket.
  */
 const CONTENT_FOR_EACH_FREE_BYTE = 32;
 const FREE_BYTES_FOR_EACH_REQUEST = 64;
 const FREE_BYTES_FOR_EACH_MESSAGE = 32;
 const FREE_HANDSHAKE_BYTES = 2_048;
-/** A record of which only a part has arrived has no content yet. It can wait long: on a slow network, or if the body is paused. */
+/** A record that has arrived only in part has no content yet, but is not waste. It can stay so for long, for example while a body is paused. */
 const INCOMPLETE_RECORD_BYTES = 16_640;
 /**
- * A handshake takes some 0.75 ms of the event loop, as long as so much waste. It is charged if no request has followed it when the
- * connection ends, or after this time. A connection without a byte, as from a load balancer that looks whether the port is open, is free.
+ * A handshake takes some 0.75 ms of the event loop, like UNUSED_HANDSHAKE_BYTES of waste. It is charged if no request has followed when
+ * the connection ends, or UNUSED_AFTER_MS after it began. A connection on which the client sends no byte is free: a load balancer may
+ * look in this way whether the port is open.
  */
 const UNUSED_HANDSHAKE_BYTES = 512;
 const UNUSED_AFTER_MS = 2_000;
 const CHECK_MS = 100;
 
-/** Waste of a network. The level has a ceiling: the network can connect again 12 s after its last waste at the latest. */
+/** The waste of a network drains at this rate. While it is above MAX_WASTE_BYTES, new connections of the network are closed. */
 const MAX_WASTE_BYTES = 131_072;
 const DRAINED_BYTES_PER_S = 32_768;
+/** The waste of a network is counted up to here, so the network can connect again at most 12 s after its last waste. */
 const CEILING_BYTES = 524_288;
-/** Connections with less waste in one interval stay open: they belong to other clients of the network. */
+/** Above MAX_WASTE_BYTES, open connections with no more waste than this in CHECK_MS stay open: other clients of the network may own them. */
 const SPARED_BYTES = 512;
+/** The most networks whose waste is kept in memory. */
 const MAX_NETWORKS = 10_000;
 
-/** Chunks of a body: each costs some 3 us of the event loop. 64 KiB in chunks of 16 bytes are allowed. */
+/** A body may have so many chunks, and one more for each CHUNK_BYTES. Each chunk costs some 3 us of the event loop. */
 const MAX_CHUNKS = 4_096;
 const CHUNK_BYTES = 64;
 
 interface Connection {
   readonly network: string;
+  /** The TLS socket; undefined before the end of the handshake. */
   secure: Socket | undefined;
+  /** The waste that has been added to the bucket of the network. */
   chargedBytes: number;
   /** When its handshake counts as unused, in milliseconds of `performance.now()`; 0 if it has been charged. */
   unusedAtMs: number;
 }
 
+/** The waste of a network. */
 interface Bucket {
+  /** The waste at the time `atMs`. */
   bytes: number;
   /** In milliseconds of `performance.now()`. */
   atMs: number;
 }
 
-/** Closes connections of networks that occupy the event loop for long with few bytes of requests. */
+/** Closes connections of networks that occupy the event loop for long although they send few bytes. */
 export class BurstGuard {
   readonly #meter: Meter;
   readonly #open = new Map<Socket, Connection>();
@@ -116,7 +123,7 @@ export class BurstGuard {
     return waste;
   }
 
-  /** Charges the handshake of a connection that has sent no request, once. */
+  /** Charges the handshake of a connection on which no request has arrived. Each handshake is charged at most once. */
   #chargeUnused(raw: Socket, connection: Connection): void {
     const { secure, unusedAtMs, network: from } = connection;
     if (unusedAtMs === 0 || raw.bytesRead === 0 || (secure && admitted.has(secure))) return;
@@ -144,25 +151,29 @@ export class BurstGuard {
   }
 }
 
-/** Requests of each connection so far. */
+/** The number of all requests of each connection so far. */
 const admitted = new WeakMap<Socket, number>();
+/** The number of unanswered requests of each connection. */
 const pending = new WeakMap<Socket, number>();
-/** Messages of each WebSocket so far, and those that can have arrived without being read. */
+/** The number of messages of each WebSocket so far, plus UNREAD_MESSAGES. */
 const messages = new WeakMap<Socket, number>();
-/** The number of short messages that the buffers between the kernel and a session hold. */
+/** So many short messages can have arrived without being read: the buffers between the kernel and a session hold them. */
 const UNREAD_MESSAGES = 2_048;
 
-/** Counts a message of a WebSocket, whose number has a limit of its own: clients send each in a record. */
+/** Counts a message of a WebSocket, so that its record is free. The number of messages has a limit of its own (piston/session.ts). */
 export function admitMessage(socket: Socket): void {
   messages.set(socket, (messages.get(socket) ?? UNREAD_MESSAGES) + 1);
 }
 
-/** Counts a request of a connection, also one for a WebSocket. */
+/** Counts a request of a connection. A request for a WebSocket counts as well. */
 export function countRequest(socket: Socket): void {
   admitted.set(socket, (admitted.get(socket) ?? 0) + 1);
 }
 
-/** Counts a request of a connection, and those that wait for an answer. @returns whether it may be handled; if not, the connection is closed. */
+/**
+ * Counts a request of a connection, among all requests and among the unanswered ones.
+ * @returns whether the request may be handled; if not, the connection has been closed.
+ */
 export function admitPipelined({ socket }: IncomingMessage, response: ServerResponse, meter: Meter): boolean {
   if (socket.destroyed) return false;
   countRequest(socket);
@@ -177,7 +188,7 @@ export function admitPipelined({ socket }: IncomingMessage, response: ServerResp
   return true;
 }
 
-/** Closes the connection of a request whose body arrives in too many chunks for its bytes. */
+/** Closes the connection of a request whose body arrives in too many chunks for its size. */
 export function limitChunks(request: IncomingMessage, meter: Meter): void {
   if (request.headers["transfer-encoding"] === undefined) return;
   const push = request.push.bind(request);

@@ -2,35 +2,38 @@ import type { Meter } from "../../domain/meter.ts";
 import { Budget, type Release } from "../../fairness/budget.ts";
 
 export interface ConnectionLimits {
-  /** Open at once. Each takes some 100 kB with TLS, so 2,000 idle clients cost 200 MB. */
+  /** The most connections that are open at once. With TLS, each takes some 100 kB, so 2,000 idle clients cost 200 MB. */
   readonly maxConnections: number;
-  /** Per address, for connections without a valid key or session yet. */
+  /** The most connections of one network on which no valid key or session has been shown. */
   readonly maxConnectionsPerAddress: number;
 }
 
 export const CONNECTIONS: ConnectionLimits = { maxConnections: 2_000, maxConnectionsPerAddress: 1_000 };
 
-/** A connection, or a request in progress. */
+/** A connection, or behind a proxy a request in progress (connections.ts). */
 export interface CountedConnection {
+  /** The network of the client. */
   readonly from: string;
-  /** Null: no valid key or session so far. */
+  /** The account or person to whom it is charged; null before a valid key or session is shown. */
   owner: string | null;
-  /** How many requests are in progress on it. */
+  /** How many requests are in progress on the connection. */
   requests: number;
-  /** Gives the connection back to the budget of its owner. */
+  /** Gives the connection back to the budget of owners; null without an owner. */
   release: Release | null;
+  /** Closes the connection. */
   readonly end: () => void;
 }
 
 /**
- * Limits connections, counted by address until a key or session is shown, and then in a shared budget of accounts and persons.
- * When there are too many, the oldest connection without an owner is ended for the new client, because a legitimate client shows its
- * key at once. If every connection has an owner, the longest-idle connection of the owner with the most connections is ended.
+ * Limits connections. They are counted by network until a key or session is shown, and then in a budget that accounts and people share.
+ * If a new client finds too many connections, a connection without an owner is ended for it: the oldest one of the network that has the
+ * most of them. A legitimate client shows its key at once. If every connection has an owner, the connection that has been idle for the
+ * longest time is ended, of the owner who has the most connections among those with an idle one.
  */
 export class ConnectionQuota {
   readonly #limits: ConnectionLimits;
   readonly #meter: Meter;
-  /** Connections without an owner, by address, oldest first. */
+  /** Connections without an owner, by network, oldest first. */
   readonly #strangers = new Map<string, Set<CountedConnection>>();
   readonly #all = new Set<CountedConnection>();
   /** Connections with an owner. */
@@ -44,15 +47,15 @@ export class ConnectionQuota {
     this.#meter = meter;
   }
 
-  /** @returns the maximum number of connections. */
+  /** The most connections that are open at once. */
   get most(): number {
     return this.#limits.maxConnections;
   }
 
   /**
    * Counts a new connection.
-   * @param from the address of the client. @param end ends the connection or request, which is no longer counted then.
-   * @returns undefined when every connection has an owner.
+   * @param from the network of the client. @param end closes the connection; it is called after the connection is no longer counted.
+   * @returns undefined if there are too many connections, and each has an owner and is in use.
    */
   take(from: string, end: () => void): CountedConnection | undefined {
     const strangers = this.#strangers.get(from)?.size ?? 0;
@@ -68,8 +71,8 @@ export class ConnectionQuota {
   }
 
   /**
-   * Assigns a connection to the owner of a valid key or session.
-   * @returns whether the owner may have it.
+   * Charges a connection to the owner of a valid key or session.
+   * @returns false if the owner may not have another connection.
    */
   assign(connection: CountedConnection, owner: string): boolean {
     if (!this.#all.has(connection) || connection.owner === owner) return true;
@@ -80,7 +83,7 @@ export class ConnectionQuota {
     return true;
   }
 
-  /** Notes that a request begins on the connection, which is not idle until `requestEnded`. */
+  /** Notes that a request begins on the connection. The connection is in use until requestEnded() is called for its last request. */
   requestBegan(connection: CountedConnection): void {
     connection.requests++;
     this.#forgetIdle(connection);
@@ -99,7 +102,7 @@ export class ConnectionQuota {
     if (connection.owner !== null && idle?.size === 0) this.#idle.delete(connection.owner);
   }
 
-  /** Ends the longest-idle connection of the owner that has the most connections. */
+  /** Ends an idle connection, as the comment of the class says. @returns false if no connection with an owner is idle. */
   #endIdle(): boolean {
     let [most, held] = ["", 0];
     for (const owner of this.#idle.keys()) {
@@ -114,12 +117,12 @@ export class ConnectionQuota {
     return true;
   }
 
-  /** Stops counting a connection. Has no effect if it is no longer counted. */
+  /** Stops counting a connection. This has no effect if the connection is no longer counted. */
   leave(connection: CountedConnection): void {
     if (this.#all.delete(connection)) this.#subtract(connection);
   }
 
-  /** Subtracts the connection from its owner's or address's count. */
+  /** Subtracts the connection from those of its owner, or of its network if it has no owner. */
   #subtract(connection: CountedConnection): void {
     const { owner, from, release } = connection;
     if (owner !== null) {
@@ -132,6 +135,7 @@ export class ConnectionQuota {
     if (strangers?.size === 0) this.#strangers.delete(from);
   }
 
+  /** The network with the most connections without an owner; undefined if there are no such connections. */
   #mostStrangers(): string | undefined {
     let most: string | undefined;
     for (const [from, { size }] of this.#strangers) {
@@ -140,6 +144,7 @@ export class ConnectionQuota {
     return most;
   }
 
+  /** Ends the oldest connection of a network that has no owner. @returns false if there is none. */
   #endOldest(from: string | undefined, limit: "address" | "all"): boolean {
     const [oldest] = this.#strangers.get(from ?? "") ?? [];
     if (!oldest) return false;

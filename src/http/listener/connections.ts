@@ -6,18 +6,18 @@ import { network } from "./network.ts";
 
 /** Limits the clients of a listener: their connections, or their requests in progress. */
 export interface Clients {
-  /** Call before the server listens. */
+  /** Begins to limit the clients of a server. It must be called before the server listens. */
   watch(server: Server): void;
-  /** Registers a request. @returns whether it may be handled. */
+  /** Notes that a request begins. @returns whether the request may be handled. */
   began(request: FastifyRequest, reply: FastifyReply): boolean;
-  /** Assigns the connection to the owner of a valid key or session. @returns whether the owner may have it. */
+  /** Charges the connection, or the request, to the owner of a valid key or session. @returns false if the owner may not have another. */
   assign(request: FastifyRequest, owner: string): boolean;
 }
 
 /** Counts each TCP connection. */
 export class Connections implements Clients {
   readonly #quota: ConnectionQuota;
-  /** Keyed by nameOf, because a destroyed socket no longer has a local address. */
+  /** The counted connections by nameOf(). The name is found once, because a destroyed socket no longer has a local address. */
   readonly #open = new Map<string, CountedConnection>();
 
   constructor(quota: ConnectionQuota) {
@@ -56,7 +56,7 @@ export class Connections implements Clients {
   }
 }
 
-/** More connections than requests: an idle connection of the proxy must not block a request that would end another one. */
+/** Behind a proxy, there may be more connections than requests in progress, because idle connections of the proxy must not block a request. */
 const CONNECTIONS_FOR_EACH_REQUEST = 2;
 
 /** Behind a proxy, counts each request in progress, because all connections belong to the proxy. */
@@ -87,8 +87,8 @@ export class RequestsUnderWay implements Clients {
 }
 
 /**
- * The TCP socket and the TLS socket on it have the same name. Undefined for a socket file, which has no addresses. The
- * name includes both ends, because a client can connect one port to several server addresses at once.
+ * A name of a connection, which the TCP socket and the TLS socket on it share. It has the addresses of both ends, because a client can
+ * connect one of its ports to several addresses of the server at once. Undefined for a connection by a socket file, which has no addresses.
  */
 function nameOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string | undefined {
   return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;

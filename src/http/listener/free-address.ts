@@ -3,8 +3,8 @@ import { createServer } from "node:net";
 import type { Address } from "../../domain/transport.ts";
 
 /**
- * Binds the address briefly, to fail early before slow work begins.
- * @throws when another process uses it, or when it is not an address of this machine.
+ * Checks that a server can listen on the address, by listening for a moment, so that an error is found before slow work begins.
+ * @throws if another process uses the address, or if it is not an address of this machine. A socket file is not checked.
  */
 export async function checkFree(address: Address): Promise<void> {
   if ("path" in address) return;

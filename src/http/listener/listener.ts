@@ -11,28 +11,28 @@ import { admitPipelined, BurstGuard, limitChunks } from "./burst-guard.ts";
 import type { Clients } from "./connections.ts";
 import { isWebSocketRequest } from "./upgrade.ts";
 
-/** Limits on connections; all times in milliseconds. */
+/** Limits on connections. All times are in milliseconds. */
 export interface ListenerLimits {
-  /** The time limit from the connection, or the end of the previous response, to the end of the headers. */
+  /** The longest time from the beginning of the connection, or from the end of the previous response, to the end of the headers. */
   readonly headersTimeout: number;
-  /** The time limit from the same moment to the end of the body. Excludes the hold of `wait=true`. */
+  /** The longest time from the same moment to the end of the body. The time in which `wait=true` waits for a result does not count. */
   readonly requestTimeout: number;
-  /** Interval at which the two timeouts above are checked: they can be late by this much. */
+  /** Interval at which the two limits above are checked. A connection can exceed them by this much. */
   readonly connectionsCheckingInterval: number;
-  /** The time limit of the TLS handshake. */
+  /** The longest time that a TLS handshake may take. */
   readonly handshakeTimeout: number;
-  /** The time limit of a connection between two requests. Longer than that of common load balancers, so that they close it first. */
+  /** The longest time between two requests. It is longer than that of common load balancers, so that they close the connection first. */
   readonly keepAliveTimeout: number;
   /**
-   * Inactivity limit for a connection with a request in progress: otherwise responses would be kept indefinitely for a
-   * client that does not read. The longest hold of `wait=true` is added, because nothing is transferred during it.
+   * How long nothing may be transferred while a request is in progress. Without this limit, responses would be kept indefinitely for a
+   * client that does not read. The longest time that `wait=true` waits is added, because nothing is transferred during it.
    */
   readonly inactivityTimeout: number;
-  /** Bytes. */
+  /** The most bytes of the request line and the headers together. */
   readonly maxHeaderSize: number;
 }
 
-/** Maximum size of the request line and headers. */
+/** The most bytes of the request line and the headers together. */
 export const MAX_HEADER_BYTES = 16_384;
 
 const LIMITS: ListenerLimits = {
@@ -46,10 +46,9 @@ const LIMITS: ListenerLimits = {
 };
 
 /**
- * Creates a listener with these limits, HTTPS unless the transport allows otherwise.
- * @param holdMs the longest time that a response may be held. @param meter counts connections closed without a
- * response.
- * @param limits overrides, for tests.
+ * Creates a listener with the limits above. It uses HTTPS if the transport is `https`, otherwise plain HTTP.
+ * @param holdMs the longest time that `wait=true` waits for a result. @param meter counts connections that are closed without a
+ * response. @param limits replace some of LIMITS, in tests.
  */
 export function createListener(
   transport: Transport,
@@ -59,7 +58,7 @@ export function createListener(
   clients: Clients,
   limits: Partial<ListenerLimits> = {},
 ): Server {
-  // Node would reject a missing Host without a body; server.ts rejects it like every other error.
+  // Node would reject a request without Host in a response without a body. checkHost() in server.ts rejects it like any other error.
   const { inactivityTimeout, ...options } = {
     ...LIMITS,
     ...limits,
@@ -89,15 +88,15 @@ export function createListener(
 }
 
 /**
- * The groups for the exchange of keys. All clients have one of them. A handshake with one of Node's other groups takes the event
- * loop three times as long or more, and a client can ask for it without computing anything itself.
+ * The groups that are offered for the key exchange. All clients support one of them. A handshake with another group that Node supports
+ * occupies the event loop for at least three times as long, and a client could ask for it without any computation of its own.
  */
 const KEY_EXCHANGES = ["X25519MLKEM768", "X25519", "prime256v1"];
 
-/** Reads certificate and key. @throws when a file is unreadable or invalid, or when the two do not match. */
+/** Reads certificate and key. @throws if a file is unreadable or invalid, or if the two do not match. */
 export function tls({ certPath, keyPath }: Extract<Transport, { kind: "https" }>) {
   const cert = readFileSync(certPath);
-  // Clients of TLS 1.2 need the curve of the certificate as well.
+  // Clients with TLS 1.2 need the curve of the certificate among the groups.
   const curve = new X509Certificate(cert).publicKey.asymmetricKeyDetails?.namedCurve;
   const options = {
     cert,

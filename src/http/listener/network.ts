@@ -1,8 +1,8 @@
 import { isIPv6 } from "node:net";
 
 /**
- * The unit for limits by address. The holder of one IPv6 address usually has its /64, so its first four groups count as
- * one.
+ * The network of an address, by which clients are limited. An IPv4 address is a network of its own. All IPv6 addresses with the same
+ * first 64 bits are one network, because the holder of one of them usually has them all.
  */
 export function network(address: string): string {
   if (!isIPv6(address) || address.startsWith("::")) return address;

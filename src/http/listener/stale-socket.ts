@@ -3,8 +3,8 @@ import { connect } from "node:net";
 import type { Address } from "../../domain/transport.ts";
 
 /**
- * Removes the socket file of a killed process, which would prevent the next process from listening. A socket in use and
- * any other file are kept.
+ * Removes the socket file that a killed process has left, because it would prevent this process from listening. A socket that is in use,
+ * and any other file, stay.
  */
 export async function removeStaleSocket(address: Address): Promise<void> {
   if ("path" in address && (await isRefused(address.path))) unlinkSync(address.path);
@@ -17,7 +17,7 @@ function isRefused(path: string): Promise<boolean> {
       probe.destroy();
       resolve(false);
     });
-    // A connection to a file that is not a socket fails with the same code; only a socket may be removed.
+    // Connecting to a file that is not a socket fails with ECONNREFUSED as well, but only a socket may be removed.
     probe.once("error", ({ code }: NodeJS.ErrnoException) =>
       resolve(code === "ECONNREFUSED" && lstatSync(path).isSocket()),
     );

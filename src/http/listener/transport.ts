@@ -7,8 +7,9 @@ import type { Transport } from "../../domain/transport.ts";
 export type TrustsHop = (address: string | undefined, hop: number) => boolean;
 
 /**
- * Behind a proxy, accepts only connections from configured proxies, for clients that used HTTPS.
- * @returns a check to run first for each request; it throws httpsRequired.
+ * Makes the check that has to be the first for each request. Behind a proxy, it accepts only requests from a configured proxy whose client
+ * used HTTPS; otherwise it accepts all.
+ * @returns the check, which throws the ClientError httpsRequired.
  */
 export function httpsCheck(transport: Transport, trusts: TrustsHop): (request: FastifyRequest) => void {
   if (transport.kind !== "proxied") return () => {};
@@ -19,8 +20,8 @@ export function httpsCheck(transport: Transport, trusts: TrustsHop): (request: F
 }
 
 /**
- * Trusts the configured proxies, and every peer on a socket file: it has no address, and only processes with permission
- * to open the file can connect.
+ * Trusts the configured proxies. On a socket file, it also trusts every peer: a peer has no address there, and only processes with
+ * permission to open the file can connect.
  * @param onSocketFile whether the server listens on a socket file.
  */
 export function trustedHops(transport: Transport, onSocketFile: () => boolean): TrustsHop {

@@ -9,7 +9,7 @@ import { disconnected } from "../responses/client-disconnect.ts";
 import { linger } from "../responses/linger.ts";
 import { countRequest } from "./burst-guard.ts";
 
-/** The largest message of a client, of which a connection keeps one: files and source of a program in base64. */
+/** The most bytes of a message. It can have the source and files of a program in base64. A connection keeps one message at a time. */
 const MAX_MESSAGE_BYTES = 2 * 1_048_576;
 
 interface Upgrade {
@@ -19,13 +19,16 @@ interface Upgrade {
 }
 
 const upgrades = new WeakMap<IncomingMessage, Upgrade>();
-/** `ws` keeps each fragment and each piece that arrives as a buffer of its own, also an empty or short one. */
+/** The parts of a message are bounded, because `ws` keeps each fragment and each chunk in a buffer, however short it is. */
 const MAX_PARTS = { maxFragments: 2_048, maxBufferedChunks: 32_768 };
 
-/** Pings and pongs of a client in an interval: clients send one in some seconds. One turn of the event loop reads thousands. */
+/**
+ * The most pings and pongs of a client in CONTROLS_MS. Usual clients send one every few seconds. Without a limit, one turn of the event
+ * loop would read thousands of them.
+ */
 const [MAX_CONTROLS, CONTROLS_MS] = [100, 10_000];
 
-/** The time limit of the answer to a request for a WebSocket. No step on its way takes as long. */
+/** The time limit of the response to a request for a WebSocket. Nothing that the request waits for takes as long. */
 const ANSWER_MS = 30_000;
 
 const webSockets = new WebSocketServer({
@@ -33,38 +36,42 @@ const webSockets = new WebSocketServer({
   perMessageDeflate: false,
   maxPayload: MAX_MESSAGE_BYTES,
   autoPong: false,
-  // One message is handled in a turn of the event loop: a read of 64 KiB can have 10,900 empty ones.
+  // Each message is handled in a turn of the event loop of its own: a read of 64 KiB can contain 10,900 empty messages.
   allowSynchronousEvents: false,
   ...MAX_PARTS,
 });
 
-/** Any other upgrade is ignored, as HTTP permits: the request is answered as an ordinary one, with Node's limits on its connection. */
+/**
+ * Whether a request asks for the only WebSocket that there is. Other upgrades are ignored, as HTTP permits: the request gets an ordinary
+ * response, and its connection keeps Node's limits.
+ */
 export function isWebSocketRequest({ method, url = "", headers: { upgrade } }: IncomingMessage): boolean {
   const [path = ""] = withoutLastSlash(url).split("?", 1);
   return method === "GET" && upgrade?.toLowerCase() === "websocket" && path === PISTON_CONNECT;
 }
 
 /**
- * Passes requests for a WebSocket through the same steps as all others, to a route that calls `acceptWebSocket`. From the upgrade on,
- * Node neither reads the connection, so that it would notice the end of the client, nor limits its time.
+ * Passes requests for a WebSocket through the same steps as all other requests, to a route that calls `acceptWebSocket`. From the event
+ * `upgrade` on, Node no longer limits the time of the connection. Node does not read from it either, so it would not notice that the client
+ * has gone.
  */
 export function routeUpgrades(server: FastifyInstance): void {
   server.server.on("upgrade", (raw: IncomingMessage, socket: Duplex, head: Buffer) => {
     countRequest(raw.socket);
-    // Node has removed its own listeners.
+    // Node has removed its own listeners, and an error without a listener would end the process.
     socket.on("error", () => socket.destroy());
     raw.socket.setTimeout(ANSWER_MS, () => socket.destroy());
     const response = new ServerResponse(raw);
     try {
       response.assignSocket(raw.socket);
     } catch {
-      // The request was sent before the response to the one before it: browsers and clients never do that.
+      // The previous request on the connection has no response yet. Browsers and other clients never send an upgrade so early.
       socket.destroy();
       return;
     }
     upgrades.set(raw, { socket, head });
     response.shouldKeepAlive = false;
-    // Only a refusal is an HTTP response. The client may have sent messages already, and may never close its side.
+    // The response ends only if the request is refused. The client may have sent messages already, and may never close its side.
     response.once("finish", () => {
       socket.end();
       linger(
@@ -78,9 +85,10 @@ export function routeUpgrades(server: FastifyInstance): void {
 }
 
 /**
- * Sends `101`. The close of the connection closes `reply.raw`. @returns undefined if the client has left, or after a handshake
- * that the library refuses, which it answers itself.
- * @throws ClientError upgradeRequired, or foreignOrigin: a browser sends a key that it knows with the requests of any page.
+ * Accepts the WebSocket that a request asks for, with the status 101. When the connection closes, so does `reply.raw`.
+ * @returns undefined if the client has gone, or if `ws` refuses the handshake; `ws` has then sent the response.
+ * @throws ClientError upgradeRequired for a request without an upgrade. ClientError foreignOrigin for a page of another origin, because a
+ * browser sends a key that it has stored with the requests of any page.
  */
 export async function acceptWebSocket(request: FastifyRequest, reply: FastifyReply): Promise<WebSocket | undefined> {
   const { raw } = request;
@@ -102,7 +110,7 @@ export async function acceptWebSocket(request: FastifyRequest, reply: FastifyRep
   });
 }
 
-/** A client that does not read its pongs, or sends too many frames that no other limit counts, is disconnected. */
+/** Responds to pings. A client that sends more than MAX_CONTROLS pings and pongs, which no other limit counts, is disconnected. */
 function answerPings(socket: WebSocket): void {
   let [count, sinceMs] = [0, performance.now()];
   const isAllowed = () => {

@@ -7,12 +7,13 @@ import { type LongRecord, toLongRecord } from "../../domain/record.ts";
 import { isTerminal, type Submission } from "../../domain/submission.ts";
 import { status, verdict } from "../openapi/record-schema.ts";
 
-/** Bytes of an output in a result, and of a page of it. A model reads all of it. */
+/** The most bytes of an output in a result, and of a page of an output. They are few, because a model reads them all. */
 export const SHOWN_BYTES = 16_384;
-/** The most output of a failed case, of which FAILED_SHOWN have their output. */
+/** The most bytes of an output of a case that did not pass. */
 const CASE_BYTES = 2_048;
+/** The most cases that have their output in a result: the first ones that did not pass. */
 export const FAILED_SHOWN = 3;
-/** Cases in a result. Of more cases, those that did not pass come first. */
+/** The most cases in a result. If there are more, the result has only cases that did not pass. */
 const MAX_SHOWN_CASES = 50;
 
 const count = z.int().min(0);
@@ -46,7 +47,7 @@ const judgedCase = z.strictObject({
   passed: z.boolean(),
   message: z.string().nullable().describe("The first difference, or the reason for the platform's failure"),
   run_id: z.uuid().nullable().describe("The id of the run, for get_result"),
-  stdout: output.nullable().describe(`Present only for the first ${FAILED_SHOWN} cases that did not pass`),
+  stdout: output.nullable().describe(`Null, except for the first ${FAILED_SHOWN} cases that ran and did not pass`),
   stderr: output.nullable(),
 });
 
@@ -58,7 +59,8 @@ export const judgeResult = z.strictObject({
     .enum(JUDGEMENT_VERDICTS)
     .nullable()
     .describe(
-      "AC if all cases passed, otherwise that of the first case that did not. WA: wrong output; CE: no compile",
+      "AC if all cases passed, otherwise the verdict of the first case that did not pass; null until the judgement has ended. WA: " +
+        "the output is wrong. CE: the program does not compile",
     ),
   why: z.string().describe("The reason for the verdict, or for its absence"),
   passed: count,
@@ -78,13 +80,14 @@ export const outputPage = z.strictObject({
 type Run = z.output<typeof runResult>;
 type Judged = z.output<typeof judgeResult>;
 
-/** A result as a model reads it: facts, then outputs in blocks of their own, which cannot pass for facts. */
+/** The result of a tool. */
 export interface Shown<T> {
   readonly value: T;
+  /** The result as texts for the model: first the facts, then each output in a text of its own, so that it cannot pass for a fact. */
   readonly texts: readonly string[];
 }
 
-/** @param holdMs how long the tool waited. */
+/** @param holdMs how long the tool waits for the end of a run. */
 export function showRun(submission: Submission, holdMs: number): Shown<Run> {
   const record = toLongRecord(submission);
   const { id, language, result, metrics } = record;
@@ -112,7 +115,7 @@ export function showRun(submission: Submission, holdMs: number): Shown<Run> {
   return { value, texts: [facts.join("\n"), ...outputsOf(value)] };
 }
 
-/** @param failed the submissions of the first cases that did not pass, by number. */
+/** @param failed the submissions of the first cases that did not pass, by the number of the case, from 1. @param holdMs as for showRun(). */
 export function showJudgement(
   judgement: Judgement,
   failed: ReadonlyMap<number, Submission>,
@@ -153,7 +156,7 @@ export function showJudgement(
   return { value, texts: [facts, ...value.cases.flatMap((one) => outputsOf(one, `case ${one.number}, `))] };
 }
 
-/** A page of an output. It ends between two characters. */
+/** A page of an output. If the output is UTF-8, the page ends between two characters. */
 export function showPage(
   id: string,
   stream: "stdout" | "stderr",
@@ -193,7 +196,7 @@ function whyJudged(
   return `${countText(passed, "case")} of ${states.length} passed. Case ${test + 1}: ${why}`;
 }
 
-/** A sentence ends before a capital letter; a point in a number or a name does not. */
+/** The first sentence of a text. A sentence ends with a full stop before a capital letter; a point in a number or a name ends none. */
 function firstSentence(text: string): string {
   return /^.*?[.](?=\s+\p{Lu}|$)/su.exec(text)?.[0] ?? text;
 }
@@ -218,7 +221,7 @@ function excerptOf({ output: all, id }: LongRecord, stream: "stdout" | "stderr",
   return { text: text.join(note), bytes: bytes.length, left_out_bytes: left };
 }
 
-/** The last place up to `at` that is not inside of a character, if the bytes are UTF-8. */
+/** The last place up to `at` that is between two characters, if the bytes are UTF-8; otherwise `at`. */
 function boundary(bytes: Buffer, at: number): number {
   for (let place = at; place > at - 4 && place > 0; place--)
     if (place === bytes.length || ((bytes[place] ?? 0) & 0xc0) !== 0x80) return place;

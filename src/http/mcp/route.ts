@@ -9,16 +9,16 @@ import type { LongAnswers } from "../responses/long-answers.ts";
 import { MCP_PATH } from "./conventions.ts";
 import { refusedCall, toolServer } from "./tool-server.ts";
 
-/** Bytes of a request besides the arguments of a tool. Answers and errors can repeat parts of it. */
+/** The most characters of a message without the arguments of a tool. They are bounded, because responses and errors can repeat them. */
 const MAX_ENVELOPE = 4_096;
-/** A call beyond the rate limit that is larger is refused before its body is read. */
+/** If a call exceeds the rate limit and its body is larger than this, the call is refused before the body is read. */
 const MAX_REFUSED_BYTES = 65_536;
-/** Headers that the protocol defines. */
+/** The headers that the SDK gets: those that the protocol uses. */
 const HEADERS = ["accept", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name"] as const;
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The call is beyond the rate limit, and its answer has this error. */
+    /** The error that the response to a call has, if the call exceeds the rate limit; otherwise null. */
     quotaError: ClientError | null;
   }
 }
@@ -26,8 +26,8 @@ declare module "fastify" {
 type Context = Parameters<typeof toolServer>[0];
 
 /**
- * POST /mcp: the Model Context Protocol without sessions, by the SDK. It takes the same path as other requests: its key, rate
- * limit, body and queue. Other methods are 405, so a client opens no stream of its own.
+ * POST /mcp: the Model Context Protocol without sessions, with the SDK of the protocol. The requests pass the same checks of key, rate
+ * limit, body and queue as all others. Other methods get 405, which tells clients that they cannot open a stream for notifications.
  */
 export function mcpRoute(
   server: FastifyInstance,
@@ -72,7 +72,7 @@ export function mcpRoute(
   });
 }
 
-/** Sends a body as a whole, and events as they come. */
+/** Sends the response of the SDK: events as they come, and any other body as a whole. */
 async function send(response: Response, request: FastifyRequest, reply: FastifyReply, answers: LongAnswers) {
   const type = response.headers.get("content-type");
   reply.code(response.status);
@@ -87,15 +87,15 @@ async function* bytesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Buffer
 }
 
 /**
- * The protocol demands a check against pages that reach the service under a name of their own (DNS rebinding). No page can
- * use the route, except on this machine.
+ * Refuses requests of pages, except of pages on localhost. The protocol demands a check against DNS rebinding, by which a page reaches the
+ * service under the page's own name.
  * @throws ClientError foreignOrigin.
  */
 async function checkOrigin({ headers: { origin } }: FastifyRequest): Promise<void> {
   if (!validateOriginHeader(origin, localhostAllowedOrigins()).ok) throw clientError("foreignOrigin", []);
 }
 
-/** Accepts only one message: several in an array would count as one request. @throws ClientError. */
+/** Accepts only a single message, because several messages in an array would count as one request. @throws ClientError. */
 function checkMessage(body: unknown): void {
   if (!isObject(body)) throw clientError("bodyNotObject", []);
   const { params, ...message } = body;
@@ -108,8 +108,8 @@ function checkMessage(body: unknown): void {
 }
 
 /**
- * A call beyond the rate limit is answered as the result of its tool, which its model reads, if its body is small.
- * @throws ClientError otherwise.
+ * If a call of a tool exceeds the rate limit and has a small body, notes the error, which then becomes the result of the tool, so that the
+ * model reads it. @throws the error otherwise.
  */
 export function deferQuota(request: FastifyRequest, error: unknown): void {
   const { "content-length": length } = request.headers;
@@ -118,7 +118,7 @@ export function deferQuota(request: FastifyRequest, error: unknown): void {
   request.quotaError = error;
 }
 
-/** @returns undefined for a message that is no call. */
+/** The id of a call of a tool. @returns undefined for any other message. */
 function idOfCall(body: unknown): string | number | undefined {
   if (!isObject(body) || body.method !== "tools/call") return undefined;
   const { id } = body;

@@ -32,9 +32,9 @@ export interface Call {
   readonly answers: LongAnswers;
   /** Awaited before a large output is read. */
   readonly admit: Admit;
-  /** Aborts when the result is no longer awaited. The run continues. */
+  /** Aborts when the tool must wait no longer for the end of a run. The run continues. */
   readonly signal: AbortSignal;
-  /** Called once the program is stored and its id is known. The tool's arguments are empty afterwards. */
+  /** The tool calls it when the program is stored. It empties the tool's arguments. @param id the id of the run or judgement. */
   readonly onAccepted: (id: string) => void;
 }
 
@@ -46,11 +46,11 @@ export interface Tool {
   readonly output: z.ZodObject;
   /** Whether it starts no program. */
   readonly isReadOnly: boolean;
-  /** @param given valid. @throws ClientError that a model can act on. */
+  /** Runs the tool. @param given valid arguments. @throws ClientError, whose text the model gets. */
   readonly run: (given: never, call: Call) => Promise<Shown<object>>;
 }
 
-/** The fields of POST /api/submit, in words for a model. */
+/** The fields of POST /api/submit that tools have, some with a description for models. */
 const program = {
   language: submitBody.shape.language.describe(
     "A name or alias from list_languages, such as `python`, `cpp` or `javascript`",

@@ -4,7 +4,7 @@ import { GUIDES } from "../docs/names.ts";
 import { openApi } from "./openapi.ts";
 import { jsonSchemas } from "./schemas.ts";
 
-/** The page loads from and connects to its own origin only, and has no inline script or style. */
+/** The pages load files from their own origin, send requests only to it, and have no inline scripts or styles. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -24,15 +24,15 @@ const FILES = [
   { path: "/docs/icon.svg", type: "image/svg+xml" },
 ] as const;
 
-/** GET /openapi.json, the reference page at /docs, the documents below it and their search. They need no key. */
+/** GET /openapi.json, the reference page at /docs, the documents below /docs/, and their search. They need no key. */
 export function documentationRoutes(server: FastifyInstance): void {
-  // Made for the first reader: to describe all schemas takes a service longer than all else at its start.
+  // Made at the first request, because describing all schemas takes longer than everything else at the start of a service.
   const json = once(() => JSON.stringify(openApi()));
   // Loaded with the first request for a page, so that a service without readers does not hold the renderer in memory.
   const pages = once(async () => {
     const { renderPages } = await import("../docs/pages.ts");
     const document = openApi();
-    // A reader sees all fields of a body in one place.
+    // These schemas have no references to each other, so the page shows all fields of a body in one place.
     return renderPages({ ...document, components: { ...document.components, schemas: jsonSchemas() } });
   });
   const config = { open: true };

@@ -93,7 +93,7 @@ function describe({ id, summary, description, parameters, body, media, answers, 
   };
 }
 
-/** One response for all errors of a status, with an example of each. */
+/** The response for all errors with the same status, with an example of each error. */
 function errorResponse(codes: readonly ErrorCode[]) {
   const examples = codes.map((code) => [code, EXAMPLES[code]] as const);
   const status = examples[0]?.[1].status ?? 500;
@@ -128,7 +128,7 @@ function eitherOf(names: readonly SchemaName[]) {
   return references.length === 1 ? references[0] : { anyOf: references };
 }
 
-/** Errors with more fields than `error` and `message`. */
+/** The schemas of errors that have other fields than `error` and `message`. */
 const BODIES: Partial<Record<ErrorCode, SchemaName>> = {
   notFinished: "NotFinished",
   notFinishedAtStop: "NotFinished",

@@ -3,7 +3,7 @@ import { JUDGEMENT_VERDICTS } from "../../domain/judgement.ts";
 import { VERDICTS } from "../../domain/outcome.ts";
 import type { SchemaName } from "./schemas.ts";
 
-/** The endpoints in /openapi.json and /docs, each with every error that it can return. */
+/** An endpoint, as /openapi.json and /docs describe it. */
 export interface Operation {
   readonly id: string;
   readonly method: "get" | "post" | "delete";
@@ -12,10 +12,10 @@ export interface Operation {
   readonly description: string;
   readonly parameters: readonly Parameter[];
   readonly body?: SchemaName;
-  /** The media type of a body that is not JSON. */
+  /** The media type of the request's body, if it is not JSON. */
   readonly media?: string;
   readonly answers: readonly OperationResponse[];
-  /** Errors in addition to those of every endpoint. */
+  /** The errors that the endpoint can return, in addition to COMMON_ERRORS. */
   readonly errors: readonly ErrorCode[];
 }
 
@@ -30,13 +30,14 @@ export interface Parameter {
 export interface OperationResponse {
   readonly status: number;
   readonly description: string;
-  /** The body has one of these schemas. Without any, it is not JSON, but of the media type below. */
+  /** The body has one of these schemas. If there is none, the body is not JSON, but has the type `media`. */
   readonly schemas: readonly SchemaName[];
   readonly media?: string;
+  /** Whether the response has the header Location. */
   readonly location?: boolean;
 }
 
-/** Errors of every endpoint, raised before or instead of its own response. */
+/** Errors that every endpoint can return. */
 export const COMMON_ERRORS: readonly ErrorCode[] = [
   "badRequest",
   "unknownQuery",
@@ -53,11 +54,11 @@ export const COMMON_ERRORS: readonly ErrorCode[] = [
   "tooManyConnections",
 ];
 
-/** Errors outside the endpoints: unknown paths or methods, and pages. */
+/** Errors that no endpoint returns, but requests for unknown paths or methods, and for pages. */
 export const OUTSIDE_ERRORS: readonly ErrorCode[] = ["routeNotFound", "methodNotAllowed", "tooManyRequests"];
 
 /**
- * Errors of the dashboard only (src/http/dashboard/). Its API is internal to its page and not part of the description.
+ * Errors that only the dashboard returns (src/http/dashboard/). The dashboard's API is only for its page, so it is not described.
  */
 export const DASHBOARD_ERRORS: readonly ErrorCode[] = [
   "signInNeeded",
@@ -73,10 +74,10 @@ export const DASHBOARD_ERRORS: readonly ErrorCode[] = [
   "playgroundClosed",
 ];
 
-/** Errors of the APIs of other services only, which have their own descriptions (src/http/compatibility.ts). */
+/** Errors that only the APIs for clients of other services return (src/http/compatibility.ts). docs/ describes these APIs. */
 export const OTHER_API_ERRORS: readonly ErrorCode[] = ["pistonRequest", "pistonPackages", "upgradeRequired"];
 
-/** Errors of bodies. */
+/** Errors of the body of a request. */
 const BODY: readonly ErrorCode[] = [
   "malformedJson",
   "duplicateField",
@@ -113,7 +114,7 @@ const IDEMPOTENCY: Parameter = {
   schema: UUID,
 };
 
-/** Parameters of a list. */
+/** The query parameters of lists. */
 const LISTED: readonly Parameter[] = [
   query("status", "Lists only entries with this status", {
     type: "string",
@@ -132,7 +133,7 @@ const JUDGEMENT_ID: Parameter = { ...ID, description: "Id of the judgement" };
 
 const PROBLEM_ID: Parameter = { ...ID, description: "Id of the problem" };
 
-/** Errors of requests that judge a program. */
+/** Errors that POST /api/judge and POST /api/judgements have in common. */
 const JUDGED: readonly ErrorCode[] = [
   ...BODY,
   "invalidRequest",
@@ -393,7 +394,7 @@ export const OPERATIONS: readonly Operation[] = [
     summary: "Import a problem",
     description:
       "Imports a problem package, sent as a ZIP archive in the Kattis formats `legacy` and `2025-09`, or in the format of DMOJ. The package " +
-      "becomes the current version of the problem with the name `name`. Importing the same content again changes nothing. An import " +
+      "becomes the current version of the problem that `name` names. Importing the same content again changes nothing. An import " +
       "counts against the rate limit as one request for each 16 MiB of its unpacked files. If its tests together are larger than " +
       "these files, because several tests use the same file, the size of the tests counts instead.",
     parameters: [

@@ -3,7 +3,7 @@ import { PROFILE_NAMES } from "../../domain/limits.ts";
 import { CAUSES, VERDICTS } from "../../domain/outcome.ts";
 import { SCHEMA_VERSION, type SubmissionRecord } from "../../domain/record.ts";
 
-/** The schema of the record. `src/domain/record.ts` builds the record; types and tests keep the two consistent. */
+/** The schema of the record. src/domain/record.ts builds the record. Types and tests ensure that the record has this schema. */
 
 const count = z.int().min(0);
 const time = z

@@ -11,7 +11,7 @@ import { MAX_BATCH } from "../api/submissions.ts";
 import { submitBody } from "../api/submit-request.ts";
 import { profile, RECORD_PARTS, record, status, verdict } from "./record-schema.ts";
 
-/** All request and response bodies and their parts, by their names in /openapi.json. */
+/** The bodies of all requests and responses, and parts of them, by their names in /openapi.json. */
 
 const count = z.int().min(0);
 const id = z.uuid().describe("Id of the submission");
@@ -201,7 +201,7 @@ export const SCHEMAS = {
   NotReady: z.strictObject({ error: z.string(), status: z.literal("not_ready"), checks: z.array(check) }),
 } as const;
 
-/** Generated clients get a type for each. */
+/** Parts of bodies that have a name in /openapi.json, so that generated clients get a type for each. */
 const PARTS = {
   ...RECORD_PARTS,
   Content: content,
@@ -232,7 +232,7 @@ const PARTS = {
 
 export type SchemaName = keyof typeof SCHEMAS;
 
-/** JSON Schema 2020-12 of each, complete in itself. */
+/** A JSON Schema 2020-12 for each body. It has no references to others. */
 export function jsonSchemas(): Record<SchemaName, Record<string, unknown>> {
   const named = Object.entries(SCHEMAS).map(([name, schema]) => {
     // Input and output types are the same: no schema has transforms or defaults.
@@ -242,7 +242,7 @@ export function jsonSchemas(): Record<SchemaName, Record<string, unknown>> {
   return Object.fromEntries(named);
 }
 
-/** The schemas with references between them and their parts, for the components of /openapi.json. */
+/** The schemas of bodies and parts, with references to each other, for the components of /openapi.json. */
 export function componentSchemas(): Record<string, Record<string, unknown>> {
   const named = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries({ ...SCHEMAS, ...PARTS })) named.add(schema, { id });

@@ -6,7 +6,10 @@ import type { Outcome, Verdict } from "../../domain/outcome.ts";
 import type { Submission } from "../../domain/submission.ts";
 import type { Runtime } from "./runtimes.ts";
 
-/** A compile or run stage, as Piston reports it. Times are in whole milliseconds: typed clients accept no fraction. */
+/**
+ * A stage (`compile` or `run`), as Piston reports it. Times are in whole milliseconds, because clients in typed languages accept no
+ * fraction. `memory` is in bytes.
+ */
 interface Stage {
   readonly stdout: LongText;
   readonly stderr: LongText;
@@ -20,11 +23,13 @@ interface Stage {
   readonly memory: number | null;
 }
 
-/** The statuses of Piston for a verdict: of a program that exited, and of a program that a signal ended. */
+/** The statuses that Piston has for a verdict. */
 interface Ends {
+  /** The status if the program exited. */
   readonly exited: string | null;
+  /** The status if a signal ended the program. */
   readonly signalled: string;
-  /** Piston reports SIGKILL for a program that it killed. */
+  /** Whether the stage has SIGKILL and no exit code, as Piston reports a program that it killed. */
   readonly isKilled?: true;
 }
 
@@ -39,10 +44,10 @@ export const PISTON_ENDS: Readonly<Record<Verdict, Ends>> = {
   IE: { exited: "XX", signalled: "XX" },
 };
 
-/** The status of a program that ended by itself, but whose output was cut, by the stream. */
+/** The status of a program with the verdict AC whose output was cut off, by the stream. */
 const CUT = { stdout: "OL", stderr: "EL" } as const;
 
-/** The first name of a number is the usual one: 6 is SIGABRT, and then SIGIOT. */
+/** Signals by number. If a signal has several names, the first one is the usual one: 6 is SIGABRT, and then SIGIOT. */
 const SIGNAL_NAMES = new Map(
   Object.entries(constants.signals)
     .toReversed()
@@ -63,7 +68,7 @@ const EMPTY: Stage = {
   memory: null,
 };
 
-/** The response for an ended submission: Piston's fields, and its id. */
+/** The response for an ended submission: Piston's fields, and the id of the submission. */
 export function pistonAnswer({ id, outcome }: Submission, language: Language, { language: name, version }: Runtime) {
   if (!outcome) throw new Error("a submission that has not ended has no answer");
   return { ...stagesOf(outcome, language), language: name, version, assay_id: id };
@@ -76,10 +81,10 @@ function stagesOf(outcome: Outcome, { compile }: Language): { readonly compile?:
     if (!compile || verdict === "IE") return { run: stage };
     return { compile: { ...EMPTY, code: 0, wall_time: compileMs(outcome.runStats) }, run: stage };
   }
-  // The file that the compiler wrote cannot be executed.
+  // The compiler succeeded, but the file that it wrote cannot be executed.
   if (cause === "compile_error" && exitCode === 0)
     return { compile: { ...stage, status: null, message: null }, run: { ...EMPTY, status: "RE", message } };
-  // A client may read `run` only: Piston repeats the stage there.
+  // Some clients read only `run`, so Piston repeats the stage there.
   return { compile: stage, run: stage };
 }
 
@@ -104,7 +109,7 @@ function stageOf({ result, output, metrics, evidence, runStats }: Outcome): Stag
   };
 }
 
-/** Unknown for a program that was compiled earlier. */
+/** How long the compiler ran; null if the program was compiled earlier. */
 function compileMs(runStats: Outcome["runStats"]): number | null {
   return runStats?.compile ? Math.round(runStats.compile.wallMs) : null;
 }
@@ -113,7 +118,7 @@ function cutOf(output: Outcome["output"], runStats: Outcome["runStats"]): keyof 
   return cutStreams(output?.integrity ?? null, runStats)?.[0];
 }
 
-/** The order between the two pipes of a program is not known. */
+/** Both streams for `output`: first stdout, then stderr, because the order in which the program wrote to the two is not known. */
 function joined(stdout: Buffer, stderr: Buffer): Buffer {
   if (stderr.length === 0) return stdout;
   return stdout.length === 0 ? stderr : Buffer.concat([stdout, stderr]);

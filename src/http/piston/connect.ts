@@ -9,12 +9,12 @@ import { StreamBudget } from "../responses/stream-budget.ts";
 import { PISTON_CONNECT } from "./conventions.ts";
 import { Session } from "./session.ts";
 
-/** Programs that an account can talk with at once. */
+/** The most sessions that an account can have open at once. */
 const MAX_SESSIONS = 8;
-/** Sessions of all accounts together, shared: each session keeps a message of up to 2 MiB. */
+/** The most sessions of all accounts together. They are bounded, because each session keeps a message of up to 2 MiB. */
 const MAX_ALL_SESSIONS = 128;
 
-/** GET /piston/api/v2/connect: a WebSocket on which a client talks with a program while it runs. */
+/** GET /piston/api/v2/connect: a WebSocket by which a client sends input to a program and gets its output while it runs. */
 export function connectRoute(
   server: FastifyInstance,
   dependencies: Dependencies,

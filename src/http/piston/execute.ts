@@ -14,7 +14,7 @@ import { pistonAnswer } from "./answer.ts";
 import { MOST_WAITS, PISTON } from "./conventions.ts";
 import { readProgram } from "./request.ts";
 
-/** POST /piston/api/v2/execute: a submission, whose response is sent when it has ended. */
+/** POST /piston/api/v2/execute: adds a submission, and responds when it has ended. */
 export function executeRoute(
   server: FastifyInstance,
   dependencies: Dependencies,
@@ -27,7 +27,7 @@ export function executeRoute(
     request.forgetBody?.();
     const owner = ownerOf(request);
     const admit = answers.admitFor(owner, request, reply);
-    // `output` is a second copy of what the streams have.
+    // The response needs twice the memory, because `output` repeats what stdout and stderr have.
     const now = await whenEnded(submission, dependencies, request, reply, (bytes) => admit(2 * bytes), stopping);
     return answers.send(owner, reply, pistonAnswer(now, language, runtime));
   });
@@ -42,7 +42,7 @@ async function acceptFrom(request: FastifyRequest, dependencies: Dependencies) {
   return { submission, runtime, language };
 }
 
-/** @throws ClientError with the id if it has not ended. */
+/** Waits for the end of a submission. @throws ClientError with the id of the submission if it has not ended in time. */
 async function whenEnded(
   { id, accountId, status }: Submission,
   { store, holdMs }: Dependencies,

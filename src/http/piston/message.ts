@@ -4,7 +4,7 @@ import { clientError } from "../../domain/error.ts";
 import { parseJson } from "../body/json-body.ts";
 import { checkShape } from "../body/json-shape.ts";
 
-/** Codes with which Piston closes a connection, with its reasons. */
+/** Codes with which a connection is closed, with their texts. All but `stopping` are Piston's. */
 export const CLOSED = {
   initialized: [4000, "Already Initialized"],
   initTimeout: [4001, "Initialization Timeout"],
@@ -16,7 +16,7 @@ export const CLOSED = {
   stopping: [1001, "the service stops"],
 } as const;
 
-/** Signals that a client can send; not those of the kernel for a limit. */
+/** Signals that a client can send. The signals by which the kernel reports an exceeded limit are not among them. */
 const SIGNALS = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGTERM"] as const;
 
 const message = z.discriminatedUnion("type", [
@@ -25,14 +25,14 @@ const message = z.discriminatedUnion("type", [
   z.object({ type: z.literal("signal"), signal: z.string() }),
 ]);
 
-/** Like a body: hostile JSON is refused before it is parsed. @throws ClientError. */
+/** Reads a message. Like the body of a request, hostile JSON is refused before it is parsed. @throws ClientError. */
 export function readMessage(bytes: Buffer): z.infer<typeof message> {
   const given = message.safeParse(parseJson(bytes, checkShape(bytes))).data;
   if (!given) throw clientError("pistonRequest", ["a message must be JSON of the type init, data or signal"]);
   return given;
 }
 
-/** @returns undefined for a signal that clients cannot send. */
+/** The number of a signal. @returns undefined for a signal that clients cannot send. */
 export function signalNumber(name: string): number | undefined {
   const known = SIGNALS.find((one) => one === name);
   return known && constants.signals[known];

@@ -1,14 +1,14 @@
-/** A language as clients of Piston name it. Packs without a row have their own name and aliases. */
+/** How clients of Piston name a language. */
 export interface PistonName {
-  /** Absent if it is our name. */
+  /** The name; absent if it is the same as ours. */
   readonly language?: string;
-  /** Aliases in addition to our own. */
+  /** Aliases in addition to those that the language has here. */
   readonly aliases: readonly string[];
-  /** The package that has the language, where it differs from the language. */
+  /** The name of Piston's package with the language; absent if it is that of the language. */
   readonly runtime?: string;
 }
 
-/** The names in Piston by our name of the language. A package of Piston has each of the aliases. */
+/** Names and aliases in Piston's packages, by our name of the language. A language without a row has only its own name and aliases. */
 export const PISTON_NAMES: Readonly<Record<string, PistonName>> = {
   c: { aliases: ["gcc"], runtime: "gcc" },
   cpp: { language: "c++", aliases: ["g++"], runtime: "gcc" },

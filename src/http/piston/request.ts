@@ -12,11 +12,11 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface PistonProgram {
   readonly runtime: Runtime;
   readonly language: Language;
-  /** The body of POST /api/submit for it. */
+  /** The fields of POST /api/submit that submit this program. */
   readonly fields: Fields;
 }
 
-/** The fields for limits, each with ours. Times are in milliseconds, memory in bytes. */
+/** Piston's fields for limits, each with our step and field. In Piston's fields, times are in milliseconds and memory in bytes. */
 const LIMITS = [
   ["compile_memory_limit", "compile", "memory_bytes"],
   ["run_memory_limit", "execute", "memory_bytes"],
@@ -26,12 +26,12 @@ const LIMITS = [
   ["run_cpu_time", "execute", "cpu_time_secs"],
 ] as const;
 
-/** Piston's value for the memory limit of the service. */
+/** Piston's value for a memory limit that is not lower than that of the service. */
 const SERVICE_LIMIT = -1;
 
 /**
- * Piston's checks in its order, then those of the fields that it passes on unchecked. All others are those of
- * POST /api/submit. Unknown fields have no effect, as with Piston.
+ * Makes Piston's checks in Piston's order, then checks the fields that Piston does not check. The caller then makes the checks of
+ * POST /api/submit. As in Piston, unknown fields have no effect.
  * @throws ClientError for the first fault.
  */
 export function readProgram(
@@ -60,7 +60,7 @@ export function readProgram(
 }
 
 interface File {
-  /** Undefined for a file without a name. */
+  /** Undefined if the file has no name. */
   readonly name: string | undefined;
   readonly content: string | { readonly base64: string };
 }
@@ -86,8 +86,9 @@ function readFiles(files: unknown): File[] {
 }
 
 /**
- * The first file of text is the program. It keeps its name if the language can run it by that name. A file without a name
- * has Piston's name for it.
+ * Returns the fields for the files. The first file in `utf8` is the program. It keeps its name if the language can run it by that name;
+ * otherwise it gets the name of the language's source. Other files without a name get the name that Piston gives them, such as
+ * `file1.code`.
  */
 function place(files: readonly File[], { source, sources = [], compile }: Language): Fields {
   const at = files.findIndex(({ content }) => typeof content === "string");
@@ -103,7 +104,7 @@ function place(files: readonly File[], { source, sources = [], compile }: Langua
     placed.set(path, content);
   }
   const code = placed.get(entry);
-  // A waiting runtime can take the program if it is sent as `code`.
+  // A program in `code` instead of a file can run in a parked runtime, which is faster.
   if (entry !== source || typeof code !== "string" || code === "" || Buffer.byteLength(code) > MAX_CODE_BYTES)
     return { entry, files: Object.fromEntries(placed) };
   placed.delete(entry);
@@ -137,7 +138,7 @@ function required(given: Fields, name: string): string {
   return value;
 }
 
-/** The members of an object; typed clients send null for those that are not set. */
+/** The members of an object that are not null. Clients in typed languages send null for members that are not set. */
 function withoutNulls(value: unknown): Fields {
   const members = typeof value === "object" && value !== null ? Object.entries(value) : [];
   return Object.fromEntries(members.filter(([, member]) => member !== null));

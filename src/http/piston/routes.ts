@@ -5,7 +5,7 @@ import { connectRoute } from "./connect.ts";
 import { executeRoute } from "./execute.ts";
 import { runtimesRoutes } from "./runtimes.ts";
 
-/** Piston's API, version 2; docs/piston.md has the differences. */
+/** Piston's API, version 2, for existing clients of Piston. docs/piston.md lists the differences. */
 export function pistonRoutes(
   server: FastifyInstance,
   dependencies: Dependencies,

@@ -16,7 +16,7 @@ export interface Runtime {
   readonly runtime: string | undefined;
 }
 
-/** Characters of a version selector: a long one takes seconds to parse. */
+/** The most characters of a version selector. Parsing a long one would take seconds. */
 export const MAX_SELECTOR = 100;
 
 export function runtimeOf({ name, aliases, label }: Pick<Language, "name" | "aliases" | "label">): Runtime {
@@ -26,13 +26,16 @@ export function runtimeOf({ name, aliases, label }: Pick<Language, "name" | "ali
   return { language, version: versionOf(label), aliases: [...others], runtime };
 }
 
-/** The first version in a label, such as "C (GCC 14, C17)", with three numbers. A standard (C17) is no version. */
+/** The first version in a label, extended to three numbers: "14.0.0" for "C (GCC 14, C17)". C17 is a standard, not a version. */
 function versionOf(label: string): string {
   const [, numbers = "0"] = /(?:^|[ (])(\d+(?:\.\d+){0,2})/.exec(label) ?? [];
   return [...numbers.split("."), "0", "0"].slice(0, 3).join(".");
 }
 
-/** A language that works now, by a name of Piston or of ours and a version selector. @throws ClientError pistonRequest. */
+/**
+ * Finds a language that works now. @param name its name or an alias, in Piston or here.
+ * @param selector Piston's selector of versions, such as `3.x`. @throws ClientError pistonRequest.
+ */
 export function findRuntime(
   name: string,
   selector: string,
@@ -40,7 +43,7 @@ export function findRuntime(
 ): { readonly runtime: Runtime; readonly language: Language } {
   if (selector.length > MAX_SELECTOR)
     throw clientError("pistonRequest", [`version must have at most ${MAX_SELECTOR} characters`]);
-  // While no language has been tested, the program is refused by accept(), with the reason.
+  // Before the first smoke test has passed, all languages are found here. Then accept() refuses the program, with the reason.
   const available = workers.languages();
   for (const language of listed(languages)) {
     if (available.length > 0 && !available.includes(language.name)) continue;
@@ -51,10 +54,12 @@ export function findRuntime(
       `${echo(`${name}-${selector}`)} runtime is unknown; ${runtime.language} has the version ${runtime.version}`,
     ]);
   }
-  throw clientError("pistonRequest", [`${echo(`${name}-${selector}`)} runtime is unknown; GET ${PISTON}/runtimes`]);
+  throw clientError("pistonRequest", [
+    `${echo(`${name}-${selector}`)} runtime is unknown; GET ${PISTON}/runtimes lists the runtimes`,
+  ]);
 }
 
-/** The languages that work now, and all of them as packages. An operator installs packages, not a client. */
+/** Lists the languages that work now as runtimes, and all languages as packages. Operators can install packages; clients cannot. */
 export function runtimesRoutes(server: FastifyInstance, { workers, languages }: Dependencies): void {
   server.get(`${PISTON}/runtimes`, async () =>
     listed(languages)

@@ -23,27 +23,27 @@ import { readProgram } from "./request.ts";
 import type { Runtime } from "./runtimes.ts";
 import { Stages } from "./stages.ts";
 
-/** The time limit from the connection to the program. */
+/** The client must send its program within this time. */
 const INIT_MS = 10_000;
-/** A client that takes no output for this long, or no longer answers, is disconnected. */
+/** A client is disconnected if it takes no output for this time, or does not respond to a ping within it. */
 const STILL_MS = 30_000;
-/** Input that comes within this time is stored at once, so that small messages cost the database little. */
+/** Inputs that arrive within this time are stored together, so that small messages cost the database little. */
 const GATHER_MS = 5;
-/** Notifications of output can be lost: it is read again after this time. */
+/** Output is read again after this time even without a notification, because notifications can be lost. */
 const REREAD_MS = 1_000;
-/** A session ends this soon after its key was revoked or its account suspended. */
+/** Interval of the checks whether the key is still valid and its account is not suspended. */
 const CHECK_MS = 1_000;
-/** The most output that one read returns: the maximum output of a run. */
+/** The most bytes of output that one read returns: as many as a run can write. */
 const MOST_READ_BYTES = 2 * 1_048_576;
-/** The time limit of the answer of a client to the close of its connection. */
+/** The client must confirm within this time that the connection is closed. */
 const CLOSE_MS = 2_000;
 
-/** All messages of a client: its program, its input and some signals. Messages without text count as well, because each is read. */
+/** The most messages of a client: its program, its input and some signals. Messages without input count as well, because each is parsed. */
 const MAX_MESSAGES = MAX_LIVE_INPUT.pieces + 100;
-/** How many messages a client can have sent before it learns that the session is over. */
+/** The most messages that a client may send after the session is over, because it may not know of the end yet. */
 const MAX_LATE_MESSAGES = 256;
 
-/** A client that talks with its program. */
+/** The connection of a client that sends input to a program and gets its output while it runs. */
 export class Session {
   readonly #socket: WebSocket;
   readonly #request: FastifyRequest;
@@ -61,7 +61,7 @@ export class Session {
   #isTaking = false;
   #isOver = false;
   #checkedAtMs = performance.now();
-  /** The id of the submission. */
+  /** The id of the submission; undefined before it is stored, and after the run has ended or the client has left. */
   #id: string | undefined;
 
   constructor(
@@ -87,7 +87,7 @@ export class Session {
 
   begin(): void {
     const socket = this.#socket;
-    admitMessage(this.#request.raw.socket); // the first ones may have arrived already
+    admitMessage(this.#request.raw.socket); // allows for messages that have arrived already
     socket.on("message", (data, isBinary) => {
       if (++this.#received > MAX_MESSAGES) return socket.terminate();
       admitMessage(this.#request.raw.socket);
@@ -96,14 +96,14 @@ export class Session {
         return;
       }
       this.#messages.push(isBinary ? Buffer.alloc(0) : (data as Buffer));
-      // A client that sends faster than the database stores has to wait. What has arrived by now still comes.
+      // A client that sends faster than the database stores its input has to wait. Messages that have already arrived still come.
       socket.pause();
       if (!this.#isTaking) void this.#takeAll();
     });
     socket.on("pong", () => {
       this.#isAlive = true;
     });
-    // A message that is too large or not UTF-8 is also an error, for which the library closes the connection.
+    // A message that is too large or not UTF-8 is also such an error; `ws` itself begins to close the connection.
     socket.on("error", () => socket.terminate());
     socket.once("close", () => this.#leave());
   }
@@ -131,7 +131,7 @@ export class Session {
     }
   }
 
-  /** @returns input for the program. */
+  /** Handles one message. @returns the input for the program that the message has; undefined if it has none. */
   async #take(bytes: Buffer): Promise<LiveInput | undefined> {
     const given = readMessage(bytes);
     if (given.type === "init") {
@@ -176,10 +176,10 @@ export class Session {
       throw clientError("pistonRequest", [
         `a program gets at most ${MAX_LIVE_INPUT.bytes} bytes of input, in ${MAX_LIVE_INPUT.pieces} messages`,
       ]);
-    // After the end of the run, input has no effect, as with a pipe that is closed.
+    // After the end of the run, input has no effect, and is not an error.
   }
 
-  /** @throws ClientError unauthorized. */
+  /** Checks the key, at most once in CHECK_MS. @throws ClientError unauthorized if it is no longer valid. */
   async #checkKey(): Promise<void> {
     const nowMs = performance.now();
     if (nowMs - this.#checkedAtMs < CHECK_MS) return;
@@ -187,7 +187,7 @@ export class Session {
     if (!(await isStillValid(this.#request, this.#dependencies.store.keys))) throw clientError("unauthorized", []);
   }
 
-  /** Sends output and stages until the end. */
+  /** Sends the stages and the output of the run until its end. */
   async #watch(id: string, language: Language, runtime: Runtime): Promise<void> {
     const { store, holdMs } = this.#dependencies;
     const { accountId } = callerOf(this.#request);
@@ -224,7 +224,7 @@ export class Session {
         if (output.pieces.length === 0) await changeOrTimeout(woken.promise, REREAD_MS);
       }
     } finally {
-      release?.(); // this must happen after an error, too: all accounts share the memory
+      release?.(); // also after an error, because all accounts share the memory
       unsubscribe();
       this.#over.removeEventListener("abort", wake);
     }
@@ -238,7 +238,7 @@ export class Session {
     this.#close("done");
   }
 
-  /** Sends output, which takes memory of all accounts: a client that reads it too slowly is disconnected. */
+  /** Sends output. A client that reads it too slowly is disconnected, because all accounts share the memory that holds the output. */
   async #inTime(send: () => Promise<void>): Promise<void> {
     const { windowMs, leastBytes } = this.#answers.drain;
     const timer = setTimeout(() => this.#socket.terminate(), (MOST_READ_BYTES * windowMs) / leastBytes);
@@ -249,7 +249,10 @@ export class Session {
     }
   }
 
-  /** Resolves when the client takes it, and at the latest when the session is over: a closed socket may never call back. */
+  /**
+   * Sends a message. It resolves when the message has been written, or when the connection has closed or the service stops, because
+   * a closed socket may never call back.
+   */
   async #send(value: object): Promise<void> {
     await this.#answers.eventLoop.turn(ownerOf(this.#request));
     if (this.#over.aborted) return;
@@ -289,7 +292,7 @@ export class Session {
     this.#isAlive = false;
   }
 
-  /** Cancels the program, whose output the client can no longer read. */
+  /** Cancels the run, because the client can no longer read its output. */
   #leave(): void {
     clearTimeout(this.#initTimer);
     clearInterval(this.#aliveTimer);

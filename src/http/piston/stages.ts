@@ -4,13 +4,13 @@ import type { Language } from "../../domain/language.ts";
 import type { LivePiece } from "../../store/live/types.ts";
 import type { pistonAnswer } from "./answer.ts";
 
-/** Output bytes per message; as JSON, up to six times as long. */
+/** The most bytes of output in a message. As JSON, they can be six times as long. */
 const SLICE = 65_536;
 
 type Stream = LivePiece["stream"];
 type PistonResponse = ReturnType<typeof pistonAnswer>;
 
-/** The messages about a run in their order: stages, each with its output and end. */
+/** Sends the messages about a run in Piston's order: the beginning of a stage, its output, and its end, for each stage. */
 export class Stages {
   readonly #compiles: boolean;
   readonly #send: (value: object) => Promise<void>;
@@ -33,7 +33,10 @@ export class Stages {
     await this.#data(stream, bytes);
   }
 
-  /** Sends the bytes in messages that a slow client takes in time. A character can end in the next message. */
+  /**
+   * Sends the bytes in messages that are so short that even a slow client takes each in time. If the bytes end within a character, the
+   * message with its last byte has the character. @param isLast whether these are the last bytes of the stream.
+   */
   async #data(stream: Stream, bytes: Buffer, isLast = false): Promise<void> {
     for (let at = 0; at < bytes.length || (isLast && at === 0); at += SLICE) {
       const isRest = isLast && at + SLICE >= bytes.length;
@@ -42,7 +45,7 @@ export class Stages {
     }
   }
 
-  /** The rest of the output, and the end. */
+  /** Sends the output that has not been sent yet, and the end of the last stage. @param isCompile whether that is the compile stage. */
   async end({ compile, run }: PistonResponse, isCompile: boolean): Promise<void> {
     if (isCompile && compile) await this.compiling();
     else await this.#run();

@@ -1,13 +1,13 @@
 import type { FastifyReply } from "fastify";
 
-/** Without an explicit reason, Node would create an error, with a stack, at the end of every response. */
+/** The reason of the abort. Without it, Node would create an error with a stack at the end of every response. */
 const GONE = "the client disconnected";
 
 const signals = new WeakMap<FastifyReply["raw"], AbortSignal>();
 
 /**
- * Aborts when the response has been sent or the connection is closed. There is one signal, and one listener, per
- * response.
+ * A signal that aborts when the response has been sent or the connection is closed. All calls for a response return the same signal, which
+ * needs only one listener.
  */
 export function disconnected({ raw }: FastifyReply): AbortSignal {
   const known = signals.get(raw);

@@ -1,21 +1,22 @@
 import type { ServerResponse } from "node:http";
 
-/** Minimum speed for reading a long response: 16 KiB a second, averaged over a minute. */
+/** The lowest speed at which a client may read a long response: at least `leastBytes` in each window. */
 export interface DrainLimits {
   readonly windowMs: number;
   readonly leastBytes: number;
 }
 
 /**
- * The kernel's send buffer takes up to some 4 MiB and accepts more only after a third of it is read. Over half a
- * minute, a client that reads steadily could therefore appear to read nothing.
+ * 16 KiB a second, averaged over a minute. The window must not be shorter: the kernel's send buffer holds up to some 4 MiB, and takes more
+ * only after the client has read a third of them. In half a minute, a client that reads steadily could therefore appear to read nothing.
  */
 export const DRAIN: DrainLimits = { windowMs: 60_000, leastBytes: 60 * 16_384 };
 
 /**
  * Closes the connection of a client that reads a long response too slowly.
- * @param isWaiting whether the client has had something to read for the whole window; a stream of events is often silent.
- * @returns a function to call with the size of each piece sent.
+ * @param ended called before the connection is closed.
+ * @param isWaiting whether there has been something to read for the whole window. A stream of events is often silent.
+ * @returns a function that has to be called with the size of each piece that has been sent.
  */
 export function endSlowReader(
   response: ServerResponse,

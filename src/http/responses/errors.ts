@@ -12,10 +12,10 @@ import { awaitsContinue } from "./expect-continue.ts";
 import { ALWAYS } from "./headers.ts";
 import { linger } from "./linger.ts";
 
-/** A restarted database is available again within seconds. */
+/** A client should repeat its request after this time, because a restarted database is available again within seconds. */
 export const DATABASE_RETRY = { "retry-after": "2" };
 
-/** Errors of the framework before a route runs, mapped to the service's errors. */
+/** The service's errors for errors that Fastify finds before a route runs. */
 const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientError>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ({ routeOptions }) => tooLarge(routeOptions.url, routeOptions.bodyLimit),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ({ routeOptions }) =>
@@ -25,7 +25,7 @@ const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientErro
   FST_ERR_BAD_URL: () => clientError("badRequest", []),
 };
 
-/** The contract requires 400 for code of any size above the limit, and has no 413. */
+/** The error for a body above the limit. On POST /api/submit, its status is 400, like that of source code above the limit. */
 export function tooLarge(route: string | undefined, bytes: number): ClientError {
   return clientError(route === "/api/submit" ? "submissionTooLarge" : "bodyTooLarge", [bytes]);
 }
@@ -42,7 +42,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   if (!known) request.log.error({ err: error }, "request failed");
   const sent = known ?? clientError("internal", []);
   const { status, body, headers } = sent;
-  // Framework errors occur before the hook that sets these headers.
+  // Some errors of Fastify occur before the hook that sets these headers.
   return reply
     .code(status)
     .headers({ ...ALWAYS, "x-request-id": request.id, ...headers, ...(awaitsContinue(request) && CLOSE) })
@@ -60,17 +60,18 @@ function toClientError(error: unknown, request: FastifyRequest): ClientError | u
 }
 
 /**
- * Without `100 Continue`, the client may or may not send its body, so the next bytes on the connection are ambiguous.
+ * The connection must close after an error for a client that awaits `100 Continue`. The client may send its body all the same, so the
+ * next bytes on the connection could be the body or another request.
  */
 const CLOSE = { connection: "close" };
 
 /**
- * Responds to errors of the HTTP parser. They occur before a request exists, so the response is written to the socket.
+ * Responds to an error of the HTTP parser. It occurs before there is a request, so the response is written to the socket.
  */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, meter: Meter): void {
-  // The parser reports each further piece of unparseable input here; it is discarded.
+  // The parser reports each further piece of input that it cannot parse. After the first one, nothing is left to do.
   if (answered.has(socket)) return;
-  // Before the TLS handshake completes, a response would wait for it indefinitely and keep the connection open.
+  // Before the end of the TLS handshake, a response would wait for that end, possibly forever, and keep the connection open.
   if (!/^(HPE|ERR_HTTP)_/.test(error.code ?? "") || !socket.writable) {
     socket.destroy();
     return;
@@ -96,7 +97,7 @@ export function answerExpectation(response: ServerResponse, meter: Meter): void 
   answerByHand(response, "expectationFailed", meter);
 }
 
-/** Rejects methods of RTSP, which Node's parser accepts. Fastify has no route for them, and logs all its routes instead. */
+/** Rejects methods that Node's parser accepts, but that are not in METHODS, such as those of RTSP. Fastify would log all its routes. */
 export function answerUnknownMethod(response: ServerResponse, meter: Meter): void {
   answerByHand(response, "badRequest", meter);
 }
@@ -109,8 +110,8 @@ function answerByHand(response: ServerResponse, code: ByHand, meter: Meter): voi
 }
 
 /**
- * Grace period before a connection is destroyed after its last response. Destroyed at once, some clients could not read
- * it.
+ * Time between the last response on a connection and the destruction of the connection. If it were destroyed at once, some clients could
+ * not read the response.
  */
 const CLOSE_DELAY_MS = 1_000;
 
@@ -119,7 +120,7 @@ type ByHand = Extract<ErrorCode, "headersTooLarge" | "requestTimeout" | "badRequ
 function writeError(socket: Duplex, code: ByHand): void {
   const { status, text, headers } = byHand(code);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  // After CONNECT, the socket has no error listener left: a reset would end the process.
+  // After CONNECT, the socket has no error listener left, so a reset by the client would end the process.
   socket.on("error", () => socket.destroy());
   answered.add(socket);
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
@@ -127,15 +128,15 @@ function writeError(socket: Duplex, code: ByHand): void {
     socket.end();
     setTimeout(() => socket.destroy(), CLOSE_DELAY_MS).unref();
   };
-  // Lingers only for a client that sends at full speed: a slow one would send for as long as it may.
+  // A client with too large headers sends at full speed. Others could send slowly, so there is no lingering for them.
   if (code === "headersTooLarge") linger(socket as Socket, () => false, close);
   else close();
 }
 
-/** Connections with a response written to the socket. */
+/** The connections on which writeError() has written a response. */
 const answered = new WeakSet<Duplex>();
 
-/** Closes the connection: further bytes on it are ambiguous. */
+/** A response for an error without Fastify. It closes the connection, because it is unknown whether the next bytes begin a request. */
 function byHand(code: ByHand) {
   const { status, body } = clientError(code, []);
   const text = JSON.stringify(body);

@@ -2,7 +2,8 @@ import { isIP } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
 /**
- * Headers of every response. API responses are data: a browser that opens one must not run, frame, cache or sniff it.
+ * Headers of every response. Most responses are data. A browser that opens one must not run it, show it in a frame, cache it or guess its
+ * type. Responses with pages replace some of these headers.
  */
 export const ALWAYS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
@@ -14,16 +15,19 @@ export const ALWAYS: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
-/** One year, without subdomains. */
+/** Browsers must use HTTPS for a year, on this host but not on its subdomains. */
 const HTTPS_ONLY = "max-age=31536000";
 
-/** @param secure whether the client used HTTPS: over plain HTTP, HSTS must not be sent. */
+/** @param secure whether clients use HTTPS. Over plain HTTP, Strict-Transport-Security (HSTS) must not be sent. */
 export function addHeaders(request: FastifyRequest, reply: FastifyReply, secure: boolean): void {
   reply.headers({ ...ALWAYS, "x-request-id": request.id });
   if (secure && isOwnName(request.hostname)) reply.header("strict-transport-security", HTTPS_ONLY);
 }
 
-/** HSTS for localhost would make a browser refuse plain HTTP to every other program on localhost. */
+/**
+ * Whether a host is a name, and not localhost. For localhost, HSTS would make a browser refuse plain HTTP to every other program there;
+ * for an address, browsers ignore HSTS.
+ */
 function isOwnName(host: string): boolean {
   return (
     host !== "" && host !== "localhost" && !host.endsWith(".localhost") && isIP(host.replace(/^\[|\]$/g, "")) === 0

@@ -1,18 +1,18 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 
-/** Limits on reading from a client that is still sending after its response. */
+/** Bounds for reading from a client that still sends its request after it has got the response. */
 const LINGER_MS = 10_000;
 const LINGER_BYTES = 32 * 1_048_576;
-/** A client that is silent for this long has finished sending. */
+/** A client that sends nothing for this time counts as having finished. */
 const QUIET_MS = 500;
 
 const CHECK_MS = 100;
 
 /**
- * Reads and discards input after the response, then calls back. Closing a connection while the client sends resets it,
- * and the client then often gets an error instead of the response.
- * @param over whether the client has sent everything.
+ * Reads and discards what the client still sends after the response, then calls `close`. If a connection is closed while the client
+ * sends, it is reset, and the client often gets an error instead of the response.
+ * @param over whether the client has sent its whole request.
  */
 export function linger(socket: Socket, over: () => boolean, close: () => void): void {
   const began = performance.now();
@@ -33,7 +33,10 @@ export function linger(socket: Socket, over: () => boolean, close: () => void): 
 /** The latest request of each connection. */
 const newest = new WeakMap<Socket, IncomingMessage>();
 
-/** Keeps a connection open when its response ends while the request is still arriving. Node would close it at once. */
+/**
+ * If a response that closes its connection ends while the request is still arriving, delays the close by linger(). Node would close the
+ * connection at once.
+ */
 export function lingerAfter(request: IncomingMessage): void {
   const { socket } = request;
   const isWatched = newest.has(socket);

@@ -9,30 +9,30 @@ import type { Admit } from "../../store/submissions/types.ts";
 import { disconnected } from "./client-disconnect.ts";
 import { DRAIN, type DrainLimits, endSlowReader } from "./drain.ts";
 
-/** Limit on output held by responses, for all accounts together, in bytes as written by programs. */
+/** The most bytes of output that responses of all accounts together hold, before the output is encoded as JSON. */
 const ANSWERS_BYTES = 40 * 1_048_576;
 
-/** The part of the limit that an account may hold in any case, so that a short result never waits for slow readers of long ones. */
+/** An account may always hold this much of the limit, so that a short result never waits for slow readers of long results. */
 const SHORT_ANSWERS_BYTES = 65_536;
 
-/** Text up to this size is sent in one piece, with a Content-Length. */
+/** A response with more bytes of output than this is sent in pieces, without a Content-Length. */
 const SHORT_BYTES = 16_384;
 
-/** JSON can write a byte of a text as six. */
+/** JSON can encode one byte of text as six. */
 const LONGEST_ESCAPE = 6;
 
-/** Yields copies: an idle connection can keep the last slice, which would otherwise keep the memory of the whole output. */
+/** Yields copies of the parts. An idle connection can keep the last part, and if that were no copy, the memory of all bytes with it. */
 function* slicesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += SHORT_BYTES) yield Buffer.from(bytes.subarray(at, at + SHORT_BYTES));
 }
 
-/** A client that reads at a normal speed has received its response by then. */
+/** A client should repeat its request after this time. Clients that read at a normal speed have received their responses by then. */
 const RETRY_SECS = 5;
 
 /**
- * Responses with program output. A record with 2 MiB of output is up to 12.6 MB of JSON. It is never held in memory as
- * a whole, but generated piece by piece as the client reads, and its output counts against the limit until the client
- * has received it.
+ * Sends responses that can be long, because they have the output of programs. A record with 2 MiB of output is up to 12.6 MB of JSON. It is
+ * never in memory as a whole, but generated piece by piece as the client reads. The output counts against the limit until the client has
+ * received it.
  */
 export class LongAnswers {
   readonly budget = new Budget({ total: ANSWERS_BYTES, perOwner: "shared", inAnyCase: SHORT_ANSWERS_BYTES });
@@ -47,8 +47,8 @@ export class LongAnswers {
   }
 
   /**
-   * @param owner whose share of the limit is used until the response has been sent.
-   * @returns a function that throws the ClientError noRoom.
+   * @param owner to whom the memory is charged until the response has been sent.
+   * @returns a function that reserves memory for bytes of output. It throws the ClientError noRoom if there is none in time.
    */
   admitFor(owner: string, request: FastifyRequest, reply: FastifyReply): Admit {
     const releases: (() => void)[] = [];
@@ -56,7 +56,7 @@ export class LongAnswers {
       const release = await this.budget.takeInTime(owner, bytes, disconnected(reply));
       if (!release) throw noRoom(request);
       if (reply.raw.closed) release();
-      // One listener, as a response can have the outputs of many runs.
+      // There is one listener for all calls, because a response can have the outputs of many runs.
       else if (releases.push(release) === 1)
         reply.raw.once("close", () => {
           for (const one of releases) one();
@@ -66,8 +66,8 @@ export class LongAnswers {
   }
 
   /**
-   * Sends a value as JSON. A long one is sent at the client's speed. The caller has admitted the long texts of the value. If the
-   * rest of the value is long, for example a judgement with hundreds of messages, it counts against the limit here.
+   * Sends a value as JSON; a long value is sent as fast as the client reads. The caller must have reserved memory for the LongTexts in the
+   * value. If the rest of the value is long, for example in a judgement with hundreds of messages, it counts against the limit here.
    * @throws ClientError noRoom.
    */
   async send(owner: string, reply: FastifyReply, value: unknown): Promise<FastifyReply> {
@@ -80,7 +80,7 @@ export class LongAnswers {
     return this.sendPieces(owner, reply, slicesOf(bytes));
   }
 
-  /** Sends the pieces at the client's speed. */
+  /** Sends the pieces as fast as the client reads them. */
   sendPieces(
     owner: string,
     reply: FastifyReply,
@@ -89,15 +89,15 @@ export class LongAnswers {
     const passed = endSlowReader(reply.raw, this.drain, () =>
       this.#meter.count("connectionsRefused", { limit: "reading" }),
     );
-    // Fastify would read pieces for a HEAD request as fast as they come, and discard them, until long after the response.
+    // For a HEAD request, Fastify would read all pieces and discard them, until long after the response.
     const sent = reply.request.method === "HEAD" ? [] : this.paced(owner, pieces, passed);
     const stream = Readable.from(sent, { highWaterMark: 1 });
-    // After the response, the resources of the pieces are not needed any more.
+    // Ends the generator of the pieces, so that it frees its resources, even if the client has left early.
     reply.raw.once("close", () => stream.destroy());
     return reply.send(stream);
   }
 
-  /** The pieces, at most one per turn of the event loop. */
+  /** Yields the pieces, at most one in each turn of the event loop. @param passed called with the length of each piece that was sent. */
   async *paced<T extends string | Buffer>(
     owner: string,
     pieces: Iterable<T> | AsyncIterable<T>,
@@ -111,7 +111,10 @@ export class LongAnswers {
   }
 }
 
-/** @param request If it created a submission, the error contains the id, so that the client can fetch the result. */
+/**
+ * The error if there is no memory for a body or a response. If the request has created a submission, the error has its id, so that the
+ * client can get the result later.
+ */
 export function noRoom({ submissionId }: Pick<FastifyRequest, "submissionId">): Error {
   const fields = submissionId === null ? {} : { id: submissionId };
   return clientError("noRoom", [], { headers: { "retry-after": String(RETRY_SECS) }, fields });

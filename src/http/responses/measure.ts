@@ -3,7 +3,7 @@ import type { Meter } from "../../domain/meter.ts";
 import { METHODS, STATUS_CLASSES } from "../../domain/metrics.ts";
 import type { Tracer } from "../../domain/tracer.ts";
 
-/** Measures the duration of a response, labelled by route pattern, because the rest of a path is client input. */
+/** Measures the duration of a response. Its label is the pattern of the route, because the client chooses the rest of a path. */
 export function measure(meter: Meter, request: FastifyRequest, reply: FastifyReply): void {
   const { url } = request.routeOptions;
   const held = (request.query as { wait?: unknown } | undefined)?.wait === "true" && request.caller !== null;
@@ -13,7 +13,7 @@ export function measure(meter: Meter, request: FastifyRequest, reply: FastifyRep
   meter.time("requests", { route, method, status }, reply.elapsedTime / 1000);
 }
 
-/** Traces a request, with the trace context of the client. */
+/** Traces a request, as a part of the trace that the client began if it sent `traceparent`. */
 export function follow(tracer: Tracer | undefined, request: FastifyRequest, reply: FastifyReply): void {
   if (!tracer) return;
   const { traceparent } = request.headers;

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clientError } from "../../domain/error.ts";
 
 /**
- * Responds with 404 to an unknown path, and with 405 and `Allow` to a known path with another method. It collects the
- * paths as they are registered, so there is no second list of them.
+ * Responds with 404 to an unknown path, and with 405 and `Allow` to a known path with a method that it does not have. It collects the paths
+ * when they are registered, so there is no second list of them.
  * @returns the same check for a hook, so that the body of such a request is neither read nor validated.
  */
 export function answerUnknownRoutes(server: FastifyInstance): (request: FastifyRequest) => void {
@@ -28,7 +28,7 @@ export function answerUnknownRoutes(server: FastifyInstance): (request: FastifyR
   };
 }
 
-/** Whether the paths have the same number of segments, each equal or a non-empty parameter (`:id`). */
+/** Whether a path matches the pattern of a route, such as `/api/result/:id`. A parameter matches any segment that is not empty. */
 function matches(pattern: string, path: string): boolean {
   const wanted = pattern.split("/");
   const given = path.split("/");

@@ -8,28 +8,28 @@ import { disconnected } from "./client-disconnect.ts";
 import { endSlowReader } from "./drain.ts";
 import type { LongAnswers } from "./long-answers.ts";
 
-/** The shortest time between two states. The second one has all changes of this time. */
+/** The shortest time between two states that are sent. The second state has all changes of this time. */
 const LEAST_MS = 500;
 /** Interval at which `isAllowed` is checked. */
 const CHECK_MS = 1_000;
-/** Checks per heartbeat, which is sent more often than the idle timeout of common proxies. */
+/** A heartbeat is sent after so many checks without a change: sooner than the idle timeout of common proxies. */
 const CHECKS = 15;
 
 /** A state that a client follows. */
 export interface Followed {
   /** @returns a function that ends the subscription. */
   readonly subscribe: (listener: () => void) => () => void;
-  /** Whether the client may still read it. */
+  /** Whether the client may still read the state. */
   readonly isAllowed: () => Promise<boolean>;
-  /** The present state as JSON; undefined once it has been deleted. Null is not sent. */
+  /** The present state as a value for JSON; undefined once it has been deleted. If the value is null, no state is sent. */
   readonly read: () => Promise<{ readonly isLast: boolean; readonly value: unknown } | undefined>;
-  /** The text of an event that is sent as a heartbeat, and in place of null. A page's script receives events, but not comments. */
+  /** The text of an event that is sent as a heartbeat, and if the value is null. By default, the heartbeat is a comment, which scripts never get. */
   readonly heartbeat?: string;
 }
 
 /**
- * Streams a state as server-sent events: `state` with the whole state at the start and after changes, and `ended` with the last
- * one. A client that reconnects needs no earlier event.
+ * Streams a state as server-sent events: `state` with the whole state at the start and after changes, and `ended` with the last state.
+ * Each event has the whole state, so a client that reconnects needs no earlier event.
  * @param stopping aborted when the service stops.
  */
 export function sendChanges(
@@ -61,7 +61,7 @@ export function sendChanges(
   return reply.send(Readable.from(paced(), { highWaterMark: 1 }));
 }
 
-/** @param onSent called when the client has received all so far. */
+/** The texts of the events. @param onSent called when the client has taken all texts so far. */
 async function* states(
   request: FastifyRequest,
   followed: Followed,
@@ -96,7 +96,7 @@ async function* states(
       }
     }
   } catch (error) {
-    // The client reconnects.
+    // If the database is unavailable, the stream ends, and the client reconnects.
     if (!(error instanceof StoreUnavailable)) throw error;
     request.log.warn({ err: error }, "database unavailable");
   } finally {
@@ -105,7 +105,7 @@ async function* states(
   }
 }
 
-/** @returns false if nothing has changed until the next check. */
+/** Waits for a change until the next check. @returns false if nothing has changed. */
 async function changed(woken: Promise<void>): Promise<boolean> {
   const timer = new AbortController();
   const silence = sleep(CHECK_MS, false, { signal: timer.signal }).catch(() => false);

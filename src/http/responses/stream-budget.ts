@@ -2,10 +2,10 @@ import type { FastifyReply } from "fastify";
 import { clientError } from "../../domain/error.ts";
 import { Budget } from "../../fairness/budget.ts";
 
-/** The budget has space again once another stream ends. */
+/** A client should repeat its request after this time. It is accepted as soon as another of its streams has ended. */
 const RETRY_SECS = 5;
 
-/** How many streams an owner may have open at once. */
+/** Limits how many streams an owner may have open at once. */
 export class StreamBudget {
   readonly #budget: Budget;
   readonly #error: "tooManyWatched" | "tooManyExports";
@@ -19,7 +19,7 @@ export class StreamBudget {
   open(owner: string, { raw }: FastifyReply): void {
     const release = this.#budget.take(owner, 1);
     if (!release) throw clientError(this.#error, [], { headers: { "retry-after": String(RETRY_SECS) } });
-    // If the client has disconnected, its event has already fired.
+    // If the response is already closed, there will be no event `close`.
     if (raw.closed) release();
     else raw.once("close", release);
   }
