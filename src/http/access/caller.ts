@@ -10,9 +10,9 @@ declare module "fastify" {
     submissionId: string | null;
   }
   interface FastifyContextConfig {
-    /** No key is needed: the page documents the API and is not part of it. */
+    /** Whether the route needs no key, because it documents the API and is not part of it. */
     open?: boolean;
-    /** A GET that starts a program: it counts against the rate limit like a POST. */
+    /** Whether the route, although it is a GET, starts a program, so that it counts against the rate limit like a POST. */
     submits?: boolean;
   }
 }
@@ -28,7 +28,7 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller;
 }
 
-/** The owner charged for a request: an account, a signed-in person, or else an address. */
+/** The owner to whom a request is charged: the account of the key, otherwise the person who is signed in, otherwise the network of the client. */
 export function ownerOf({ caller, person, ip }: Pick<FastifyRequest, "caller" | "person" | "ip">): string {
   if (caller) return `account ${caller.accountId}`;
   return person ? `person ${person.id}` : `address ${network(ip)}`;

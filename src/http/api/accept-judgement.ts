@@ -41,7 +41,7 @@ export async function addJudgement(
   };
   if ("problem" in on) await countWork(caller, { runs: (await put()).runs, bytes: 0 }, dependencies);
   else await countWork(caller, { runs: mostRuns(on.definition), bytes: bytesOf(on.contents) }, dependencies);
-  // The queue is checked before the tests are stored.
+  // The queue is checked first, so that a full queue refuses the request before its tests are stored.
   if ((await submissions.depth()) >= dependencies.maxPending) throw queueFull();
   // By this text, a repeated request is recognised even if the problem has another current version by then.
   const judgedOn = "problem" in on ? `${on.problem} ${on.version ?? "current"}` : undefined;
@@ -109,7 +109,7 @@ export async function rejudge(
 }
 
 /**
- * So many runs, and so many bytes of tests, count against the rate limit like one request. The request itself has been counted when
+ * How many runs, and how many bytes of tests, count against the rate limit like one request. The request itself has been counted when
  * it arrived, so the first RUNS_PER_REQUEST runs and the first BYTES_PER_REQUEST bytes add nothing.
  */
 const RUNS_PER_REQUEST = 50;

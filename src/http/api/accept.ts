@@ -14,7 +14,7 @@ import type { Enqueued } from "../../store/submissions/types.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { ValidatedRequest } from "./submit-request.ts";
 
-/** A full queue of short programs usually has space again within this time. */
+/** A client should repeat its request after this time. A full queue of short programs usually has space again by then. */
 const FULL_RETRY_SECS = 1;
 
 /** A submission that this request added, or an earlier request with the same idempotency key. */

@@ -19,12 +19,12 @@ import { keepOpenMeanwhile } from "../responses/keep-open.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { verifySubmissions } from "./verify-problem.ts";
 
-/** What the problems of an account may reach by imports through requests. The command `assay problems import` has no such bounds. */
+/** How many problems, and bytes of their versions, an account may have by imports of requests. The command `assay problems import` has no bounds. */
 export const PROBLEM_BOUNDS: ProblemBounds = { problems: 500, bytes: 4_294_967_296 };
 /** The most bytes of all files of a package that a request imports, when unpacked. The archive itself is bounded like any large body. */
 export const MAX_IMPORT_BYTES = 268_435_456;
 /**
- * So many bytes count against the rate limit like one request. The size of all files is counted before any file is unpacked. The
+ * How many bytes count against the rate limit like one request. The size of all files is counted before any file is unpacked. The
  * size of all tests can be larger, because several tests can use the same file; then the difference is counted as well.
  */
 const BYTES_PER_REQUEST = 16_777_216;

@@ -23,7 +23,7 @@ const oneCase = z.strictObject({
   expected: z.string().describe("The expected output"),
 });
 
-/** The program has the fields of a submission, and cases instead of an input. */
+/** The body of POST /api/judge. It has the fields of a submission, but cases instead of an input. */
 export const judgeBody = z
   .strictObject({
     ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true }).shape,

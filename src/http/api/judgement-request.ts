@@ -85,7 +85,7 @@ const program = z.strictObject({
 
 export const checkerField = z.union([z.enum(CHECKER_TYPES), builtIn, program]);
 
-/** The program has the fields of a submission, and tests instead of an input. */
+/** The body of POST /api/judgements. It has the fields of a submission, but tests instead of an input. */
 export const judgementBody = z
   .strictObject({
     ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true }).shape,
@@ -154,7 +154,7 @@ export interface JudgementRequest {
   /** The program with an empty input. */
   readonly program: ValidatedRequest;
   readonly stop: Stop;
-  /** The tests of the request; or the id of a problem, and its version, or undefined for the current version. */
+  /** Either the tests of the request, or the id and version of a problem. An undefined version is the current one. */
   readonly on: GivenTests | { readonly problem: string; readonly version: number | undefined };
 }
 
@@ -220,7 +220,7 @@ function toMeta(
   return { name: name || String(at + 1), group, points, limits: Object.fromEntries(given) as RequestedLimits };
 }
 
-/** @throws ClientError for a limit that the profile does not have for the language of the program. */
+/** @throws ClientError for a limit above that of the program's profile for its language. */
 export function checkTestLimits(
   where: string,
   limits: { readonly [F in LimitField]?: number | undefined },

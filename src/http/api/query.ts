@@ -5,7 +5,7 @@ import { OPERATIONS } from "../openapi/operations.ts";
 /** The most unknown parameters that an error names. */
 const MAX_NAMED = 5;
 
-/** The query parameters of each API route, by its method and its URL in the router's form. */
+/** The query parameters of each API route, by method and path. Parameters in a path have the form of the router, such as `:id`. */
 const KNOWN = new Map(
   OPERATIONS.map(({ method, path, parameters }) => [
     `${method} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`,

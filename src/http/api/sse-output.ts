@@ -17,7 +17,7 @@ import type { LongAnswers } from "../responses/long-answers.ts";
 /** Interval of heartbeats while nothing else is sent. It is shorter than the idle timeout of common proxies. */
 const HEARTBEAT_MS = 15_000;
 
-/** Time limit for sending what one read returned: at most 2 MiB, so 16 KiB a second. The stream of a slower client ends; it reconnects. */
+/** Time limit for sending what one read returned: at most 2 MiB, so 16 KiB a second. The stream of a slower client ends, and the client reconnects. */
 const READ_MS = 128_000;
 
 /** The most bytes of output in an event. As JSON, they can be six times as long. */

@@ -49,7 +49,7 @@ export function parseList<T extends { before?: string | undefined; limit?: strin
 
 const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 
-/** Lists and batches of the caller's account. */
+/** GET /api/submissions and POST /api/submissions/batch: list the submissions of the caller's account, and add several. */
 export function submissionsRoutes(server: FastifyInstance, dependencies: Dependencies): void {
   const { store } = dependencies;
 

@@ -48,7 +48,7 @@ const WEBHOOK_LIKE = /webhook|callback/i;
 const MAX_NAMED = 5;
 /** The most characters of a message of the schema that an error repeats. */
 const MAX_MESSAGE = 200;
-/** The smoke tests of all languages take a few seconds after the start. */
+/** A client should repeat its request after this time, because the smoke tests of all languages take a few seconds after the start. */
 const UNPROVEN_RETRY_SECS = 2;
 
 /** A valid request. */
@@ -80,7 +80,7 @@ export function toSubmitRequest(
   if (stdinBytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [stdinBytes]);
   const language = languages.resolve(fields.language);
   const available = workers.languages();
-  // Created only when needed: an error captures the stack.
+  // The errors are created only if they are needed, because creating one captures the stack.
   const known = () => listed(languages, available).map(({ name }) => name);
   const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), known()]);
   if (language === undefined) throw unsupported();
@@ -116,7 +116,7 @@ function checkShape(body: unknown): Fields {
 
 /**
  * The error for a fault that the schema found. The schema's message can repeat long names that the client chose, so it is cut off.
- * @param whole the name of the checked value, for a fault of the value itself.
+ * @param whole names the checked value in the error, if the fault is not in one of its parts.
  */
 export function invalidPart(issue: z.core.$ZodIssue | undefined, whole = "the body"): ClientError {
   const where = issue?.path.map(echoPart).join(".") || whole;

@@ -6,7 +6,7 @@ import { clientError } from "../../domain/error.ts";
 export interface Admission {
   /** The bytes that are reserved in one step, or fewer if less is left of the announced size. */
   readonly stepBytes: number;
-  /** At least so many bytes must arrive in each window. */
+  /** How many bytes must arrive in each window at least. */
   readonly leastBytes: number;
   /** Length of a window. Time in which the body waits for memory does not belong to a window. */
   readonly windowMs: number;

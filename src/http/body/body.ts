@@ -201,7 +201,7 @@ export function readJsonOnly(
       await eventLoop.turn(owner);
       if (bytes.length > MAX_BODY_BYTES) return await parseLarge(request, bytes);
       const members = checkShape(bytes, request.routeOptions.config.values);
-      // The check, the parsing and the route's work on a long text take a similar time.
+      // The check, the parsing and the route's work on a long text take about the same time, so each gets a turn.
       if (isLong) await eventLoop.turn(owner);
       const value = parseJson(bytes, members);
       if (isLong) await eventLoop.turn(owner);

@@ -2,7 +2,7 @@ import { clientError } from "../../domain/error.ts";
 
 /** The most characters of a piece. A message with a piece occupies the event loop for 1 ms, and one of 60 MB for some 50 ms. */
 export const PIECE = 1_048_576;
-/** Texts of at most so many characters stay in the value. All texts of this length in a body together have at most 8 MB. */
+/** Texts with no more characters than this stay in the value. All such texts of a body together have at most 8 MB. */
 const SHORT = 1_024;
 /** The most characters of all names of fields together, which stay in the value. No valid body has nearly as many. */
 const MOST_NAMES = 1_048_576;

@@ -5,7 +5,10 @@ import { WorkTurns } from "../../fairness/turn.ts";
 import type { SignInStore } from "../../store/people/sign-ins.ts";
 import { network } from "../listener/network.ts";
 
-/** Attempts to sign in per minute: with one e-mail address from one network, from one network, and with one e-mail address from any network. */
+/**
+ * Attempts to sign in per minute. `both`: with one e-mail address from one network. `network`: from one network. `email`: with one e-mail
+ * address from any network.
+ */
 const LIMITS = { both: 5, network: 30, email: 20 } as const;
 
 /**

@@ -40,7 +40,7 @@ interface ById {
 }
 
 /**
- * /dashboard/api/keys: lists, creates, changes, rotates and revokes keys. A member can do this only within limits (src/admin/member-keys.ts).
+ * /dashboard/api/keys: lists, creates, changes, rotates and revokes keys. src/admin/member-keys.ts bounds what members may do.
  */
 export function keyRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
   const config = { session: "member" } as const;

@@ -13,7 +13,7 @@ const changes = z.strictObject({
   password: z.strictObject({ current: z.string(), next: z.string() }).exactOptional(),
 }) satisfies z.ZodType<MyChanges>;
 
-/** PATCH /dashboard/api/me: a person changes the own name or password. */
+/** PATCH /dashboard/api/me: changes the name or the password of the person who is signed in. */
 export function meRoutes(server: FastifyInstance, { store, passwords }: SignInContext): void {
   server.patch("/dashboard/api/me", { config: { session: "member" } }, async (request): Promise<Person> => {
     const person = personOf(request);

@@ -27,7 +27,7 @@ const LEAST_BUCKETS = 5;
 
 /** The history has minutes for this time, and only hours for earlier times (src/history/stats-aggregator.ts). */
 const MINUTES_KEPT_MS = 2 * DAY_MS;
-/** The oldest time that a chart can show. The history keeps hours for one day more. */
+/** How far a chart can go back. The history keeps hours for one day more. */
 const KEPT_MS = 30 * DAY_MS;
 
 const ms = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional();

@@ -17,7 +17,7 @@ import { checkSameOrigin } from "./same-origin.ts";
  */
 const REQUESTS_PER_MINUTE = 1_200;
 
-/** The session that a route needs. `none`: the route needs no session, but reads it. `page`: the session is not even read. */
+/** The session that a route needs. With `none`, the route needs no session, but knows the person if there is one. With `page`, it does not. */
 export type Needed = "page" | "none" | "member" | "administrator";
 
 /** The person of a valid session. */
@@ -65,7 +65,7 @@ export class SessionGuard {
     if (needed === "administrator" && !request.person.administrator) throw clientError("notAllowed", []);
   }
 
-  /** Whether a path is below the dashboard. If it is unknown, the response is 404 even without a key. */
+  /** Whether a path is below the dashboard. A request for an unknown path there gets 404 even without a key. */
   isBelow({ url }: Pick<FastifyRequest, "url">): boolean {
     return url.startsWith("/dashboard/");
   }

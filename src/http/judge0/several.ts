@@ -18,7 +18,7 @@ import { BadQueryError } from "./query.ts";
 const FEW_BYTES = 262_144;
 /** The most bytes of all contents in a response: as many as a batch of Judge0 can have. */
 const MOST_BYTES = 100 * 1_048_576;
-/** So many bytes of contents count against the rate limit like one request. One submission has about as many at most. */
+/** How many bytes of contents count against the rate limit like one request: about as many as one submission can have. */
 const BYTES_PER_REQUEST = 4 * 1_048_576;
 
 /** A submission whose contents (source, input, expected output, output) are read only when they are sent. */
@@ -79,7 +79,7 @@ export async function sendSeveral(
     return answers.send(owner, reply, { submissions: await Promise.all(items.map(answer)), ...members });
   }
   await admit(Math.max(...items.map((item) => item?.bytes ?? 0)));
-  // Texts that are not UTF-8 are an error. It must be found before the response begins, so all texts are read once before.
+  // Text that is not UTF-8 is an error, which must be found before the response begins. So all contents are read once in advance.
   if (!form.base64)
     for (const item of items) {
       await answer(item);

@@ -35,7 +35,7 @@ const SPARED_BYTES = 512;
 /** The most networks whose waste is kept in memory. */
 const MAX_NETWORKS = 10_000;
 
-/** A body may have so many chunks, and one more for each CHUNK_BYTES. Each chunk costs some 3 us of the event loop. */
+/** The most chunks of a body, apart from one for each CHUNK_BYTES of it. Each chunk costs some 3 us of the event loop. */
 const MAX_CHUNKS = 4_096;
 const CHUNK_BYTES = 64;
 
@@ -157,7 +157,7 @@ const admitted = new WeakMap<Socket, number>();
 const pending = new WeakMap<Socket, number>();
 /** The number of messages of each WebSocket so far, plus UNREAD_MESSAGES. */
 const messages = new WeakMap<Socket, number>();
-/** So many short messages can have arrived without being read: the buffers between the kernel and a session hold them. */
+/** How many short messages can have arrived without being read, because the buffers between the kernel and a session hold them. */
 const UNREAD_MESSAGES = 2_048;
 
 /** Counts a message of a WebSocket, so that its record is free. The number of messages has a limit of its own (piston/session.ts). */

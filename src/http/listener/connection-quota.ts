@@ -43,7 +43,7 @@ export class ConnectionQuota {
 
   constructor(limits: Partial<ConnectionLimits>, meter: Meter) {
     this.#limits = { ...CONNECTIONS, ...limits };
-    this.#owned = new Budget({ total: this.most + 1, perOwner: "shared" }); // of which one always stays free
+    this.#owned = new Budget({ total: this.most + 1, perOwner: "shared" }); // A shared budget always leaves one free.
     this.#meter = meter;
   }
 

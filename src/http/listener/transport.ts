@@ -29,7 +29,7 @@ export function trustedHops(transport: Transport, onSocketFile: () => boolean): 
   const trusted = blockList(transport.proxies);
   return (address, hop) => {
     if (onSocketFile() && hop === 0) return true;
-    // X-Forwarded-For can contain any text.
+    // The address can be any text, because clients can send any X-Forwarded-For.
     return isIP(address ?? "") !== 0 && trusted.check(address ?? "", isIPv6(address ?? "") ? "ipv6" : "ipv4");
   };
 }

@@ -9,7 +9,7 @@ import type { Admit } from "../../store/submissions/types.ts";
 import { disconnected } from "./client-disconnect.ts";
 import { DRAIN, type DrainLimits, endSlowReader } from "./drain.ts";
 
-/** The most bytes of output that responses of all accounts together hold, before the output is encoded as JSON. */
+/** The most bytes of output that the responses of all accounts together hold. They are counted as the programs wrote them, not as JSON. */
 const ANSWERS_BYTES = 40 * 1_048_576;
 
 /** An account may always hold this much of the limit, so that a short result never waits for slow readers of long results. */

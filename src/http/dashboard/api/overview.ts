@@ -1,4 +1,4 @@
-/** Lengths of the time that a chart up to now shows. */
+/** The possible lengths of a chart that ends now. */
 export const WINDOWS = ["15m", "1h", "24h", "7d", "30d"] as const;
 export type Window = (typeof WINDOWS)[number];
 

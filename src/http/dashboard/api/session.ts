@@ -18,7 +18,7 @@ export interface Person {
   readonly id: string;
   readonly email: string;
   readonly name: string;
-  /** Administrators see and change everything, members only their own accounts. */
+  /** Whether the person is an administrator, who sees and may change everything. Others see only what belongs to their accounts. */
   readonly administrator: boolean;
   /** Accounts visible to the person, by name; for an administrator, all. */
   readonly accounts: readonly AccountRef[];
