@@ -131,11 +131,11 @@ export interface FloatsChecker {
    */
   line_breaks?: boolean;
   /**
-   * The largest absolute error; 10⁻⁶ if neither error is given, 0 if only the other one is
+   * The largest absolute error; by default 10⁻⁶, or 0 if only the other error is given
    */
   absolute?: number;
   /**
-   * The largest relative error; 10⁻⁶ if neither error is given, 0 if only the other one is
+   * The largest relative error; by default 10⁻⁶, or 0 if only the other error is given
    */
   relative?: number;
 }
@@ -149,7 +149,7 @@ export interface GroupResult {
   score: number;
   max_score: number;
   /**
-   * Whether all tests passed; null while that can still happen
+   * Whether all tests passed; null while all of them can still pass
    */
   passed: boolean | null;
 }
@@ -373,7 +373,7 @@ export interface JudgementRequest {
    */
   tests?: JudgementTest[];
   /**
-   * Id of a problem, whose tests, checker, groups and limits replace those fields
+   * Id of a problem, which is used instead of `tests`, `checker` and `groups`. Its tests can have limits
    */
   problem?: string;
   /**
@@ -445,7 +445,7 @@ export interface JudgementTest {
    */
   stdin?: Content;
   /**
-   * The answer, or several answers of which any passes. The built-in checkers require it
+   * The expected output, or several. A built-in checker needs at least one, and accepts an output that matches any of them
    */
   expected?: Content | Content[];
   /**
@@ -468,7 +468,7 @@ export interface JudgementTimestamps {
 }
 
 /**
- * WA: the output is wrong. CE: the program does not compile. The others are as in the record
+ * WA: the output is wrong. CE: the program does not compile. The other verdicts have the same meaning as in the record
  */
 export type JudgementVerdict = "AC" | "WA" | "TLE" | "MLE" | "PLE" | "FSE" | "SIG" | "RE" | "CE" | "IE";
 
@@ -620,7 +620,7 @@ export interface Problem {
 }
 
 /**
- * Limits of each test; where null, that of the profile holds
+ * Limits of each test. If a limit is null, that of the profile holds
  */
 export interface ProblemLimits {
   cpu_time_secs: number | null;
@@ -639,7 +639,7 @@ export interface ProblemVersions {
 }
 
 /**
- * Limits of each test; where null, that of the profile holds
+ * Limits of each test. If a limit is null, that of the profile holds
  */
 export interface ProblemVersionsLimits {
   cpu_time_secs: number | null;
@@ -676,7 +676,7 @@ export interface ProblemsProblems {
 }
 
 /**
- * Limits of each test; where null, that of the profile holds
+ * Limits of each test. If a limit is null, that of the profile holds
  */
 export interface ProblemsProblemsLimits {
   cpu_time_secs: number | null;
@@ -735,7 +735,7 @@ export interface ProgramChecker {
    */
   interactive?: boolean;
   /**
-   * The most runs of the program for one test. Only the interface `kattis` has it
+   * The most runs of the program for one test. This field is only for the interface `kattis`
    */
   passes?: number;
 }

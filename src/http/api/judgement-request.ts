@@ -31,7 +31,7 @@ import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequ
 
 const MAX_ANSWERS = 8;
 const MAX_EXPRESSION_BYTES = 4_096;
-const TOLERANCE_DEFAULT = "10⁻⁶ if neither error is given, 0 if only the other one is";
+const TOLERANCE_DEFAULT = "by default 10⁻⁶, or 0 if only the other error is given";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,63}$/;
 
@@ -42,7 +42,9 @@ const oneTest = z.strictObject({
   stdin: content.describe('Standard input of the program: text, or {"base64": …}').optional(),
   expected: z
     .union([content, z.array(content).min(1).max(MAX_ANSWERS)])
-    .describe("The answer, or several answers of which any passes. The built-in checkers require it")
+    .describe(
+      "The expected output, or several. A built-in checker needs at least one, and accepts an output that matches any of them",
+    )
     .optional(),
   points: z.number().min(0).max(MAX_POINTS).describe("Points of the test; 1 by default").optional(),
   group: name.optional(),
@@ -79,7 +81,7 @@ const program = z.strictObject({
     .int()
     .min(2)
     .max(MAX_PASSES)
-    .describe("The most runs of the program for one test. Only the interface `kattis` has it")
+    .describe("The most runs of the program for one test. This field is only for the interface `kattis`")
     .optional(),
 });
 
@@ -97,7 +99,7 @@ export const judgementBody = z
       .optional(),
     problem: z
       .uuid()
-      .describe("Id of a problem, whose tests, checker, groups and limits replace those fields")
+      .describe("Id of a problem, which is used instead of `tests`, `checker` and `groups`. Its tests can have limits")
       .optional(),
     problem_version: z.int().min(1).describe("Version of the problem; by default the current one").optional(),
     checker: checkerField
@@ -183,7 +185,7 @@ export async function toJudgementRequest(
     return { program, stop, on: { problem: problem.toLowerCase(), version: problem_version } };
   }
   if (problem_version !== undefined) throw invalid("problem_version", "problem is not given");
-  if (given === undefined) throw invalid("tests", "is required, or problem");
+  if (given === undefined) throw invalid("tests", "is required unless problem is given");
   const tests = given.map((test, at) => {
     const one = oneTest.safeParse(test);
     if (one.success) return one.data;
@@ -241,7 +243,7 @@ function toContents({ stdin = "", expected }: TestFields, at: number, spec: Chec
   const answers = expected === undefined ? [] : Array.isArray(expected) ? expected : [expected];
   if (answers.length === 0 && spec.type !== "program") throw invalid(`tests.${at}.expected`, "is required");
   if (answers.length > 1 && spec.type === "program")
-    throw invalid(`tests.${at}.expected`, "has more than the one answer that a checker that is a program gets");
+    throw invalid(`tests.${at}.expected`, "has several answers, but a checker that is a program gets only one");
   const tooLong = () => invalid(`tests.${at}`, `more than ${MAX_CONTENT_BYTES} bytes`);
   if ([stdin, ...answers].some((one) => leastBytes(one) > MAX_CONTENT_BYTES)) throw tooLong();
   const checkTogether = (sizes: readonly number[]) => {
@@ -298,7 +300,7 @@ function toGroups(fields: NonNullable<Fields["groups"]>, tests: readonly TestMet
   const used = [...new Set(tests.map(({ group }) => group))];
   if (used.length > MAX_GROUPS) throw invalid("tests", `more than ${MAX_GROUPS} groups`);
   const names = fields.map((group) => group.name);
-  if (new Set(names).size < names.length) throw invalid("groups", "two have one name");
+  if (new Set(names).size < names.length) throw invalid("groups", "two groups have the same name");
   for (const [at, group] of fields.entries()) {
     const place = used.indexOf(group.name);
     if (place < 0) throw invalid(`groups.${at}`, `${echo(group.name)} has no tests`);

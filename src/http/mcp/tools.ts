@@ -85,8 +85,8 @@ export const TOOLS: readonly Tool[] = [
     title: "Run a program",
     description:
       "Runs a program in a sandbox without network and returns its output, a verdict (AC: exit code 0; RE, TLE, MLE, PLE, FSE, " +
-      "SIG: how it failed; IE: the platform failed) and the reason. Waits for the end up to half a minute; then " +
-      "get_result continues. Each run starts from nothing: files of earlier runs are gone.",
+      "SIG: how it failed; IE: the platform failed) and the reason. Waits for the end up to half a minute; if the run has not " +
+      "ended by then, call get_result. Each run starts from nothing: files of earlier runs are gone.",
     input: runInput,
     output: runResult,
     isReadOnly: false,

@@ -303,8 +303,8 @@ export const OPERATIONS: readonly Operation[] = [
     summary: "Judge a program",
     description:
       "Runs a program on up to 50 cases and compares each output with `expected`. The response is sent when all cases have run. " +
-      "If they have not run after 30 s, the response is 408 with the `id` of the judgement. Unlike the response of " +
-      "`POST /api/judgements`, it contains the outputs of the program.",
+      "If they have not run after 30 s, the response is 408 with the `id` of the judgement. Unlike `POST /api/judgements`, the " +
+      "response has the outputs of the program.",
     parameters: [],
     body: "JudgeRequest",
     answers: [{ status: 200, description: "The results in the order of the cases", schemas: ["Judged"] }],

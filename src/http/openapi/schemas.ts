@@ -35,7 +35,9 @@ const limits = z.strictObject(
 const judgementId = z.uuid().describe("Id of the judgement");
 const judgementVerdict = z
   .enum(JUDGEMENT_VERDICTS)
-  .describe("WA: the output is wrong. CE: the program does not compile. The others are as in the record");
+  .describe(
+    "WA: the output is wrong. CE: the program does not compile. The other verdicts have the same meaning as in the record",
+  );
 const summaryFields = {
   id: judgementId,
   schema_version: z.literal(JUDGEMENT_SCHEMA_VERSION),
@@ -58,7 +60,7 @@ const groupResult = z.strictObject({
   rule: z.enum(GROUP_RULES),
   score: z.number(),
   max_score: z.number(),
-  passed: z.boolean().nullable().describe("Whether all tests passed; null while that can still happen"),
+  passed: z.boolean().nullable().describe("Whether all tests passed; null while all of them can still pass"),
 });
 const run = z.strictObject({
   name: z.string(),
@@ -127,7 +129,7 @@ const versionFields = {
   bytes: count.describe("Size of all inputs and answers"),
   limits: z
     .strictObject({ cpu_time_secs: z.number().nullable(), memory_bytes: count.nullable() })
-    .describe("Limits of each test; where null, that of the profile holds"),
+    .describe("Limits of each test. If a limit is null, that of the profile holds"),
   created_at: time,
 };
 const problemVersion = z.strictObject(versionFields);

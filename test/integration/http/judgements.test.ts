@@ -183,7 +183,7 @@ test(
     for (const name of ["absolute", "relative"])
       assert.match(
         json.components.schemas.FloatsChecker.properties[name].description,
-        /10⁻⁶ if neither error is given, 0 if only the other one is/,
+        /by default 10⁻⁶, or 0 if only the other error is given/,
       );
   },
 );

@@ -14,7 +14,7 @@ Cause: TypeAlias = "Literal['normal_exit', 'nonzero_exit', 'fatal_signal', 'comp
 
 Content: TypeAlias = "str | Base64"
 
-# WA: the output is wrong. CE: the program does not compile. The others are as in the record
+# WA: the output is wrong. CE: the program does not compile. The other verdicts have the same meaning as in the record
 JudgementVerdict: TypeAlias = "Literal['AC', 'WA', 'TLE', 'MLE', 'PLE', 'FSE', 'SIG', 'RE', 'CE', 'IE']"
 
 LanguageDetails: TypeAlias = "list[Language]"
@@ -113,9 +113,9 @@ class FloatsChecker(TypedDict):
     case_sensitive: NotRequired[bool]
     # Whether the tokens must be in the same lines; false by default
     line_breaks: NotRequired[bool]
-    # The largest absolute error; 10⁻⁶ if neither error is given, 0 if only the other one is
+    # The largest absolute error; by default 10⁻⁶, or 0 if only the other error is given
     absolute: NotRequired[float]
-    # The largest relative error; 10⁻⁶ if neither error is given, 0 if only the other one is
+    # The largest relative error; by default 10⁻⁶, or 0 if only the other error is given
     relative: NotRequired[float]
 
 
@@ -125,7 +125,7 @@ class GroupResult(TypedDict):
     rule: Literal["sum", "min"]
     score: float
     max_score: float
-    # Whether all tests passed; null while that can still happen
+    # Whether all tests passed; null while all of them can still pass
     passed: bool | None
 
 
@@ -258,7 +258,7 @@ class JudgementRequest(TypedDict):
     stderr_to_stdout: NotRequired[bool]
     # The tests. They are required unless the request has `problem`
     tests: NotRequired[list[JudgementTest]]
-    # Id of a problem, whose tests, checker, groups and limits replace those fields
+    # Id of a problem, which is used instead of `tests`, `checker` and `groups`. Its tests can have limits
     problem: NotRequired[str]
     # Version of the problem; by default the current one
     problem_version: NotRequired[int]
@@ -307,7 +307,7 @@ class JudgementTest(TypedDict):
     name: NotRequired[str]
     # Standard input of the program: text, or {"base64": …}
     stdin: NotRequired[Content]
-    # The answer, or several answers of which any passes. The built-in checkers require it
+    # The expected output, or several. A built-in checker needs at least one, and accepts an output that matches any of them
     expected: NotRequired[Content | list[Content]]
     # Points of the test; 1 by default
     points: NotRequired[float]
@@ -430,7 +430,7 @@ class Problem(TypedDict):
 
 
 class ProblemLimits(TypedDict):
-    """Limits of each test; where null, that of the profile holds."""
+    """Limits of each test. If a limit is null, that of the profile holds."""
 
     cpu_time_secs: float | None
     memory_bytes: int | None
@@ -446,7 +446,7 @@ class ProblemVersions(TypedDict):
 
 
 class ProblemVersionsLimits(TypedDict):
-    """Limits of each test; where null, that of the profile holds."""
+    """Limits of each test. If a limit is null, that of the profile holds."""
 
     cpu_time_secs: float | None
     memory_bytes: int | None
@@ -474,7 +474,7 @@ class ProblemsProblems(TypedDict):
 
 
 class ProblemsProblemsLimits(TypedDict):
-    """Limits of each test; where null, that of the profile holds."""
+    """Limits of each test. If a limit is null, that of the profile holds."""
 
     cpu_time_secs: float | None
     memory_bytes: int | None
@@ -505,7 +505,7 @@ class ProgramChecker(TypedDict):
     args: NotRequired[list[str]]
     # Whether the checker runs together with the program, so that each reads the output of the other
     interactive: NotRequired[bool]
-    # The most runs of the program for one test. Only the interface `kattis` has it
+    # The most runs of the program for one test. This field is only for the interface `kattis`
     passes: NotRequired[int]
 
 
