@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { AccountRef, Person } from "../../../src/http/dashboard/api/session.ts";
-import { queries } from "./api.ts";
+import { mutations, queries } from "./api.ts";
+import { signedOut } from "./draft-storage.ts";
 
 /** The signed-in person. @throws Error if nobody is signed in; this does not happen on pages inside the shell. */
 export function usePerson(): Person {
@@ -27,4 +28,14 @@ export function useAuthority(): string | null {
 /** Opens the dashboard after sign-in by loading a new document, so that no data of an earlier session stays in memory. */
 export function openDashboard(place: string): void {
   window.location.replace(`/dashboard${place}`);
+}
+
+/**
+ * Ends the session, deletes the draft, and loads a new document, so that no data of the session stays in memory.
+ * @throws Error if the session could not be ended.
+ */
+export async function signOut(): Promise<void> {
+  await mutations.signOut();
+  signedOut();
+  window.location.assign("/dashboard/sign-in");
 }

@@ -4,6 +4,9 @@ import type { ListChange } from "../../../src/http/dashboard/api/lists.ts";
 import { addressOf } from "../client/api.ts";
 import type { Search } from "../client/search.ts";
 import { followStream } from "../client/stream.ts";
+import { type ListRow, merged, NONE, type Unseen } from "./unseen-rows.ts";
+
+export type { ListRow } from "./unseen-rows.ts";
 
 /**
  * Rows that have not ended, and that the stream does not follow, are requested one by one. These are the shortest time between two
@@ -11,13 +14,6 @@ import { followStream } from "../client/stream.ts";
  */
 const SINGLES_MS = 3_000;
 const MAX_SINGLES = 5;
-/** The greatest number of new rows that are kept until the person shows them. */
-const MAX_UNSEEN = 500;
-
-export interface ListRow {
-  readonly id: string;
-  readonly completedAt: string | null;
-}
 
 /** A page of a list. `mark` is the state from which the stream of changes continues. */
 export interface Rows<Row> {
@@ -35,15 +31,6 @@ export interface ListSource<Row extends ListRow> {
   readonly limit: number;
   readonly load: (search: Search, before?: string) => Promise<Rows<Row>>;
 }
-
-interface Unseen<Row> {
-  readonly rows: readonly Row[];
-  readonly next: string | null;
-  /** Whether there can be further rows between these and those of the list. */
-  readonly gap: boolean;
-}
-
-const NONE: Unseen<never> = { rows: [], next: null, gap: false };
 
 /**
  * A list whose rows do not move. Changes of rows are shown at once. New rows are only counted until the person shows them, because
@@ -77,7 +64,7 @@ export function useLiveList<Row extends ListRow>(source: ListSource<Row>, search
       change((before) => withChanges(before, rows));
       if (search.order === "oldest") return change((before) => withMore(before, fresh));
       const leavesAGap = gap || (isFirst && knownIds.size > 0 && next !== null && fresh.length === rows.length);
-      setUnseen((before) => merged(before, { rows: fresh, next, gap: leavesAGap }));
+      setUnseen((before) => merged(before, { rows: fresh, next, gap: leavesAGap, isCut: false }));
     };
     let singlesAt = 0;
     const loadSingles = async () => {
@@ -107,9 +94,19 @@ export function useLiveList<Row extends ListRow>(source: ListSource<Row>, search
     };
   }, [isLoaded, queryClient, key, path, limit, search, load]);
   const show = useCallback(() => {
+    if (unseen.isCut) {
+      load(search).then(
+        (page) => {
+          queryClient.setQueryData<List<Row>>(key, { pages: [page], pageParams: [undefined] });
+          setUnseen(NONE);
+        },
+        () => {}, // the rows stay unseen, and the person can try again
+      );
+      return;
+    }
     queryClient.setQueryData<List<Row>>(key, (before) => before && withNew(before, unseen));
     setUnseen(NONE);
-  }, [queryClient, key, unseen]);
+  }, [queryClient, key, unseen, load, search]);
   return { list, unseen: unseen.rows.length, isWhole: !unseen.gap, show };
 }
 
@@ -137,18 +134,6 @@ function withMore<Row extends ListRow>(list: List<Row>, fresh: readonly Row[]): 
   const last = list.pages.at(-1);
   if (!last || last.next !== null || fresh.length === 0) return list;
   return { ...list, pages: [...list.pages.slice(0, -1), { ...last, rows: [...last.rows, ...fresh] }] };
-}
-
-function merged<Row extends ListRow>(before: Unseen<Row>, now: Unseen<Row>): Unseen<Row> {
-  if (now.gap) return now;
-  const updated = new Map(now.rows.map((row) => [row.id, row]));
-  const knownIds = new Set(before.rows.map(({ id }) => id));
-  const rows = [
-    ...now.rows.filter(({ id }) => !knownIds.has(id)),
-    ...before.rows.map((row) => updated.get(row.id) ?? row),
-  ];
-  if (rows.length <= MAX_UNSEEN) return { ...before, rows };
-  return { ...before, rows: rows.slice(0, MAX_UNSEEN), gap: true };
 }
 
 function withNew<Row extends ListRow>(list: List<Row>, { rows, next, gap }: Unseen<Row>): List<Row> {

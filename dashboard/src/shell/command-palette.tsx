@@ -3,8 +3,8 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { fetchPage, MAX_OPTIONS, mutations } from "../client/api.ts";
-import { usePerson } from "../client/session.ts";
+import { fetchPage, MAX_OPTIONS } from "../client/api.ts";
+import { signOut, usePerson } from "../client/session.ts";
 import { Dialog } from "../components/dialog.tsx";
 import { Icon, type IconName } from "../components/icon.tsx";
 import { toast } from "../components/toaster.tsx";
@@ -199,10 +199,7 @@ function useActions(onMake: Props["onMake"]): Choice[] {
     ),
     action("shortcuts", "list", "Keyboard shortcuts", () => onMake("shortcuts")),
     action("sign-out", "leave", "Sign out", () =>
-      mutations.signOut().then(
-        () => window.location.assign("/dashboard/sign-in"),
-        ({ message }: Error) => toast(`Not signed out: ${message}`, "bad"),
-      ),
+      signOut().catch(({ message }: Error) => toast(`Not signed out: ${message}`, "bad")),
     ),
   ];
 }

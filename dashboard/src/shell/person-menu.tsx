@@ -2,8 +2,7 @@ import { type MantineColorScheme, Menu, useMantineColorScheme } from "@mantine/c
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Person } from "../../../src/http/dashboard/api/session.ts";
-import { mutations } from "../client/api.ts";
-import { signedOut } from "../client/draft-storage.ts";
+import { signOut } from "../client/session.ts";
 import { Icon } from "../components/icon.tsx";
 import { toast } from "../components/toaster.tsx";
 import { PersonButton } from "./person-button.tsx";
@@ -18,13 +17,8 @@ export default function PersonMenu({ person, version }: { person: Person; versio
   // Without this option, Mantine suspends transitions by a style element, which the Content-Security-Policy forbids.
   const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const navigate = useNavigate();
-  const signOut = useMutation({
-    mutationFn: mutations.signOut,
-    // A new document is loaded, so that no data of the session stays in memory.
-    onSuccess: () => {
-      signedOut();
-      window.location.assign("/dashboard/sign-in");
-    },
+  const leave = useMutation({
+    mutationFn: signOut,
     onError: ({ message }) => toast(`Not signed out: ${message}`, "bad"),
   });
   return (
@@ -50,7 +44,7 @@ export default function PersonMenu({ person, version }: { person: Person; versio
           ))}
         </Menu.RadioGroup>
         <Menu.Divider />
-        <Menu.Item leftSection={<Icon name="leave" />} onClick={() => signOut.mutate()}>
+        <Menu.Item leftSection={<Icon name="leave" />} onClick={() => leave.mutate()}>
           Sign out
         </Menu.Item>
         <Menu.Divider />
