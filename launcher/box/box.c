@@ -1,9 +1,9 @@
 /*
- * Builds a box for each step and removes it. slot/slot.c and the benchmark call it. The two processes of a box run init.c until the
- * program's exec; controls.c then reads back what holds.
+ * Builds a box for each step and removes it. slot/slot.c, check.c and the benchmark call this. The two processes of a box run init.c
+ * until the exec of the program. When both are ready, controls.c reads back which controls hold.
  *
- * A slot owns a private copy of the launcher's mounts: the image, read-only, as root, and /dev. The mount namespace of a box is a
- * copy of that, so that building a box mounts only /box, /tmp, /dev/shm and /proc.
+ * A slot has mounts of its own: the image as its read-only root, and /dev. The mount namespace of a box begins as a copy of these, so
+ * that building a box mounts only /box, /tmp, /dev/shm and /proc.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,8 +31,8 @@
 /* ---- building ---- */
 
 /*
- * Makes a child, in this v2 cgroup unless `group` is -1. It does not have the slot's state (unforked-memory.h): it may use its own
- * stack, constants and what is shared.
+ * Makes a child, in the v2 cgroup `group` unless that is -1. The child must not use the state of the slot, because it does not have
+ * that memory (unforked-memory.h).
  */
 static pid_t clone_into(uint64_t flags, int *pidfd, int group)
 {
@@ -45,7 +45,10 @@ static pid_t clone_into(uint64_t flags, int *pidfd, int group)
 	return (pid_t)keyed(clone3, &clone, sizeof clone);
 }
 
-/* Makes a pipe whose end for the slot does not block: 0 to read, or 1 to write. `program` owns the pipe. */
+/*
+ * Makes a pipe. `for_slot` is the end that the slot uses, which does not block: 0 for the end to read from, 1 for the end to write to.
+ * The user `program` owns the pipe.
+ */
 static int make_pipe(int *read_end, int *write_end, int for_slot, uid_t program)
 {
 	int ends[2];
@@ -54,12 +57,12 @@ static int make_pipe(int *read_end, int *write_end, int for_slot, uid_t program)
 	*read_end = ends[0];
 	*write_end = ends[1];
 	fcntl(ends[for_slot], F_SETFL, O_NONBLOCK);
-	/* A larger pipe saves wake-ups. If the host refuses, the default size works; signals can then wait for the program to read. */
+	/* A larger pipe saves wake-ups. If the host refuses, the default size works, but signals may have to wait for the program to read. */
 	fcntl(ends[1], F_SETPIPE_SZ, for_slot ? INPUT_PIPE_BYTES : PIPE_BYTES);
-	return fchown(ends[1], program, (gid_t)-1); /* the program may then open /dev/stdout, or /dev/stdin */
+	return fchown(ends[1], program, (gid_t)-1); /* so that the program may open /dev/stdout, /dev/stderr or /dev/stdin */
 }
 
-/* A child that failed or died leaves the reason in the memory that it shares with the slot. */
+/* A child that fails leaves the reason in the memory that it shares with the slot. A child that is killed leaves none. */
 int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f)
 {
 	struct pollfd waits[] = {{.fd = b->ready, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
@@ -97,7 +100,7 @@ static int spawn_init(struct slot *s, struct box *b, struct process_args *args, 
 	b->init = pid;
 	b->init_fd = pidfd;
 	b->reaped_init = false;
-	/* It is opened before the init is awaited, because box_destroy() needs it also if the init is late. */
+	/* The mount namespace is opened before the init is ready, because box_destroy() needs it even if the init never becomes ready. */
 	char path[32];
 	snprintf(path, sizeof path, "%d/ns/mnt", (int)b->init);
 	b->mount_ns = open_proc(s->launcher, path);
@@ -139,8 +142,9 @@ static int spawn_program(struct slot *s, struct box *b, struct process_args *arg
 }
 
 /*
- * Takes a lane that is not the previous step's. A step never has the uid of the previous step, whether its box was built during
- * that step or after it: its permissions must not depend on that order.
+ * Takes a free lane, but not that of the previous step on the same work directory; NULL if there is none. So a step never has the uid
+ * of that previous step, whether its box was built during the previous step or after it: what the step may do with the files of the
+ * previous one must not depend on that order.
  */
 static struct lane *take_lane(struct slot *s)
 {
@@ -227,13 +231,10 @@ enum { REAP_TIMEOUT_MS = 5000 };
 
 void box_kill(struct box *b)
 {
-	/*
-	 * When the init of a pid namespace dies, the kernel kills everything in it, including processes that are being
-	 * forked.
-	 */
+	/* When the init of a pid namespace dies, the kernel kills everything in the namespace, including processes that are being forked. */
 	if (b->init_fd >= 0)
 		syscall(__NR_pidfd_send_signal, b->init_fd, SIGKILL, NULL, 0);
-	/* The program is a member of that namespace, so this kill has an effect only if the pid namespace is missing. */
+	/* The program is in this namespace, so the second kill has an effect only if the kernel made no namespace (see controls.c). */
 	if (b->program_fd >= 0)
 		syscall(__NR_pidfd_send_signal, b->program_fd, SIGKILL, NULL, 0);
 }
@@ -268,8 +269,8 @@ static void note_leftover(void *context, const char *text)
 
 /*
  * Unmounts all file systems of the box. Any user of the host may open /proc/PID/mountinfo of a process of the box, and the mount
- * namespace then lives as long as that file is open. File systems that are still mounted there would remain, with all that the
- * program wrote.
+ * namespace then lives as long as that file is open. A file system that is still mounted in the namespace would remain, with all
+ * that the program wrote.
  */
 static void unmount_all(const struct slot *s, struct box *b, struct teardown *t)
 {
@@ -285,7 +286,7 @@ static void unmount_all(const struct slot *s, struct box *b, struct teardown *t)
 	slot_return(s);
 }
 
-/* Lists each mount that an idle slot does not have, except a work directory that is still in use. */
+/* Lists each mount of the slot that an idle slot does not have, except a work directory that is still in use. */
 static void list_leftover_mounts(struct slot *s, struct teardown *t)
 {
 	static struct area area;
@@ -314,8 +315,9 @@ void collect_socket_cycles(void)
 }
 
 /*
- * Waits until the network of the lane has no sockets. The next box on this lane uses the same network and must not find a socket of
- * this one there. A socket in a cycle outlives its program until the kernel collects the cycle.
+ * Waits until the network namespace of the lane has no sockets. The next box on this lane uses the same namespace and must not find a
+ * socket of this box there. A socket in a cycle outlives its program until the kernel collects the cycle. Returns false if sockets
+ * are left, or if their number cannot be read.
  */
 static bool no_sockets_left(const struct lane *lane)
 {
@@ -343,7 +345,7 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 	memset(t, 0, sizeof *t);
 	box_kill(b);
 	close_fd(&b->lifeline);
-	/* The program is reaped first, because its namespace cannot end before that. */
+	/* The program is reaped first, because its pid namespace, and so the init, cannot end before that. */
 	t->reaped = reap(b->program_fd, &b->reaped_program);
 	t->reaped = reap(b->init_fd, &b->reaped_init) && t->reaped;
 

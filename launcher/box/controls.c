@@ -1,7 +1,7 @@
 /*
- * Finds which controls hold. box.c and supervise/supervise.c call it before the exec of a program or the step of a runtime. It
- * reads what the kernel says about the parked program (/proc/<pid>), never what was requested. The program cannot undo any of
- * them later: it cannot leave its namespaces, change its identity or clear its flags.
+ * Finds which controls hold. box.c calls this before the exec of a program, supervise/supervise.c before the step of a runtime. It
+ * reads what the kernel says about the parked program (/proc/<pid>), never what was requested. The program cannot undo a control
+ * later: it cannot leave its namespaces, change its identity or clear its flags.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,8 +40,8 @@ bool controls_applied(const struct box *b)
 }
 
 /*
- * Reads a file of a process, or of the slot itself if `pid` is 0. Returns a line end and then its content, which is empty if it
- * cannot be read. The text is valid until the next call.
+ * Reads a file in /proc of a process, or of the slot itself if `pid` is 0. Returns a line end followed by the content of the file, or
+ * by nothing if the file cannot be read. The text is valid until the next call.
  */
 static char *read_proc(const struct slot *s, pid_t pid, const char *file)
 {
@@ -68,7 +68,7 @@ static const struct {
 	{"ipc", CONTROL_ipc_namespace}, {"uts", CONTROL_uts_namespace}, {"cgroup", CONTROL_cgroup_namespace},
 };
 
-/* Returns 0, which no namespace has, if the inode cannot be read. */
+/* Returns the inode of a namespace, or 0, which no namespace has, if it cannot be read. */
 static uint64_t namespace_inode(const struct slot *s, const char *process, const char *link)
 {
 	struct stat st;
@@ -88,7 +88,7 @@ static void read_namespaces(const struct slot *s, struct box *b)
 	}
 }
 
-/* Finds the value of a line of /proc/<pid>/status, without leading blanks. */
+/* Finds the value in the line `name` of /proc/<pid>/status, without leading blanks; "" if there is no such line. */
 static const char *status_value(const char *status, const char *name)
 {
 	const char *line = strstr(status, name);
@@ -133,12 +133,12 @@ static void read_status(const struct slot *s, struct box *b)
 		none = none && has_value(text, sets[i], "0000000000000000");
 	control_note(b, CONTROL_no_capabilities, none ? NULL : "some are left");
 	control_note(b, CONTROL_no_new_privileges, has_value(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
-	/* In a container the slot has filters, which each program inherits: one more is expected. */
+	/* In a container, the slot has filters before its own. A program inherits all of these, and one more, the slot's own. */
 	bool filtered = has_value(text, "\nSeccomp:", "2") && filter_count(text) == s->self_filter_count + 1;
 	control_note(b, CONTROL_seccomp_filter, filtered ? NULL : "is not set");
 }
 
-/* Whether the program is in its leaf of each tree. Its limits are verified later, when they are set. */
+/* Notes whether the program is in the leaf of its box in each tree. The limits of the leaf are verified later, when they are set. */
 static void read_membership(const struct slot *s, struct box *b)
 {
 	char end[64];
@@ -154,7 +154,8 @@ static void read_membership(const struct slot *s, struct box *b)
 
 /* Words of a line of mountinfo; "" where the line has no such word. */
 struct mount_line {
-	const char *mount_point, *mount_options, *type, *super_options; /* the latter are options of the file system */
+	const char *mount_point, *mount_options, *type;
+	const char *super_options; /* options of the file system, as opposed to those of the mount */
 };
 
 static struct mount_line split_mount(char *line)
@@ -178,7 +179,7 @@ static struct mount_line split_mount(char *line)
 }
 
 /*
- * Reads whether the image is read-only and an overlay of the slot, and whether /proc shows nothing of the machine and no
+ * Notes whether the image is read-only, whether it is an overlay of the slot, and whether /proc shows nothing of the machine and no
  * processes of other users. Of several mounts at one mount point, the last one in the list is on top.
  */
 static void read_mounts(const struct slot *s, struct box *b)

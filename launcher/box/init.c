@@ -1,10 +1,10 @@
 /*
- * The two processes of a box, from their birth as copies of the slot (root, its
- * capabilities and filter) to the exec of the program (no privilege). box.c makes them.
+ * The two processes of a box, which box.c makes. They begin as copies of the slot, as root with
+ * its capabilities and filter. At its exec, the program has no privilege.
  *
  * run_init     This is pid 1 of the box's pid namespace. It mounts, drops its capabilities
- *              and waits. With it, the kernel kills and reaps all that is left
- *              when the program ends. It runs no payload and reads nothing that
+ *              and waits. When it ends, the kernel kills and reaps everything that is left
+ *              in the namespace. It runs no payload and reads nothing that
  *              a payload wrote.
  * run_program  This process is born in the box's cgroups as a child of the slot, so that the slot
  *              receives its exit status from the kernel. It is not pid 1: pid 1
@@ -33,7 +33,7 @@
 static struct exec_args *exec_args;
 static int ready_fd;
 
-/* Records the failed step, wakes the slot and exits. */
+/* Records the failed step and errno in the shared memory, wakes the slot and exits. */
 static _Noreturn void setup_failed(const char *step, const char *object)
 {
 	exec_args->fail_errno = errno;
@@ -59,7 +59,7 @@ static void signal_ready(void)
 
 static void reset_signals(void)
 {
-	/* Launcher and slot change only these; reset_all_signals() has reset the others, which saves 60 calls for each box. */
+	/* The launcher and the slot change only these. reset_all_signals() has reset the others once, which saves 60 calls for each box. */
 	static const int changed[] = {SIGTERM, SIGINT, SIGPIPE, SIGCHLD};
 	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t none;
@@ -102,7 +102,7 @@ static void mount_all(const struct process_args *args)
 		mount_tmpfs("/box", WORK_FLAGS, 0777, shape->work_bytes, shape->work_inodes);
 	for (int i = 0; i < 2; i++)
 		mount_tmpfs(directories[i], WORK_FLAGS | MS_NOEXEC, 01777, shape->tmp_bytes, shape->tmp_inodes);
-	/* This /proc shows only processes of the box that belong to the reader, and nothing of the machine; nothing is writable. */
+	/* This /proc shows only processes of the box that belong to the user who reads it, and nothing of the machine. It is read-only. */
 	must(keyed(mount, "proc", "/proc", "proc", (unsigned long)(WORK_FLAGS | MS_NOEXEC | MS_RDONLY), "hidepid=invisible,subset=pid"),
 	     "mount", "/proc");
 }
@@ -138,18 +138,18 @@ static void arrange_descriptors(const struct process_args *args)
 	must(dup2(args->stdin_fd, 0), "descriptors", "stdin");
 	must(dup2(args->out_fd, 1), "descriptors", "stdout");
 	must(dup2(args->err_fd, 2), "descriptors", "stderr");
-	/* Both are copied to higher numbers first, because each of the two may have the number of the other. */
+	/* Both are copied to higher numbers first, because each may now have the number that the other one is to get. */
 	int go = fcntl(args->go, F_DUPFD_CLOEXEC, READY_FD + 1), ready = fcntl(args->ready, F_DUPFD_CLOEXEC, READY_FD + 1);
 	must(dup3(go, GO_FD, O_CLOEXEC), "descriptors", "go");
 	must(dup3(ready, READY_FD, O_CLOEXEC), "descriptors", "ready");
 	ready_fd = READY_FD;
 	close_others(READY_FD + 1, NULL, 0);
-	/* The two are close-on-exec: a program gets only 0, 1 and 2. */
+	/* The two are close-on-exec, so a program gets only 0, 1 and 2. exec_program() clears that flag for a runtime. */
 }
 
 static void enter_box(const struct process_args *args)
 {
-	/* When the machine is out of memory, programs are killed first. A program cannot lower this value again. */
+	/* When the machine is out of memory, the kernel kills programs first. A program cannot lower this score again. */
 	int score = openat(args->proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	must(score, "oom score", "open");
 	must(write(score, "1000", 4), "oom score", "write");
@@ -168,13 +168,13 @@ static void drop_identity(uid_t uid)
 	must(keyed(setresgid, uid, uid, uid), "identity", "gid");
 	must(keyed(setresuid, uid, uid, uid), "identity", "uid");
 	drop_capabilities();
-	/* These come after the change of identity, which clears the signal, and may make the process dumpable (fs.suid_dumpable). */
+	/* These come after the change of the uid, which clears the parent death signal and may make the process dumpable (fs.suid_dumpable). */
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "identity", "parent death signal");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "identity", "dumpable");
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs", "set");
 }
 
-/* Becomes the program. The process has no privileges any more. */
+/* Sets the limits and executes the program. The process has no privileges any more. */
 static void exec_program(void)
 {
 	for (int r = 0; r < RLIM_NLIMITS; r++)

@@ -13,15 +13,16 @@
 enum { EXEC_ARGS_BYTES = 512 * 1024, EXEC_ARGS_STRINGS = 256 };
 
 /*
- * Namespaces that belong to a lane, and so to one box after the other. A program can leave nothing in them: sockets are counted
- * after each run (box.c), the filter refuses System V objects and message queues, and names need a capability.
+ * Namespaces that belong to a lane, and so to one box after the other. No program can leave anything there for the next one: sockets
+ * are counted after each run (box.c), the filter refuses System V objects and message queues, and changing the host name or the
+ * domain name needs a capability.
  */
 enum { LANE_NAMESPACES = 3 };
 static const struct { int flag; const char *name; } lane_namespaces[LANE_NAMESPACES] = {
 	{CLONE_NEWNET, "net"}, {CLONE_NEWIPC, "ipc"}, {CLONE_NEWUTS, "uts"},
 };
 
-/* Two eventfds of a parked program. A runtime inherits them; any other program closes them by its exec. */
+/* Descriptors of two eventfds in a parked program. A runtime inherits them; the exec of any other program closes them. */
 enum { GO_FD = 3, READY_FD = 4 };
 
 /*
@@ -29,20 +30,20 @@ enum { GO_FD = 3, READY_FD = 4 };
  * exec unmaps it in the program.
  */
 struct exec_args {
-	bool runtime;                  /* starts, writes to READY_FD, and waits on GO_FD for its step */
+	bool runtime;                  /* the program is a runtime: it starts, writes to READY_FD, and waits on GO_FD for its step */
 	struct rlimit rlimit[RLIM_NLIMITS];
-	bool set[RLIM_NLIMITS];
+	bool set[RLIM_NLIMITS];        /* which of these limits the program sets */
 	char *argv[EXEC_ARGS_STRINGS];
 	char *envp[EXEC_ARGS_STRINGS];
 	char fail_step[32];
 	char fail_object[32];
 	int fail_errno;
 	uint64_t exec_ns;              /* CLOCK_MONOTONIC, just before the exec; 0 until then */
-	struct rlimit read[RLIM_NLIMITS]; /* read back from the kernel */
+	struct rlimit read[RLIM_NLIMITS]; /* the limits, read back from the kernel */
 	char strings[];
 };
 
-/* Sizes of the file systems of a box. A parked box fits a request only if they are equal. */
+/* Sizes of the file systems of a box. A parked box serves a request only if its sizes are those of the request. */
 struct shape {
 	uint64_t work_bytes, work_inodes, tmp_bytes, tmp_inodes;
 };

@@ -1,20 +1,20 @@
 /*
  * The cgroups of the launcher, its slots and its boxes, on hosts with either version:
  *
- * v2:     one tree with the memory and pids controllers.
- * hybrid: memory and pids on v1, and an empty v2 leaf in addition. Without any
- *         controller, the v2 core provides CPU time, pressure, emptiness and the id
+ * v2:     one tree with the memory and pids controllers, and with cpu if possible.
+ * hybrid: memory, pids and cpu on v1, and a v2 leaf without controllers in
+ *         addition. The core of v2 provides CPU time, pressure, emptiness and the id
  *         by which the signal tracepoint counts.
  *
  * If no v2 tree is mounted, the launcher mounts one for itself, so a host with v1 alone is hybrid as well. The table `backends`
- * has all differences of files and keys between the two.
+ * lists in which files the two have their facts.
  *
  * Never write a pid into cgroup.procs before a verdict: after 20 idle milliseconds that takes 11 ms (a global lock and
  * a grace period). A program is born in its v2 leaf (CLONE_INTO_CGROUP) and enters v1 by writing 0 to `tasks`, which
  * takes 18 us.
  *
- * prepare.c and main.c open and close the groups of the launcher, serve.c sweeps those of dead slots, box/ makes and removes the
- * leaves of boxes, and supervise/ limits and reads them.
+ * prepare.c and main.c open and close the groups of the launcher, serve.c removes those of dead slots, box/ makes and removes the
+ * leaves of boxes, and supervise/ sets their limits and reads their facts.
  */
 #define _GNU_SOURCE
 #include "cgroup/cgroup.h"
@@ -40,14 +40,14 @@
 struct fact_source {
 	enum tree tree;
 	const char *file; /* NULL: this backend does not have the fact */
-	const char *key;  /* the word before the number; NULL: the file is the number */
+	const char *key;  /* the first word of the line with the number; NULL: the file contains only the number */
 };
 
 struct backend {
 	const char *name;
 	bool uses[TREE_COUNT];
 	bool reusable[TREE_COUNT]; /* whether a leaf of this tree may serve the next box */
-	const char *controllers; /* controllers that v2 must delegate to the leaves */
+	const char *controllers; /* the controllers that v2 must delegate to the leaves; NULL: v2 has none (hybrid) */
 	struct fact_source fact[FACT_COUNT];
 };
 
@@ -113,7 +113,7 @@ static const char *const tree_name[TREE_COUNT] = {"memory", "pids", "cpu", "unif
 
 /* ---- files and lists ---- */
 
-/* Reads one small file, terminated by a NUL. Returns its length, or -1 with errno. */
+/* Reads one small file, and terminates it by a NUL. Returns how many bytes were read, or -1 with errno if it cannot be opened. */
 static ssize_t read_file(int dir, const char *name, char *buffer, size_t size)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -154,7 +154,7 @@ bool list_contains(const char *list, const char *word, const char *separators)
 
 /* ---- finding the trees ---- */
 
-/* Reads the mount points of the trees. What is not mounted stays empty. */
+/* Finds the mount points of the trees. That of a tree that is not mounted stays empty. */
 static void find_cgroup_mounts(struct mounted_trees *m)
 {
 	FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -184,7 +184,7 @@ static void find_cgroup_mounts(struct mounted_trees *m)
 	}
 }
 
-/* Mounts the v2 tree if none is mounted: without a path, for the life of this process. -1 with errno. */
+/* Mounts the v2 tree without a path, for the life of this process. Returns -1 with errno on failure. */
 static int mount_unified(struct mounted_trees *m)
 {
 	int configured = (int)syscall(__NR_fsopen, "cgroup2", 1 /* close on exec */);
@@ -203,7 +203,7 @@ static int mount_unified(struct mounted_trees *m)
 	return 0;
 }
 
-/* Finds the group of this process in the tree, as a path below its mount point. -1 with errno. */
+/* Finds the group of this process in the tree, as a path below the mount point of the tree. Returns -1 with errno on failure. */
 static int own_group_path(enum tree tree, const struct mounted_trees *m, char *path, size_t size)
 {
 	FILE *file = fopen("/proc/self/cgroup", "re");
@@ -243,7 +243,7 @@ static const struct backend *choose_backend(const struct mounted_trees *m)
 
 /* ---- removing groups ---- */
 
-/* Whether `pid` is a complete line of the list, of which the end of the buffer can cut off the last line. */
+/* Whether `pid` is a complete line of the list. The last line can be incomplete, if the buffer was too small for the list. */
 static bool lists_pid(const char *list, pid_t pid)
 {
 	char line[16];
@@ -255,9 +255,9 @@ static bool lists_pid(const char *list, pid_t pid)
 }
 
 /*
- * Members of a leaf are payloads or parked processes; no other process can enter it. Without cgroup.kill (v1, and v2
- * before Linux 5.14) they are known by pid only, and while a box forks, a pid can be reused at once. Therefore a pidfd
- * pins the process first, and it is killed only if it is a member after that.
+ * The members of a leaf are payloads or parked processes; no other process can enter a leaf. Without cgroup.kill (v1, and v2
+ * before Linux 5.14), the members are known by pid only, and while a box forks, a pid can be reused at once. Therefore a pidfd
+ * pins the process first, and the process is killed only if it is a member after that.
  */
 static void kill_members(int leaf)
 {
@@ -275,11 +275,11 @@ static void kill_members(int leaf)
 	}
 }
 
-/* Removes empty leaves, and kills the members of the others. Returns how many leaves are left. */
+/* Removes each empty group whose name has the prefix, and kills the members of the others. Returns how many groups are left. */
 static int sweep_once(const struct groups *g, const char *prefix)
 {
 	int left = 0;
-	/* The v2 leaf comes first, because cgroup.kill ends all members. */
+	/* The v2 tree comes first, because its cgroup.kill ends all members, which are also those of the v1 groups. */
 	for (int t = TREE_COUNT - 1; t >= 0; t--) {
 		if (g->dir[t] < 0)
 			continue;
@@ -332,8 +332,8 @@ static void leave_child_group(int parent, const char *child_group)
 }
 
 /*
- * Delegates controllers to the children of this group. A v2 group with members cannot delegate controllers to its children,
- * except the root. If the launcher is alone in its group (a delegated scope), it first moves into a child.
+ * Delegates controllers to the children of this group. A v2 group that has members cannot do that, unless it is the root of the tree.
+ * So if the launcher is alone in its group (a delegated scope), it first moves into a child of the group.
  */
 static int delegate(int parent, const char *instance, const char *controllers, struct failure *f)
 {
@@ -373,7 +373,7 @@ void groups_set_weight(const struct groups *g, unsigned programs)
 		write_file(g->dir[TREE_CPU], "cpu.shares", text);
 }
 
-/* Makes a group in TREE_CPU for a slot, unless an earlier slot of that number has, and opens its `tasks`. */
+/* Makes a group in TREE_CPU for a slot, unless an earlier slot with this number has made it, and opens its `tasks`. */
 static int slot_group(const struct groups *g, unsigned slot, const char *members, struct failure *f)
 {
 	char name[16], tasks[32];
@@ -519,8 +519,8 @@ int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, u
 }
 
 /*
- * Below LEFTOVER_MAX nothing is done: a compiler leaves up to 3 MiB, which the next box needs again. A negative dentry
- * takes about 400 bytes, so the next program can time at most 10,000 of them.
+ * Up to LEFTOVER_MAX nothing is done: a compiler leaves up to 3 MiB, which the next box needs again. A negative dentry takes about
+ * 400 bytes, so the next program can find at most 10,000 names that an earlier program looked up, by the time of its own look-ups.
  */
 enum { GROWTH_ALLOWED = 1 << 20, LEFTOVER_MAX = 4 << 20, UNCHARGE_TIMEOUT_MS = 10000, RECLAIM_EVERY = 8 };
 
@@ -530,7 +530,7 @@ bool host_swaps(void)
 	return sysinfo(&info) < 0 || info.totalswap > 0;
 }
 
-/* Makes the eventfd by which v1 reports an OOM: the kernel kills one process, and the slot kills the rest of the box. */
+/* Makes the eventfd by which v1 reports that the group is out of memory. There the kernel kills one process, and the slot the others. */
 static int watch_oom(struct leaf *leaf, struct failure *f)
 {
 	char line[48];
@@ -560,7 +560,7 @@ static void open_facts(const struct groups *g, struct leaf *leaf, enum tree t)
 				leaf->fact[i] = leaf->fact[j];
 		if (leaf->fact[i] < 0)
 			leaf->fact[i] = openat(leaf->dir[t], source->file, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-		if (leaf->fact[i] < 0 && i == FACT_MEMORY_PEAK) /* this kernel cannot reset the peak */
+		if (leaf->fact[i] < 0 && i == FACT_MEMORY_PEAK) /* a kernel that cannot reset the peak has a read-only file */
 			leaf->fact[i] = openat(leaf->dir[t], source->file, O_RDONLY | O_CLOEXEC);
 	}
 }
@@ -617,8 +617,8 @@ void leaf_reset_peak(const struct leaf *leaf)
 
 /*
  * Limits swap even if there is none now, because it may be switched on while a program runs. A kernel that does not count swap has
- * no such file; then there must be no swap. On v1 the limit of memory plus swap is charged first, and not every kernel
- * counts how often it is reached: it is one page larger, so that the memory limit is reached before it.
+ * no file for the limit; then there must be no swap. On v1, the kernel checks the limit of memory plus swap before the memory limit,
+ * and not every kernel counts how often the former is reached. So the former is one page larger, and the memory limit is reached first.
  */
 static int limit_swap(const struct groups *g, const struct leaf *leaf, uint64_t memory_bytes, struct failure *f)
 {
@@ -663,8 +663,9 @@ int leaf_processes(const struct groups *g, const struct leaf *leaf, pid_t *pid, 
 }
 
 /*
- * Reads how much memory of the leaf is left after the end of a box, without the page cache of image files: that serves all boxes,
- * and reading it from the disk again would slow down the next start. On v1 `cache` includes shared memory.
+ * Reads how much memory is charged to the leaf, without the page cache of files on disk if more than LEFTOVER_MAX is charged: these
+ * are files of the image, which serve all boxes, and reading them again would slow down the next start. `file` (v2) and `cache` (v1)
+ * include shared memory, which is no such page cache. Returns -1 with errno on failure.
  */
 static int read_leftover(const struct groups *g, const struct leaf *leaf, uint64_t *charged)
 {
@@ -696,10 +697,7 @@ int leaf_stop_growth(const struct groups *g, const struct leaf *leaf)
 	charged += GROWTH_ALLOWED;
 	if (charged >= limit)
 		return 0;
-	/*
-	 * v1 rejects a limit below the usage with EBUSY, if usage grew meanwhile or files stay in use. The next check
-	 * retries.
-	 */
+	/* v1 rejects a limit below the use with EBUSY, if the use has grown meanwhile or files stay in use. The next check tries again. */
 	return write_number(leaf->fact[FACT_MEMORY_LIMIT], charged) < 0 && errno != EBUSY ? -1 : 0;
 }
 
@@ -740,8 +738,8 @@ int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, boo
 		if (charged <= LEFTOVER_MAX)
 			return 0;
 		/*
-		 * Inodes and dentries of the files in the work directory cannot be distinguished from other leftovers; all are
-		 * removed with the work directory.
+		 * The memory of inodes and dentries of the work directory cannot be distinguished from other leftovers. It is freed with
+		 * the work directory.
 		 */
 		if (work_shared) {
 			reclaim(g, leaf, charged);
@@ -774,8 +772,8 @@ static void close_group(const struct groups *g, struct leaf *leaf, enum tree t)
 }
 
 /*
- * Whether a group of the leaf may serve the next box: each counter that cannot be reset, and whose beginning is not subtracted
- * (read_baseline()), is as in a new group that a parked program has entered.
+ * Whether the group of the leaf in this tree may serve the next box: each counter that can neither be reset nor be subtracted
+ * (read_baseline()) has a value that it could also have in a new group that only a parked program has entered.
  */
 static bool is_as_new(const struct groups *g, const struct leaf *leaf, enum tree t)
 {

@@ -9,20 +9,20 @@
 #include "failure.h"
 
 /*
- * Control groups of both versions behind one interface. A box has a leaf in each tree that the backend uses. Most counters
- * cannot be reset, and a leaf must not contain evidence of another run, so it is removed after its step. Only a leaf
- * without the memory controller serves the next box, if its counters are as in a new one.
+ * Control groups of both versions behind one interface. A box has a leaf: one group in each tree that the backend uses, except
+ * TREE_CPU. Most counters cannot be reset, and a group must not contain evidence of another run, so it is removed after its step.
+ * Only a group without the memory controller can serve the next box, if its counters are as in a new group.
  *
- * CPU time is shared evenly among the boxes: on v2 by their leaves, on v1 by a group of TREE_CPU for the programs of each
- * slot. The slot is in another group: in the group of its box it would wait for a time slice of each process, and a
- * system call can make that slice long.
+ * If there is a cpu controller, CPU time is shared evenly among the boxes: on v2 by their leaves, on v1 by a group of TREE_CPU for
+ * the programs of each slot. The slot itself is in another group: in the group of its box it would wait for a time slice of each
+ * process, and a system call can make that slice long.
  */
 enum tree { TREE_MEMORY, TREE_PIDS, TREE_CPU, TREE_UNIFIED, TREE_COUNT };
 
 enum fact {
 	FACT_MEMORY_LIMIT,
 	FACT_MEMORY_PEAK,
-	FACT_MEMORY_HITS,    /* times the limit was reached, with or without a kill */
+	FACT_MEMORY_HITS,    /* how often the memory limit was reached, with or without a kill */
 	FACT_OOM_EVENTS,
 	FACT_OOM_KILLS,
 	FACT_PIDS_LIMIT,
@@ -35,7 +35,7 @@ enum fact {
 	FACT_PRESSURE_SOME,
 	FACTS_OF_A_RUN,
 	FACT_MEMORY_NOW = FACTS_OF_A_RUN,
-	FACT_KERNEL_NOW, /* the part that the kernel uses: mappings, page tables, inodes, queued data */
+	FACT_KERNEL_NOW, /* the part of the memory that the kernel uses: mappings, page tables, inodes, queued data */
 	FACT_COUNT,
 };
 
@@ -47,72 +47,82 @@ struct groups {
 	bool shares_cpu;     /* more processes do not give a box more CPU time */
 };
 
-/* The groups of one box, with the same name in each tree. */
+/* The groups of one box, with the same name in each tree. A descriptor that is not open is -1. */
 struct leaf {
 	char name[48];
 	int dir[TREE_COUNT];
-	int tasks[TREE_COUNT]; /* v1: the program enters by writing 0 */
-	int fact[FACT_COUNT];
+	int tasks[TREE_COUNT]; /* v1: the file `tasks`; the program enters the group by writing 0 to it */
+	int fact[FACT_COUNT];  /* the file that contains each fact */
 	int oom_event;         /* v1: eventfd, readable when the group is out of memory; -1 on v2 */
 	uint64_t id;           /* the kernel's id of the v2 leaf */
 	bool frozen;
 };
 
 /*
- * Finds the trees, creates `assay-<instance>` below the group of this process in each, and sweeps leftovers of an earlier launcher.
+ * Finds the trees, creates the group `assay-<instance>` below the group of this process in each of them, and removes what an earlier
+ * launcher left there. Returns -1 with the failure, after which the caller calls groups_close().
  */
 int groups_open(struct groups *g, const char *instance, struct failure *f);
-/* Removes the groups that groups_open created. Returns how many could not be removed. */
+/* Removes the groups that groups_open() created. Returns how many could not be removed. */
 int groups_close(struct groups *g, const char *instance);
-/* Kills and removes each leaf with that prefix. Returns how many are left after that time. */
+/*
+ * Kills the members of each group whose name begins with `prefix`, and removes the group. Returns how many groups are left after
+ * `timeout_ms`.
+ */
 int groups_sweep(const struct groups *g, const char *prefix, int timeout_ms);
-/* Gives all boxes together the CPU weight of so many ordinary programs. */
+/* Gives all boxes together the CPU weight of `programs` ordinary programs, on v2 of 100 at most. */
 void groups_set_weight(const struct groups *g, unsigned programs);
-/* On v1, moves the calling slot into its group, and opens `tasks` of the group for its programs; elsewhere `programs` gets -1. */
+/*
+ * On v1 with a cpu controller, moves the calling slot into its group of TREE_CPU, and opens `tasks` of the group for its programs in
+ * `programs`. Otherwise `programs` receives -1.
+ */
 int groups_join(const struct groups *g, unsigned slot, int *programs, struct failure *f);
 const char *groups_backend(const struct groups *g);
-/* Whether the host has swap space; true if that cannot be read. */
+/* Whether the host has swap space; true if that is not known. */
 bool host_swaps(void);
 
-/* Names a leaf that has no groups yet. */
+/* Initializes a leaf that has no groups yet, with a name for this lane of this slot. */
 void leaf_name(struct leaf *leaf, unsigned slot, unsigned lane);
 /* Makes the groups that the leaf does not have. On failure, leaf_release() removes those that were made. */
 int leaf_make(const struct groups *g, struct leaf *leaf, struct failure *f);
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f);
 /*
- * Lowers the memory limit to current use without droppable file pages, and never raises it: the OOM killer meets the
- * next allocation. -1 with errno.
+ * Lowers the memory limit to 1 MiB more than the current use without droppable file pages, so that a box that grows further meets the
+ * OOM killer. Never raises the limit. Returns -1 with errno on failure; it is no failure if v1 refuses the limit for now (EBUSY).
  */
 int leaf_stop_growth(const struct groups *g, const struct leaf *leaf);
-/* Stops or continues all processes of the group; SIGKILL still ends them. -1 with errno. */
+/* Stops or continues all processes of the leaf. SIGKILL ends them even while they are stopped. Returns -1 with errno on failure. */
 int leaf_freeze(struct leaf *leaf, bool frozen);
-/* On v2, lets the kernel end the group as out of memory. -1 on v1, where the kernel has no means for it. */
+/* On v2, lets the kernel end all processes of the leaf as out of memory. Returns -1 on v1, where the kernel has no means for that. */
 int leaf_force_oom(const struct groups *g, const struct leaf *leaf);
-/* On v1, opens the file through which a process enters the memory group. */
+/* On v1, opens the file through which a process enters the memory group. Returns -1 with errno on failure. */
 int leaf_open_tasks(const struct leaf *leaf);
 /*
- * Lets the peak of memory begin at current use, where the kernel can (v1; v2 since Linux 6.12). Elsewhere the peak includes
+ * Makes the peak of memory begin at the current use, where the kernel can (v1; v2 since Linux 6.12). Elsewhere the peak includes
  * earlier use.
  */
 void leaf_reset_peak(const struct leaf *leaf);
-/* Reads the value. -1 with errno if unreadable; ENODATA if the backend does not have this fact. */
+/* Reads a fact. Returns -1 with errno if it cannot be read; errno is ENODATA if the backend does not have this fact. */
 int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, uint64_t *value);
 const char *fact_name(enum fact fact);
 /* Whether `word` is an element of the list, in which any character of `separators` divides elements. */
 bool list_contains(const char *list, const char *word, const char *separators);
-/* Number of tasks listed in the leaf, including zombies if the kernel lists them. Stores the first `most` in `pid`. */
+/*
+ * Returns the number of tasks (threads) in the leaf, including zombies if the kernel lists them; 0 if they cannot be read. Stores the
+ * ids of the first `most` in `pid`.
+ */
 int leaf_tasks(const struct groups *g, const struct leaf *leaf, pid_t *pid, int most);
-/* Number of processes, each with all its threads. Stores the first `most` in `pid`. */
+/* Returns the number of processes in the leaf; 0 if they cannot be read. Stores the ids of the first `most` in `pid`. */
 int leaf_processes(const struct groups *g, const struct leaf *leaf, pid_t *pid, int most);
 /*
- * Waits until the kernel has uncharged the memory of an empty leaf, and makes it drop negative dentries. Costs one read
- * if little is charged. Does not wait while another step will use the work directory, because its files stay charged.
- * Returns the bytes that remain above LEFTOVER_MAX, normally 0; -1 with errno if the memory cannot be read.
+ * Waits, for at most 10 s, until the kernel has uncharged the memory of an empty leaf, and makes it drop negative dentries. Costs one
+ * read if little is charged. Does not wait if another step will use the work directory (`work_shared`), whose files stay charged.
+ * Returns the bytes that are still charged after the wait, normally 0; -1 with errno if the memory cannot be read.
  */
 int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_shared);
 /*
- * Ends the use of the leaf by a box: leaves the groups that are as new to the next box, and removes the others. `leftover`
- * receives a text for each group that could not be removed.
+ * Ends the use of the leaf by a box: keeps the groups that are as new for the next box, and removes the others. For each group that
+ * cannot be removed, calls `leftover` with `context` and a text.
  */
 void leaf_release(const struct groups *g, struct leaf *leaf, void (*leftover)(void *, const char *), void *context);
 

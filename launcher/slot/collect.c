@@ -1,11 +1,11 @@
 /*
- * Sends the files and directories that a step left in /box, for a later step on the same source or as the feedback of a checker.
- * slot.c calls it after the end of all processes of the step, so nothing changes meanwhile. A payload has written them, so their
- * names, types, modes and sizes are hostile. Links are not followed.
+ * Sends the files and directories that a step left in /box: as compiled files for later steps, or as the feedback of a checker.
+ * slot.c calls this after the end of all processes of the step, so nothing changes meanwhile. A payload has written the files, so
+ * their names, types, modes and sizes are hostile. Links are not followed.
  *
- * If there is anything but regular files and directories with plain permissions, or too much, none is sent: a later step
- * would miss it. They are sent with their modes, because the later step runs as another user than the one that wrote
- * them, and may do with them what a step in the same /box may.
+ * If there is anything but regular files and directories with plain permissions, or if there is too much, nothing is sent, because a
+ * later step would lack what cannot be sent. Each file is sent with its mode, because the later step runs as another user than the one
+ * who wrote the file: it may then do with the file what a step in the same /box may do.
  */
 #define _GNU_SOURCE
 #include "slot/collect.h"
@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 /*
- * Files of a compiled program have up to COLLECT_BYTES: a million initialized numbers in a source take 4 MiB. The feedback of a
- * checker is stored between two passes, so it has less. The message of a checker is cut to MESSAGE_BYTES: its length can depend on
- * what a contestant has written, which must not decide whether the result of the checker can be read.
+ * The files of a compiled program have up to COLLECT_BYTES together: a million initialized numbers in a source take 4 MiB. The feedback
+ * of a checker is stored between two passes, so it may have less. The message of a checker is cut to MESSAGE_BYTES: its length can
+ * depend on what a contestant has written, which must not decide whether the result of the checker can be read.
  */
 enum { COLLECT_BYTES = 16 * 1024 * 1024, FEEDBACK_BYTES = 4 * 1024 * 1024, MESSAGE_BYTES = 64 * 1024 };
 static const char message_name[] = "feedback/judgemessage.txt";
@@ -59,13 +59,13 @@ static int read_file(int fd, bool is_message, struct collected *c)
 
 static int collect_directory(int fd, const char *path, struct collected *c);
 
-/* `path` is the path of the entry, as the client sees it. */
+/* Collects the entry `name` of the directory `dir`, which has the path `path` for the client. Returns -1 if it cannot be sent. */
 static int collect_entry(int dir, const char *name, const char *path, struct collected *c)
 {
 	struct stat st;
 	if (!file_path_valid((struct bytes){(const uint8_t *)path, strlen(path)}))
 		return -1;
-	/* A FIFO without a writer would block the open. */
+	/* Without O_NONBLOCK, the open of a FIFO that has no writer would block. */
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
@@ -84,7 +84,7 @@ static int collect_entry(int dir, const char *name, const char *path, struct col
 	return done;
 }
 
-/* Closes the directory. The depth of a valid path bounds the recursion. */
+/* Collects a directory, and closes `fd`. The depth of a valid path bounds the recursion. Returns -1 if an entry cannot be sent. */
 static int collect_directory(int fd, const char *path, struct collected *c)
 {
 	DIR *list = fdopendir(fd);

@@ -4,8 +4,8 @@
 #include "wire/wire.h"
 
 /*
- * Queues FILE frames with all files and directories of a work directory (`path` is ""), or of this directory in it; or none,
- * if one of them cannot be sent.
+ * Queues a FILE frame for each file and directory in the work directory if `path` is "", or otherwise in the directory `path` there.
+ * Queues none if one of them cannot be sent.
  */
 void send_files(struct queue *out, int work, const char *path);
 

@@ -1,6 +1,6 @@
 /*
- * Resources of a slot (resources.h): its mounts, the namespaces of its lanes, the work directory. slot.c and the benchmark prepare
- * them once; box/ and slot.c use the work directory for each step.
+ * Resources of a slot (resources.h): its mounts, the namespaces of its lanes, the work directory. slot.c, check.c and the benchmark
+ * prepare them once; box/ and slot.c use the work directory for each step.
  */
 #define _GNU_SOURCE
 #include "slot/resources.h"
@@ -74,7 +74,7 @@ static int lane_open(struct slot *s, struct lane *lane, uid_t uid, struct failur
 
 static int limit_resources(void)
 {
-	/* RLIMIT_CORE: with 0, the kernel still starts a core handler behind a pipe; with 1 it starts none and writes nothing. */
+	/* RLIMIT_CORE: with 0, the kernel still starts a core handler behind a pipe; with 1, it starts none and writes no core file. */
 	static const struct { int resource; rlim_t most; } fixed[] = {
 		{RLIMIT_CORE, 1}, {RLIMIT_MEMLOCK, 0}, {RLIMIT_MSGQUEUE, 0}, {RLIMIT_NICE, 0}, {RLIMIT_RTPRIO, 0},
 		{RLIMIT_SIGPENDING, 1024},
@@ -87,7 +87,7 @@ static int limit_resources(void)
 	return 0;
 }
 
-/* Gives the slot what every program inherits, once for all programs. The slot itself needs none of what it gives up. */
+/* Confines the slot, once for all programs, which inherit the restrictions. The slot needs nothing of what it gives up here. */
 static int confine(struct failure *f)
 {
 	/* Without a new session keyring, programs would have the launcher's. */
@@ -138,8 +138,8 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 /* ---- the work directory ---- */
 
 /*
- * The init of a box mounts the work directory, so that it is unmounted with the box: each call that unmounts makes the
- * kernel wait until no CPU uses the mounts. The slot mounts it as well only if a later step will use it.
+ * The init of a box mounts the work directory, so that one call unmounts it together with all mounts of the box: in each such call, the
+ * kernel waits until no CPU uses the mounts. The slot itself mounts the work directory only if a later step will use it.
  */
 int work_release(struct slot *s, struct failure *f)
 {
@@ -173,7 +173,7 @@ int work_share(struct slot *s, const struct box *b, struct failure *f)
 	close(tree);
 	if (!s->work_shared)
 		return fail_with(f, err, "mount", "/box");
-	close_fd(&s->work); /* it is in the mount of the box, which may end first */
+	close_fd(&s->work); /* this descriptor uses the mount of the box, which may end before the later step */
 	s->work = open("/box", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return s->work < 0 ? fail(f, "mount", "open /box") : 0;
 }
@@ -196,8 +196,8 @@ int64_t work_bytes(const struct slot *s, struct failure *f)
 }
 
 /*
- * Opens the directory of a path in the work directory, and creates it for both lanes if it is missing. `last` receives the last
- * component of the path.
+ * Opens the directory part of a path in the work directory. Creates directories that are missing, writable for the users of both lanes.
+ * `last` receives the last component of the path. Returns -1 with errno on failure.
  */
 static int open_parent(const struct slot *s, const char *path, const char **last)
 {
@@ -217,7 +217,7 @@ static int open_parent(const struct slot *s, const char *path, const char **last
 	return dir;
 }
 
-/* Creates a file or directory that does not exist, and opens it. */
+/* Creates a file or directory that must not exist yet, and opens it. Returns -1 with errno on failure. */
 static int create(int dir, const char *name, unsigned mode)
 {
 	mode_t permissions = mode & 0777;
@@ -235,7 +235,7 @@ static int create(int dir, const char *name, unsigned mode)
 int work_write_file(struct slot *s, const char *name, const void *data, size_t size, unsigned mode, struct failure *f)
 {
 	const char *last;
-	if (mode == MODE_DEFAULT) /* a checker continues its files of an earlier pass */
+	if (mode == MODE_DEFAULT) /* in feedback/, the checker of a later pass writes to the files of an earlier pass */
 		mode = strncmp(name, "feedback/", 9) ? 0755 : 0777;
 	int dir = open_parent(s, name, &last);
 	int fd = dir < 0 ? -1 : create(dir, last, mode);

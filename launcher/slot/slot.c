@@ -5,9 +5,9 @@
  *
  * The sections of this file are the files that a client sends once for many steps, the boxes that are parked between steps, the
  * requests and answers of the connection, and how each kind of request is served. resources.c has what the slot owns for its
- * life, collect.c reads the files that a step left.
+ * life, and collect.c reads the files that a step left.
  *
- * A slot that cannot clean up exits after its report. The launcher then sweeps,
+ * A slot that cannot remove all of a box reports that, and exits. The launcher then removes what is left,
  * and the service's next connection gets a new slot.
  */
 #define _GNU_SOURCE
@@ -33,16 +33,16 @@
 #include "wire/wire.h"
 
 enum {
-	BODY_RETAINED_BYTES = 64 * 1024, /* a larger body is freed after its step */
+	BODY_RETAINED_BYTES = 64 * 1024, /* the memory of a larger body is freed after its request */
 	FRAME_TIMEOUT_MS = 10000, FLUSH_TIMEOUT_MS = 30000, RUNTIME_CHECK_MS = 1000,
 	PREBUILD_TIMEOUT_MS = 50,
 	/*
 	 * Each step that leaves a page in a shared work directory leaves a cgroup that the kernel cannot free before the
-	 * directory ends: about 20 KiB, charged to no cgroup. The service needs two steps.
+	 * directory: about 20 KiB, charged to no cgroup. The service needs two steps.
 	 */
 	STEPS_ON_WORK_MAX = 16,
-	HUGE_PAGES_BYTES = 128 * 1024, /* files of a step that are larger together are stored in huge pages */
-	IDLE_SHARE = 100, /* a runtime that waits may use this fraction of the time as CPU time */
+	HUGE_PAGES_BYTES = 128 * 1024, /* the files of a step are stored in huge pages if they have so many bytes together */
+	IDLE_SHARE = 100, /* a runtime may use 1/IDLE_SHARE of the time that it waits as CPU time, in addition to the limit of its step */
 };
 
 /* The sizes of the first box, which proves that boxes can be built. */
@@ -51,16 +51,15 @@ static const struct shape first_shape = {1 << 20, 64, 1 << 20, 64};
 /* A box that waits for a step. */
 struct parked {
 	struct box box;
-	/* The request for which its runtime has started, and the frame that it points into; NULL: there is no runtime. */
-	struct request *request;
-	struct area body;
-	uint64_t started_ns; /* when its runtime started */
+	struct request *request; /* the request for which the runtime in the box has started; NULL: there is no runtime */
+	struct area body;        /* the frame that `request` points into */
+	uint64_t started_ns;     /* when the runtime started */
 };
 
-/* Files for later steps (KEEP_FILES): their bytes, and the files in them. */
+/* Files for later steps (KEEP_FILES). */
 struct file_set {
-	struct area area;
-	unsigned files;
+	struct area area; /* the bytes that the entries below point into */
+	unsigned files;   /* 0: the set is empty */
 	struct bytes name[FILES_MAX], data[FILES_MAX], modes;
 };
 
@@ -70,7 +69,7 @@ struct session {
 	int connection;
 	struct queue out;
 	struct area body;           /* the frame being served */
-	struct request *peer;       /* the PEER for the next STEP, which points into peer_body; otherwise NULL */
+	struct request *peer;       /* the PEER that came before the STEP; it points into peer_body. NULL: there is none */
 	struct area peer_body;
 	struct file_set file_set[FILE_SETS_MAX];
 	struct request request;     /* the request being served */
@@ -78,15 +77,15 @@ struct session {
 	struct teardown teardown[2];
 	struct input input;
 	struct parked on_new_work;  /* waits for a step on a new work directory */
-	struct parked on_same_work; /* waits for the step after that, on the same work directory */
+	struct parked on_same_work; /* waits for a step with KEEP_WORK, on the work directory of the step before it */
 	bool work_used;             /* a payload has used the work directory */
-	unsigned steps_on_work;     /* steps that have used this work directory, plus the next one */
+	unsigned steps_on_work;     /* how many steps have used the work directory or may start on it, including the first */
 	struct shape work_shape;    /* sizes of the work directory */
-	struct shape new_work_shape, same_work_shape; /* sizes in the last step with a new work directory, and with KEEP_WORK */
+	struct shape new_work_shape, same_work_shape; /* sizes of the last step with a new work directory, and of the last with KEEP_WORK */
 	bool has_leftovers;         /* something could not be removed */
 };
 
-/* The handler of SIGTERM sets it, which ends every wait. */
+/* Whether SIGTERM has arrived. The signal also ends every wait. */
 static volatile int slot_stopping;
 
 static void stop(int sig)
@@ -133,7 +132,10 @@ static int store_file_set(struct file_set *set, const struct request *r)
 	return 0;
 }
 
-/* Stores the files of a step, or gives it those that are stored. Returns NULL, or the reason why it cannot. */
+/*
+ * If a step with KEEP_FILES has files, stores them in its set; otherwise, gives it the files of the set. Returns NULL, or the reason
+ * for refusing the step.
+ */
 static const char *use_file_set(struct session *session, struct request *r)
 {
 	uint64_t number = r->number[KEY_KEEP_FILES];
@@ -156,11 +158,11 @@ static const char *use_file_set(struct session *session, struct request *r)
 /*
  * ---- parked boxes ----
  *
- * The slot parks boxes between steps, built with the last requested sizes: a step then starts with one
- * write instead of namespaces and mounts. If a box does not fit, the slot builds another when the request is known. The
+ * Between steps, the slot parks boxes, which it builds with the last requested sizes. A step then starts with one
+ * write, and does not have to wait for namespaces and mounts. If a parked box does not fit a request, the slot builds another one. The
  * box of a second step is built while the first step runs.
  *
- * After a PARK, the program of a parked box is a runtime that has started and waits for its step. It serves only a step
+ * After a PARK, the program of a parked box can be a runtime that has started and waits for its step. It serves only a step
  * with the same command, environment and limits; any other step gets a new box.
  */
 
@@ -188,7 +190,7 @@ static bool same_bytes(const struct bytes *a, const struct bytes *b, unsigned co
 	return true;
 }
 
-/* Whether a runtime that was started for step A can serve step B. Files, the number of their set, and input may differ. */
+/* Whether a runtime that was started for the request A can serve the step B. Their files, their input and KEEP_FILES may differ. */
 static bool same_step(const struct request *a, const struct request *b)
 {
 	for (unsigned key = 0; key < KEY_COUNT; key++)
@@ -233,7 +235,7 @@ static int park_on_new_work(struct session *session, const struct shape *shape, 
 	return build_on_new_work(session, shape, false, f);
 }
 
-/* Parks a box on the work directory that the previous step will use, uses or has left. */
+/* Parks a box on the work directory of the step before it. That step can be still to come, running, or over. */
 static int park_on_same_work(struct session *session, const struct shape *shape, bool piped, struct failure *f)
 {
 	discard_parked(session, &session->on_same_work);
@@ -259,7 +261,10 @@ static int count_step_on_work(struct session *session, struct failure *f)
 	return 0;
 }
 
-/* Returns the parked box that fits the step, with its runtime if that was started for such a step. NULL with the failure. */
+/*
+ * Returns a parked box that fits the step: with a runtime if one was started for such a step, and otherwise built now if necessary.
+ * Returns NULL with the failure if there can be none.
+ */
 static struct parked *box_for_step(struct session *session, const struct request *r, struct failure *f)
 {
 	struct shape want = request_shape(r);
@@ -273,7 +278,7 @@ static struct parked *box_for_step(struct session *session, const struct request
 		return NULL;
 	*(keep ? &session->same_work_shape : &session->new_work_shape) = want;
 	bool waits = !p->request || (same_step(p->request, r) && runtime_waits(&session->slot, &p->box));
-	/* A parked box has no pipe for its input, because it is parked for input that is known at the start. */
+	/* A box that is parked in advance has no pipe for live input. */
 	if (piped || !has_shape(session, p, &want) || !waits) {
 		int done = keep ? park_on_same_work(session, &want, piped, f) : build_on_new_work(session, &want, piped, f);
 		if (done < 0)
@@ -303,8 +308,8 @@ static int write_files(struct session *session, const struct request *r, const s
 
 /*
  * Builds the boxes of a step and its peer with piped inputs, and writes their files. A step with KEEP_WORK gets a box on the work
- * directory of the previous step; its peer always has a work directory of its own, which is the slot's afterwards. On failure, the
- * caller destroys those that are built.
+ * directory of the previous step. Its peer always gets a new work directory, from which collect_files() later reads. On failure, the
+ * caller destroys the boxes that were built.
  */
 static int build_pair(struct session *session, const struct request *r[2], struct box box[2], struct failure *f)
 {
@@ -322,7 +327,7 @@ static int build_pair(struct session *session, const struct request *r[2], struc
 	return 0;
 }
 
-/* Parks a box for a PARK, and starts its runtime. NULL with the failure, after which there may be no box. */
+/* Parks a box for a PARK, and starts the runtime if the request has one. On failure, returns NULL, and there may be no parked box. */
 static struct parked *prepare_park(struct session *session, const struct request *r, struct failure *f)
 {
 	struct shape want = request_shape(r);
@@ -351,8 +356,9 @@ static struct parked *prepare_park(struct session *session, const struct request
 }
 
 /*
- * Whether a runtime that waits uses more CPU time or kernel memory than a step may: a compromised service can have started any
- * program. A runtime may wait for as long as it takes, so it may also use a hundredth of that time.
+ * Whether a runtime that waits has used more CPU time, or uses more kernel memory, than the limits of its step permit, because a
+ * compromised service can have started any program. The time for which a runtime waits has no limit, so the runtime may also use
+ * 1/IDLE_SHARE of that time as CPU time.
  */
 static bool exceeds_limits(const struct session *session, const struct parked *p)
 {
@@ -378,8 +384,8 @@ static bool check_runtimes(struct session *session)
 }
 
 /*
- * Parks the box of the second step while the first one runs, unless a PARK has. `context` is the session. If it fails,
- * box_for_step() builds the box and reports the failure.
+ * Parks the box of the second step while the first one runs, unless a PARK has already done so. `context` is the session. If this
+ * fails, box_for_step() tries again later, and reports a failure then.
  */
 static void prebuild_next_box(void *context)
 {
@@ -405,7 +411,7 @@ static void discard_work(struct session *session)
 
 /* ---- the connection ---- */
 
-/* Waits for `events`. -1 on timeout (ETIMEDOUT), SIGTERM or a closed connection. */
+/* Waits for `events` of `fd`. Returns -1 after the timeout (errno is ETIMEDOUT), after SIGTERM, or if the connection is closed. */
 static int await(int fd, short events, int timeout_ms)
 {
 	struct pollfd on = {.fd = fd, .events = events};
@@ -414,7 +420,7 @@ static int await(int fd, short events, int timeout_ms)
 	sigemptyset(&none);
 	int n;
 	errno = ECANCELED;
-	if (slot_stopping) /* SIGTERM arrived while a program was watched; no second signal will interrupt this wait */
+	if (slot_stopping) /* if SIGTERM arrived earlier, no second signal will interrupt this wait */
 		return -1;
 	while ((n = ppoll(&on, 1, timeout_ms < 0 ? NULL : &wait, &none)) < 0 && errno == EINTR && !slot_stopping)
 		continue;
@@ -422,7 +428,7 @@ static int await(int fd, short events, int timeout_ms)
 	return n > 0 && !slot_stopping && (on.revents & events) ? 0 : -1;
 }
 
-/* Sends the whole queue. -1 if the client has disconnected or does not read, or after SIGTERM. */
+/* Sends the whole queue. Returns -1 if the client has disconnected or does not read, or after SIGTERM. */
 static int flush_all(struct session *session)
 {
 	while (queue_flush(&session->out, session->connection) == 0) {
@@ -458,7 +464,7 @@ static int refuse(struct session *session, const char *reason, const char *objec
 	return -1;
 }
 
-/* Skips frames for a program that had ended when the client sent them. */
+/* Skips INPUT and SIGNAL frames, which were for a program that has ended, until the header of another frame has arrived. */
 static int skip_input(struct session *session)
 {
 	struct input *in = &session->input;
@@ -522,8 +528,8 @@ static int await_request(struct session *session)
 }
 
 /*
- * Waits for the next STEP, with a PEER before it if there is one, or PARK. Its bytes point into session->body, which the caller
- * frees. -1 if there is none to serve.
+ * Waits for the next STEP, with a PEER before it if there is one, or PARK. The request points into session->body, which the caller
+ * frees. Returns -1 if there is none to serve: the connection then closes.
  */
 static int next_request(struct session *session, enum frame *frame, struct request *r)
 {
@@ -661,7 +667,7 @@ static void serve_step(struct session *session, const struct request *r)
 
 	if (!more || o->failure.step) {
 		struct failure f = {0};
-		/* The work directory ends with its last step. box_destroy() would list it as a leftover mount. */
+		/* This was the last step on the work directory. box_destroy() would otherwise list it as a leftover mount. */
 		if (work_release(&session->slot, &f) < 0)
 			session->has_leftovers = true;
 		discard_parked(session, &session->on_same_work);
@@ -670,7 +676,7 @@ static void serve_step(struct session *session, const struct request *r)
 	send_teardown(&session->out, session->teardown);
 }
 
-/* The frames about the step come first, then those about its peer, which are queued apart until then. */
+/* Serves a step with a peer. The frames about the step come first; until then, those about its peer are in a queue of their own. */
 static void serve_pair(struct session *session, const struct request *step)
 {
 	const struct request *r[2] = {step, session->peer};
@@ -699,7 +705,7 @@ static void serve_pair(struct session *session, const struct request *step)
 	drop_peer(session);
 }
 
-/* A runtime that does not start is not an error of the slot: its step will start it. */
+/* Serves a PARK. It is no error of the slot if a runtime does not start: the step then runs its command without a runtime. */
 static void serve_park(struct session *session, const struct request *r)
 {
 	struct failure f = {0};
@@ -710,8 +716,9 @@ static void serve_park(struct session *session, const struct request *r)
 }
 
 /*
- * Gives the slot the highest priority, for hosts without the cpu controller: a slot may have to kill 64 programs of its own box.
- * Its children do not inherit it. Where root may not set it either (a container), a kill comes some time slices later.
+ * Gives the slot the highest priority, for hosts without the cpu controller: a slot must get CPU time to kill its box, even if 64
+ * programs run there. Children do not inherit the priority. Where root may not set it either (in a container), a kill comes some time
+ * slices later.
  */
 static void raise_priority(void)
 {
@@ -726,9 +733,9 @@ static void raise_priority(void)
 }
 
 /*
- * Makes the table of descriptors the same for all programs. A process gets a table of descriptors of the size that the highest
- * descriptor of its parent needs, and can read that size (FDSize in /proc/self/status), which would show how many runtimes and
- * files this slot has for other clients. So one descriptor is always higher than the others.
+ * Gives the tables of descriptors of all programs the same size. A process gets a table of the size that the highest descriptor of its
+ * parent needs, and can read that size (FDSize in /proc/self/status), which would show how many descriptors the slot has, for example
+ * for other boxes. So the slot always has one descriptor that is higher than all others.
  */
 static int fix_descriptor_table(const struct launcher *l, struct failure *f)
 {

@@ -4,8 +4,8 @@
 #include "launcher.h"
 
 /*
- * Serves one connection until it closes. The launcher calls it in a child process. `launcher` is the pid of the parent. Returns
- * the exit status of the slot's process.
+ * Makes the calling process, a child of the launcher, a slot, and serves one connection until it closes. `launcher` is the pid of the
+ * parent. Returns the exit status for the process.
  */
 int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t launcher);
 
