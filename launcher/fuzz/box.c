@@ -1,5 +1,6 @@
 /*
- * Tests how a slot reads its mount list after a box: each line that an idle slot does not have is a leftover mount.
+ * Tests how a slot reads its mount list after a box: each line that an idle slot does not have is a leftover mount, except the work
+ * directory while it is shared.
  *
  * Input: the mountinfo of an idle slot, a NUL, and the mountinfo after the box.
  */
@@ -30,7 +31,7 @@ static bool has_line(const char *text, const char *line, size_t length)
 	return false;
 }
 
-/* Counts the new lines in order, as a second implementation. */
+/* A second implementation, which counts the leftover mounts. `first` receives the mount point of the first one. */
 static unsigned count_leftovers(const char *before, const char *after, bool work_mounted, char first[256])
 {
 	unsigned left = 0;

@@ -1,8 +1,8 @@
 /*
- * Tests how the launcher reads the files of cgroups, and the two lists by which it finds its own cgroup. A number is accepted
- * only if a second implementation finds the same one, a signal goes only to a listed process, and no path leaves the mount.
+ * Tests how the launcher reads the files of cgroups, and the two lists by which it finds its own cgroup. A number must be accepted
+ * only if a second implementation finds the same number, a signal must go only to a listed process, and no path may leave the mount.
  *
- * Input: one byte that chooses what is read, then its text. For the two lists these are two texts, with a NUL between them.
+ * Input: one byte that chooses what is tested, then the text to read, or for the two lists two texts, with a NUL between them.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -60,7 +60,7 @@ static long no_syscall(long number, ...)
 	return 0;
 }
 
-/* A second implementation that finds the number after a word at the start of a line. False if there is none. */
+/* A second implementation, which finds the number after a word at the start of a line. Returns false if there is none. */
 static bool second_reading(const struct fact_source *source, bool pressure, const char *text, uint64_t *value)
 {
 	const char *at = text;

@@ -1,6 +1,6 @@
 /*
- * Gives any text as the kernel's files about a parked program: a control is confirmed only if a second implementation finds
- * it in the same lines.
+ * Replaces the kernel's files about a parked program by any text: a control must be confirmed only if a second implementation finds
+ * it in the same text.
  *
  * Input: status, cgroup and mountinfo of the program, separated by NULs.
  */
@@ -26,7 +26,7 @@ static void open_files(void)
 		launcher.groups.dir[t] = t < TREES ? 0 : -1;
 }
 
-/* Counts the lines with that start and end. */
+/* Counts the lines that begin with `start` and end with `end`. */
 static int lines(const char *text, const char *start, const char *end)
 {
 	int found = 0;

@@ -79,7 +79,7 @@ static void aborted(int sig)
 /* The sanitizers call this before they report and end the process. */
 void __asan_on_error(void) { save_current(); }
 
-/* Returns whether the input reached new code. */
+/* Runs the target on the current input. Returns whether this input reached new code. */
 static bool try_current(void)
 {
 	bool fresh = false;
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
 	}
 	state = argc == 4 ? strtoull(argv[3], NULL, 10) | 1 : 0x9e3779b97f4a7c15;
 
-	/* Sorted by name: the order of a directory differs between machines. */
+	/* The inputs are sorted by name, because the order of a directory differs between machines. */
 	struct dirent **list;
 	int found = scandir(argv[2], &list, is_file, by_name);
 	for (int i = 0; i < found; i++) {

@@ -20,7 +20,7 @@ static inline int files_directory(void)
 	return open("files", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* The directory must exist. */
+/* Makes an empty file with this name, in a directory that exists. Returns a descriptor for files_set(). */
 static inline int files_add(int directory, const char *name)
 {
 	char link[32];
@@ -37,8 +37,8 @@ static inline void files_set(int fd, const void *data, size_t size)
 }
 
 /*
- * Returns the input up to its next NUL as a separate allocation, and advances past it. The sanitizer then detects a
- * read beyond the end.
+ * Returns the input up to its next NUL as a separate allocation, so that the sanitizer detects a read beyond its end. Advances past
+ * the NUL.
  */
 static inline char *files_next(const uint8_t **data, size_t *size)
 {

@@ -1,6 +1,6 @@
 /*
- * Sends any frames to a slot. Each frame is served, is skipped as late input, or is refused with a reason. After a refusal, nothing
- * more is read.
+ * Sends any bytes to a slot. Each frame must be served, skipped as late input, or refused with a reason. After a refusal, the slot
+ * must read nothing more.
  *
  * Input: the bytes that a client sends before it closes.
  */
@@ -9,7 +9,7 @@
 
 enum { SENT_MAX = 64 * 1024 };
 
-/* Whether it is a frame for a running step, which is skipped between steps. */
+/* Whether such a frame is for a running step, so that a slot skips it between steps. */
 static bool late(enum frame frame, size_t length)
 {
 	return frame == FRAME_INPUT ? length <= INPUT_MAX : frame == FRAME_SIGNAL && length == 1;

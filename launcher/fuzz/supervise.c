@@ -108,7 +108,7 @@ static void try_strings(const uint8_t *data, size_t size)
 	EXPECT(!exec_args->argv[request.args] && !exec_args->envp[request.envs]);
 }
 
-/* ---- samples: time, CPU time and memory in a byte each, added to or replacing those before ---- */
+/* ---- samples: three bytes each, for time, CPU time and memory ---- */
 
 static void try_samples(const uint8_t *data, size_t size)
 {
@@ -138,7 +138,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 3)
 		return 0;
-	/* Exactly the size of a lane's memory, so that the sanitizer detects a read beyond it; reused as in a lane. */
 	if (!slot.dev_null)
 		slot.dev_null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (!seccomp_key)
@@ -147,6 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!launcher.cpus)
 		launcher.cpus = cpus_open(1, &f);
 	EXPECT(launcher.cpus);
+	/* The memory has exactly the size that it has in a lane, so that the sanitizer detects a read beyond it, and is reused as there. */
 	if (!lane.exec_args)
 		lane.exec_args = malloc(EXEC_ARGS_BYTES);
 	EXPECT(lane.exec_args);

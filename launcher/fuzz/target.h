@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 /*
- * A target has the name of the launcher's folder or file that it tests, and includes files of it, to call their static functions.
- * driver.c or libFuzzer runs it on every input. A failed EXPECT aborts.
+ * A target has the name of the folder or file of the launcher that it tests. Most targets include the files that they test, to call
+ * their static functions. driver.c or libFuzzer runs a target on every input. A failed EXPECT aborts.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

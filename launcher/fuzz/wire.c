@@ -1,6 +1,6 @@
 /*
- * Tests both directions of the connection: the bytes of a client are a correct STEP or are refused, and the peer reads
- * exactly what the launcher writes.
+ * Tests both directions of the connection: the bytes of a client must be a correct STEP or PARK, or be refused, and the client must
+ * receive exactly what the launcher writes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +143,7 @@ static void try_reading(const uint8_t *data, size_t size)
 {
 	static struct request r;
 	struct refusal why = {0};
-	/* A buffer of exactly this size: the sanitizer detects a read beyond it. */
+	/* The buffer has exactly this size, so that the sanitizer detects a read beyond it. */
 	uint8_t *body = malloc(size ? size : 1);
 	EXPECT(body);
 	if (size)
@@ -166,7 +166,7 @@ static void try_reading(const uint8_t *data, size_t size)
 
 enum { STREAM_MAX = 1 << 20, PIECE_MAX = 1 << 17, OPERATIONS_MAX = 64 };
 
-static uint8_t stream[STREAM_MAX]; /* expected bytes at the peer, encoded independently */
+static uint8_t stream[STREAM_MAX]; /* the bytes that the client is expected to receive, encoded independently */
 static size_t written, complete, received;
 static int ends[2];
 
@@ -184,7 +184,7 @@ static void expect_length(size_t at, size_t length)
 		stream[at + (size_t)i] = (uint8_t)(length >> (8 * i));
 }
 
-/* Reads up to `most` bytes: they must be the expected ones, and never part of an unfinished frame. */
+/* Receives up to `most` bytes. They must be the expected ones, and must not be part of an unfinished frame. */
 static void receive(size_t most)
 {
 	static uint8_t chunk[65536];

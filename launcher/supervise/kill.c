@@ -2,7 +2,7 @@
  * Kills a box so that it ends soon. A kill alone does not ensure that, because some system calls of killed processes take long.
  * One read of 128 MiB, the longest that seccomp.def allows, from /proc/PID/pagemap takes 0.05 to 0.1 s in which the kernel does
  * not handle signals, and on a preemptible kernel 60 processes can be in such reads when they are killed. A read of
- * /proc/PID/smaps_rollup takes 15 us for each full page table: 60 of them, of a process with 13,000 page tables, took 6 to 14 s
+ * /proc/PID/smaps_rollup takes 15 us for each full page table: 60 such reads, of a process with 13,000 page tables, took 6 to 14 s
  * on one CPU.
  *
  * Such a read takes the lock of an address space again for each mapping, or for each 2 MiB of addresses, and fails with
@@ -11,19 +11,19 @@
  *
  * - The reader's own address space: a helper writes to /proc/PID/clear_refs, which takes that lock. "5" resets the peak of
  *   resident memory and nothing else.
- * - The address space of another process of the box, the victim. It can have ended or executed another program by then, and its
- *   address space remains until the last reader leaves it, without a process through which it could be found. Hence,
+ * - The address space of another process of the box. That process can have ended or executed another program by then; the address
+ *   space remains until the last reader leaves it, but there is no process through which it could be found. Hence,
  *   while the box runs, a holder opens /proc/PID/mem of each process whose page tables are large enough to matter. After
- *   the kill, it reads address 0 there. Nothing is mapped at it, and before the kernel says so, it takes the lock in
- *   order to try to extend a stack.
+ *   the kill, the holder reads address 0 there. Nothing is mapped at that address, and before the kernel reports this, it takes the
+ *   lock in order to try to extend a stack.
  *
- * Calls that walk their own address space without such a pause, as madvise() does, become short when a process that is not
- * killed frees its private pages. This process, the releaser, comes before the others.
+ * Other calls, such as madvise(), walk the address space of their own process without such a pause. They become short when another
+ * process, the releaser, frees the private pages of that address space. The releaser comes before the helpers and holders.
  *
  * Where all that is not enough, because page tables are too many, limits.c ends the box as out of memory (force_oom()).
  *
  * Helpers, holders and the releaser are processes, because each can wait long and must be killable. In particular, an open of
- * /proc/PID/mem waits while that process is between two programs. Nothing here waits in the slot itself.
+ * /proc/PID/mem waits while the process PID is between two programs. The slot itself never waits for such a lock.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -48,30 +48,30 @@
 
 enum {
 	/*
-	 * The pauses between the attempts of a helper or holder: the first one, and the longest one, after which they stay the same.
+	 * The first and the longest pause between two attempts of a helper or holder; each pause is twice as long as the one before.
 	 * Sixty helpers that tried each millisecond used more CPU time than the calls that they were to end.
 	 */
 	RETRY_USEC = 1000, RETRY_LONGEST_USEC = 128000,
-	/* A process with fewer page tables needs no holder: 60 reads of so many take 0.1 s. */
+	/* A process with fewer page tables needs no holder: 60 reads of page tables of this size take 0.1 s. */
 	HOLD_TABLES_KIB = 512,
 	/* How often a holder checks whether its address space still exists. */
 	HOLDER_CHECK_MS = 200,
 	PROCESSES_MAX = 4096,
-	/* A search may take this fraction of the slot's time; the larger one while page tables grow beyond the bound. */
+	/* After a search, the next one comes no earlier than so many times its length; the latter if page tables may exceed the bound. */
 	SEARCH_SHARE = 20, URGENT_SEARCH_SHARE = 4,
 };
-/* The shortest times between two searches, and the longest time of the releaser. */
+/* The shortest pause between two searches, the shortest one if page tables may exceed the bound, and the longest time of the releaser. */
 #define SEARCH_NS 20000000ull
 #define URGENT_SEARCH_NS 2000000ull
 #define RELEASE_NS 200000000ull
-/* How long one process may try to exhaust the memory of a box. The next one begins only if all took at most OOM_FORCERS_NS. */
+/* How long one process of force_oom() may run. The next one begins only if all earlier ones together ran for at most OOM_FORCERS_NS. */
 #define OOM_FORCER_NS 1000000000ull
 #define OOM_FORCERS_NS 2000000000ull
 
 /* ---- after the kill: helpers for killed processes ---- */
 
 /*
- * Lets this process, and those that it forks, use all CPUs. A helper that had only the CPU of the box would begin after the
+ * Lets the calling process, and those that it forks, use all CPUs. A helper that had only the CPU of the box would begin after the
  * calls that it is to end.
  */
 static void use_all_cpus(void)
@@ -132,14 +132,17 @@ static void end_releaser(struct watch *w)
 	w->kill.releaser = 0;
 }
 
-/* Lets the holders wait to write: the box was killed. */
+/* Tells the holders that the box was killed. From then on, they try again and again to take the lock. */
 static void wake_holders(struct watch *w)
 {
 	if (w->kill.opened && eventfd_write(w->kill.kill_event, 1) < 0)
 		evidence_error(w->o, "holders of address spaces", errno);
 }
 
-/* Helpers and holders wait for the releaser, because a task that waits to write would stop it. */
+/*
+ * Whether the releaser is still at work. Helpers and holders begin after it, because a task that waits to write would stop the
+ * releaser. Ends a releaser that has run for RELEASE_NS.
+ */
 static bool is_releasing(struct watch *w)
 {
 	if (w->kill.releaser > 0 && waitpid(w->kill.releaser, NULL, WNOHANG) != 0)
@@ -179,7 +182,7 @@ void help_killed_processes(struct watch *w)
 		use_all_cpus();
 		start_helper(w, task[i]);
 	}
-	/* Only processes that exit get more CPUs: without preemption, the helpers need a CPU that no long call holds. */
+	/* Only processes that exit get more CPUs: on a kernel without preemption, the helpers need a CPU that no long call occupies. */
 	cpus_spread(l->cpus, w->slot->number, task, exiting);
 	w->kill.checked_ns = now_ns();
 }
@@ -187,7 +190,7 @@ void help_killed_processes(struct watch *w)
 /* Tells the client that the box is still ending, so that it does not take the slot for lost. */
 static void report_ending(struct watch *w)
 {
-	/* The program of a pair has the connection. */
+	/* Of a pair, only the watch of the program has the connection. */
 	struct watch *to = w->connection < 0 && w->peer ? w->peer : w;
 	if (to->connection < 0)
 		return;
@@ -219,28 +222,28 @@ bool end_is_overdue(struct watch *w)
 
 /* ---- while the box runs: the search for page tables, and holders ---- */
 
-/* The page tables of a process, by which a walk of its address space and its end are estimated. */
+/* The page tables of a process in KiB, by which the time of a walk of its address space, and of its end, are estimated. */
 struct tables {
-	long kib;        /* page tables */
-	long pages_kib;  /* the part of `kib` that maps pages, if they are full */
-	long shared_kib; /* the part of `pages_kib` for shared memory, which includes files of the box */
+	long kib;        /* all page tables */
+	long pages_kib;  /* how many of them would map all pages of the process, if they were full */
+	long shared_kib; /* how many of them would map its pages of shared memory and of files that the box has written */
 };
 
-/* Finds the number after this name in /proc/PID/status; 0 if it has none. */
+/* Finds the number after this name in the text of /proc/PID/status; 0 if there is none. */
 static long status_number(const char *text, const char *name)
 {
 	const char *line = strstr(text, name);
 	return line ? strtol(line + strlen(name), NULL, 10) : 0;
 }
 
-/* Returns how many KiB of page tables so many KiB of pages need if the tables are full. */
+/* Returns how many KiB of page tables map `kib` KiB of pages if the tables are full. */
 static long full_tables_kib(long kib)
 {
 	enum { PAGE_KIB = 4, ENTRY_BYTES = 8 };
 	return kib / PAGE_KIB * ENTRY_BYTES / 1024;
 }
 
-/* Returns false for a task without an address space, because it has ended. */
+/* Reads the page tables of a task. Returns false if the task has no address space any more. */
 static bool read_tables(int proc, pid_t task, struct tables *t)
 {
 	char text[4096];
@@ -254,7 +257,7 @@ static bool read_tables(int proc, pid_t task, struct tables *t)
 	return true;
 }
 
-/* Finds a thread of a process that still has its address space, because its main thread can end before the others. */
+/* Finds a thread of a process that still has its address space, after the end of the main thread. Returns 0 if there is none. */
 static pid_t living_thread(int proc, pid_t process)
 {
 	char name[32];
@@ -285,7 +288,7 @@ static int identify_space(int proc, pid_t task, struct address_space *space)
 	char text[1024];
 	const char *after = read_process(proc, task, "stat", text, sizeof text) == 0 ? strrchr(text, ')') : NULL;
 	unsigned long long started, stack;
-	/* Fields 22 and 28 of 52; the state, after the name, is the third. */
+	/* Reads the fields 22 and 28. Field 3, the state, is the first one after the name. */
 	if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu "
 					"%*u %*d %*u %*u %*u %llu", &started, &stack) != 2)
 		return -1;
@@ -305,7 +308,7 @@ static bool is_held_by_another(const struct watch *w, int proc, int index)
 	for (int i = 0; i < HOLDERS_MAX; i++) {
 		const struct holder *other = &w->kill.holder[i];
 		struct address_space now;
-		/* The process must run the program of which the holder has opened the memory, before and after the comparison. */
+		/* The process of the other holder must run the same program before and after the comparison by kcmp(). */
 		if (i != index && other->process && w->kill.opened[i] && other->space.stack == space->stack &&
 		    keyed(kcmp, space->task, other->space.task, KCMP_VM, 0, 0) == 0 &&
 		    identify_space(proc, other->space.task, &now) == 0 && same_space(&now, &other->space))
@@ -315,8 +318,8 @@ static bool is_held_by_another(const struct watch *w, int proc, int index)
 }
 
 /*
- * The work of a holder. Where the host lets nobody open the memory of another process, check_walkable() in limits.c alone bounds
- * the time of an end.
+ * The work of a holder. Where the host lets nobody open the memory of another process, only check_walkable() in limits.c bounds how
+ * long the end of a box takes.
  */
 static void hold(const struct watch *w, int proc, int index, pid_t slot)
 {
@@ -366,7 +369,7 @@ static void start_holder(struct watch *w, const struct address_space *space)
 		if (!h->used && index < 0)
 			index = i;
 	}
-	/* Without a holder, readers of this address space end later; check_walkable() in limits.c bounds how much. */
+	/* Without a holder, readers of this address space end later; check_walkable() in limits.c bounds by how much. */
 	if (index < 0)
 		return;
 	w->kill.holder[index] = (struct holder){.space = *space, .used = true, .found = true};
@@ -380,7 +383,7 @@ static void start_holder(struct watch *w, const struct address_space *space)
 	w->kill.holder[index].used = process > 0; /* otherwise, the next search tries again */
 }
 
-/* Makes what the slot shares with the holders: which of them have opened their address space, and the event of the kill. */
+/* Makes what the slot shares with the holders: the array `opened` and the kill event. Returns -1 on failure. */
 static int prepare_holders(struct watch *w)
 {
 	if (w->kill.opened)
@@ -406,7 +409,7 @@ void search_page_tables(struct watch *w)
 	const struct launcher *l = w->slot->launcher;
 	static pid_t process[PROCESSES_MAX];
 	int processes = leaf_processes(&l->groups, w->box->leaf, process, PROCESSES_MAX);
-	/* A single process needs no holder: its address space ends with it. */
+	/* A single process needs no holder, because its address space ends with it. */
 	bool needs_holders = processes > 1 && prepare_holders(w) == 0;
 	long largest_kib = 0, end_kib = 0;
 	reap_holders(w);
@@ -438,9 +441,9 @@ void search_page_tables(struct watch *w)
 /* ---- the kill ---- */
 
 /*
- * The work of the releaser: frees the private memory of killed processes while their threads may still be in calls that walk
- * it: without pages, such a call ends soon. It takes the lock of the address space as a reader, so it comes before those that
- * wait to write.
+ * The work of the releaser: frees the private memory of killed processes while their threads may still be in calls that walk this
+ * memory. Without pages, such a call ends soon. The releaser takes the lock of the address space as a reader, so it comes before the
+ * processes that wait to write.
  */
 static void release_memories(const struct groups *g, const struct leaf *leaf)
 {
@@ -460,7 +463,7 @@ void kill_box(struct watch *w)
 	uint64_t used = 0;
 	bool large = leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_KERNEL_NOW, &used) == 0 && used >= PAGE_TABLES_KERNEL_BYTES;
 	if (large)
-		search_page_tables(w); /* without a check of the bound, because a program that has ended keeps its verdict */
+		search_page_tables(w); /* the bound is not checked here, because a program that has ended keeps its verdict */
 	box_kill(w->box);
 	if (!large)
 		return;
@@ -511,7 +514,7 @@ void kill_for(struct watch *w, enum kill_reason reason)
 		w->o->reason = reason;
 		w->killed_ns = now_ns();
 		kill_box(w);
-		/* It would search for memory to reclaim, with all of a CPU, until the program that the kernel chose has ended. */
+		/* It would use a whole CPU to search for memory to reclaim, until the process that the OOM killer chose has ended. */
 		if (w->kill.oom_forcer > 0)
 			kill(w->kill.oom_forcer, SIGKILL);
 	}
@@ -535,10 +538,10 @@ void stop_growth(struct watch *w)
 /* ---- the end by memory ---- */
 
 /*
- * On v2, a limit below the use ends the group at once. v1 refuses such a limit, so a child of the slot joins the group and
- * takes the rest of the memory, and more. This child may have to wait until a killed process has left a long call, hence nobody
- * waits for it. It uses all of a CPU while the kernel searches for memory to reclaim, so its time is bounded, and that of all
- * such children: a box in which the kernel finds memory to reclaim again and again stays frozen until another limit ends it.
+ * On v2, a limit below the use ends the group at once. v1 refuses such a limit, so a child of the slot, the OOM forcer, joins the group
+ * and takes the rest of the memory, and more. It may have to wait until a killed process has left a long call, hence the slot does not
+ * wait for it. It uses a whole CPU while the kernel searches for memory to reclaim, so its time is bounded, and so is the time of all
+ * OOM forcers of a run: a box in which the kernel finds memory to reclaim again and again stays frozen until another limit ends it.
  */
 void force_oom(struct watch *w)
 {

@@ -16,20 +16,22 @@ enum {
 	OOM_RECHECK_NS = 5000000,
 	KERNEL_CHECK_NS = 20000000,
 	/*
-	 * Shorter intervals of checks. The first is for a limit of more than FEW_PROCESSES processes, which can all begin calls that
-	 * walk page tables. The second is for page tables that so many processes could walk for longer than WALKABLE_BYTES permits.
+	 * Shorter intervals of checks. The first is for a step that may have more than FEW_PROCESSES processes, because all of them can
+	 * begin calls that walk page tables. The second is for page tables that exceed WALKABLE_BYTES if the step has as many processes
+	 * as it may.
 	 */
 	FREQUENT_CHECK_NS = 5000000, URGENT_CHECK_NS = 1000000, FEW_PROCESSES = 16,
-	UNCHARGE_NS = 1000000000, /* how long the box stays frozen without progress */
+	UNCHARGE_NS = 1000000000, /* how long the box stays frozen while the kernel frees no memory of it */
 	UNCHARGE_CHECK_NS = 2000000,
-	UNCHARGE_PROGRESS_BYTES = 1 << 20, /* less is no progress */
+	UNCHARGE_PROGRESS_BYTES = 1 << 20, /* the kernel has freed memory if the use has fallen by so much */
 	TASKS_COUNTED_AT_LEAST = 8,
 };
 
 /* ---- CPU time ---- */
 
 /*
- * Kills the box if its CPU budget is used up; otherwise sets the earliest time at which all its CPUs could use it up.
+ * Kills the box if its CPU budget is used up, or if its CPU time cannot be read. Otherwise sets the next check to the earliest time at
+ * which the box could use up the rest of the budget on all of its CPUs.
  */
 static void check_cpu(struct watch *w, uint64_t now)
 {
@@ -58,7 +60,7 @@ uint64_t count_oom_events(struct watch *w)
 	return w->oom_events;
 }
 
-/* Ends the run if the OOM killer has killed a process: on v1 it kills only one of the group. */
+/* Ends the run if the OOM killer has killed a process. This is for v1, where it kills only one process of the group. */
 static void check_oom(struct watch *w)
 {
 	uint64_t kills = 0;
@@ -69,9 +71,11 @@ static void check_oom(struct watch *w)
 /* ---- page tables ---- */
 
 /*
- * The means of kill.c to end calls that walk page tables come too late for some: one mapping can be as large as all page tables,
- * and the address space of a process that lived for a few milliseconds is not held. At 4 ms for each MiB, 60 tasks that walk
- * 48 MiB need 12 s. So the product of tasks and bytes is bounded (walkableBytes() in src/sandbox/step.ts).
+ * Whether the box exceeds the bound of page tables; `walkable` receives the product that is compared with it.
+ *
+ * The means of kill.c do not end all calls that walk page tables soon: some calls do not pause within one mapping, which can use all
+ * page tables, and the address space of a process that lived for a few milliseconds is not held. At 4 ms for each MiB, 60 tasks that
+ * walk 48 MiB need 12 s. So the product of tasks and bytes is bounded (walkableBytes() in src/sandbox/step.ts).
  */
 static bool exceeds_walkable(struct watch *w, uint64_t walk_bytes, uint64_t exit_bytes, uint64_t *walkable)
 {
@@ -85,7 +89,7 @@ static bool exceeds_walkable(struct watch *w, uint64_t walk_bytes, uint64_t exit
 	return *walkable > w->request->number[KEY_WALKABLE_BYTES];
 }
 
-/* Ends the box above the bound. It is frozen first, so that no more tasks begin such a call before the kernel ends the box. */
+/* Ends a box that exceeds the bound. Freezes it first, so that no more tasks begin such a call before the kernel ends the box. */
 static void check_walkable(struct watch *w)
 {
 	uint64_t walkable = 0;
@@ -99,9 +103,9 @@ static void check_walkable(struct watch *w)
 }
 
 /*
- * Bounds the page tables that the tasks of a box can walk. What the box has used more in the kernel since the last search can be
- * page tables, and a box can make 20 MiB of them, and let 60 tasks walk them, in the time between two regular searches. So a
- * search comes early if growth by that amount would exceed the bound.
+ * Bounds the page tables that the tasks of a box can walk. All growth of the box's kernel memory since the last search can be
+ * page tables, and a box can make 20 MiB of them, and let 60 tasks walk them, in the time between two regular searches. So the next
+ * search comes early if page tables that had grown by as much would exceed the bound.
  */
 static void check_page_tables(struct watch *w, uint64_t kernel_bytes)
 {
@@ -126,11 +130,11 @@ static void check_page_tables(struct watch *w, uint64_t kernel_bytes)
  * it for a minute after SIGKILL. A bound of kernel memory bounds that time. The kernel has no such limit, so a group
  * above the bound may not grow any more.
  *
- * Ended processes and refused forks stay charged until an RCU grace period has passed and the kernel finds time to free
- * them: on an idle machine, ten processes that only fork reached 54 MiB in 0.1 s. The box is frozen until they are
- * freed; what then remains above the bound belongs to the program. On an idle machine that takes 20 ms. On a busy one, the
- * kernel's threads wait for CPU time as well: with 40 ms, a third of the programs that only fork ended as out of memory next
- * to each other. Hence the time is long, and begins again while memory is being freed.
+ * The memory of ended processes and refused forks stays charged until an RCU grace period has passed and the kernel finds time to free
+ * it: on an idle machine, ten processes that only fork reached 54 MiB in 0.1 s. The box is therefore frozen until this memory is
+ * freed; only what then remains above the bound is held against the program. On an idle machine the freeing takes 20 ms. On a busy
+ * one, the kernel's threads wait for CPU time as well: with a freeze of 40 ms, a third of the programs that only fork ended as out of
+ * memory when several of them ran at the same time. Hence the freeze may be long, and its time begins again while memory is freed.
  */
 static void check_kernel_memory(struct watch *w, uint64_t now)
 {
@@ -177,7 +181,7 @@ void set_deadlines(struct watch *w)
 	plan_lock_checks(w);
 }
 
-/* Checks the wall time, which counts from the exec. On a busy machine, that comes later than the start signal. */
+/* Checks the wall time, which counts from the exec. On a busy machine, the exec can come long after the start signal. */
 static void check_wall(struct watch *w, uint64_t now)
 {
 	uint64_t from = w->box->lane->exec_args->exec_ns, limit = w->request->number[KEY_WALL_MS] * 1000000;
@@ -200,7 +204,7 @@ void check_deadlines(struct watch *w)
 		check_kernel_memory(w, now);
 	if (now >= w->locks.at && w->o->reason == KILL_NONE)
 		check_locks(w, now);
-	/* The event precedes the count of the kill, so the count is read again soon until there is a kill. */
+	/* The event comes before the kernel counts the kill, so the count is read again soon, until it shows a kill. */
 	if (w->oom_events && w->o->reason == KILL_NONE && w->cpu_check > now + OOM_RECHECK_NS)
 		w->cpu_check = now + OOM_RECHECK_NS;
 	if (w->o->reason == KILL_NONE)

@@ -1,11 +1,12 @@
 /*
- * Supervises two programs that talk to each other: a program and its interactor. slot/slot.c calls it for a STEP after a PEER. The
- * slot passes the bytes on, so it has the output of each, ends a flood, and sees whose turn it is.
+ * Supervises two programs that talk to each other: the program of a STEP and its interactor, the program of the PEER before it.
+ * slot/slot.c calls this. The slot itself passes the bytes on, so it has the output of both, ends a flood, and sees whose turn it is.
  *
- * The limit of wall time of each counts only while it is at work, otherwise a slow interactor would make the program exceed
- * its limit. The time before a write belongs to the writer. Every 20 ms, the slot reads the state of both: if the interactor
- * waits for input, the time belongs to the program, even if that waits as well (it usually did not flush its output); if
- * only the program waits, to the interactor; otherwise to the side whose turn it is: the last reader.
+ * For the limit of wall time of each side, only the time counts in which this side is at work; otherwise, a slow interactor would make
+ * the program exceed its limit. The time before a write belongs to the writer. Every 20 ms, the slot reads the state of both sides. If
+ * the interactor waits for input, the time belongs to the program, even if the program waits as well (it has usually not flushed its
+ * output). If only the program waits, the time belongs to the interactor. If neither waits, it belongs to the side whose turn it is:
+ * the one to which bytes were last passed, and at first the interactor.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,12 +28,13 @@ enum { PROGRAM, INTERACTOR, SIDES, NEITHER };
 enum { TURN_CHECK_NS = 20000000 };
 
 /*
- * A program that ends closes its output some time before its end can be seen. The other side, to which this is the end of its
- * input, could end in between, and would count as the first. Its input therefore ends after the program, or after this time.
+ * A program that ends closes its output some time before the slot can see its end. If the input of the other side ended at once, that
+ * side could end in between, and would count as the first to end. So that input ends only when the program has ended, or after this
+ * time.
  */
 enum { CLOSE_DELAY_NS = 100000000 };
 
-/* The bytes that one program has written and the other has not taken. */
+/* The bytes that one side has written and that have not been written to the other side yet. */
 struct relay {
 	size_t from, to;
 	uint64_t closed_ns; /* when the writer closed its output; 0: it is open */
@@ -41,15 +43,17 @@ struct relay {
 
 struct pair {
 	struct watch watch[SIDES];
-	struct relay relay[SIDES]; /* index: the writer */
+	struct relay relay[SIDES]; /* by the side that writes */
 	bool ended[SIDES];
 	int turn, first_ended;
-	uint64_t attributed_until, work_ns[SIDES], turn_check_at;
+	uint64_t attributed_until; /* the time up to which work_ns is counted */
+	uint64_t work_ns[SIDES];   /* how long each side has been at work */
+	uint64_t turn_check_at;
 };
 
 enum { TASKS_READ = 64 };
 
-/* Whether this descriptor of a task is the input of its box, which a program can have under any number. */
+/* Whether this descriptor of a task is the input pipe of its box, which can have any number in the task. */
 static bool is_input(const struct watch *w, pid_t task, unsigned long fd)
 {
 	char name[48];
@@ -59,7 +63,7 @@ static bool is_input(const struct watch *w, pid_t task, unsigned long fd)
 	       input.st_dev == other.st_dev && input.st_ino == other.st_ino;
 }
 
-/* Whether a task waits for input in this system call. Waiting in others, such as a sleep, is its own decision. */
+/* Whether a task waits for input in this system call. A task that waits in another call, such as a sleep, counts as working. */
 static bool is_wait_for_input(const struct watch *w, pid_t task, const char *call)
 {
 	static const long waiting[] = {
@@ -78,7 +82,7 @@ static bool is_wait_for_input(const struct watch *w, pid_t task, const char *cal
 	return (number == __NR_read || number == __NR_readv || number == __NR_splice) && is_input(w, task, first);
 }
 
-/* Whether the pipe of a program is empty, and one of its tasks waits for input while no other runs. */
+/* Whether the input pipe of a side is empty, one of its tasks waits for input, and none of its tasks runs. */
 static bool waits_for_input(const struct watch *w)
 {
 	const struct launcher *l = w->slot->launcher;
@@ -101,7 +105,7 @@ static bool waits_for_input(const struct watch *w)
 	return waits;
 }
 
-/* Counts the time since the last event as work of this side. */
+/* Counts the time since attributed_until as work of this side. */
 static void count_work(struct pair *p, int side)
 {
 	uint64_t now = now_ns();
@@ -109,7 +113,7 @@ static void count_work(struct pair *p, int side)
 	p->attributed_until = now;
 }
 
-/* Decides whose turn it is by the rules above, and counts the time since the last event as that side's work. */
+/* Decides whose turn it is by the rules at the beginning of this file, and counts the time since attributed_until for that side. */
 static void check_turn(struct pair *p)
 {
 	p->turn_check_at = now_ns() + TURN_CHECK_NS;
@@ -135,7 +139,7 @@ static void check_wall_limits(struct pair *p)
 	}
 }
 
-/* Passes on what has been read. Returns false if the other program must read first. */
+/* Writes to the other side what has been read from `side`. Returns false if the other side must first take what its pipe contains. */
 static bool relay_pending(struct pair *p, int side)
 {
 	struct relay *r = &p->relay[side];
@@ -147,7 +151,7 @@ static bool relay_pending(struct pair *p, int side)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			close_fd(to); /* the other reads no more */
+			close_fd(to); /* the other side has closed its input */
 			break;
 		}
 		r->from += (size_t)n;
@@ -159,8 +163,8 @@ static bool relay_pending(struct pair *p, int side)
 }
 
 /*
- * The excess ends the input of the other, and all that follows there can be a consequence. The report therefore says whose
- * excess came first. An excess after the end of the other had no effect on it.
+ * Records that a side was the first to exceed the limit of its output. The excess ends the input of the other side, and all that
+ * follows there can be a consequence. It does not count if the other side had already ended, because it then had no effect there.
  */
 static void record_excess(struct pair *p, int side)
 {
@@ -168,7 +172,7 @@ static void record_excess(struct pair *p, int side)
 		p->watch[side].o->exceeded_first = true;
 }
 
-/* Reads the output of a side and passes it on up to its limit. At its end, or beyond the limit, the input of the other ends. */
+/* Reads the output of a side and passes it on up to its limit. At the end of the output, or beyond the limit, the other's input ends. */
 static void relay_output(struct pair *p, int side, bool readable)
 {
 	struct watch *w = &p->watch[side];
@@ -177,12 +181,12 @@ static void relay_output(struct pair *p, int side, bool readable)
 	bool all_read = false;
 	if (!relay_pending(p, side))
 		return;
-	/* The reader has taken all up to the limit. Output of exactly that size does not end the conversation. */
+	/* All output up to the limit has been passed on. Output of exactly this size does not end the input of the other side. */
 	if (exceeds_output_limit(w, 0))
 		close_fd(to);
 	for (int rounds = READS_PER_ROUND; (readable || p->ended[side]) && rounds > 0 && *from >= 0 && *to >= 0; rounds--) {
 		ssize_t n = read(*from, r->data, sizeof r->data);
-		/* No process is left that could write more, but a socket in flight may still keep the pipe open. */
+		/* No process is left that could write more. The pipe is not at its end if a socket in flight keeps it open. */
 		all_read = n < 0 && errno == EAGAIN && p->ended[side];
 		if (all_read)
 			break;
@@ -220,7 +224,7 @@ static void end_side(struct pair *p, int side)
 	end_program(w);
 	p->ended[side] = true;
 	p->turn = !side;
-	p->attributed_until = now_ns(); /* the end of its processes is the work of neither */
+	p->attributed_until = now_ns(); /* the time in which its other processes ended counts for neither side */
 	relay_output(p, side, true);
 }
 
@@ -292,7 +296,7 @@ static void watch_pair(struct pair *p, const volatile int *stopping)
 		for (int side = 0; side < SIDES && (*stopping || w->connection < 0); side++)
 			if (!p->ended[side])
 				kill_for(&p->watch[side], KILL_CLIENT);
-		/* The interactor comes first: if both have ended since the last poll, its answer does not follow from the program's end. */
+		/* The interactor comes first: if both have ended since the last poll, it decided without knowing of the program's end. */
 		for (int side = SIDES - 1; side >= 0; side--)
 			serve_side(p, side, on + side * EVENTS);
 		if (due)

@@ -5,9 +5,9 @@
  * that time is charged to those who wait. No limit of the kernel bounds the depth or the time.
  *
  * So limits.c calls check_locks() from time to time for a running box. If the box has files enough for a deep directory, and uses
- * a CPU, the slot looks up names that do not exist, from another CPU. If these look-ups wait, the box is frozen, each time for
- * twice as long. A box that only waits for another one can be frozen as well; it continues while the other one is frozen, and then
- * sees that look-ups do not wait.
+ * a CPU, the slot looks up names that do not exist, from another CPU. If these look-ups wait, the slot freezes the box, each time for
+ * twice as long, up to FREEZE_LONGEST_NS. A box that itself only waits for the lock of another box can be frozen as well. It continues
+ * while the other box is frozen, and then its slot finds that look-ups do not wait.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,10 +25,10 @@ enum {
 	RUN_NS = 10000000, /* how long a box runs after a freeze */
 	/* The first freeze, and the longest. Each is twice as long as the one before, until CALM_CHECKS checks in a row were not slow. */
 	FREEZE_NS = 90000000, FREEZE_LONGEST_NS = 1440000000, CALM_CHECKS = 12,
-	/* How long one check looks up names, apart from the time for which the look-ups wait. */
+	/* How long one check looks up names, without the time for which the look-ups wait. */
 	PROBE_NS = 200000,
 	LOOKUPS_MAX = 128, LOOKUP_PAUSE_NS = 4000, SLOW_FACTOR = 3, SLOW_LOOKUPS_ENOUGH = 4,
-	/* Look-ups are blocked if they wait for this fraction of their time. A box can be to blame if it uses this fraction of a CPU. */
+	/* Look-ups are blocked if they wait for 1/WAITING_SHARE of the time. A box can be the cause if it uses 1/RUNNING_SHARE of a CPU. */
 	WAITING_SHARE = 4, RUNNING_SHARE = 16,
 	/* One slow check alone can be an accident. The box is frozen if another check was slow at most this many checks before. */
 	REMEMBERED_CHECKS = 4,
@@ -38,6 +38,7 @@ enum {
 	BASELINE_LOOKUPS = 64, /* measured before any box runs */
 };
 
+/* Returns how long a look-up of a name that does not exist takes. */
 static uint64_t lookup_ns(int proc)
 {
 	uint64_t began = now_ns();
@@ -55,7 +56,7 @@ uint64_t baseline_lookup_ns(int proc)
 	return least;
 }
 
-/* A random number below the bound, which the box cannot know. */
+/* Returns a random number below the bound, which the box cannot predict. */
 static uint64_t random_below(struct lock_checks *l, uint64_t bound)
 {
 	l->random ^= l->random << 13;
@@ -65,8 +66,8 @@ static uint64_t random_below(struct lock_checks *l, uint64_t bound)
 }
 
 /*
- * Whether look-ups wait for a lock for a quarter of the time, with pauses of random length between them. A single slow look-up has
- * been interrupted.
+ * Whether look-ups, with pauses of random length between them, wait for a lock for 1/WAITING_SHARE of the time. If only one look-up is
+ * slow, the slot was probably interrupted, and the answer is no.
  */
 static bool lookups_are_blocked(struct watch *w)
 {
@@ -88,7 +89,7 @@ static bool lookups_are_blocked(struct watch *w)
 	return slow > 1 && waited * WAITING_SHARE >= waited + unblocked;
 }
 
-/* Returns the number of files in the writable file system of the box that has most. */
+/* Returns the number of files in that writable file system of the box which has the most. */
 static uint64_t most_inodes(const struct watch *w)
 {
 	static const char *const directories[] = {"box", "tmp", "dev/shm"};
@@ -106,7 +107,7 @@ static uint64_t most_inodes(const struct watch *w)
 	return most;
 }
 
-/* Whether the box has used RUNNING_SHARE of a CPU since the last call. */
+/* Whether the box has used at least 1/RUNNING_SHARE of a CPU since the last call. */
 static bool has_used_cpu(struct watch *w, uint64_t now)
 {
 	struct lock_checks *l = &w->locks;
@@ -126,8 +127,8 @@ static bool is_frozen_by_limits(const struct watch *w)
 }
 
 /*
- * Moves the slot away from the CPUs of a box with a deep directory. On the CPU of its box, the slot would see nothing, because
- * the box would not run meanwhile; and the box would see that the slot has taken its CPU.
+ * Moves the slot away from the CPUs of its box while the box has enough files for a deep directory, and back afterwards. On the CPU
+ * of its box, the slot would see nothing, because the box would not run meanwhile; and the box would notice each check.
  */
 static void set_deep(struct watch *w, bool deep)
 {

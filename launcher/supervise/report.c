@@ -1,4 +1,4 @@
-/* Writes the ENDED frame of a step, from its outcome and the controls of its box. slot/slot.c calls it after supervise(). */
+/* Writes the ENDED frame of a step, from its outcome and the controls of its box. slot/slot.c calls this after the run. */
 #define _GNU_SOURCE
 #include <stdio.h>
 

@@ -1,11 +1,11 @@
-/* Samples of a run for users (samples.h has what they are). limits.c takes them between its checks, report.c sends them. */
+/* Samples of a run for users (samples.h explains them). limits.c takes them together with its checks, and report.c sends them. */
 #define _GNU_SOURCE
 #include "supervise/samples.h"
 
 enum { SLACK_SHARE = 8 };
 _Static_assert(SAMPLES_MAX % 2 == 0, "halve() takes pairs");
 
-/* The part of the interval by which a sample may come early or late, so that it shares a wake-up with another check. */
+/* By how much a sample may come early or late, so that it shares a wake-up with another check. */
 static uint64_t slack(const struct samples *s)
 {
 	return s->interval_ns / SLACK_SHARE;
@@ -22,7 +22,7 @@ uint64_t samples_deadline(const struct samples *s)
 	return s->interval_ns ? s->next_ns + slack(s) : UINT64_MAX;
 }
 
-/* Merges each pair: the time and CPU time are those of the second, the memory is the larger one, so that no peak is lost. */
+/* Merges each pair of samples: the time and CPU time are those of the second one, the memory is the larger one, so that no peak is lost. */
 static void halve(struct samples *s)
 {
 	for (unsigned i = 0; i < SAMPLES_MAX / 2; i++) {
@@ -57,7 +57,7 @@ void samples_take_if_due(struct samples *s, const struct groups *g, const struct
 	if (!s->interval_ns || now + slack(s) < s->next_ns)
 		return;
 	s->next_ns = now + s->interval_ns;
-	/* Before the exec there is nothing to show. A counter that cannot be read leaves a gap, which no verdict depends on. */
+	/* Before the exec there is nothing to show. If a counter cannot be read, there is no sample: no verdict depends on it. */
 	if (!exec_ns || now <= exec_ns || leaf_read(g, leaf, FACT_MEMORY_NOW, &memory) < 0 || leaf_read(g, leaf, FACT_CPU_USEC, &cpu) < 0)
 		return;
 	add_sample(s, (struct sample){(now - exec_ns) / 1000, cpu > base_cpu_usec ? cpu - base_cpu_usec : 0, memory});

@@ -1,11 +1,11 @@
 /*
  * Supervises one running program with one thread and one poll: the program's pidfd, its two pipes, the v1 OOM event,
- * the connection, and a timeout for the nearest deadline. Kernel memory is read every 20 ms, because it has no event.
+ * the connection, and a timeout for the nearest deadline. Kernel memory has no event, so it is read at least every 20 ms.
  *
- * slot/slot.c calls supervise() for each step. The sections of this file are in the order of the run: the request is passed to
- * the parked program, output and live input are forwarded while it runs, and its end and counters are read; the event loop is at
- * the end. pair.c is the event loop for two programs, which uses the same sections. limits.c decides when a limit is exceeded,
- * kill.c ends the box, report.c sends the outcome.
+ * slot/slot.c calls supervise() for each step without a peer. The sections of this file are in the order of the run: the request is
+ * passed to the parked program, output and live input are forwarded while it runs, and its end and counters are read; the event loop
+ * is at the end. pair.c has the event loop for two programs, which calls functions of the other sections. limits.c decides when a
+ * limit is exceeded, kill.c ends the box, and report.c writes the outcome.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +41,7 @@ enum { TASKS_MAX = 128 /* no runtime has as many threads */ };
 #define F_ADD_SEALS 1033
 #endif
 
-/* Appends a string to the memory that the program shares. Returns NULL if there is no space left. */
+/* Appends a string to the memory that is shared with the program. Returns NULL if there is no space left. */
 static char *copy_string(struct exec_args *shared, size_t *used, struct bytes text)
 {
 	size_t space = EXEC_ARGS_BYTES - offsetof(struct exec_args, strings);
@@ -94,7 +94,7 @@ static int write_stdin(int fd, struct bytes data, struct failure *f)
 	return fcntl(fd, F_ADD_SEALS, 1 | 2 | 4 | 8) < 0 ? fail(f, "stdin", "seal") : 0;
 }
 
-/* Sets the limits, then reads them back as evidence. The kernel may round down to whole pages. */
+/* Sets the limits of the cgroup, and reads them back as evidence. The kernel may round the memory limit down to whole pages. */
 static int apply_limits(const struct slot *s, struct box *b, const struct request *r, struct failure *f)
 {
 	const struct groups *g = &s->launcher->groups;
@@ -111,7 +111,7 @@ static int apply_limits(const struct slot *s, struct box *b, const struct reques
 	return 0;
 }
 
-/* Passes command and limits of the step, or of its runtime, to the parked program. */
+/* Passes the command of the step, or that of its runtime, and the limits of the step to the parked program. */
 static int pass_request(const struct slot *s, struct box *b, const struct request *r, bool runtime, struct failure *f)
 {
 	return fill_exec_args(b->lane->exec_args, r, runtime, f) < 0 ? -1 : apply_limits(s, b, r, f);
@@ -123,7 +123,7 @@ static int signal_go(struct box *b, struct failure *f)
 	return write(b->go, &one, sizeof one) == sizeof one ? 0 : fail(f, "go", "write");
 }
 
-/* A runtime has one CPU, as each step has; its step may get another one. */
+/* The runtime starts on as many CPUs as its step wants; the step may get other ones. */
 int start_runtime(const struct slot *s, struct box *b, const struct request *r, struct failure *f)
 {
 	unsigned given;
@@ -134,7 +134,7 @@ int start_runtime(const struct slot *s, struct box *b, const struct request *r, 
 	cpus_release(cpus, s->number);
 	if (done < 0)
 		return -1;
-	/* box_build() has read the controls before the exec of the runtime. */
+	/* The controls are read again, because box_build() has read them before the exec of the runtime. */
 	controls_read(s, b);
 	if (!runtime_waits(s, b))
 		return fail_with(f, ESRCH, "box", "the runtime does not wait");
@@ -165,7 +165,7 @@ int bind_programs(struct watch *w, int programs, struct failure *f)
 	/* Each thread of a runtime is bound, because affinity belongs to a thread. A runtime starts none while it waits. */
 	if (w->box->runtime) {
 		int threads = leaf_tasks(&l->groups, w->box->leaf, task, TASKS_MAX);
-		tasks = threads < 1 ? 1 : threads; /* 0: it is not in its group, which its evidence shows */
+		tasks = threads < 1 ? 1 : threads; /* 0: the runtime is not in its group, which the controls show */
 	}
 	if (tasks > TASKS_MAX)
 		return fail_with(f, EINVAL, "cpus", "%d threads of a runtime", tasks);
@@ -237,7 +237,7 @@ size_t queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t si
 	return (size_t)forwarded;
 }
 
-/* Whether the rest of the stream is counted and discarded. */
+/* Whether the stream has reached its limit: the rest of it is counted and discarded. */
 static bool at_output_limit(const struct watch *w, int stream)
 {
 	return w->o->output_bytes[stream] >= output_limit(w, stream);
@@ -249,8 +249,8 @@ bool exceeds_output_limit(const struct watch *w, int stream)
 }
 
 /*
- * Moves the pages of the pipe to /dev/null, so that output past the limit is not copied. The length is the key of the filter
- * (seccomp.h), because the call has no other argument left; a pipe never contains as much. Returns what read() would return.
+ * Moves the pages of the pipe to /dev/null, so that output past the limit is not copied. The filter key (seccomp.h) is passed as the
+ * length, because the call has no argument left for it; a pipe never contains so much. Returns what read() would return.
  */
 static ssize_t discard_output(const struct watch *w, int fd)
 {
@@ -258,15 +258,15 @@ static ssize_t discard_output(const struct watch *w, int fd)
 }
 
 /*
- * Reads one pipe and forwards the data up to the limit. Returns false at its end. A program can switch its pipe to
- * packet mode, in which each read returns one write. Several reads therefore share a frame: a frame for each byte would
+ * Reads one pipe and forwards the data up to the limit. Returns false when the pipe is at its end, or closed. A program can switch its
+ * pipe to packet mode, in which each read returns one write. Several reads therefore share a frame: a frame for each byte would
  * keep the service busy.
  */
 static bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 {
 	static struct area area;
 	uint8_t *chunk = area_of(&area, READ_AT_ONCE);
-	size_t discarded = 0; /* bytes past the limit: no more than a pipe contains, since a writer refills it meanwhile */
+	size_t discarded = 0; /* bytes past the limit. A writer can refill the pipe meanwhile, so one call discards only what a pipe contains */
 	while (*fd >= 0 && rounds-- > 0 && discarded < PIPE_BYTES) {
 		size_t used = 0;
 		ssize_t n = 0;
@@ -300,8 +300,8 @@ static bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 }
 
 /*
- * The slot does not read at each write: for a program that wrote byte by byte for 0.7 s of CPU time, the slot used 1.7 s. A full
- * read below the limit is followed by the next one at once; the limit bounds how often.
+ * The slot does not read after each write of the program: for a program that wrote byte by byte for 0.7 s of CPU time, it used 1.7 s
+ * of CPU time. If much was read, and the limit is not reached, there is no pause before the next read; the limit bounds how often.
  */
 void read_output_if_due(struct watch *w, int *fd, int stream, bool readable)
 {
@@ -316,8 +316,8 @@ void read_output_if_due(struct watch *w, int *fd, int stream, bool readable)
 }
 
 /*
- * Reads the rest of both pipes. Every writer is dead, so the pipes end, although later if they are in a cycle of sockets. A
- * deadline guards this assumption.
+ * Reads the rest of both pipes. Every writer is dead, so both pipes come to their end, although later if a descriptor of a pipe is in a
+ * cycle of sockets. The deadline is for the case that this assumption is wrong.
  */
 static void drain_pipes(struct watch *w)
 {
@@ -339,8 +339,9 @@ static void drain_pipes(struct watch *w)
 /*
  * ---- live input ----
  *
- * For a step with LIVE_STDIN, the client sends INPUT and SIGNAL frames while the program runs. The slot has one frame at a time and
- * reads the next one when the program's pipe has taken it, so that a client that sends faster than the program reads has to wait.
+ * For a step with LIVE_STDIN, the client sends INPUT and SIGNAL frames while the program runs. The slot has one frame at a time. It
+ * reads the next one when the program's pipe has taken the former, so that a client that sends faster than the program reads has to
+ * wait.
  */
 
 static size_t body_size(const struct input *in)
@@ -372,10 +373,10 @@ bool input_complete(const struct input *in)
 	return in->received >= FRAME_HEADER && in->received - FRAME_HEADER == body_size(in);
 }
 
-/* Whether the program has not taken all of the last frame. */
+/* Whether a part of the last INPUT has not been written to the pipe of the program. */
 static bool input_is_pending(const struct input *in) { return in->begin < in->end; }
 
-/* Writes the rest of the last frame to the program, or discards it if the program reads no more. */
+/* Writes the rest of the last INPUT to the program, or discards it if the program has closed its input. */
 static void input_write(struct watch *w)
 {
 	struct input *in = w->input;
@@ -395,8 +396,8 @@ static void input_write(struct watch *w)
 }
 
 /*
- * Sends a signal that waits for the exec, if that has come. Before its exec, the signal would end the parked process: a failure
- * of the platform, after which the step is run again.
+ * Sends the signal of a SIGNAL, once the program has executed. Before the exec, the signal would end the parked process, which would be
+ * a failure of the platform, after which the service runs the step again.
  */
 static void input_send_signal(struct watch *w)
 {
@@ -410,7 +411,7 @@ static void input_send_signal(struct watch *w)
 
 static int handle_signal(struct watch *w, unsigned number)
 {
-	/* No signal that the kernel sends for a limit: it would count as evidence where BPF does not show the sender. */
+	/* SIGXFSZ and SIGXCPU, which the kernel sends for a limit, are missing: without BPF, they would count as evidence. */
 	static const unsigned signals = 1u << SIGHUP | 1u << SIGINT | 1u << SIGQUIT | 1u << SIGKILL | 1u << SIGUSR1 | 1u << SIGUSR2 | 1u << SIGTERM;
 	if (number > SIGNAL_MAX || !(signals >> number & 1))
 		return -1;
@@ -435,7 +436,7 @@ static int handle_frame(struct watch *w)
 	return 0;
 }
 
-/* Reads frames without blocking, and does what they ask for. -1 if the client has left, or has sent another frame. */
+/* Reads frames without blocking, and does what they ask for. Returns -1 if the client has left, or has sent an invalid or another frame. */
 static int input_read(struct watch *w)
 {
 	struct input *in = w->input;
@@ -454,12 +455,12 @@ static int input_read(struct watch *w)
 
 /* ---- the end ---- */
 
-/* Reads the progress of the program before its exec. The program shares this memory: no pointer in it is followed. */
+/* Reads how far the process came before the exec. It can write to this shared memory, so no pointer there is followed. */
 static void read_exec_args(struct watch *w)
 {
 	const struct exec_args *exec_args = w->box->lane->exec_args;
 	const struct bytes *name = &w->request->arg[0];
-	/* The executed file may be an artifact of the program itself, so this failure must be distinguishable. */
+	/* The executed file may have been compiled from the submission, so a failed exec must be distinguishable from other failures. */
 	if (!strncmp(exec_args->fail_step, "exec", sizeof exec_args->fail_step))
 		fail_with(&w->o->failure, exec_args->fail_errno, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
 			  (const char *)name->data);
@@ -476,7 +477,7 @@ static void read_exec_args(struct watch *w)
 	memcpy(w->o->rlimit, exec_args->read, sizeof w->o->rlimit);
 }
 
-/* Reaps the program, and records how it ended and its progress before the exec. */
+/* Reaps the program, and records how it ended, and how far it came before the exec. */
 static void reap_program(struct watch *w)
 {
 	siginfo_t info = {0};
@@ -484,7 +485,7 @@ static void reap_program(struct watch *w)
 		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program did not end after SIGKILL");
 		return;
 	}
-	/* The pidfd has reported the death of the program. If that were wrong, WNOHANG avoids a wait. */
+	/* The pidfd has reported the death of the program. If that were wrong, WNOHANG would keep this from waiting. */
 	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0) {
 		fail_with(&w->o->failure, info.si_pid == 0 ? EAGAIN : errno, "wait", "program");
 		return;
@@ -523,9 +524,9 @@ int task_flags(int proc, pid_t task, unsigned *flags)
 }
 
 /*
- * Whether the init of the box was killed from outside. The kernel kills a whole pid namespace when its init dies. Nothing
- * inside can end the init: if the init is exiting when the program ends, it was killed from outside and the end is not the
- * program's. Its pidfd does not show this, because an init is not dead before all processes of its namespace are reaped.
+ * Whether the init of the box was killed from outside. The kernel kills a whole pid namespace when its init dies. Nothing in the box
+ * can end the init: if the init is exiting when the program ends, it was killed from outside, and the program did not end by itself.
+ * The pidfd of the init does not show this, because an init is not dead before all processes of its namespace are reaped.
  */
 static bool init_is_exiting(const struct watch *w)
 {
@@ -536,7 +537,7 @@ static bool init_is_exiting(const struct watch *w)
 	return flags & PF_EXITING;
 }
 
-/* Whether the OOM killer has ended the box. On v2, which has no event to wait for, it ends the whole group (memory.oom.group). */
+/* Whether the OOM killer has killed the whole box. It does so only on v2 (memory.oom.group), where there is no oom_event. */
 static bool killed_as_group(struct watch *w)
 {
 	uint64_t kills = 0;
@@ -545,8 +546,8 @@ static bool killed_as_group(struct watch *w)
 }
 
 /*
- * Kills the processes that outlived the main program, because the run ends with it, and waits for the end of all. After a kill
- * of the whole box, by the slot or the kernel, the others are dying already and do not count as survivors.
+ * Kills the processes that outlived the main program, because the run ends with that program, and waits for the end of all. After a
+ * kill of the whole box, by the slot or by the OOM killer, they are dying already and do not count as survivors.
  */
 static void kill_survivors(struct watch *w)
 {
@@ -567,11 +568,11 @@ static void kill_survivors(struct watch *w)
 		}
 		if (now_ns() >= next_killed_check(w))
 			help_killed_processes(w);
-		/* The other program of a pair goes on meanwhile; its limits hold. */
+		/* The other program of a pair continues meanwhile, so its limits are checked here. */
 		if (w->peer && !w->peer->box->reaped_program)
 			check_deadlines(w->peer);
 	}
-	end_helpers(w); /* one of them can be the last to leave an address space, and then removes it */
+	end_helpers(w); /* it is part of the end: a helper can be the last to leave an address space, and then has to free it */
 	w->o->end_ns = now_ns() - (w->killed_ns ? w->killed_ns : w->o->ended_ns);
 }
 
@@ -589,7 +590,7 @@ static void read_counters(struct watch *w)
 		evidence_error(o, "counters before the step", w->box->base_errno);
 	if (w->memory_limit)
 		o->fact[FACT_MEMORY_LIMIT] = w->memory_limit;
-	/* v1 has no file that counts OOM events, but reports each one. */
+	/* v1 has no file that counts OOM events, but reports each one by the eventfd. */
 	if (w->box->leaf->oom_event >= 0)
 		o->fact[FACT_OOM_EVENTS] = count_oom_events(w);
 	o->fact[FACT_CPU_USEC] -= w->box->base_cpu_usec;
@@ -608,12 +609,12 @@ static void read_counters(struct watch *w)
 /* ---- the run ---- */
 
 enum {
-	EXEC_CHECK_NS = 500000,   /* how often a signal that waits for the exec is tried */
+	EXEC_CHECK_NS = 500000,   /* how often the slot looks whether the exec has come, while a signal waits for it */
 	FLUSH_DELAY_NS = 5000000, /* output and end of a short program then reach the service in one piece */
-	END_ONLY_NS = 2000000,    /* each saved wake-up shortens a run of 0.5 ms by 20 to 40 us */
+	END_ONLY_NS = 2000000,    /* see end_only_until; each wake-up that is saved shortens a run of 0.5 ms by 20 to 40 us */
 };
 
-/* Whether queued output has waited long enough. The output of a program with live input does not wait. */
+/* Whether queued output is to be sent now. Output waits for FLUSH_DELAY_NS, except that of a program with live input. */
 static bool flush_is_due(const struct watch *w)
 {
 	return !queue_empty(w->out) && (w->input || (w->flush_at && now_ns() >= w->flush_at));
@@ -653,7 +654,7 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 			w->o->ended_ns = now_ns();
 			return;
 		}
-		/* The slot then ends with an error instead of hanging, and the launcher sweeps and reuses its number. */
+		/* After that, the slot reports a failure and ends, instead of waiting for ever. The launcher removes what is left. */
 		w->unkillable = killed && end_is_overdue(w);
 		if (w->unkillable)
 			return;
@@ -709,7 +710,7 @@ void collect_results(struct watch *w)
 		fail_with(&o->failure, ESRCH, "box", "the init was lost before the program ended");
 }
 
-/* What happens here, from the start to the last reading, runs on the CPUs of the box. */
+/* Runs the program to its last counter. From bind_programs() on, the slot does this on the CPUs of the box. */
 static void run_bound(struct watch *w, const volatile int *stopping, void (*on_start)(void *), void *context)
 {
 	struct failure *f = &w->o->failure;

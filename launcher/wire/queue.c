@@ -14,7 +14,7 @@ static void store32(uint8_t *p, uint32_t v)
 		p[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* Makes space for more bytes and returns it. The output limits bound the queue; if memory runs out, the slot ends. */
+/* Adds `more` bytes, and returns where they begin. The output limits bound the queue; if memory runs out, the slot ends. */
 static uint8_t *queue_extend(struct queue *q, size_t more)
 {
 	if (q->sent && q->sent == q->size && q->frame == q->size)

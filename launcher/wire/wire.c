@@ -1,6 +1,7 @@
 /*
- * Parses requests for slot/slot.c. Only here does root interpret bytes of the unprivileged service. There is one loop and one
- * table, each length is checked against the rest before its use, and there is no recursion and no allocation.
+ * Parses requests for slot/slot.c. Apart from this, root interprets only the headers of frames (slot/slot.c) and the bodies of SIGNAL
+ * (supervise/supervise.c) of what the unprivileged service sends. There is one loop and one table, each length is checked against the
+ * rest before its use, and there is no recursion and no allocation.
  */
 #include "wire/wire.h"
 
@@ -91,7 +92,7 @@ static int store_bytes(struct request *r, enum key key, struct bytes value, unsi
 	case KEY_ENV:
 		return append(r->env, &r->envs, ENV_MAX, value);
 	case KEY_FILE_NAME:
-		/* A name is accepted only after the data of the previous name, so that they pair up. */
+		/* A name is accepted only after the data of the previous name, so that each name has its data. */
 		return r->files == *datas ? append(r->file_name, &r->files, FILES_MAX, value) : -1;
 	case KEY_FILE_DATA:
 		return *datas + 1 == r->files ? append(r->file_data, datas, FILES_MAX, value) : -1;
@@ -160,7 +161,7 @@ static int validate_request(enum frame frame, const struct request *r, const boo
 		return refuse(why, "files only into a fresh work directory", "FILE_NAME");
 	if (frame != FRAME_STEP && r->number[KEY_KEEP_FILES])
 		return refuse(why, "only in STEP", "KEEP_FILES");
-	/* A runtime gets nothing of a submission before its step. */
+	/* A runtime gets no file and no input of a submission before its step. */
 	if (frame == FRAME_PARK && (r->files || r->stdin_data.size))
 		return refuse(why, "files and input only in a STEP", "PARK");
 	if (frame == FRAME_PEER && (r->stdin_data.size || r->number[KEY_KEEP_WORK] || r->number[KEY_MORE]))
