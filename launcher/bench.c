@@ -1,8 +1,8 @@
 /*
- * assay-bench: measures the cost of isolation in a program of its own, so that the serving launcher contains none of
- * this. The floor F is vfork + exec + reading stdout to its end + reaping a static hello. A warm box runs the same
- * file, from the start signal until its evidence is read. Both alternate in one run, so that disturbances affect both.
- * The command `assay bench` starts it and reads its JSON.
+ * assay-bench: measures the cost of isolation. It is a program of its own, so that the serving launcher contains none of
+ * this. The floor F is the time to vfork, exec a static hello, read its stdout to the end and reap it. A warm box runs the same
+ * file; its time is that from the start signal until the evidence is read. Both alternate in one run, so that disturbances affect both.
+ * The command `assay bench` starts this program and reads its JSON.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,7 @@
 
 enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MAX = 64, FIRST_WORKER = 8, SAMPLE_MS = 10, RUNS_PER_SECOND_RUN = 30,
 	/*
-	 * Building and ending a box sleeps through grace periods of the kernel: more slots than CPUs keep the CPUs
+	 * Building and ending a box includes waiting for grace periods of the kernel, so it takes more slots than CPUs to keep the CPUs
 	 * busy.
 	 */
 	SLOTS_PER_CPU = 3 };
@@ -50,7 +50,7 @@ static int load(const char *path)
 	return n == (ssize_t)program_size ? 0 : -1;
 }
 
-/* The launcher, and the one process that removes its groups when a measurement fails. Workers leave that to this process. */
+/* The launcher, and the only process that removes the groups of the launcher when a measurement fails: no worker does. */
 static struct launcher *owner;
 static pid_t owner_pid;
 
@@ -74,6 +74,7 @@ static void prepare_bare(struct slot *s)
 		bench_failed(&f);
 }
 
+/* Runs the program without a box. Returns the microseconds that this took, or -1 on failure. */
 static double run_bare(void)
 {
 	static char *const argv[] = {"./hello", NULL}, *const envp[] = {NULL};
@@ -97,7 +98,7 @@ static double run_bare(void)
 	return status == 0 ? (double)(now_ns() - start) / 1000 : -1;
 }
 
-/* Measures the floor on request, in a process that never becomes a slot: a slot has a filter and limits. */
+/* The socket of the process that measures the floor on request. That process never becomes a slot, which would have a filter and limits. */
 static int floor_socket;
 
 static void start_floor(void)
@@ -142,7 +143,7 @@ static double floor_us(void)
 
 static struct request request(void)
 {
-	/* The second argument is for second_us(), which sets `args` to 2. */
+	/* The second argument is used only by second_us(), which sets `args` to 2. */
 	static const char name[] = "./hello", second[] = "1000";
 	struct request r = {.args = 1};
 	r.arg[0] = (struct bytes){(const uint8_t *)name, sizeof name - 1};
@@ -218,7 +219,10 @@ struct tally {
 	uint64_t runs[WORKERS_MAX][SATURATED_SECONDS];
 };
 
-/* Counts the runs in each second of `workers` processes, each with its own slot. Returns 0, or -1 if one failed. */
+/*
+ * Counts how many programs `workers` processes run together in each second: in boxes, each process with a slot of its own, or bare.
+ * Returns 0, or -1 if a process failed.
+ */
 static int saturate(const struct launcher *l, bool boxes, unsigned workers, double *per_second)
 {
 	struct tally *tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

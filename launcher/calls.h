@@ -1,6 +1,6 @@
 /*
- * Numbers of system calls that the C library's headers may lack because they are newer than the headers or were
- * removed. The running kernel may still have them. Numbers from 424 on are the same on every architecture.
+ * Numbers of system calls that the C library's headers may lack, because a call is newer than the headers or was removed from them.
+ * The running kernel may have these calls. Numbers from 424 on are the same on every architecture.
  */
 #ifndef ASSAY_CALLS_H
 #define ASSAY_CALLS_H

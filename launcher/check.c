@@ -95,7 +95,7 @@ static void check_namespaces(void)
 	}
 }
 
-/* Whether a slot can open the memory of a program, as the holders of supervise/kill.c do. */
+/* Reports whether a slot can open the memory of a program, as the holders of supervise/kill.c do. */
 static void check_address_spaces(const struct launcher *l, const struct box *b)
 {
 	char name[32];
@@ -133,7 +133,7 @@ static bool check_box(const struct launcher *l)
 	bool good = true;
 	for (int c = 0; c < CONTROL_COUNT; c++) {
 		applied += control_applied(&b, c);
-		if (!b.control[c] || control_applied(&b, c)) /* limits are read when a program starts and ends */
+		if (!b.control[c] || control_applied(&b, c)) /* those of limits are not read here, but when a program starts and ends */
 			continue;
 		snprintf(text, sizeof text, "%s: %s", control_name[c], b.control[c]);
 		print("box", false, text);
@@ -149,7 +149,7 @@ static bool check_box(const struct launcher *l)
 	return good && clean;
 }
 
-/* RLIMIT_CORE (slot/resources.c) prevents core files and handlers behind a pipe, but not a handler behind a socket. */
+/* RLIMIT_CORE (slot/resources.c) prevents core files, and core handlers behind a pipe, but not a core handler behind a socket. */
 static void check_core_handler(const struct launcher *l)
 {
 	char first = 0;
@@ -161,8 +161,8 @@ static void check_core_handler(const struct launcher *l)
 }
 
 /*
- * Whether the host has registered an interpreter of a binary format with flag F: it is opened at registration, and a box would
- * run it.
+ * Reports whether the host has registered an interpreter of a binary format with the flag F. The kernel opens such an interpreter when
+ * it is registered, so boxes would run it although it is not in the image.
  */
 static void check_formats(const struct launcher *l)
 {
@@ -186,7 +186,7 @@ static void check_formats(const struct launcher *l)
 	print("formats", !*found, *found ? found : "no interpreter of the host is reachable");
 }
 
-/* Whether the launcher's socket can refuse descriptors. */
+/* Reports whether the launcher's socket can refuse descriptors. */
 static void check_descriptors(void)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

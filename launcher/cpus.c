@@ -7,16 +7,16 @@
  * was in time, but the killed processes then waited 1.5 s to end.
  *
  * A box that is bound to its own CPU can do that only to itself. Each box, whether it compiles or executes, is therefore
- * bound to the CPUs with the fewest boxes. While there are no more running boxes than CPUs, each has its own; beyond
- * that, boxes share CPUs by the weights of the cpu controller. Then slots act in time on a machine full of such pairs:
+ * bound to the CPUs with the fewest boxes. While there are no more running boxes than CPUs, each box has its own CPU; beyond
+ * that, boxes share CPUs by the weights of the cpu controller. With this binding, slots act in time on a machine full of such pairs:
  * with three boxes and two other busy processes for each CPU, a box used 1.4 ms of CPU time beyond its limit. The kernel
- * enforces the binding: however late a slot acts, a box uses no more CPU time than time passes.
+ * enforces the binding: however late a slot acts, a box on one CPU uses no more CPU time than time passes.
  *
  * The binding is an affinity mask: it needs no controller, children inherit it, and seccomp refuses sched_setaffinity.
- * The slot is bound as well: its work for a box (reading output) takes time from that box only.
+ * The slot is bound as well, so that its work for a box (reading output) takes time from that box only.
  *
- * All slots share the table, and any of them can be killed at any time. Hence a robust mutex: its next owner recounts
- * from the sets that are assigned to the slots.
+ * All slots share the table, and any of them can be killed at any time. Hence the mutex is robust: after a death, its next owner
+ * counts the boxes of each CPU again, from the sets of CPUs that are assigned to the slots.
  */
 #define _GNU_SOURCE
 #include "cpus.h"
@@ -35,7 +35,7 @@ struct cpus {
 	cpu_set_t all;
 	unsigned slots;
 	unsigned boxes[CPU_SETSIZE]; /* number of boxes that each CPU has */
-	cpu_set_t assigned[];        /* the CPUs of the box of each slot; empty: it is bound to none */
+	cpu_set_t assigned[];        /* for each slot, the CPUs to which its box is bound; empty: it has no bound box */
 };
 
 struct cpus *cpus_open(unsigned slots, struct failure *f)
@@ -89,7 +89,8 @@ static void release(struct cpus *c, unsigned slot)
 }
 
 /*
- * Returns the CPU with the fewest boxes that is not chosen yet; among equals the slot's current CPU, which avoids a migration.
+ * Returns, of the CPUs that are not chosen yet, the one with the fewest boxes. Among several such CPUs it prefers the current CPU of
+ * the slot, which avoids a migration.
  */
 static int least_loaded(const struct cpus *c, const cpu_set_t *chosen, int current)
 {
@@ -122,8 +123,8 @@ int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, ui
 		pthread_mutex_unlock(&c->lock);
 	}
 	/*
-	 * Needed for an unbound program too: it may have been born while its slot was bound to the CPUs of the step
-	 * before it.
+	 * This is needed for an unbound program too, because the program may have been born while its slot was bound to the CPUs of
+	 * the previous step.
 	 */
 	for (int i = 0; i < tasks; i++)
 		if (keyed(sched_setaffinity, task[i], sizeof chosen, bound ? &chosen : &c->all) < 0)
@@ -144,7 +145,7 @@ void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count)
 		}
 	c->assigned[slot] = spread;
 	pthread_mutex_unlock(&c->lock);
-	/* The call fails for processes that have ended. Their pids are not reused yet: the kernel assigns all others first. */
+	/* The call fails for processes that have ended. Their pids are not reused yet, because the kernel first assigns all other pids. */
 	for (int i = 0; i < count && CPU_COUNT(&spread) > 0; i++)
 		keyed(sched_setaffinity, dying[i], sizeof spread, &spread);
 }

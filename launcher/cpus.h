@@ -11,26 +11,31 @@ struct cpus;
 
 /* Makes the table, with the CPUs in the launcher's own affinity mask. Call it before the first slot. */
 struct cpus *cpus_open(unsigned slots, struct failure *f);
-/* How many CPUs so many slots can use at once. */
+/* How many CPUs `slots` slots can use at the same time if each runs one program. */
 unsigned cpus_usable(const struct cpus *c, unsigned slots);
 /*
- * Binds the tasks of a parked program and its slot to as many CPUs as `wanted`, those with the fewest running boxes. Binds
- * neither if the machine has no more CPUs. `given` receives the number of CPUs that can work for the box at the same time.
+ * Binds the tasks of a parked program, and its slot, to `wanted` CPUs, namely those with the fewest running boxes. If the launcher
+ * has no more CPUs than that, the tasks may use all of them, and the slot stays as it is. `given` receives the number of CPUs that
+ * can work for the box at the same time.
  */
 int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, uint64_t wanted, unsigned *given,
 	      struct failure *f);
 /*
- * Lets killed processes of a box also use CPUs that have no box; they are assigned to the box until its end. Ending is work of
- * the kernel in which no program takes part: 1 GiB of full page tables took 2.9 s on one CPU and 1.6 s on two.
+ * Lets killed processes of a box that is bound to CPUs also use the CPUs that have no box. These CPUs are assigned to the box until
+ * its end. The end of a process is work of the kernel in which no program takes part: with 1 GiB of full page tables, it took 2.9 s
+ * on one CPU and 1.6 s on two.
  */
 void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count);
-/* Moves the slot to CPUs that its box does not have, to see what the box does to others. Does nothing if there are none. */
+/*
+ * Moves the slot to CPUs that its box does not have, so that the slot can measure what the box does to programs there. Does nothing if
+ * there are no such CPUs.
+ */
 void cpus_move_slot_away(struct cpus *c, unsigned slot);
 /* Binds the slot to the CPUs of its box again. */
 void cpus_move_slot_back(struct cpus *c, unsigned slot);
-/* Frees the CPUs of a box that has ended; the slot may run anywhere again. */
+/* Frees the CPUs of a box that has ended, and lets the slot use all CPUs again. */
 void cpus_release(struct cpus *c, unsigned slot);
-/* Frees the CPUs of the box of a dead slot. The launcher calls it. */
+/* Frees the CPUs of the box of a dead slot. The launcher process calls this. */
 void cpus_release_dead(struct cpus *c, unsigned slot);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * For tests only (build --faults): the linker routes the launcher's system calls through this file. The call that
- * ASSAY_FAULT names reports success without effect, or fails. The launcher's own source contains no fault injection;
- * the tests show how it detects the faults.
+ * For tests only (build --faults): the linker routes system calls of the launcher through this file. The environment variable
+ * ASSAY_FAULT names a fault: a call then reports success without effect, has another effect, or fails. The launcher's own source
+ * contains no fault injection; the tests show how it detects the faults.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -50,7 +50,7 @@ static long skipped_namespace(void)
 	return 0;
 }
 
-/* The parent of both is outside their pid namespace. The init is pid 1, the program is not. */
+/* The parent of the init and of the program is outside their pid namespace. The init is pid 1, the program is not. */
 static bool in_program(void) { return getppid() == 0 && getpid() != 1; }
 static bool in_init(void) { return getppid() == 0 && getpid() == 1; }
 
@@ -68,7 +68,7 @@ int __wrap_prctl(int option, ...)
 	return __real_prctl(option, a[0], a[1], a[2], a[3]);
 }
 
-/* "box_N_hangs": the init of a slot's Nth box never becomes ready. A slot is a process for each connection. */
+/* How many boxes this slot has built, for "box_N_hangs": the init of the Nth box of a slot never becomes ready. */
 static int boxes;
 
 int __wrap_mount(const char *what, const char *at, const char *type, unsigned long flags, const void *data)
@@ -85,7 +85,7 @@ int __wrap_mount(const char *what, const char *at, const char *type, unsigned lo
 /* "unreadable:FILE": the descriptor can be written if requested, but never read. */
 int __wrap_openat(int dir, const char *name, int flags, ...)
 {
-	/* The first read of these succeeds, because the start needs their content for comparison. */
+	/* The first time, these can be read, because the start of a slot or launcher needs their content. */
 	static const char *const at_start[] = {"self/mountinfo", "cpu.pressure"};
 	static bool opened_before[2];
 	char unreadable[128];
@@ -123,7 +123,7 @@ ssize_t __wrap_write(int fd, const void *from, size_t size)
 	return __real_write(fd, from, size);
 }
 
-/* Changes a limit. Its size distinguishes a memory limit from a process limit. */
+/* "memory_limit", "process_limit": another value is written. The size of a value shows which of the two limits it is. */
 ssize_t __wrap_pwrite(int fd, const void *from, size_t size, off_t at)
 {
 	char text[24] = "";

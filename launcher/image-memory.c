@@ -1,4 +1,4 @@
-/* Locks the files of the image in memory (image-memory.h has the reason). main.c does so before it listens, check.c to try it. */
+/* Locks the files of the image in memory (image-memory.h has the reason). main.c calls this before it listens, check.c as a test. */
 #define _GNU_SOURCE
 #include "image-memory.h"
 
@@ -11,7 +11,7 @@
 
 enum { OPEN_DIRECTORIES = 64, HUGE_PAGE = 2 << 20 };
 
-/* What the functions below share with image_lock(): nftw() passes no argument of its caller on. */
+/* Variables of image_lock() for the functions that nftw() calls, because nftw() passes them no argument of its caller. */
 static uint64_t total_bytes;
 static struct failure *failure;
 
@@ -36,7 +36,7 @@ static int lock_file(const char *path, const struct stat *st, int type, struct F
 		close(fd);
 	if (file == MAP_FAILED)
 		return fail_with(failure, err, "image", "map %.80s", path);
-	/* Interpreters start faster from huge pages, and the kernel may have dropped those of set-up. */
+	/* Interpreters start faster from huge pages. The kernel may have dropped the huge pages into which set-up read the file. */
 	if (size >= HUGE_PAGE)
 		madvise(file, size, MADV_HUGEPAGE);
 	/* A slot needs no copy of the mapping, because the lock belongs to this process. */

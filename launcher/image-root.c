@@ -1,4 +1,4 @@
-/* The image as the root of the launcher (prepare.c enters it) and, with a layer of its own, of each slot (slot/resources.c). */
+/* Makes the image the root of the launcher (for prepare.c and check.c) and, with a layer in memory, of each slot (slot/resources.c). */
 #define _GNU_SOURCE
 #include "image-root.h"
 
@@ -80,8 +80,9 @@ static int write_file(const char *path, const char *text, size_t size, struct fa
 }
 
 /*
- * Writes the users of a slot. All have the same name, so that what a program prints does not depend on the lane. The library
- * libnss_user of the image finds the right user by that name; a program that reads the file itself finds the first.
+ * Writes the users of a slot. They all have the name "user", so that what a program prints does not depend on its lane. If a program
+ * asks the C library for that name, the image's libnss_user finds the program's own user; if it reads the file itself, it finds the
+ * first.
  */
 static int write_accounts(const char *directory, const uid_t *users, int count, struct failure *f)
 {
@@ -107,14 +108,14 @@ static int write_accounts(const char *directory, const uid_t *users, int count, 
 int image_overlay(const uid_t *users, int count, struct failure *f)
 {
 	/*
-	 * The slot has a layer in memory for the two files. It is mounted once for a slot, because a mount for each box would
-	 * cost each run.
+	 * The slot has a layer in memory for the two files. The layer is mounted once for a slot, because a mount for each box would
+	 * make each run slower.
 	 */
 	if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=64k,nr_inodes=32") < 0)
 		return fail(f, "mount", "accounts");
 	if (write_accounts("/dev/shm/etc", users, count, f) < 0)
 		return -1;
-	/* This layer is the upper one, because statfs answers for the upper layer: not for the host's disk. */
+	/* This layer is the first of the overlay, because statfs answers for the first one, and must not show the host's disk. */
 	bool overlaid = mount("image", "/tmp", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/dev/shm:/") == 0;
 	if (chdir(overlaid ? "/tmp" : "/") < 0)
 		return fail(f, "chdir", "own image");

@@ -1,9 +1,9 @@
 /*
- * assay-launcher: builds boxes, runs programs in them and reports facts. Of the processes that serve requests or programs, only those
+ * assay-launcher: builds boxes, runs programs in them and reports facts. Of the processes that handle requests or programs, only those
  * of the launcher run as root. The command `assay` or systemd starts it. PROTOCOL.md explains how it works; its processes are:
  *
  *   launcher   This file, prepare.c and serve.c. It listens on a Unix socket. The command line,
- *              which root writes, fixes image, uids and control group. It enters the
+ *              which root writes, fixes image, uids, control group and ceilings. It enters the
  *              image, forks a slot for each connection and sweeps after
  *              a slot that died. It reads no byte of a client or a payload.
  *   slot       slot/. Root. It reads requests of the service (wire/ checks them),
@@ -11,8 +11,8 @@
  *   init       box/init.c. Pid 1 of a box, with uid 0 and without capabilities.
  *   program    box/init.c up to its exec, then the payload. Unprivileged and filtered.
  *
- * There are no defaults, languages or verdicts here. A failure of the platform is
- * never reported as the program's.
+ * The launcher knows no defaults, languages or verdicts. It never reports a failure of
+ * the platform as a failure of the program.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -89,8 +89,8 @@ static struct options read_options(int argc, char **argv)
 }
 
 /*
- * A failure is only reported: everything works, with the differences that image-memory.h names, and docs/security.md has the
- * consequences.
+ * Reports a failure, but does not end the launcher: programs run all the same. image-memory.h and docs/security.md ("an image that
+ * does not stay in memory") explain the consequences.
  */
 static void keep_image_in_memory(const struct options *o)
 {

@@ -88,29 +88,29 @@ void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, uns
 }
 
 /*
- * The bounding set takes effect only at an exec, and only the program calls exec. So it is emptied once here instead of once for
- * each box, which saves 41 calls.
+ * The bounding set takes effect only at an exec, and of the processes of a slot only the program calls exec. So the set is emptied
+ * once here instead of once for each box, which saves 41 calls.
  */
 void clear_bounding_set(void)
 {
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* verified for every box: no_capabilities */
+		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* every box verifies the effect: the control no_capabilities */
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 }
 
 /*
- * Drops all capabilities but those that the launcher and its slots need. CAP_SYS_ADMIN is among them, so this does not contain an
- * attacker, but it removes kernel modules, port I/O and network administration.
+ * Drops all capabilities but those that the launcher and its slots need. CAP_SYS_ADMIN is among these, so this does not contain an
+ * attacker, but it takes away kernel modules, port I/O and network administration.
  */
 static int keep_capabilities(struct failure *f)
 {
 	static const int needed[] = {
 		CAP_SYS_ADMIN, CAP_SYS_CHROOT,  /* mounts, namespaces, setns() into a box; the tracepoint */
 		CAP_MKNOD,                      /* /dev of a slot */
-		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* with which box/init.c drops all others */
+		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_RESOURCE, /* users, groups, securebits and fixed limits of programs */
 		CAP_CHOWN,                      /* pipes belong to the user that writes into them */
-		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories to which it removed access */
-		CAP_KILL, CAP_SYS_NICE,         /* the second one binds a program to CPUs */
+		CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, /* /proc of a program; directories to which the program removed access */
+		CAP_KILL, CAP_SYS_NICE,         /* signals to programs; their CPUs, and the priority of a slot */
 	};
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct now[2], most[2] = {{0}};
@@ -126,8 +126,8 @@ static int keep_capabilities(struct failure *f)
 }
 
 /*
- * Requires that only root may execute the launcher's file. Until its exec, /proc/self/exe of a program is the launcher, and a
- * script that names /proc/self/exe as its interpreter would run it.
+ * Requires that neither the group nor others may execute the launcher's file. Until the exec of a program, its /proc/self/exe is the
+ * launcher, and a script that names /proc/self/exe as its interpreter would run the launcher.
  */
 static int require_private_executable(struct failure *f)
 {
@@ -186,8 +186,9 @@ static bool huge_pages_on_request(void)
 
 /*
  * Disables huge pages for this process and all that inherit its setting, if the host gives them to all anonymous memory: programs
- * would get them without a call that the filter could refuse (seccomp.def has the reason). On other hosts, the setting would only take
- * away the huge pages of the image's files. A change of the host's setting counts from the next start of the launcher.
+ * would get them without a call that the filter could refuse (seccomp.def explains why they must not have any). On other hosts, this
+ * would only take away the huge pages of the image's files. A change of the host's setting takes effect at the next start of the
+ * launcher.
  */
 static int refuse_huge_pages(struct failure *f)
 {
@@ -201,21 +202,21 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 	struct failure f = {0}, no_bpf = {0};
 
 	prctl(PR_SET_DUMPABLE, 0);
-	/* A program is a child of its slot. When the slot dies, the launcher must reap it: not every pid 1 does. */
+	/* A program is a child of its slot. When the slot dies, the launcher must reap the program, because not every pid 1 does that. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (l->proc < 0)
 		fail(&f, "start", "/proc");
 	if (f.step || require_private_executable(&f) < 0 || refuse_huge_pages(&f) < 0 || seccomp_prepare(&f) < 0)
 		die(&f);
 	clear_login(l);
-	protect_from_oom(l); /* if the host refuses it, `assay doctor` says so; programs have 1000 and are killed first in any case */
+	protect_from_oom(l); /* if the host refuses, `assay doctor` says so; programs have the score 1000 and are killed first in any case */
 	if (!(l->cpus = cpus_open(l->slots, &f)))
 		die(&f);
 	if (groups_open(&l->groups, l->instance, &f) < 0) {
 		groups_close(&l->groups, l->instance); /* removes those that were created before the failure */
 		die(&f);
 	}
-	/* More boxes than CPUs do not need more time than those CPUs have; the service and other programs of the machine need some. */
+	/* No weight beyond that of one program for each CPU: the service and other programs of the machine need CPU time as well. */
 	groups_set_weight(&l->groups, cpus_usable(l->cpus, slots));
 	if (!l->groups.shares_cpu)
 		fprintf(stderr, "assay-launcher: no cpu controller: a box with more processes gets more CPU time\n");

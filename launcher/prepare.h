@@ -14,27 +14,26 @@ extern const char build_name[];
 _Noreturn void die(const struct failure *f);
 /* Parses the value of an option; exits with 2 if it is not a number in the range. */
 long parse_number(const char *text, long smallest, long largest, const char *name);
-/* Whether it has 1 to 40 of the letters a to z, digits and `-`. */
+/* Whether the name has 1 to 40 characters, each a letter from a to z, a digit or `-`. */
 bool valid_instance(const char *name);
 
-/*
- * Opens those of descriptors 0, 1 and 2 that are closed, so that no other file gets their numbers. False if that fails.
- */
+/* Opens /dev/null for each of the descriptors 0, 1 and 2 that is closed, so that no other file gets its number. False if that fails. */
 bool open_standard_descriptors(void);
-/* Gives each signal its default action. Programs would inherit those that are ignored, such as SIGHUP under nohup. */
+/* Gives each signal its default action. Otherwise, programs would ignore the signals that the launcher was started to ignore (nohup). */
 void reset_all_signals(void);
-/* Fills in what does not need a privilege: the machine, the options, and no group yet. */
+/* Fills in the fields that need no privilege: the options and what describes the machine. prepare() fills in the others. */
 void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots);
 /* Empties the bounding set and the ambient set of capabilities, which every process of a box inherits. */
 void clear_bounding_set(void);
 /*
- * Makes the launcher and its slots the last choice of the OOM killer. False if the host does not permit it
- * (CAP_SYS_RESOURCE).
+ * Lets the OOM killer of the machine choose almost any other process before the launcher and its slots (oom_score_adj -900). False if
+ * the host does not permit that, because CAP_SYS_RESOURCE is missing.
  */
 bool protect_from_oom(const struct launcher *l);
 /*
- * Performs everything that can fail before the first box, in the required order: filter, groups, tracepoint, image,
- * capabilities. All boxes together get the CPU weight of `slots` ordinary programs. Exits with 1 on failure.
+ * Does what comes between the start and the first slot, in the required order: filter, CPUs, groups, tracepoint, image, capabilities.
+ * All boxes together get the CPU weight of `slots` ordinary programs, or of one for each CPU if there are fewer CPUs. Exits with 1 on
+ * failure.
  */
 void prepare(struct launcher *l, const char *image, unsigned slots);
 

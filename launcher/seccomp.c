@@ -1,8 +1,8 @@
 /*
- * Builds the filter from seccomp.def and installs it. prepare.c tries to build it, slot/resources.c installs one in each slot. The
- * filter refuses calls through other entries, then searches a tree over ranges of call
- * numbers for the answer of each call, or for the rules for its arguments. The kernel caches which calls are always
- * allowed, so the filter costs nothing for them at run time.
+ * Builds the filter from seccomp.def and installs it. prepare.c tries to build it, and slot/resources.c installs one in each slot. The
+ * filter refuses calls through other entries of the kernel, such as the 32-bit one. Then it searches a tree over ranges of call
+ * numbers for the answer to a call, or for the rules for the arguments of the call. The kernel caches which calls are always
+ * allowed, so the filter takes no time for these at run time.
  */
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "no syscall table for this architecture"
@@ -43,7 +43,7 @@ enum { DONE = 0, NEVER = -1 };
 struct refused {
 	long number;
 	int err;
-	int arguments; /* the key is the argument after these */
+	int arguments; /* how many arguments the call has; the key is one more */
 };
 
 static const struct refused refused[] = {
@@ -68,8 +68,8 @@ static const long allowed[] = {
 };
 
 /*
- * How an argument is compared: BELOW compares all of it, the others compare the lower half, because the kernel treats each of
- * these arguments as 32 bits, or defines no higher bit.
+ * How an argument is compared. BELOW compares all 64 bits. The others compare the lower 32 bits, because the kernel treats each
+ * argument that they are used for as 32 bits, or defines no higher bit.
  */
 enum kind { ONE_OF, NONE_OF, NO_BIT_BUT, NO_BIT_OF, BELOW };
 
@@ -78,7 +78,7 @@ enum { VALUES = 32, ALWAYS = -1 };
 /* A call is allowed if all its rules hold; otherwise the first rule that does not hold gives the errno. */
 struct rule {
 	long number;
-	int when; /* the rule applies where this argument equals when_value; or ALWAYS */
+	int when; /* the rule applies only if the argument with this index equals when_value; ALWAYS: it applies to each call */
 	uint32_t when_value;
 	int argument;
 	enum kind kind;
@@ -182,12 +182,12 @@ static void emit_key(int argument, int err)
 }
 
 /*
- * Refuses changes of three limits. The kernel's signals for RLIMIT_FSIZE and RLIMIT_CPU prove FSE and TLE, but do not identify the
- * limit, so a program that could lower them would choose its verdict. RLIMIT_CORE keeps the host's core handler, which is root,
- * from starting (see slot/resources.c): with 0 instead of 1 it would start.
+ * Refuses changes of three limits. The kernel's signals for RLIMIT_FSIZE and RLIMIT_CPU prove FSE and TLE, but do not show the value
+ * of the limit, so a program that could lower these limits would choose its verdict. RLIMIT_CORE keeps the host's core handler, which
+ * runs as root, from starting (see slot/resources.c): with the limit 0 instead of 1 it would start.
  *
- * The parked program sets them with the key, because the slot would need CAP_SYS_RESOURCE, which containers often withhold.
- * Reading is allowed: a null pointer in both halves of the argument.
+ * The parked program itself sets its limits, with the key, because the slot would need CAP_SYS_RESOURCE, which containers often
+ * withhold. Reading a limit is allowed: both halves of the pointer to the new limit are then 0.
  */
 static void emit_prlimit64(void)
 {
@@ -203,7 +203,7 @@ static void emit_prlimit64(void)
 	emit_key(4, EPERM);
 }
 
-/* Emits the rules of one call. It is allowed if all hold. */
+/* Emits the rules of one call. The call is allowed if all of them hold, or if it has the key. */
 static void emit_rules(long number)
 {
 	if (number == __NR_prlimit64) {
@@ -221,7 +221,7 @@ static void emit_rules(long number)
 	emit(PASS);
 }
 
-/* The outcome for each number: an errno, or one of these. */
+/* The outcome for each number of a call: an errno, DONE, or one of these. */
 enum { ALLOWED = -1, BY_RULES = -2 };
 static int outcome[CALLS];
 
@@ -243,7 +243,7 @@ static void decide_outcomes(void)
 
 struct range {
 	int first; /* the first of consecutive numbers with the same outcome */
-	unsigned short leaf; /* its instruction in the tree */
+	unsigned short leaf; /* the instruction of this range in the tree */
 };
 static struct range ranges[CALLS];
 
@@ -285,7 +285,7 @@ int seccomp_prepare(struct failure *f)
 	emit(IF_EQUAL(NATIVE, 1));
 	emit(ANSWER(ENOSYS)); /* a call through the 32-bit entry */
 	emit(LOAD(offsetof(struct seccomp_data, nr)));
-	/* The last range has no end: newer calls, the x32 entry and numbers that no table has. */
+	/* The last range has no end. It refuses newer calls, calls through the x32 entry, and numbers that no table has. */
 	decide_outcomes();
 	int count = find_ranges();
 	emit_tree(ranges, count);

@@ -9,21 +9,21 @@
 
 #define SECCOMP_POLICY "builtin-deny"
 
-/* Builds the filter, with a new key. -1 with the failure. */
+/* Builds the filter, with a new key. Returns -1 with the failure if that is not possible. */
 int seccomp_prepare(struct failure *f);
 /*
- * Installs the filter in the calling process, which must have CAP_SYS_ADMIN or no_new_privs. Call it once for each
- * seccomp_prepare(). -1 with errno.
+ * Installs the filter in the calling process, which must have CAP_SYS_ADMIN or no_new_privs. Each call needs a seccomp_prepare()
+ * before it, because this function erases the filter that was built. Returns -1 with errno on failure.
  *
- * A slot installs it in itself, once, and programs inherit it, because the kernel takes 160 us to translate a filter and to
+ * A slot installs the filter in itself, once, and programs inherit it, because the kernel takes 160 us to translate a filter and to
  * find the calls that are always allowed. But the slot, and its children until their exec, need some calls that the filter
- * refuses to programs (KEYED in seccomp.def). They therefore pass a random number, drawn for the slot, as one more argument of
- * such a call: the key. A program has none of the memory in which the key was. With the key it could make user namespaces, and
- * choose some verdicts by its limits; the kernel checks everything else as without the filter. PROTOCOL.md has more about it.
+ * refuses to programs (KEYED in seccomp.def). They therefore pass the key, a random number drawn for the slot, as one more argument
+ * of such a call. No program has the memory that contains the key. With the key, a program could make user namespaces, and change
+ * limits by which some verdicts are proven; the kernel would still check capabilities. PROTOCOL.md ("The filter key") has more.
  */
 int seccomp_enter(void);
 extern uint64_t seccomp_key;
-/* Makes a system call with the key after its arguments. Without a filter, as in the launcher itself, the kernel ignores the key. */
+/* Makes a system call with the key after its arguments. The kernel ignores the key; only a filter reads it. */
 #define keyed(call, ...) syscall(__NR_##call, __VA_ARGS__, seccomp_key)
 
 #endif

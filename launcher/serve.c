@@ -86,8 +86,8 @@ int listen_at(const char *path, uid_t client, int *directory, struct failure *f)
 }
 
 /*
- * Without this, the launcher would have to close passed descriptors, and the sender chooses how long closing a lingering socket
- * takes. A connection inherits the option from the listener in connect().
+ * If a client could pass descriptors, the launcher would have to close them, and the sender chooses how long the close of a lingering
+ * socket takes. A connection inherits the option from the listener in connect().
  */
 bool refuse_descriptors(int socket)
 {
@@ -103,8 +103,8 @@ static bool peer_allowed(int connection, uid_t client)
 }
 
 /*
- * Refused connections are logged once a minute and at the end, with their count since the previous line, because clients could
- * otherwise fill the log.
+ * Refused connections are logged at most once a minute, and at the end, with their count since the previous line, because clients
+ * could otherwise fill the log.
  */
 static struct refusals {
 	const char *what;
@@ -144,12 +144,12 @@ static void accept_client(struct launcher *l, struct slot_process *processes, in
 	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC), in_line = 1;
 	unsigned free_slot = 0;
 	if (connection < 0) {
-		usleep(SWEEP_RETRY_MS * 1000); /* out of descriptors: the client is still in the backlog at the next attempt */
+		usleep(SWEEP_RETRY_MS * 1000); /* without a free descriptor, the client is still in the backlog at the next attempt */
 		return;
 	}
 	while (free_slot < l->slots && processes[free_slot].pid != 0)
 		free_slot++;
-	/* Without this, poll reports a byte that is sent out of band, and recv drops it. */
+	/* Otherwise, poll would report a byte that is sent out of band, and recv would drop it. */
 	setsockopt(connection, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof in_line);
 	if (!peer_allowed(connection, client)) {
 		count_refusal(&refused_peers);
@@ -226,8 +226,8 @@ static void kill_stuck_slots(const struct launcher *l, struct slot_process *proc
 }
 
 /*
- * Sweeps after dead slots. A number is free again only after everything of its last slot is removed. Returns whether something is
- * still unswept.
+ * Removes what dead slots left. The number of a slot is free again only when all groups of that slot are removed. Returns whether the
+ * number of any dead slot is not free yet.
  */
 static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes)
 {
@@ -251,8 +251,7 @@ static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes)
 }
 
 /*
- * Ends all slots. A program that outlived its slot is also a child of the launcher, but is killed only when the groups are
- * closed.
+ * Ends all slots. A program that outlives its slot becomes a child of the launcher; it is killed later, by groups_close().
  */
 static void end_slots(struct launcher *l, struct slot_process *processes)
 {

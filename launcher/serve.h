@@ -7,7 +7,7 @@
 
 enum { SLOTS_MAX = 1024 };
 
-/* Blocks SIGTERM, SIGINT and SIGCHLD except while the launcher waits, and installs their handlers. */
+/* Blocks SIGTERM, SIGINT and SIGCHLD, which are then delivered only while the launcher waits, and installs their handlers. */
 void block_signals(void);
 /*
  * Makes the kernel refuse descriptors sent through this Unix socket or a connection to it. False with errno if it
@@ -15,11 +15,11 @@ void block_signals(void);
  */
 bool refuse_descriptors(int socket);
 /*
- * Listens at this full path; only `client` and root can connect. `directory` receives a descriptor of the socket's
- * directory, for unlinkat() at the end. Returns the socket, or -1 with the failure.
+ * Listens at this absolute path; only the user `client` and root can connect. `directory` receives a descriptor of the directory of
+ * the socket, for unlinkat() at the end. Returns the socket, or -1 with the failure.
  */
 int listen_at(const char *path, uid_t client, int *directory, struct failure *f);
-/* Forks a slot for each connection until a signal arrives. No slot is left when it returns. */
+/* Forks a slot for each connection until SIGTERM or SIGINT arrives. When this function returns, no slot is left. */
 void serve(struct launcher *l, int listener, uid_t client);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Counts signals by a small BPF program (signals.h). prepare.c loads it, box/box.c starts the count for a box,
- * supervise/supervise.c takes the counts, serve.c drops those of dead slots.
+ * Counts signals by a small BPF program (signals.h). prepare.c and check.c load it, box/box.c starts the count for a box,
+ * supervise/supervise.c takes the counts, and serve.c deletes those of dead slots.
  */
 #define _GNU_SOURCE
 #include "signals.h"
@@ -16,7 +16,7 @@
 
 #include "seccomp.h"
 
-/* The descriptor of the tracepoint, which stays open for the life of the process, because closing it would detach the program. */
+/* The descriptor of the tracepoint. It stays open for the life of the process, because closing it would detach the BPF program. */
 static int attached = -1;
 
 static long call_bpf(int command, union bpf_attr *attr) { return keyed(bpf, command, attr, sizeof *attr); }
@@ -119,7 +119,7 @@ int signals_take(int map, uint64_t leaf_id, struct signal_counts *counts)
 
 void signals_drop_owner(int map, uint64_t owner)
 {
-	/* Restarts after each deletion, which can change the order of a hash map. */
+	/* The search begins again after each deletion, because a deletion can change the order of a hash map. */
 	for (;;) {
 		uint64_t key = 0, next, *from = NULL;
 		struct signal_counts counts;
