@@ -7,7 +7,7 @@
 # packs_ts ARGUMENTS...
 packs_ts() { (cd "$app" && clean_env exec '' "$node" setup/packs.ts "$@"); }
 
-# choose_languages: sets ASSAY_LANGUAGES for Node: the setting, or the last choice.
+# choose_languages: sets ASSAY_LANGUAGES for Node to the packs in the setting, or to those that were last chosen, or to "none".
 choose_languages() {
   choice=${ASSAY_LANGUAGES-}
   saved=$data/languages
@@ -28,7 +28,8 @@ choose_languages() {
   [ "$choice" = none ] || export ASSAY_LANGUAGES
 }
 
-# keep_languages: stores the choice after its packs were built. Other commands than those named here do not change it.
+# keep_languages: stores the chosen packs, after they were built, as the choice for later commands. Only the commands that are named here
+# change that choice.
 keep_languages() {
   case $command in serve | worker | install | set-up | languages) ;; *) return 0 ;; esac
   ! software_is_prebuilt || return 0
@@ -102,7 +103,7 @@ remove_layers() {
   rm -rf -- "$plans"
 }
 
-# for_packs COMMAND...: replaces the process of `await` by COMMAND.
+# for_packs COMMAND...: runs COMMAND contained (step.sh), with the variables that downloads need.
 for_packs() {
   : "${NODE_EXTRA_CA_CERTS:=/etc/ssl/certs/ca-certificates.crt}"
   clean_env contained "$proxy_names NODE_EXTRA_CA_CERTS HOME ASSAY_DEBIAN_MIRROR ASSAY_DEBIAN_SECURITY_MIRROR" "$@"

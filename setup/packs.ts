@@ -1,7 +1,7 @@
-// packs.ts names CHOICE: prints the packs of a choice, with commas.
-// packs.ts plan DIR BASE NAMES: prints a line NAME LAYER for each pack that adds files to the image BASE, and writes what
-//   image/layer reads to DIR/LAYER. Layers are named by the hash of the image, of its builder and of these lines.
-// packs.ts list LAYERS BASE NAMES: prints all packs, and whether they are in NAMES.
+// packs.ts names CHOICE: prints the names of the chosen packs, separated by commas; CHOICE is a value of ASSAY_LANGUAGES.
+// packs.ts plan DIR BASE NAMES: prints a line NAME LAYER for each of these packs that adds files to the image BASE, and writes the lines
+//   that image/layer reads to DIR/LAYER. A layer is named by the hash of BASE, of the builder of layers and of these lines.
+// packs.ts list LAYERS BASE NAMES: prints all packs with their sizes, and whether they are in NAMES.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 // release.ts MODULES IMAGE DASHBOARD SBOM: prints the paths of the packages below MODULES that a release needs, without those
 // for development and tests, and writes the contents of the release to SBOM (CycloneDX 1.6): these packages, those that are
-// bundled in the dashboard, and the Debian packages of the image. It does not use `npm sbom`, which Debian's npm
+// bundled in the dashboard, and the npm and Debian packages of the image. It does not use `npm sbom`, which Debian's npm
 // does not have, and which writes a time and a random number, so that no two results would be the same.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
