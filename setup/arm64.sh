@@ -7,7 +7,8 @@ find_arm64() {
   arm64=$unpacked
 }
 
-# unpack_arm64 DIR: keeps one of the emulator's many machines. Paths become relative, because the directory can be anywhere.
+# unpack_arm64 DIR: unpacks compiler and emulator. Of the emulators of many processors, it keeps the one of arm64. Absolute paths are
+# removed from libc.so, because the directory can be anywhere.
 unpack_arm64() {
   if [ "$(uname -m)" = aarch64 ]; then
     mkdir "$1"

@@ -1,4 +1,4 @@
-# The local certificate. A new authority signs it, which is constrained to this machine's names. The key of the authority is deleted
+# The local certificate. A new authority, which is constrained to this machine's names, signs it. The key of the authority is deleted
 # afterwards, so whoever trusts ca.pem trusts only this service.
 
 tls_days=800       # Apple's systems refuse more than 825

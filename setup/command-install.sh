@@ -12,7 +12,7 @@ units_are_ours || fail "$units_dir has the units of another data directory; assa
 read_settings
 choose_role "$@"
 common_options
-# A service in the foreground prevents the units' launcher from starting, so this fails before any long step.
+# While a service runs in the foreground, the launcher of the units could not start. Then this command fails here, before any long step.
 if [ -z "$(installed_units)" ] && [ -e "$data/serve.lock" ]; then (take_serving); fi
 listen=${ASSAY_LISTEN:-127.0.0.1:8443}
 choose_url

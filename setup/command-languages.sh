@@ -1,5 +1,5 @@
-# assay languages list | add NAME... | remove NAME...: the language packs of this data directory. The choice holds for the next
-# start of a service or a worker; `--languages` of these commands replaces it.
+# assay languages list | add NAME... | remove NAME...: lists or chooses the language packs of this data directory. The choice takes effect
+# at the next start of a service or a worker, unless that is started with `--languages` or ASSAY_LANGUAGES, which replace the choice.
 
 action=${1-list}
 [ $# -eq 0 ] || shift

@@ -1,5 +1,5 @@
-# assay status: asks the running instances of this data directory. It sets nothing up: it runs the copy of the checkout from which the
-# last of these instances was started.
+# assay status: asks the running instances of this data directory. It sets nothing up: it runs the copy of the checkout from which one of
+# these instances was started.
 
 # Root made these files in a directory where only root can write. An instance runs while its lock is held.
 for dir in "$data"/run/*/; do
@@ -16,8 +16,8 @@ node=$(echo "$modules"/node_modules/node-linux-*/bin/node)
 exec 3</dev/null
 # With --watch, a form feed begins a new page.
 open_relay 's/\f/\x1b[H\x1b[J/g'
-# The group is named after a running instance, which kills its processes when it ends. If this command is interrupted, it kills them
-# itself.
+# The group is named after a running instance, which kills the processes in the group when it ends. If this command is interrupted, it
+# kills them itself.
 interruptible
 trap leave EXIT
 make_service_group "$running-service-$$"

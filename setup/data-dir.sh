@@ -1,8 +1,8 @@
 # The data directory: its path, its ownership and its locks.
 #
 # The file .assay-data marks it as ours: set-up neither fills nor removes a directory without this file.
-# These descriptors stay open: 9 = the set-up lock, 8 = the lock of the uid range, 7 = the lock of the running instance,
-# 6 = the lock of the command that serves (for these three see instance.sh), 4 and 5 = the relays of standard output and error (see relay.sh).
+# These descriptors stay open: 9 = the set-up lock; 8 = the lock of the uid range, 7 = the lock of the running instance, and 6 = the lock
+# of the command that serves (see instance.sh); 4 and 5 = the relays of standard output and standard error (see relay.sh).
 
 # choose_data_dir DIR: sets $data to the absolute path and rejects unsuitable directories.
 choose_data_dir() {
@@ -95,9 +95,9 @@ lock_set_up() {
   case ${command-} in install | set-up | release | test | languages) exclusively ;; *) take_set_up_lock --shared ;; esac
 }
 
-# exclusively: makes the set-up lock exclusive, before a change. The lock is released in between, and another command may make the change
-# then, so the caller must check again whether it is needed. Nobody removes the versions that this command has found meanwhile, because
-# they are the most recent ones.
+# exclusively: makes the set-up lock exclusive, before a change. In between, the lock is free for a moment, and another command may make
+# the change, so the caller must check again whether the change is needed. No other command removes the versions that this command has
+# found so far, because they are the most recent ones.
 exclusively() {
   [ $set_up_is_exclusive = no ] || return 0
   take_set_up_lock --exclusive
@@ -152,7 +152,7 @@ sweep_drafts() {
   unmount_below "$data/tmp"
   unmount_below "$data/image"
   unmount_below "$data/layers"
-  # One process removes all of them: its start takes 2 ms of CPU time in some virtual machines, because it reads the CPU's features.
+  # One rm removes all drafts: in some virtual machines, the start of a process takes 2 ms of CPU time, because it reads the CPU's features.
   set -- "${data:?}"/tmp/* "${data:?}"/*.tmp.*
   for kind in $draft_kinds; do set -- "$@" "${data:?}/$kind"/*.tmp.*; done
   rm -rf --one-file-system -- "$@"
@@ -167,7 +167,7 @@ unmount_below() {
     done
 }
 
-# in_use_by_others VERSION: whether a live instance or the next start of a unit needs it.
+# in_use_by_others VERSION: whether a live instance or the next start of a unit needs VERSION, such as app/HASH.
 in_use_by_others() { grep -qsxF "$data/$1" "$data"/run/*/uses "$data/current/uses"; }
 
 # keep_recent KIND: removes old versions, because every change of the checkout makes a new one. The three most recently used versions
@@ -182,8 +182,8 @@ keep_recent() {
   done
 }
 
-# keep_recent_versions: does nothing without the exclusive lock: then this command has made no version, and another command may be about
-# to use an old one.
+# keep_recent_versions: removes old versions of each kind. It does nothing without the exclusive lock: in this case, this command has made
+# no version, and another command may be about to use an old one.
 keep_recent_versions() {
   [ $set_up_is_exclusive = yes ] || return 0
   for kind in app modules launcher image dashboard; do keep_recent "$kind"; done

@@ -118,9 +118,9 @@ stop() {
 
 lives() { [ -z "$1" ] || alive "$1"; }
 
-# died NAME PID SINCE: reports that a process has ended. If the command was ready before, it returns when the process may be restarted:
-# three times at once, then after a pause that doubles from 1 to 8 s, because a process that always dies at its start would use a
-# whole CPU. After a process has run for 5 s, this begins anew.
+# died NAME PID SINCE: reports that a process has ended. If the command was not ready yet, the command fails. Otherwise, this returns when
+# the process may be restarted: at once after the first three deaths, and then after a pause that doubles from 1 to 8 s, because a
+# process that always dies at its start would use a whole CPU. If the process had run for 5 s, its death counts as the first one.
 died() {
   death_status=0
   if [ "$1" = service ]; then

@@ -45,7 +45,7 @@ make_service_group() {
   say "cannot make a control group: processes that a compromised service starts can outlive it, and then keep its port"
 }
 
-# end_service_group: kills all processes in it and removes it.
+# end_service_group: kills all processes in $service_group and removes the group.
 end_service_group() {
   [ -z "$service_group" ] || end_group "$service_group" || true # close_instance tries again
   service_group=
@@ -94,7 +94,7 @@ groups_named() {
 
 # remove_groups NAME: kills what is left in the control groups of a dead instance, and removes them. Fails if it cannot remove one.
 remove_groups() {
-  # The bench starts a second launcher, with a group of its own (bench/launcher.ts).
+  # `assay bench` starts a second launcher, with a group of its own (bench/launcher.ts).
   groups_named "assay-$1" "assay-$1-service*" "assay-$1-bench" | {
     groups_left=0
     while read -r group; do end_group "$group" || groups_left=1; done

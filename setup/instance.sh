@@ -10,8 +10,8 @@ image_in_memory=
 uid_base=
 uid_locks=/run/assay
 
-# serve.lock is held by the command that serves this data directory, and by its launcher, but not by the service, which root does not
-# trust.
+# take_serving: takes serve.lock. The command that serves this data directory holds the lock, and so does its launcher, but not the
+# service, which root does not trust.
 take_serving() {
   only_ours "$data/serve.lock"
   exec 6<>"$data/serve.lock"
@@ -45,7 +45,8 @@ in_use() {
 # 41c0 is a directory, not a link, with mode 0700.
 uid_locks_are_ours() { [ "$(stat -c '%u %f' -- "$uid_locks" 2>/dev/null)" = '0 41c0' ]; }
 
-# Removes the files of ranges that no process holds. A process that is taking such a range detects the replaced file.
+# sweep_uid_locks: removes the files of ranges that no process holds. A process that is just taking such a range notices that the file is
+# another one, and takes the next range.
 sweep_uid_locks() {
   uid_locks_are_ours || return 0
   for lock in "$uid_locks"/uids-*; do
@@ -107,8 +108,8 @@ start_launcher() {
   fi
 }
 
-# with_launcher PROGRAM RUNNER...: calls RUNNER with the launcher PROGRAM and all the arguments that root sets for it. Commands that run
-# programs of several users for a long time set $image_in_memory, so that the image stays in memory.
+# with_launcher PROGRAM RUNNER...: calls RUNNER with the launcher PROGRAM and all the arguments that root sets for the launcher. Commands
+# that run programs of several users for a long time set $image_in_memory to image_bytes, so that the image stays in memory.
 with_launcher() {
   launcher_program=$1
   shift
@@ -121,8 +122,8 @@ with_launcher() {
   "$@"
 }
 
-# launch: starts the launcher that start_launcher configured. Returns 1 if it does not listen. After a restart, the launcher sweeps the
-# groups of the former one and uses the same uids; this script holds their lock in between.
+# launch: starts the launcher that start_launcher configured. Returns 1 if the launcher ends or does not listen in time. After a restart,
+# the launcher sweeps the groups of the former one and uses the same uids; this script holds the lock of the uids in between.
 launch() {
   rm -f -- "$socket"
   # The launcher is in its own session, so that Ctrl-C reaches only this shell, which drains the service first.
@@ -157,13 +158,13 @@ stat_of() {
   [ -n "$process_stat" ]
 }
 
-# end PID SECONDS: SIGTERM, then SIGKILL after that time. Returns its exit status.
+# end PID SECONDS: ends the child with SIGTERM, or after SECONDS with SIGKILL. Returns the exit status of the child.
 end() {
   ask_to_end "$1" "$2"
   wait "$1"
 }
 
-# ask_to_end PID SECONDS: sends SIGTERM, and SIGKILL after that time. It does not wait for the exit status.
+# ask_to_end PID SECONDS: like end, but leaves the exit status of the child to the caller.
 ask_to_end() {
   kill -TERM "$1" 2>/dev/null || true
   waited=0
@@ -178,14 +179,15 @@ ask_to_end() {
   kill_child "$1"
 }
 
-# kill_child PID: kills the child, also if its first thread has ended and others run. It first checks that PID is still a child: the
-# shell may have reaped it, and another process may have its number.
+# kill_child PID: kills the child, even if its first thread has ended and others run. It first checks that PID is still a child of this
+# shell: the shell may have reaped the child, and another process may now have the number.
 kill_child() {
   stat_of "$1" || return 0
   case ${process_stat##*) } in ?" $$ "*) kill -KILL "$1" 2>/dev/null || true ;; esac
 }
 
-# reapable PID: whether `wait` would return for a child that is not alive. It would not while the child has other threads or a tracer.
+# reapable PID: whether `wait` would return for a child that is not alive. It would not return while the child has other threads or a
+# tracer.
 reapable() {
   for thread in "/proc/$1/task"/*; do
     [ "$thread" = "/proc/$1/task/$1" ] || [ ! -d "$thread" ] || return
@@ -194,7 +196,8 @@ reapable() {
   [ ! -d "/proc/$1" ]
 }
 
-# reapable_soon PID: waits a second for it. The first thread of an exiting process can end before its other threads.
+# reapable_soon PID: waits up to a second until PID is reapable, because the first thread of an exiting process can end before its other
+# threads. Returns 1 if it is not.
 reapable_soon() {
   waited=0
   until reapable "$1"; do
@@ -213,8 +216,8 @@ stop_launcher() {
   return $stop_status
 }
 
-# remove_all_groups DIR: removes the control groups of the instance in DIR. If it was a test run, also those of the commands that its tests
-# started: their data directories are in DIR, and an interrupted test cannot end them.
+# remove_all_groups DIR: removes the control groups of the instance in DIR. If the instance was a test run, it also removes those of the
+# commands that the tests started: their data directories are in DIR, and an interrupted test cannot end them.
 remove_all_groups() {
   groups_left=0
   for named in "${1##*/}" $(find "$1/data" -regextype posix-extended -type d -regex '.*/data/run/[a-z0-9-]+' -printf '%f\n' 2>/dev/null); do
@@ -240,8 +243,8 @@ leave() {
   rm -f -- "$data"/run/.*-$$ "$data"/run/.*-$$.pipe
 }
 
-# Removes what dead instances left after SIGKILL or a power cut: groups, mounts and directories. Several commands may sweep at once, so each
-# takes the lock of a dead instance first.
+# sweep_instances: removes what dead instances left after SIGKILL or a power cut: groups, mounts and directories. Several commands may
+# sweep at the same time, so each of them first takes the lock of a dead instance.
 sweep_instances() {
   for dir in "$data"/run/*/; do
     dir=${dir%/}

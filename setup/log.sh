@@ -26,7 +26,7 @@ since() {
   printf '%d.%d s' $(((now - $1) / 100)) $(((now - $1) % 100 / 10))
 }
 
-# changed TEXT [LIST]: prints a change to this machine and records it for uninstall. A long list is only recorded.
+# changed TEXT [LIST]: prints TEXT, a change to this machine, and records it for uninstall. LIST is only recorded.
 changed() {
   say "changed on this machine: $1${2:+ (listed in $data/changes.log)}"
   printf '%s  %s%s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$1" "${2:+: $2}" >>"$data/changes.log"

@@ -16,7 +16,7 @@ use_software() {
   dashboard=$(readlink -f -- "$software/current/dashboard")
 }
 
-# about_machine COMMAND: whether the command changes a machine or a checkout, and so makes no sense in a container.
+# about_machine COMMAND: whether COMMAND needs a machine or a checkout, and so makes no sense in a container.
 about_machine() {
   case $1 in install | release | set-up | test | uninstall) ;; *) return 1 ;; esac
 }

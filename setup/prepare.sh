@@ -49,9 +49,9 @@ prepared() {
 }
 
 # run_node RUNNER COMMAND ARGS...: starts Node in the background, because a shell handles signals only while it waits, and sets $node_pid.
-# Node has a session of its own (see as_service). Signals to the process group of the terminal or supervisor therefore reach only this
-# shell, which forwards the first one; a second one would end the service at once. Descriptor 3 is the caller's standard input,
-# because a background process of a shell has none.
+# Node has a session of its own (see as_service and as_root). Signals to the process group of the terminal or supervisor therefore reach
+# only this shell, which passes them on. Descriptor 3 is the standard input for Node, because a background process of a shell gets
+# /dev/null otherwise.
 run_node() {
   node_runner=$1
   shift
@@ -69,9 +69,9 @@ run_node() {
 beside_pid=
 interruptions=0
 
-# Ends Node's process group, which includes the launcher of doctor. Until Node has called setsid, there is no such group, and only the
-# process gets the signal. A second signal, at least a second after the first, kills the group, because a compromised service can
-# stop the processes of its user.
+# end_node: ends the process groups of Node and of $beside_pid with SIGTERM. The group of Node includes the launcher that doctor starts.
+# Until Node has called setsid, it has no such group, and only the process gets the signal. A second signal, at least a second after the
+# first, kills the groups, because a compromised service can stop the processes of its user.
 end_node() {
   clock
   case $interruptions in

@@ -7,7 +7,7 @@ find_promtool() {
   promtool=$unpacked/promtool
 }
 
-# unpack_promtool DIR: the one program. Since Debian 13, it has a package of its own.
+# unpack_promtool DIR: unpacks only this program. Since Debian 13, it has a package of its own.
 unpack_promtool() {
   promtool_package=prometheus
   ! apt-cache show promtool >/dev/null 2>&1 || promtool_package=promtool

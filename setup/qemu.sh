@@ -7,7 +7,8 @@ find_qemu() {
   qemu=$unpacked
 }
 
-# unpack_qemu DIR: the kernel without its thousands of modules, and QEMU with the libraries that the machine lacks.
+# unpack_qemu DIR: unpacks the kernel, of whose thousands of modules the initrd has a few, and QEMU with the libraries that the machine
+# lacks.
 unpack_qemu() {
   image=$(needed_by linux-image-amd64 'linux-image-[0-9].*') || return
   unpack "$1" "$completed" qemu-system-x86 || return
@@ -24,8 +25,8 @@ QEMU
   chmod 755 "$1/qemu" && "$1/qemu" --version && ls "$1/kernel" "$1/initrd" "$1/busybox"
 }
 
-# make_initrd UNPACKED DIR: builds an initrd that mounts the host's root by 9p and executes the program of the kernel's
-# command line there.
+# make_initrd UNPACKED DIR: builds DIR/initrd, which mounts the host's root by 9p and executes the program of the kernel's command line
+# there.
 make_initrd() {
   tree=$1/initrd modules=$(echo "$1"/lib/modules/* "$1"/usr/lib/modules/* | tr ' ' '\n' | grep -v '\*')
   version=${modules##*/}

@@ -1,9 +1,10 @@
-# If a process of the service's user writes to root's terminal or file, its output goes through a pipe and a process of root, the relay.
+# The output of processes of the service's user to root's terminal, or to a file of root, goes through a pipe and a process of root, the
+# relay.
 #
 # Every process of that user can take descriptors from its other processes (pidfd_getfd). With a descriptor of the terminal
 # it could read root's input and change the terminal's settings, and control sequences make some terminals send input. With
 # a descriptor of a file it could truncate and overwrite the file. From a socket that is also root's input, it could read this
-# input. So as_service passes none of these descriptors to it.
+# input. So as_service passes none of these descriptors to a process of that user.
 
 relay_pids= file_relay_pids=
 
@@ -12,7 +13,7 @@ relay_pids= file_relay_pids=
 # characters.
 plain_text='s/\xc2[\x80-\x9f]/?/g; s/[^\t\f -~\x80-\xff]/?/g'
 
-# plain [SED]: standard input as plain text. SED handles form feeds.
+# plain [SED]: copies standard input to standard output as plain text. SED is the part of the script that handles form feeds.
 plain() { LC_ALL=C sed -e "$plain_text" -e "${1:-s/\\f/?/g}"; }
 
 # open_relay [SED]: opens relays for standard output (descriptor 4) and standard error (descriptor 5), as far as they must not be passed on.
@@ -38,10 +39,10 @@ start_relay() {
   eval "exec $2>/dev/fd/$2"
 }
 
-# The relay is in its own session, so that Ctrl-C does not end it before the service.
+# A relay is in a session of its own, so that Ctrl-C does not end it before the service.
 
-# to_terminal SED: sed has a whole line in memory, so its memory is limited. sed ends if a line is too long or the terminal was closed. Then
-# cat continues to read, so that the service does not block.
+# to_terminal SED: copies output to a terminal as plain text. sed has a whole line in memory, so its memory is limited. It ends if a line
+# is too long or the terminal was closed; cat then continues to read, so that the service does not block.
 to_terminal() {
   # shellcheck disable=SC2016 # the inner shell expands it
   exec setsid sh -c 'ulimit -v 200000; LC_ALL=C sed -e "$1" -e "$2" 2>/dev/null; exec cat >/dev/null' sh "$plain_text" "$1"

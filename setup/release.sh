@@ -1,11 +1,11 @@
-# A release: the checkout with what set-up would otherwise fetch or build, in its directory release/ (command-release.sh makes it). Only
-# the frozen interpreters and language packs are made on each machine. A machine with a release needs no npm registry and no compiler for
-# the eight languages, and a Debian mirror only for packages-release.
+# A release: the checkout, together with what set-up would otherwise fetch or build, which is in release/ (command-release.sh makes it).
+# Only the frozen interpreters and language packs are made on each machine. A machine that sets itself up from a release needs no npm
+# registry and no compiler for the eight languages, and a Debian mirror only for packages-release.
 #
-#   machine       the processor that it is for
+#   machine       the processor that the release is for
 #   launcher.tar  modules.tar  image.tar  dashboard.tar
 #                 as in the data directory; without modules for development and tests
-#   sbom.json     its contents (CycloneDX)
+#   sbom.json     the contents of the release (CycloneDX)
 
 is_release() { [ -d "$checkout/release" ]; }
 

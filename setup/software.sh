@@ -35,7 +35,7 @@ install_app() {
   touch "$app"
 }
 
-# build_dashboard: builds the files for browsers. They depend on the modules, which are also part of the app's hash.
+# build_dashboard: builds the files for browsers. Their hash includes that of the modules, because they depend on these.
 build_dashboard() {
   built=$({
     modules_hash
@@ -61,7 +61,8 @@ vite_build() {
   clean_env contained 'HOME' "$node" node_modules/.bin/vite build dashboard --configLoader native --outDir "$1" --emptyOutDir
 }
 
-# Each of these packages has hundreds of files. They become one file, because loading them took a third of the CPU time of a command.
+# Each of these packages has hundreds of files. Set-up bundles them into one file, because loading all of them took a third of the CPU time
+# of a command.
 packed_modules='kysely/dist/index.js zod/index.js'
 
 # A release has different modules, without those for development and tests.
@@ -170,7 +171,8 @@ build_image() {
     fi
   fi
   freeze_interpreters
-  # The service's user must not read the image: it could drop its pages from the page cache, and the next box would be charged for them.
+  # The service's user must not read the image: it could then drop pages of the image from the page cache, and the next box that reads such
+  # a page would be charged for it.
   chmod 0700 "$data/image"
   touch "$image"
   [ "$(readlink "$data/image/current")" != "$image_hash" ] || return 0

@@ -3,8 +3,8 @@
 step_pid=
 step_may_be_killed=yes
 
-# contained COMMAND...: runs it in new pid and mount namespaces. They end, with every process and mount of the command,
-# when the command or this shell ends, even by SIGKILL.
+# contained COMMAND...: replaces the shell by COMMAND in new pid and mount namespaces. These end, with every process and mount of COMMAND,
+# when COMMAND or the parent of this shell ends, even by SIGKILL.
 contained() {
   exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc -- "$@"
 }
@@ -58,7 +58,7 @@ await() {
 
 into_log() { "$@" >"$step_log" 2>&1; }
 
-# try_step NAME ABOUT COMMAND...: announces ABOUT, runs the command, logs to log/NAME.log and prints the duration.
+# try_step NAME ABOUT COMMAND...: announces ABOUT, runs COMMAND with its output in log/NAME.log, and prints the duration.
 try_step() {
   step_name=$1 step_log=$data/log/$1.log
   say "$1: $2"
@@ -69,7 +69,7 @@ try_step() {
   say "$step_name: done in $(since "$step_start")"
 }
 
-# step: like try_step, but a failure ends the command.
+# step NAME ABOUT COMMAND...: like try_step, but a failure ends this command.
 step() {
   try_step "$@" && return
   # Some tools print the error first and end with pages of advice.
@@ -78,8 +78,8 @@ step() {
   fail "$step_name failed after $(since "$step_start"); the whole log: $step_log"
 }
 
-# Before the service starts there is nothing to drain: stop the running step and exit. Incomplete files have .tmp. in
-# their names and are removed by the next start.
+# interrupted STATUS: ends the running step and exits with STATUS. Before the service starts, there is nothing to wait for. Incomplete
+# files have .tmp. in their names, and the next start removes them.
 interrupted() {
   trap '' INT TERM HUP
   if [ -n "$step_pid" ] && [ $step_may_be_killed = no ]; then

@@ -23,7 +23,7 @@ units_are_ours() {
   done
 }
 
-# make_settings: the first installation creates the file of settings from the given variables. Later, only the operator edits it.
+# make_settings: creates the file of settings from the ASSAY_ variables of the first installation. Later, only the operator edits it.
 # ASSAY_LANGUAGES is left out, because `assay languages` changes the choice in the data directory.
 make_settings() {
   [ ! -e "$settings_file" ] || return 0

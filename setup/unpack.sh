@@ -1,7 +1,8 @@
 # What only tests need of Debian: packages, unpacked into the data directory and never installed. Installing a server or a
 # kernel would make users, start services and fill /etc and /boot; the tests only need the files.
 
-# find_unpacked NAME ABOUT: sets $unpacked to the directory that unpack_NAME fills, of the file that has it.
+# find_unpacked NAME ABOUT: sets $unpacked to the directory that unpack_NAME has filled, a function in NAME.sh. Calls this function if the
+# directory is missing.
 find_unpacked() {
   unpacked=$data/$1/$({ cat "$checkout/setup/unpack.sh" "$checkout/setup/$1.sh" /etc/os-release && uname -m; } | hash_of_stdin)
   if [ ! -d "$unpacked" ]; then
@@ -13,11 +14,11 @@ find_unpacked() {
   touch "$unpacked"
 }
 
-# The packages alone; or with what the machine lacks of their dependencies.
+# What apt-get does to fetch packages: alone, or together with those of their dependencies that the machine lacks.
 alone='download'
 completed='install -y --no-install-recommends --download-only'
 
-# unpack DIR HOW PACKAGE...: HOW is one of these.
+# unpack DIR HOW PACKAGE...: fetches the packages as HOW says, which is $alone or $completed, and unpacks them into DIR.
 unpack() {
   archives=$1/archives unpack_how=$2
   into=$1
@@ -29,7 +30,7 @@ unpack() {
   rm -rf "${archives:?}"
 }
 
-# needed_by PACKAGE PATTERN: the one of its dependencies whose whole name fits.
+# needed_by PACKAGE PATTERN: prints the dependency of PACKAGE whose whole name fits PATTERN, a regular expression of sed.
 needed_by() {
   apt-cache depends "$1" | sed -n "s/^ *Depends: \($2\)\$/\1/p" | grep . || { echo "no package list has $1" >&2 && return 1; }
 }

@@ -1,6 +1,7 @@
 # Messages for the operator when the service is ready. Needs $listen; sets $url and $trust for clients.
 
-# choose_url ARGUMENTS...: sets $url to the address in $listen, or to 127.0.0.1 if that means all addresses, and $trust to options of curl.
+# choose_url ARGUMENTS...: sets $url to the URL of the address in $listen, with 127.0.0.1 if that means all addresses, and $trust to the
+# options by which curl trusts the certificate.
 choose_url() {
   case ${listen%:*} in
   0.0.0.0 | '[::]' | '') url=127.0.0.1:${listen##*:} ;;
@@ -22,8 +23,8 @@ ask_node() {
   rm -f -- "$answer_file" "$answer_file.pipe"
   mkfifo -m 0600 -- "$answer_file.pipe"
   # While descriptor 9 is open, opening the FIFO does not block. Otherwise, a signal between the starts of the two processes would leave one
-  # that waits for the other. The reader is Perl, because it buffers nothing, and continues to read after 64 KiB, so that Node does
-  # not fail if its output is longer.
+  # process that waits for the other. The reader is in Perl, which buffers nothing here. It continues to read after 64 KiB, so that Node
+  # does not fail if its output is longer.
   # shellcheck disable=SC2016 # variables of Perl
   {
     setpriv --pdeathsig KILL perl -e 'while ($read = sysread(STDIN, $part, 65536)) {
@@ -36,7 +37,7 @@ ask_node() {
   asked_pid=$node_pid
   await_end "$asked_pid" 60
   asked_status=1
-  # If it is not reapable, it was killed, or another process holds it.
+  # If Node is not reapable after its time, it was killed and does not end, or another process traces it.
   if reapable "$asked_pid"; then
     asked_status=0
     wait "$asked_pid" || asked_status=$?
@@ -47,7 +48,7 @@ ask_node() {
   return $asked_status
 }
 
-# await_end PID SECONDS: kills it after that time.
+# await_end PID SECONDS: waits for the end of a child, and kills it after SECONDS.
 await_end() {
   clock
   awaited=$now
@@ -69,7 +70,8 @@ welcome() {
   show_first_link
 }
 
-# Shown until a person can sign in to the dashboard. A new link invalidates that of the previous start.
+# show_first_link: shows a link to become the first administrator, until a person can sign in to the dashboard. A new link invalidates
+# that of the previous start.
 show_first_link() {
   if software_is_prebuilt; then
     ask_node members list --json || fail "cannot read the members"
@@ -106,7 +108,7 @@ curl ${trust}'$url/api/submit?wait=true' \\
 TEXT
 }
 
-# A database that other machines also use may already have keys.
+# no_key_yet: whether the database has no key. A database that other machines also use may already have some.
 no_key_yet() {
   ask_node keys list --json || fail "cannot read the keys"
   [ "$answer" = "[]" ]
