@@ -73,7 +73,7 @@ run_tests() {
   clean_env exec "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
     NODE_COMPILE_CACHE="$instance_dir/cache" "$node" test/run.ts "$@"
 }
-# This shell ignores signals once the tests have ended. The tests must not, so they get the default actions back.
+# The tests get the default actions of these signals, whatever this shell does with the signals.
 (trap - TERM HUP INT && run_tests "$@") </dev/null &
 node_pid=$!
 finish_node

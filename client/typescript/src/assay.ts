@@ -27,12 +27,12 @@ export interface CallOptions {
 }
 
 export interface SubmitOptions extends CallOptions {
-  /** A UUID. With the same key, a request runs once and a later one returns its record; by default a new one. */
+  /** A UUID; by default a new one. Of several requests with the same key, only the first starts something; the others return that. */
   readonly idempotencyKey?: string;
 }
 
 export interface WaitOptions extends SubmitOptions {
-  /** Deadline of the whole call; by default there is none. The run continues. */
+  /** How long the whole call may take; by default there is no limit. After this time, the call fails, and the run continues. */
   readonly timeoutMs?: number;
 }
 
@@ -41,7 +41,7 @@ interface Ended {
   readonly status: string;
 }
 
-/** A service that stops answers at once. */
+/** The shortest time between two requests of a wait, because a service that is stopping does not hold them. */
 const LEAST_BETWEEN_MS = 1_000;
 
 /** A client of one service with one key. */
@@ -52,111 +52,126 @@ export class Assay {
     this.#transport = new Transport(options);
   }
 
-  /** Accepts a program without waiting for its end; for a known idempotency key, the current record. */
+  /**
+   * Submits a program without waiting for its end. If a submission was made before with the same idempotency key, returns its
+   * current record.
+   */
   async submit(request: SubmitRequest, options: SubmitOptions = {}): Promise<Accepted | SubmissionRecord> {
     return await this.#create("/api/submit", request, options, "false");
   }
 
-  /** Runs a program and returns its final record. Repeats lost requests without running it twice. */
+  /** Runs a program and returns its final record. Repeats lost requests without running the program twice. */
   async submitAndWait(request: SubmitRequest, options: WaitOptions = {}): Promise<SubmissionRecord> {
     return await this.#ended("/api/result", options, (given) => this.#create("/api/submit", request, given, "true"));
   }
 
-  /** The current record. */
+  /** @returns the current record of a submission. */
   async result(id: string, options: CallOptions = {}): Promise<SubmissionRecord> {
     return await this.#get(`/api/result/${encodeURIComponent(id)}`, options);
   }
 
-  /** The final record of a submission. */
+  /** Waits for the end of a submission. @returns its final record. */
   async wait(id: string, options: Omit<WaitOptions, "idempotencyKey"> = {}): Promise<SubmissionRecord> {
     return await this.#ended("/api/result", options, (given) => this.#held("/api/result", id, given));
   }
 
-  /** The bytes of stdout, also if they are not text. */
+  /** @returns the standard output of a submission, whose bytes need not be text. */
   async stdout(id: string, { signal }: CallOptions = {}): Promise<Uint8Array> {
     const path = `/api/result/${encodeURIComponent(id)}/stdout`;
     return await this.#transport.bytes({ method: "GET", path, signal, isRepeatable: true });
   }
 
-  /** The bytes of stderr, also if they are not text. */
+  /** @returns the standard error of a submission, whose bytes need not be text. */
   async stderr(id: string, { signal }: CallOptions = {}): Promise<Uint8Array> {
     const path = `/api/result/${encodeURIComponent(id)}/stderr`;
     return await this.#transport.bytes({ method: "GET", path, signal, isRepeatable: true });
   }
 
-  /** Memory and CPU time over the time of a run that has ended. */
+  /** @returns the memory and CPU time of a submission that has ended, over the time of its run. */
   async usage(id: string, options: CallOptions = {}): Promise<Usage> {
     return await this.#get(`/api/result/${encodeURIComponent(id)}/usage`, options);
   }
 
-  /** Follows a submission up to its end, and its output if it was submitted with `stream`. */
+  /** @returns the events of a submission up to its end, with its output if it was submitted with `stream`. */
   events(id: string, { signal }: CallOptions = {}): AsyncGenerator<SubmissionEvent, void, undefined> {
     return submissionEvents(this.#transport, `/api/result/${encodeURIComponent(id)}/events`, signal);
   }
 
-  /** @returns the final record. An ended submission does not change. */
+  /** Cancels a submission. One that has ended does not change. @returns its final record. */
   async cancel(id: string, options: CallOptions = {}): Promise<SubmissionRecord> {
     return await this.#post(`/api/result/${encodeURIComponent(id)}/cancel`, options, { isRepeatable: true });
   }
 
-  /** A page of submissions, newest first. */
+  /** @returns a page of submissions, newest first. */
   async submissions(query: SubmissionsQuery = {}, options: CallOptions = {}): Promise<Submissions> {
     return await this.#get("/api/submissions", options, { ...query });
   }
 
-  /** Submits up to 50 programs; each has an id or an error. Not repeated, as it has no idempotency key. */
+  /**
+   * Submits up to 50 programs. This request is not repeated, because it has no idempotency key.
+   * @returns an id or an error for each program.
+   */
   async batch(requests: BatchRequest, options: CallOptions = {}): Promise<Batch> {
     return await this.#post("/api/submissions/batch", options, { body: requests });
   }
 
-  /** Judges a program on up to 50 cases. After 30 s, it fails with 408 and an id. Not repeated, as it has no idempotency key. */
+  /**
+   * Judges a program on up to 50 cases. If the judgement takes longer than 30 s, the call fails with status 408 and the id of the
+   * judgement, which continues. This request is not repeated, because it has no idempotency key.
+   */
   async judge(request: JudgeRequest, options: CallOptions = {}): Promise<Judged> {
     return await this.#post("/api/judge", options, { body: request });
   }
 
-  /** Accepts a judgement without waiting for its end. */
+  /**
+   * Begins a judgement without waiting for its end. If a judgement was begun before with the same idempotency key, the result is
+   * for that judgement.
+   */
   async createJudgement(request: JudgementRequest, options: SubmitOptions = {}): Promise<JudgementAccepted> {
     return await this.#create("/api/judgements", request, options, "false");
   }
 
-  /** Judges a program and returns the ended judgement. Repeats lost requests without judging twice. */
+  /** Judges a program and returns the judgement when it has ended. Repeats lost requests without judging twice. */
   async judgeAndWait(request: JudgementRequest, options: WaitOptions = {}): Promise<Judgement> {
     return await this.#ended("/api/judgements", options, (given) =>
       this.#create("/api/judgements", request, given, "true"),
     );
   }
 
-  /** The present state of a judgement. */
+  /** @returns the current state of a judgement. */
   async judgement(id: string, options: CallOptions = {}): Promise<Judgement> {
     return await this.#get(`/api/judgements/${encodeURIComponent(id)}`, options);
   }
 
-  /** The judgement once it has ended. */
+  /** Waits for the end of a judgement. @returns the judgement. */
   async waitForJudgement(id: string, options: Omit<WaitOptions, "idempotencyKey"> = {}): Promise<Judgement> {
     return await this.#ended("/api/judgements", options, (given) => this.#held("/api/judgements", id, given));
   }
 
-  /** Follows a judgement up to its end. */
+  /** @returns the events of a judgement up to its end. */
   judgementEvents(id: string, { signal }: CallOptions = {}): AsyncGenerator<JudgementEvent, void, undefined> {
     return judgementEvents(this.#transport, `/api/judgements/${encodeURIComponent(id)}/events`, signal);
   }
 
-  /** Ends a judgement and its runs. An ended one does not change. */
+  /** Cancels a judgement and its runs. One that has ended does not change. @returns the judgement. */
   async cancelJudgement(id: string, options: CallOptions = {}): Promise<Judgement> {
     return await this.#post(`/api/judgements/${encodeURIComponent(id)}/cancel`, options, { isRepeatable: true });
   }
 
-  /** Judges the same program on the same tests again. Not repeated, as it has no idempotency key. */
+  /**
+   * Judges the program of a judgement on the same tests again, as a new judgement. This request is not repeated, because it has no
+   * idempotency key.
+   */
   async rejudge(id: string, options: CallOptions = {}): Promise<JudgementAccepted> {
     return await this.#post(`/api/judgements/${encodeURIComponent(id)}/rejudge`, options, {});
   }
 
-  /** A page of judgements, newest first. */
+  /** @returns a page of judgements, newest first. */
   async judgements(query: JudgementsQuery = {}, options: CallOptions = {}): Promise<Judgements> {
     return await this.#get("/api/judgements", options, { ...query });
   }
 
-  /** Canonical names. */
+  /** @returns the canonical names of the languages that the service offers. */
   async languages(options: CallOptions = {}): Promise<string[]> {
     return await this.#get("/api/languages", options);
   }
@@ -165,12 +180,12 @@ export class Assay {
     return await this.#get("/api/languages/details", options);
   }
 
-  /** The load of the service. */
+  /** @returns the load of the service. */
   async health(options: CallOptions = {}): Promise<Health> {
     return await this.#get("/api/health", options);
   }
 
-  /** @throws AssayError with status 503 at once, if the service is not ready. */
+  /** Checks whether the service is ready. @throws AssayError with status 503 if not, without repeating the request. */
   async ready({ signal }: CallOptions = {}): Promise<Ready> {
     return await this.#transport.json({ method: "GET", path: "/api/health/ready", signal, isRepeatable: false });
   }
@@ -199,7 +214,11 @@ export class Assay {
     return await this.#get(`${path}/${encodeURIComponent(id)}`, options, { wait: "true" });
   }
 
-  /** Asks until it has ended. @param first the first request, which the service may hold. */
+  /**
+   * Asks until a submission or judgement has ended.
+   * @param path where it is read.
+   * @param first sends the first request, which the service may hold.
+   */
   async #ended<T extends Ended>(
     path: string,
     { timeoutMs, ...options }: WaitOptions,
@@ -226,7 +245,7 @@ export class Assay {
   }
 }
 
-/** @throws every error except that of a run that has not ended. */
+/** @returns the id of a run that has not ended, from the error that says so. @throws every other error. */
 function accepted(error: unknown): Ended {
   if (error instanceof AssayError && error.id !== null && isAccepted(error)) return { id: error.id, status: "pending" };
   throw error;

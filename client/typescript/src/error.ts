@@ -1,4 +1,4 @@
-/** Why a call failed: an error response, no complete response, or the deadline of the caller. */
+/** Why a call failed: the response was an error, there was no complete response, or the deadline of the caller has passed. */
 export type FailureCode = "response" | "connection" | "deadline";
 
 interface Failure {
@@ -11,16 +11,19 @@ interface Failure {
   readonly cause?: unknown;
 }
 
-/** The exception of every failed call. Aborted by a signal of the caller, a call throws the reason of the signal instead. */
+/** The exception of every failed call. A call that is aborted by a signal of the caller throws the reason of the signal instead. */
 export class AssayError extends Error {
   readonly code: FailureCode;
-  /** Of the response; 0 without one. */
+  /** The status of the response; 0 if there was none. */
   readonly status: number;
-  /** Identifies the response in the log of the service. */
+  /** The id of the request in the log of the service; null if there was no response of the service. */
   readonly requestId: string | null;
-  /** The header Retry-After of the response. */
+  /** The seconds of the header Retry-After; null if the response had none. */
   readonly retryAfterSecs: number | null;
-  /** With status 408 or the code `deadline`: the submission or judgement, if it was accepted. It continues. */
+  /**
+   * With status 408 or the code `deadline`: the id of the submission or judgement, which continues; null if the service has not
+   * accepted one.
+   */
   readonly id: string | null;
 
   constructor({ code, message, status = 0, requestId = null, retryAfterSecs = null, id = null, cause }: Failure) {
@@ -53,11 +56,11 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // not of the service
+    return undefined; // the body is not JSON, so it is not from the service
   }
 }
 
-/** Seconds, or a date of HTTP. */
+/** @returns the seconds to wait, from a header with seconds or with an HTTP date; null if it has neither. */
 export function readRetryAfter(header: string | null, nowMs: number): number | null {
   if (header === null) return null;
   if (/^\d{1,9}$/.test(header)) return Number(header);

@@ -2,7 +2,10 @@ import { AssayError } from "./error.ts";
 import { delayMs, pause, type Transport } from "./transport.ts";
 import type { Judgement, Status, SubmissionRecord } from "./types.ts";
 
-/** Output has its first byte `at`; `at` 0 again: the program was started again, as after the loss of a worker. */
+/**
+ * An event of a submission. `at` is the position of the first byte of `text` in the whole output. If a later event has `at` 0 again,
+ * the program was started again, for example after the loss of a worker.
+ */
 export type SubmissionEvent =
   | { readonly type: "status"; readonly status: Status }
   | { readonly type: "stdout" | "stderr"; readonly at: number; readonly text: string }
@@ -16,10 +19,10 @@ interface ServerEvent {
   readonly id: string | null;
 }
 
-/** The service sends a comment every 15 s. */
+/** After so long without data, a connection counts as lost: the service sends at least a comment every 15 s. */
 const SILENCE_MS = 45_000;
 
-/** Each output is returned once, also after a lost connection. */
+/** @returns the events of a submission up to its end. No output is returned twice, even after a lost connection. */
 export async function* submissionEvents(
   transport: Transport,
   path: string,
@@ -37,6 +40,7 @@ export async function* submissionEvents(
   }
 }
 
+/** @returns the events of a judgement up to its end. */
 export async function* judgementEvents(
   transport: Transport,
   path: string,
@@ -47,7 +51,7 @@ export async function* judgementEvents(
   }
 }
 
-/** All events up to `ended`. After a lost connection, it connects again and continues after the last event with an id. */
+/** @returns all events up to `ended`. After a lost connection, connects again and continues after the last event with an id. */
 async function* follow(transport: Transport, path: string, signal?: AbortSignal): AsyncGenerator<ServerEvent> {
   let last: string | null = null;
   for (let failures = 0; ; failures++) {
@@ -58,7 +62,8 @@ async function* follow(transport: Transport, path: string, signal?: AbortSignal)
     try {
       const headers = last === null ? {} : { "Last-Event-ID": last };
       const body = await transport.open({ method: "GET", path, headers, isRepeatable: true }, either);
-      // A piece of output can be several events, of which the last has the id. A piece that is cut off comes again.
+      // A piece of output can be several events, of which only the last has an id. If the connection is lost within a piece, the
+      // service sends the whole piece again.
       let piece: ServerEvent[] = [];
       for await (const event of readEvents(body, silence)) {
         failures = 0;
@@ -83,7 +88,7 @@ async function* follow(transport: Transport, path: string, signal?: AbortSignal)
   }
 }
 
-/** Server-sent events; the lines of the service end with a line feed. */
+/** Reads server-sent events. The service ends lines with a line feed alone. */
 async function* readEvents(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<ServerEvent> {
   let event = { type: "message", data: "", id: null as string | null };
   for await (const line of readLines(body, silence)) {
@@ -100,7 +105,7 @@ async function* readEvents(body: ReadableStream<Uint8Array>, silence: Silence): 
 async function* readLines(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<string> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  // A record of 12 MB is one line in many chunks.
+  // The chunks of the current line: a record of 12 MB is one line in many chunks.
   let begun: string[] = [];
   try {
     for (;;) {
@@ -116,11 +121,11 @@ async function* readLines(body: ReadableStream<Uint8Array>, silence: Silence): A
       }
     }
   } finally {
-    await reader.cancel().catch(() => {}); // it may have failed already
+    await reader.cancel().catch(() => {}); // the stream may have failed already
   }
 }
 
-/** Calls back after a time without data. */
+/** Calls `end` if no data arrives for SILENCE_MS after `start`. */
 class Silence {
   readonly #end: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;

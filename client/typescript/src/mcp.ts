@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * assay-mcp: the tools of a service for an assistant that starts a command. It passes each message of the Model Context
- * Protocol from standard input to POST /mcp of ASSAY_URL with ASSAY_KEY, and the answers to standard output. ASSAY_CA is the
- * authority of a service that has its own.
+ * assay-mcp: offers the tools of a service to an assistant that starts a command for its tools. It passes each message of the Model
+ * Context Protocol from standard input to POST /mcp of the service ASSAY_URL, with the API key ASSAY_KEY, and the answers to standard
+ * output. If the service has its own certificate authority, ASSAY_CA is the file with that authority.
  */
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -24,7 +24,7 @@ interface Message {
 }
 
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
-/** The service answers within half a minute. */
+/** The longest time of a request. The service answers within half a minute. */
 const TIMEOUT_MS = 120_000;
 const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
@@ -36,9 +36,9 @@ if (!URL.canParse(ASSAY_URL)) exit(`ASSAY_URL is not a URL: ${ASSAY_URL}`);
 const address = new URL("mcp", ASSAY_URL.endsWith("/") ? ASSAY_URL : `${ASSAY_URL}/`);
 if (ASSAY_CA) trust(ASSAY_CA);
 
-/** Requests without an answer yet. */
+/** The requests that have no answer yet, by id. */
 const open = new Map<string | number, AbortController>();
-/** Of the handshake; newer clients name it in each message. */
+/** The protocol version of the handshake. Newer assistants name the version in each message instead. */
 let version: string | undefined;
 
 const input = createInterface({ input: process.stdin });
@@ -48,10 +48,10 @@ input.on("line", (line) => {
   if (message === undefined) fail(null, PARSE_ERROR, "the line is not JSON");
   else if (message.method === "notifications/cancelled") open.get(message.params?.requestId as string)?.abort();
   else if (Array.isArray(message)) fail(null, INVALID_REQUEST, "send one message in a line, not several");
-  // The service sends no requests, so an answer belongs to nothing.
+  // A message without a method is an answer, and is dropped: the service sends no requests.
   else if (message.method !== undefined) void forward(message, line);
 });
-// The assistant has ended. Programs that run continue.
+// The assistant has ended. Programs that still run in the service continue.
 input.on("close", () => process.exit(0));
 
 async function forward(message: Message, body: string): Promise<void> {
@@ -78,7 +78,7 @@ async function forward(message: Message, body: string): Promise<void> {
   }
 }
 
-/** @returns whether the response had the answer. */
+/** Passes the messages of a response to the assistant. @returns whether one of them was the answer to `message`. */
 async function pass(response: Response, message: Message): Promise<boolean> {
   const type = response.headers.get("content-type") ?? "";
   let answered = false;
@@ -89,7 +89,7 @@ async function pass(response: Response, message: Message): Promise<boolean> {
       version = given.result.protocolVersion;
     const isAnswer = given.method === undefined;
     if (isAnswer) answered = true;
-    // An error that the service found before it read the id.
+    // The answer gets the id of the request here, because it has none if the service found an error before it read the id.
     const answer = isAnswer && message.id !== undefined ? { ...given, id: message.id } : given;
     process.stdout.write(`${JSON.stringify(answer)}\n`);
   };
@@ -118,12 +118,12 @@ function headersOf({ method, params }: Message): Record<string, string> {
   };
 }
 
-/** Whether a header can have it as it is. */
+/** Whether the value can be sent in a header without encoding. */
 function isPlain(value: unknown): value is string {
   return typeof value === "string" && /^[!-~]{1,200}$/.test(value);
 }
 
-/** The model reads the result of its tool; other errors are for the assistant. */
+/** Answers a request with an error. That of a tool call is a result of the tool, which the model reads; others are for the assistant. */
 function refuse({ id, method }: Message, text: string): void {
   if (id === undefined) process.stderr.write(`assay-mcp: ${text}\n`);
   else if (method === "tools/call") send({ id, result: { content: [{ type: "text", text }], isError: true } });
@@ -149,11 +149,11 @@ function parse(text: string): Message | undefined {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? value : undefined;
   } catch {
-    return undefined; // the caller reports it
+    return undefined; // the caller handles text that is not JSON
   }
 }
 
-/** Certificates of this authority are accepted in addition to the usual ones. */
+/** Makes Node trust the authority in this file, in addition to the usual ones. */
 function trust(path: string): void {
   if (typeof tls.setDefaultCACertificates !== "function")
     exit("ASSAY_CA needs Node 24.5 or 22.19; with an older one, set NODE_EXTRA_CA_CERTS instead");

@@ -1,15 +1,21 @@
 import { AssayError, errorOf } from "./error.ts";
 
 export interface AssayOptions {
-  /** Where the service is, such as `https://assay.example`. */
+  /** The address of the service, such as `https://assay.example`. */
   readonly url: string;
   /** API key. */
   readonly key: string;
-  /** For a service with its own authority or a proxy; by default the global `fetch`. In Node, `NODE_EXTRA_CA_CERTS` adds an authority. */
+  /**
+   * The function that sends requests; by default the global `fetch`. Another one is needed for a proxy, or for a service with its own
+   * certificate authority, unless NODE_EXTRA_CA_CERTS adds that authority in Node.
+   */
   readonly fetch?: typeof fetch;
-  /** How often a call is repeated after a lost connection, 408, 429, 502, 503 or 504, if that cannot run it twice. 5 by default. */
+  /**
+   * How often a request is repeated after a lost connection, 408, 429, 502, 503 or 504; by default 5 times. A request is not repeated
+   * if that could run a program twice.
+   */
   readonly retries?: number;
-  /** Of one request. The service holds a waiting one for 30 s. 120 s by default. */
+  /** The longest time of one request; by default 120 s. The service holds a request that waits for an end for 30 s. */
   readonly requestTimeoutMs?: number;
 }
 
@@ -27,10 +33,10 @@ export interface Call {
 const TEMPORARY = new Set([408, 429, 502, 503, 504]);
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 8_000;
-/** A longer Retry-After is left to the caller. */
+/** If Retry-After is longer, the call fails, so that the caller decides whether to wait. */
 const MAX_RETRY_AFTER_SECS = 120;
 
-/** Sends requests, and repeats those that failed for a time. */
+/** Sends requests, and repeats those that fail temporarily. */
 export class Transport {
   readonly retries: number;
   readonly #base: URL;
@@ -62,7 +68,7 @@ export class Transport {
   /** @returns the body as a stream. @param signal also ends the stream. */
   async open(call: Call, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     return await this.#repeating({ ...call, signal }, async () => {
-      // Unlike that of other requests, the timeout ends with the headers.
+      // This timeout ends when the headers have arrived; that of other requests includes the body.
       const late = new AbortController();
       const timer = setTimeout(() => late.abort(), this.#timeoutMs);
       try {
@@ -126,20 +132,23 @@ function isTemporary(error: unknown): error is AssayError {
   return error.code === "connection" || TEMPORARY.has(error.status);
 }
 
-/** Whether the service did not wait for the end of a run. */
+/** Whether the error means that the service accepted a run, and did not wait longer for its end. */
 export function isAccepted(error: AssayError): boolean {
   return error.status === 408 && error.id !== null;
 }
 
-/** Grows with each try and is random, so that clients do not come back together; never less than Retry-After. */
+/**
+ * @returns the pause before the next try, which is never shorter than Retry-After. It grows with each try and is random, so that not
+ * all clients come back at the same time.
+ */
 export function delayMs(tries: number, retryAfterSecs: number | null): number {
   const random = Math.random() * Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** tries);
   return (retryAfterSecs ?? 0) * 1000 + random;
 }
 
 /**
- * Aborts its signal after a time, or with another signal. An AbortSignal.timeout() that is passed to AbortSignal.any() can be collected
- * as garbage in Node, and then aborts nothing; this timer keeps its signal until it is cleared.
+ * Aborts its signal after a time, or when another signal aborts. An AbortSignal.timeout() that is passed to AbortSignal.any() can be
+ * collected as garbage in Node, and then aborts nothing; the timer of this class keeps the signal until `clear` is called.
  */
 export class Timeout {
   readonly signal: AbortSignal;
@@ -160,7 +169,7 @@ export class Timeout {
   }
 }
 
-/** @throws the reason of the signal once it aborts. */
+/** Waits for a time. @throws the reason of the signal as soon as the signal aborts. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();

@@ -1,33 +1,36 @@
 import type { Judgement, SubmissionRecord } from "./types.ts";
 
 export interface SignedMessage {
-  /** As received, not parsed and serialised again. */
+  /** The body that was received, not parsed and serialised again. */
   readonly body: string | Uint8Array;
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
 export interface Verification {
-  /** `whsec_…`. Several: any of them. */
+  /** The secret of the endpoint (`whsec_…`), or several secrets, one of which must have signed the message. */
   readonly secret: string | readonly string[];
-  /** `raw`, if the endpoint was created with `--signing raw`. */
+  /** `raw` if the endpoint was created with `--signing raw`; by default `standard`. */
   readonly signing?: "standard" | "raw";
-  /** Largest difference between the clocks and the age of a message, in seconds. 300 by default. */
+  /** How many seconds the time of the message may differ from the clock of this machine; by default 300. */
   readonly toleranceSecs?: number;
 }
 
-/** `id` is the same in every attempt: it identifies duplicates. */
+/** A verified message. `id` is the same in every attempt to deliver the message, so it identifies duplicates. */
 export type WebhookMessage =
   | { readonly type: "submission"; readonly id: string; readonly record: SubmissionRecord }
   | { readonly type: "judgement"; readonly id: string; readonly judgement: Judgement };
 
-/** The message is not signed with the secret, or is too old. */
+/** The message lacks a header, has no valid signature, or its time is not within the tolerance. */
 export class WebhookError extends Error {
   override readonly name = "WebhookError";
 }
 
 const PREFIX = "whsec_";
 
-/** Verifies a message of the service by its signature and time. @throws WebhookError. */
+/**
+ * Verifies a message of the service by its signature and time.
+ * @throws WebhookError if the message is not valid, and TypeError if a secret is malformed.
+ */
 export async function verifyWebhook(message: SignedMessage, how: Verification): Promise<WebhookMessage> {
   const { secret, signing = "standard", toleranceSecs = 300 } = how;
   const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) =>
@@ -67,7 +70,7 @@ function keyOf(secret: string, signing: "standard" | "raw"): Uint8Array<ArrayBuf
     signing === "raw"
       ? new TextEncoder().encode(secret)
       : secret.startsWith(PREFIX) && decode(secret.slice(PREFIX.length));
-  // Anyone can sign with an empty key.
+  // An empty key is refused, because anyone could sign with it.
   if (!key || key.length === 0) throw new TypeError("the secret is not whsec_ followed by base64");
   return key;
 }

@@ -32,16 +32,18 @@ from .types import (
     Usage,
 )
 
-# A service that stops answers at once.
+# The shortest time between two requests of a wait, because a service that is stopping does not hold them.
 LEAST_BETWEEN_SECS = 1.0
 
 
 class Assay:
     """A client of one service with one key. Threads can share it.
 
-    retries: how often a call is repeated after a lost connection, 408, 429, 502, 503 or 504, if that cannot run it twice.
-    request_timeout_secs: of one request; the service holds a waiting one for 30 s.
-    ca_file, ssl_context: for a service with an authority of its own.
+    retries: how often a request is repeated after a lost connection, 408, 429, 502, 503 or 504. A request is not
+        repeated if that could run a program twice.
+    request_timeout_secs: how long one request may wait for data. The service holds a request that waits for an end for
+        30 s.
+    ca_file, ssl_context: how the certificate of the service is verified, if the service has its own authority.
     """
 
     def __init__(
@@ -58,105 +60,124 @@ class Assay:
         self._transport = Transport(url, key, retries, request_timeout_secs, context)
 
     def submit(self, request: SubmitRequest, *, idempotency_key: str | None = None) -> Accepted | SubmissionRecord:
-        """Accepts a program without waiting for its end; for a known idempotency key, the current record."""
+        """Submits a program without waiting for its end.
+
+        If a submission was made before with the same idempotency key, returns its current record.
+        """
         accepted = self._create("/api/submit", request, idempotency_key, "false", Deadline(None))
         return cast("Accepted | SubmissionRecord", accepted)
 
     def submit_and_wait(
         self, request: SubmitRequest, *, idempotency_key: str | None = None, timeout_secs: float | None = None
     ) -> SubmissionRecord:
-        """Runs a program and returns its final record. Repeats lost requests without running it twice."""
+        """Runs a program and returns its final record. Repeats lost requests without running the program twice."""
         return cast(SubmissionRecord, self._create_and_wait("submit", "result", request, idempotency_key, timeout_secs))
 
     def result(self, id: str) -> SubmissionRecord:
-        """The current record."""
+        """Returns the current record of a submission."""
         return cast(SubmissionRecord, self._get(f"/api/result/{quote(id, safe='')}"))
 
     def wait(self, id: str, *, timeout_secs: float | None = None) -> SubmissionRecord:
-        """The final record of a submission."""
+        """Waits for the end of a submission and returns its final record."""
         return cast(SubmissionRecord, self._wait("/api/result", id, Deadline(timeout_secs)))
 
     def stdout(self, id: str) -> bytes:
-        """The bytes of stdout, also if they are not text."""
+        """Returns the standard output of a submission, whose bytes need not be text."""
         return self._transport.raw(f"/api/result/{quote(id, safe='')}/stdout")
 
     def stderr(self, id: str) -> bytes:
-        """The bytes of stderr, also if they are not text."""
+        """Returns the standard error of a submission, whose bytes need not be text."""
         return self._transport.raw(f"/api/result/{quote(id, safe='')}/stderr")
 
     def usage(self, id: str) -> Usage:
-        """Memory and CPU time over the time of a run that has ended."""
+        """Returns the memory and CPU time of a submission that has ended, over the time of its run."""
         return cast(Usage, self._get(f"/api/result/{quote(id, safe='')}/usage"))
 
     def events(self, id: str) -> Events[SubmissionEvent]:
-        """Follows a submission up to its end, and its output if it was submitted with `stream`."""
+        """Returns the events of a submission up to its end, with its output if it was submitted with `stream`."""
         return Events(self._transport, f"/api/result/{quote(id, safe='')}/events", to_submission_event)
 
     def cancel(self, id: str) -> SubmissionRecord:
-        """Returns the final record. An ended submission does not change."""
+        """Cancels a submission and returns its final record. A submission that has ended does not change."""
         return cast(SubmissionRecord, self._post(f"/api/result/{quote(id, safe='')}/cancel", repeatable=True))
 
     def submissions(self, query: SubmissionsQuery | None = None) -> Submissions:
-        """A page of submissions, newest first."""
+        """Returns a page of submissions, newest first."""
         return cast(Submissions, self._get("/api/submissions", query))
 
     def batch(self, requests: BatchRequest) -> Batch:
-        """Submits up to 50 programs; each has an id or an error. Not repeated, as it has no idempotency key."""
+        """Submits up to 50 programs, and returns an id or an error for each.
+
+        This request is not repeated, because it has no idempotency key.
+        """
         return cast(Batch, self._post("/api/submissions/batch", requests))
 
     def judge(self, request: JudgeRequest) -> Judged:
-        """Judges a program on up to 50 cases. After 30 s, it fails with 408 and an id. Not repeated."""
+        """Judges a program on up to 50 cases.
+
+        If the judgement takes longer than 30 s, the call fails with status 408 and the id of the judgement, which
+        continues. This request is not repeated, because it has no idempotency key.
+        """
         return cast(Judged, self._post("/api/judge", request))
 
     def create_judgement(self, request: JudgementRequest, *, idempotency_key: str | None = None) -> JudgementAccepted:
-        """Accepts a judgement without waiting for its end."""
+        """Begins a judgement without waiting for its end.
+
+        If a judgement was begun before with the same idempotency key, the result is for that judgement.
+        """
         accepted = self._create("/api/judgements", request, idempotency_key, "false", Deadline(None))
         return cast(JudgementAccepted, accepted)
 
     def judge_and_wait(
         self, request: JudgementRequest, *, idempotency_key: str | None = None, timeout_secs: float | None = None
     ) -> Judgement:
-        """Judges a program and returns the ended judgement. Repeats lost requests without judging twice."""
+        """Judges a program and returns the judgement when it has ended. Repeats lost requests without judging twice."""
         ended = self._create_and_wait("judgements", "judgements", request, idempotency_key, timeout_secs)
         return cast(Judgement, ended)
 
     def judgement(self, id: str) -> Judgement:
-        """The present state of a judgement."""
+        """Returns the current state of a judgement."""
         return cast(Judgement, self._get(f"/api/judgements/{quote(id, safe='')}"))
 
     def wait_for_judgement(self, id: str, *, timeout_secs: float | None = None) -> Judgement:
-        """The judgement once it has ended."""
+        """Waits for the end of a judgement and returns the judgement."""
         return cast(Judgement, self._wait("/api/judgements", id, Deadline(timeout_secs)))
 
     def judgement_events(self, id: str) -> Events[JudgementEvent]:
-        """Follows a judgement up to its end."""
+        """Returns the events of a judgement up to its end."""
         return Events(self._transport, f"/api/judgements/{quote(id, safe='')}/events", to_judgement_event)
 
     def cancel_judgement(self, id: str) -> Judgement:
-        """Ends a judgement and its runs. An ended one does not change."""
+        """Cancels a judgement and its runs, and returns it. A judgement that has ended does not change."""
         return cast(Judgement, self._post(f"/api/judgements/{quote(id, safe='')}/cancel", repeatable=True))
 
     def rejudge(self, id: str) -> JudgementAccepted:
-        """Judges the same program on the same tests again. Not repeated, as it has no idempotency key."""
+        """Judges the program of a judgement on the same tests again, as a new judgement.
+
+        This request is not repeated, because it has no idempotency key.
+        """
         return cast(JudgementAccepted, self._post(f"/api/judgements/{quote(id, safe='')}/rejudge"))
 
     def judgements(self, query: JudgementsQuery | None = None) -> Judgements:
-        """A page of judgements, newest first."""
+        """Returns a page of judgements, newest first."""
         return cast(Judgements, self._get("/api/judgements", query))
 
     def languages(self) -> Languages:
-        """Canonical names."""
+        """Returns the canonical names of the languages that the service offers."""
         return cast("list[str]", self._get("/api/languages"))
 
     def language_details(self) -> LanguageDetails:
         return cast("LanguageDetails", self._get("/api/languages/details"))
 
     def health(self) -> Health:
-        """The load of the service."""
+        """Returns the load of the service."""
         return cast(Health, self._get("/api/health"))
 
     def ready(self) -> Ready:
-        """Raises AssayError with status 503 at once, if the service is not ready."""
+        """Checks whether the service is ready.
+
+        If not, raises AssayError with status 503, without repeating the request.
+        """
         return cast(Ready, self._transport.json("GET", "/api/health/ready", repeatable=False))
 
     def _get(self, path: str, query: Any = None, deadline: Deadline | None = None) -> Any:
@@ -187,7 +208,10 @@ class Assay:
         return self._get(f"{path}/{quote(id, safe='')}", {"wait": "true"}, deadline)
 
     def _until_ended(self, path: str, deadline: Deadline, first: Callable[[], Any]) -> Mapping[str, Any]:
-        """Asks until it has ended. first: the first request, which the service may hold."""
+        """Asks until a submission or judgement has ended.
+
+        path: where it is read. first: sends the first request, which the service may hold.
+        """
         id: str | None = None
         ask = first
         while True:

@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 from http.client import HTTPMessage
 from typing import Literal
 
-# Why a call failed: an error response, no complete response, or the deadline of the caller.
+# Why a call failed: the response was an error, there was no complete response, or the caller's deadline has passed.
 FailureCode = Literal["response", "connection", "deadline"]
 
 
@@ -26,13 +26,14 @@ class AssayError(Exception):
         super().__init__(message)
         self.code: FailureCode = code
         self.message = message
-        # Of the response; 0 without one.
+        # The status of the response; 0 if there was none.
         self.status = status
-        # Identifies the response in the log of the service.
+        # The id of the request in the log of the service; None if there was no response of the service.
         self.request_id = request_id
-        # The header Retry-After of the response.
+        # The seconds of the header Retry-After; None if the response had none.
         self.retry_after_secs = retry_after_secs
-        # With status 408 or the code "deadline": the submission or judgement, if it was accepted. It continues.
+        # With status 408 or the code "deadline": the id of the submission or judgement, which continues; None if the
+        # service has not accepted one.
         self.id = id
 
 
@@ -58,7 +59,7 @@ def error_of(status: int, headers: HTTPMessage, body: bytes) -> AssayError:
 
 
 def read_retry_after(header: str | None, now_secs: float) -> float | None:
-    """Seconds, or a date of HTTP."""
+    """Returns the seconds to wait from a header with seconds or with an HTTP date; None if it has neither."""
     if header is None:
         return None
     if header.isascii() and header.isdigit() and len(header) < 10:

@@ -13,7 +13,7 @@ from ._error import AssayError
 from ._transport import Transport, delay_secs
 from .types import Judgement, Status, SubmissionRecord
 
-# The service sends a comment every 15 s.
+# After so long without data, a connection counts as lost: the service sends at least a comment every 15 s.
 SILENCE_SECS = 45.0
 
 
@@ -23,7 +23,10 @@ class StatusEvent(TypedDict):
 
 
 class OutputEvent(TypedDict):
-    """Output from the byte `at`; `at` 0 again: the program was started again, as after the loss of a worker."""
+    """A piece of output, of which `at` is the position of the first byte in the whole output.
+
+    If a later piece has `at` 0 again, the program was started again, for example after the loss of a worker.
+    """
 
     type: Literal["stdout", "stderr"]
     at: int
@@ -54,7 +57,7 @@ def to_submission_event(type: str, value: Any) -> SubmissionEvent | None:
         return {"type": "status", "status": value["status"]}
     if type == "stdout" or type == "stderr":
         return {"type": "stdout" if type == "stdout" else "stderr", "at": value["at"], "text": value["text"]}
-    return None  # of a later version
+    return None  # a type of events that only later versions know
 
 
 def to_judgement_event(type: str, value: Any) -> JudgementEvent | None:
@@ -64,9 +67,10 @@ def to_judgement_event(type: str, value: Any) -> JudgementEvent | None:
 
 
 class Events(Generic[Event]):
-    """The events up to the end, for `for` and `async for`. Each output is returned once, also after a lost connection.
+    """The events of a submission or judgement up to its end, for `for` and `async for`.
 
-    `close`, also from another thread, ends it; so does the end of `with`.
+    No output is returned twice, even after a lost connection. The iteration also ends when any thread calls `close`, or
+    with the end of `with`.
     """
 
     def __init__(self, transport: Transport, path: str, convert: Callable[[str, Any], Event | None]) -> None:
@@ -95,7 +99,7 @@ class Events(Generic[Event]):
             self.close()
 
     def _next(self) -> Event | None:
-        # StopIteration cannot leave a future.
+        # The default avoids StopIteration, which cannot be raised out of a future.
         return next(self._events, None)
 
     def __enter__(self) -> Events[Event]:
@@ -109,7 +113,7 @@ class Events(Generic[Event]):
     def close(self) -> None:
         with self._lock:
             self._closed.set()
-            # A thread that reads wakes up.
+            # This wakes up a thread that reads.
             if self._connection and self._connection.sock:
                 try:
                     self._connection.sock.shutdown(socket.SHUT_RDWR)
@@ -125,7 +129,8 @@ class Events(Generic[Event]):
             try:
                 connection, response = self._open(last)
                 try:
-                    # A piece of output can be several events, of which the last has the id. A cut-off piece comes again.
+                    # A piece of output can be several events, of which only the last has an id. If the connection is
+                    # lost within a piece, the service sends the whole piece again.
                     piece: list[Message] = []
                     for message in read_messages(response):
                         failures = 0
@@ -170,7 +175,7 @@ class Events(Generic[Event]):
 
 
 def read_messages(response: HTTPResponse) -> Iterator[Message]:
-    """Server-sent events; the lines of the service end with a line feed."""
+    """Reads server-sent events. The service ends lines with a line feed alone."""
     type, data, id = "message", "", ""
     while line := response.readline():
         if not line.endswith(b"\n"):

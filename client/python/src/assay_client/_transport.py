@@ -15,14 +15,14 @@ from ._error import AssayError, error_of
 TEMPORARY = frozenset((408, 429, 502, 503, 504))
 FIRST_DELAY_SECS = 0.5
 MAX_DELAY_SECS = 8.0
-# A longer Retry-After is left to the caller.
+# If Retry-After is longer, the call fails, so that the caller decides whether to wait.
 MAX_RETRY_AFTER_SECS = 120.0
 
 T = TypeVar("T")
 
 
 class Deadline:
-    """The end of a call; without seconds, there is none."""
+    """The time at which a call must have ended. If `seconds` is None, there is no such time."""
 
     def __init__(self, seconds: float | None) -> None:
         self._at = None if seconds is None else time.monotonic() + seconds
@@ -31,7 +31,7 @@ class Deadline:
         return None if self._at is None else self._at - time.monotonic()
 
     def within(self, seconds: float) -> float:
-        """At most these seconds, without passing the deadline."""
+        """Returns `seconds`, or the time to the deadline if that is shorter. Raises AssayError after the deadline."""
         left = self.left()
         if left is None:
             return seconds
@@ -45,7 +45,10 @@ class Deadline:
 
 
 class Transport:
-    """Sends requests, and repeats those that failed for a time. Each has a connection of its own, so threads can share it."""
+    """Sends requests, and repeats those that fail temporarily.
+
+    Each request has a connection of its own, so threads can share a Transport.
+    """
 
     def __init__(
         self, url: str, key: str, retries: int, request_timeout_secs: float, ssl_context: ssl.SSLContext | None
@@ -87,7 +90,7 @@ class Transport:
     def open(
         self, path: str, headers: Mapping[str, str], silence_secs: float, pause: Callable[[float], object]
     ) -> tuple[HTTPConnection, HTTPResponse]:
-        """The caller reads the body and closes the connection."""
+        """Sends a GET request. The caller reads the body of the response and closes the connection."""
         tries = 0
         while True:
             try:
@@ -165,7 +168,7 @@ def incomplete(method: str, path: str) -> AssayError:
 
 
 def is_accepted(error: AssayError) -> bool:
-    """Whether the service did not wait for the end of a run."""
+    """Whether the error means that the service accepted a run, and did not wait longer for its end."""
     return error.status == 408 and error.id is not None
 
 
@@ -176,5 +179,8 @@ def is_temporary(error: AssayError) -> bool:
 
 
 def delay_secs(tries: int, retry_after_secs: float | None) -> float:
-    """Grows with each try and is random, so that clients do not come back together; never less than Retry-After."""
+    """Returns the pause before the next try, which is never shorter than Retry-After.
+
+    It grows with each try and is random, so that not all clients come back at the same time.
+    """
     return (retry_after_secs or 0.0) + random.random() * min(MAX_DELAY_SECS, FIRST_DELAY_SECS * 2.0**tries)

@@ -14,7 +14,7 @@ from .types import Judgement, SubmissionRecord
 
 
 class WebhookError(Exception):
-    """The message is not signed with the secret, or is too old."""
+    """The message lacks a header, has no valid signature, or its time is not within the tolerance."""
 
 
 class SubmissionMessage(TypedDict):
@@ -40,11 +40,16 @@ def verify_webhook(
     signing: Literal["standard", "raw"] = "standard",
     tolerance_secs: float = 300,
 ) -> WebhookMessage:
-    """Verifies a message of the service by its signature and time, or raises WebhookError.
+    """Verifies a message of the service by its signature and time, and returns it.
 
-    body: as received, not parsed and serialised again. secret: `whsec_…`; several: any of them.
-    signing: "raw", if the endpoint was created with `--signing raw`.
-    The `id` of the message is the same in every attempt: it identifies duplicates.
+    Raises WebhookError if the message is not valid, and ValueError if a secret is malformed.
+
+    body: the bytes that were received, not parsed and serialised again.
+    secret: the secret of the endpoint (`whsec_…`), or several secrets, one of which must have signed the message.
+    signing: "raw" if the endpoint was created with `--signing raw`.
+    tolerance_secs: how much the time of the message may differ from the clock of this machine.
+
+    The `id` of the message is the same in every attempt to deliver it, so it identifies duplicates.
     """
     given = {name.lower(): value for name, value in headers.items()}
     try:
@@ -76,7 +81,7 @@ def _key_of(secret: str, signing: Literal["standard", "raw"]) -> bytes:
         key = secret.encode() if signing == "raw" else base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except binascii.Error:
         key = b""
-    # Anyone can sign with an empty key.
+    # An empty key is refused, because anyone could sign with it.
     if not key or (signing == "standard" and not secret.startswith("whsec_")):
         raise ValueError("the secret is not whsec_ followed by base64")
     return key
