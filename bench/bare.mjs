@@ -1,5 +1,5 @@
-// Runs inside the image, without a box: compiles and runs the sources in the current directory, one directory for each
-// program, with the commands of the plan. Reads the plan as JSON from stdin, and prints the times in ms as JSON.
+// bare.sh starts this inside the image, without a box. It compiles and runs programs with the commands of the plan. The current directory
+// has a directory with the source of each program. It reads the plan as JSON from stdin, and prints the times in ms as JSON.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -31,7 +31,7 @@ async function run([program, ...args], cwd) {
   if (code !== 0) throw new Error(`${program} ${args.join(" ")}: ${words}`);
 }
 
-// cutime and cstime of proc_pid_stat(5), in hundredths of a second.
+// The CPU time of ended children in ms: the fields cutime and cstime of proc_pid_stat(5), which are in hundredths of a second.
 function cpuOfChildren() {
   const fields = readFileSync("/proc/self/stat", "utf8")
     .replace(/^.*\) /s, "")

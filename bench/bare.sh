@@ -1,6 +1,6 @@
 #!/bin/sh
-# bare.sh ROOTFS PLAN SOURCES-DIR BARE.MJS: the bare runs, in the image without a box. Requires root. Its mounts are in its own
-# namespace and end with it.
+# bare.sh ROOTFS PLAN SOURCES-DIR BARE.MJS: runs the Node script BARE.MJS in the image, without a box, with PLAN as its standard input and
+# a copy of SOURCES-DIR as its directory. Requires root. The mounts are in a namespace of their own, and end with it.
 set -eu
 [ -n "${BARE_INSIDE-}" ] ||
   BARE_INSIDE=1 exec unshare --mount --propagation private --pid --fork --kill-child "$0" "$@"

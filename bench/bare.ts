@@ -13,7 +13,7 @@ export interface BareProgram {
   readonly name: string;
   readonly source: string;
   readonly code: string;
-  /** Run once and not measured. */
+  /** Commands that run once, before the others, and are not measured. */
   readonly before: Commands;
   readonly commands: Commands;
 }
@@ -21,8 +21,9 @@ export interface BareProgram {
 const measured = z.record(z.string(), z.object({ times: z.array(z.number()), cpuMs: z.number() }));
 
 /**
- * Runs each program so many times in the image without a box, as root.
- * @returns by name the time of each run of all commands, and the mean of its CPU time, in milliseconds.
+ * Runs each program `runs` times in the image without a box, as root.
+ * @returns for each program, by its name: how long each run of all its commands took (`times`), and the mean CPU time of such a run
+ * (`cpuMs`), in milliseconds.
  */
 export async function bareRuns(
   image: string,

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { costsOf, simulated } from "./capacity/tables.ts";
 import { table } from "./row.ts";
 
-/** node bench/capacity.ts SERVICE.JSON [SEED]: simulates with the costs measured by `assay bench service --json`. */
+/** node bench/capacity.ts SERVICE.JSON [SEED]: simulates loads with the costs that `assay bench service --json` has measured. */
 const [path, seed = "1"] = process.argv.slice(2);
 if (path === undefined || !/^\d+$/.test(seed)) {
   process.stderr.write("usage: node bench/capacity.ts SERVICE.JSON [SEED]\n");

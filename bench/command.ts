@@ -22,7 +22,7 @@ interface BenchFlags extends WorkerFlags {
   readonly launcherSocket: string;
 }
 
-/** `assay bench`: the cost of the sandbox as ratios to floors of the same run; bench/README.md explains the rows. */
+/** `assay bench`: the cost of the sandbox, as ratios to floors that are measured in the same run; bench/README.md explains the rows. */
 export function benchCommand(): Command {
   return new Command("bench")
     .enablePositionalOptions()
@@ -51,7 +51,7 @@ interface PeersFlags extends BenchFlags {
   readonly programs?: string;
 }
 
-/** `assay bench peers`: programs of all languages on this service and on other judges; bench/README.md explains the rows. */
+/** `assay bench peers`: programs of all languages on this service and on go-judge; bench/README.md explains the rows. */
 function peersCommand(): Command {
   return new Command("peers")
     .description(
@@ -71,7 +71,7 @@ function peersCommand(): Command {
     });
 }
 
-/** `assay bench floods`: latency of an account next to floods of another one; bench/README.md explains the rows. */
+/** `assay bench floods`: the latency of one account during floods of another account; bench/README.md explains the rows. */
 function floodsCommand(): Command {
   return new Command("floods")
     .description("Measure the latency of one account, alone and next to floods of another account, in turn.")

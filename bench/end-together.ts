@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 
 /**
- * Ends the processes that this one has started with it. Otherwise a load, a service or a second launcher continues when the shell
- * of the command is killed: only this process then gets a signal, and it has no time to end others. All of them are in its group.
+ * Makes SIGTERM for this process also end the processes that it has started, which are in its process group. Otherwise a load, a service
+ * or a second launcher would continue when the shell of the command is killed: only this process then gets a signal.
  */
 export function endTogether(): void {
   const { pid } = process;
-  if (groupOf(pid) !== pid) return; // without set-up, the group can have other processes
-  // The signal of the group also ends this process, because nothing handles it any more.
+  if (groupOf(pid) !== pid) return; // if `assay` has not started this process, the group can have other processes
+  // The signal to the group also ends this process, because nothing handles a second SIGTERM.
   process.once("SIGTERM", () => process.kill(-pid, "SIGTERM"));
 }
 

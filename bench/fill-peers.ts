@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { type PeerRow, peerCells } from "./peers/measure.ts";
 
 /**
- * node bench/fill-peers.ts PEERS.JSON: writes the results of `assay bench peers --json` into bench/peers.tsv, in place of those
- * of the same programs and clients, and the ratios of all into the table of bench/README.md.
+ * node bench/fill-peers.ts PEERS.JSON: writes the results of `assay bench peers --json` into bench/peers.tsv, where they replace results
+ * of the same program with the same number of clients. Then writes the ratios of all results there into the table of bench/README.md.
  */
 const [path] = process.argv.slice(2);
 if (!path) throw new Error("usage: node bench/fill-peers.ts PEERS.JSON");

@@ -4,8 +4,8 @@ import { origin, tablesOf } from "./load/tables.ts";
 import type { Whole } from "./load/whole.ts";
 
 /**
- * node bench/fill.ts SERVICE.JSON...: writes the results of `assay bench service --json` into bench/measured.tsv, and
- * the results derived from them into the table of bench/CAPACITY.md. Each table names its run.
+ * node bench/fill.ts SERVICE.JSON...: writes the results of `assay bench service --json` into bench/measured.tsv, and the machine sizes
+ * that follow from them into the table of bench/CAPACITY.md. Each table names the run that measured it.
  */
 const SEED = 1;
 

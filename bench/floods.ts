@@ -8,11 +8,11 @@ import { makeDatabase } from "./load/database.ts";
 import { makeKeys, makePlace, realSandbox, startServing, userOf } from "./load/serving.ts";
 import { quantile, table } from "./row.ts";
 
-/** What an account sends at full speed, without a limit of its requests (floods/flood.ts). */
+/** What the flooding account sends at full speed (floods/flood.ts). Its limit of requests is too high to have an effect. */
 export const FLOODS = ["hello", "judge0_list", "mcp_list", "mcp_judge", "piston_sockets"] as const;
 export type Flood = (typeof FLOODS)[number];
 
-/** What a flooding process is started with. */
+/** What a flooding process receives at its start. */
 export interface FloodPlan {
   readonly flood: Flood;
   readonly port: number;
@@ -20,7 +20,7 @@ export interface FloodPlan {
   readonly key: string;
 }
 
-/** Latency of a hello in Python of an account, alone and next to a flood of another account, in the same run. */
+/** The latency of a hello world in Python of one account in ms, alone and during a flood of another account, in the same run. */
 export interface FloodRow {
   readonly flood: Flood;
   readonly alone: { readonly p50: number; readonly p99: number };
@@ -31,13 +31,13 @@ export interface FloodRow {
 
 const ROUNDS = 5;
 const HELLOS = 60;
-/** After this time, a round has fewer hellos, so that all floods together take five minutes. */
+/** A round ends after this time even if it has had fewer hellos, so that all floods together take five minutes. */
 const ROUND_MS = 4_000;
 
 /**
- * The honest client sends one program at a time. Rounds alone and rounds next to the flood alternate, so that a change of the
- * machine's speed affects both. `hello` is the control: runs of the other account take the slots in the same way as in the
- * floods, but its requests are small.
+ * Measures each flood. The honest client sends one program at a time. Rounds without and with the flood alternate, so that a change of
+ * the machine's speed affects both. The flood `hello` is the control: its runs compete with those of the honest client as in the other
+ * floods of runs, but its requests are small.
  */
 export async function measureFloods(
   { launcherSocket }: { readonly launcherSocket: string },
@@ -71,7 +71,7 @@ export async function measureFloods(
           } finally {
             await stop(child);
           }
-          await sleep(1_000); // its runs end
+          await sleep(1_000); // the last runs of the flood end meanwhile
         }
         const of = (some: readonly number[]) => ({ p50: quantile(some, 0.5), p99: quantile(some, 0.99) });
         const [alone, beside] = [of(times.alone), of(times.beside)];

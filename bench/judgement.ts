@@ -21,7 +21,10 @@ int main() {
 }
 `;
 
-/** A judgement of 100 runs of a C++ program of 10 ms, compared with the CPU time of such runs without a box, over the CPUs. */
+/**
+ * Measures a judgement of 100 runs of a C++ program that takes 10 ms. The floor is the CPU time of 100 such runs without a box, divided by
+ * the number of CPUs.
+ */
 export async function judgementRow({ image }: WorkerFlags, socket: string, runs: number): Promise<Row> {
   const { cpp: plain } = PLAIN;
   if (!plain) throw new Error("no plain commands for C++");

@@ -7,8 +7,8 @@ import { timed } from "./service.ts";
 import { startWhole } from "./whole.ts";
 
 /**
- * The smoke test of every language from POST to record, compared with compiling and running it bare in the same image.
- * The service is a real one with durable storage, over plain HTTP on loopback.
+ * Measures the smoke test of every language from POST to record. The floor is compiling and running it without a box in the same image.
+ * The service is a real one with durable storage, over plain HTTP on loopback. It keeps the compiled program of the first submission.
  */
 export async function languageRows(flags: WorkerFlags, socket: string, runs: number): Promise<Row[]> {
   const languages = listed(installedLanguages());

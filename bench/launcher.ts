@@ -16,12 +16,12 @@ const resultSchema = z.object({
   boxes_per_second: z.array(z.number()),
 });
 
-/** The static program that both sides of these rows run; it is built with the launcher. */
+/** @returns the path of the static program that runs with and without a box; it is built with the launcher. */
 export function helloProgram(flags: WorkerFlags): string {
   return join(dirname(flags.launcher), "bench-hello");
 }
 
-/** Rows measured inside the launcher, without socket and service. */
+/** Measures rows by assay-bench, a program with the code of the launcher (launcher/bench.c): without socket and service. */
 export async function launcherRows(flags: WorkerFlags, runs: number): Promise<Row[]> {
   const { stdout } = await promisify(execFile)(join(dirname(flags.launcher), "assay-bench.delegated"), [
     "--runs",

@@ -18,13 +18,13 @@ import { openStore } from "../src/store/open.ts";
 import { keySealer } from "../src/webhooks/seal.ts";
 import { trustedAuthorities } from "../src/webhooks/trust.ts";
 
-/** Numbers in each round. */
+/** How many requests and submissions each round has. */
 const REQUESTS = 1_000;
 const SUBMISSIONS = 100;
 const ROUNDS = Number(process.argv[2] ?? 5);
 const READY = { ready: true, cgroupBackend: null, checks: [] };
 
-/** CPU microseconds for each request, and for each submission, which is accepted, claimed and ended without a run. */
+/** @returns CPU microseconds of one request, and of one submission, which is accepted, claimed and ended without a run. */
 async function measure(meter: Meter): Promise<{ request: number; submission: number }> {
   const directory = mkdtempSync(join(tmpdir(), "assay-meter-"));
   const database = { kind: "sqlite" as const, path: join(directory, "db") };

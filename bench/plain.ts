@@ -1,6 +1,6 @@
 /**
- * Commands as a user would type them: the compilers' default flags, and for C++ the standard that the service offers. They run
- * in a directory with only the source.
+ * Commands as a user would type them: with `-O2` or `-O` for C, C++ and Rust, otherwise with the compilers' default flags, and for C++
+ * with the standard that the service offers. They run in a directory that at first has only the source.
  */
 export interface Plain {
   readonly compile: readonly (readonly string[])[];
@@ -12,7 +12,7 @@ export interface Plain {
 const NATIVE = { artifacts: ["main"], execute: ["./main"] };
 const NODE = "/opt/assay/node/node";
 
-/** The commands of each language, with absolute paths in the image. Image set-up has prepared what Go and TypeScript need at fixed places. */
+/** The commands of each language, with absolute paths in the image. The image has files at fixed places that Go and TypeScript need. */
 export const PLAIN: Readonly<Record<string, Plain>> = {
   c: { ...NATIVE, compile: [["/usr/bin/gcc", "-O2", "-o", "main", "main.c"]] },
   cpp: { ...NATIVE, compile: [["/usr/bin/g++", "-std=gnu++20", "-O2", "-o", "main", "main.cpp"]] },

@@ -1,4 +1,4 @@
-/** One row of the benchmark: a measurement and the floor from the same run. */
+/** One row of the benchmark: a measurement, and its floor from the same run of the command. */
 export interface Row {
   readonly name: string;
   readonly unit: "us" | "ms" | "1/s";
@@ -10,7 +10,7 @@ export interface Row {
   readonly ratio: number;
 }
 
-/** A row of times. `floor` is the median of the bare runs. */
+/** @returns a row of times. `floor` is in the same unit. */
 export function timesRow(name: string, unit: Row["unit"], times: readonly number[], floor: number): Row {
   return finished({ name, unit, median: quantile(times, 0.5), p99: quantile(times, 0.99), floor });
 }
@@ -51,7 +51,7 @@ export function rowTable(rows: readonly Row[]): string {
   return table([["row", "median", "p99", "floor", "ratio"], ...cells]);
 }
 
-/** Aligns for a terminal: the first column left, the others right. */
+/** Aligns columns for a terminal: the first column to the left, the others to the right. */
 export function table(lines: readonly (readonly string[])[]): string {
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   return lines

@@ -30,8 +30,8 @@ const LIMITS: Limits = {
 };
 
 /**
- * A whole run from the service's view, from request to teardown report, compared with Node's child_process.spawn of the
- * same program without isolation.
+ * Measures a run as the service sees it, from the request to the report of the removal of the box. The floor is the same program without
+ * isolation, started by Node's child_process.spawn.
  */
 export async function serviceRow(flags: WorkerFlags, socket: string, runs: number): Promise<Row> {
   const program = helloProgram(flags);
@@ -70,6 +70,7 @@ async function spawnBare(program: string): Promise<void> {
   if (code !== 0) throw new Error("the bare hello failed");
 }
 
+/** @returns how many milliseconds the work takes. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
   await work();

@@ -9,9 +9,9 @@ import { openStore } from "../src/store/open.ts";
 
 /** A whole service with durable storage, over plain HTTP on loopback. */
 export interface WholeService {
-  /** Resolves with the record. @throws if the program is not AC. */
+  /** Submits a program, and waits for its record. @throws if the verdict is not AC. */
   readonly submit: (body: { readonly language: string; readonly code: string }) => Promise<void>;
-  /** Resolves with the record of a judgement. @throws if its verdict is not AC. */
+  /** Begins a judgement, and waits for its end. @throws if the verdict is not AC. */
   readonly judge: (body: object) => Promise<void>;
   readonly stop: () => Promise<void>;
 }

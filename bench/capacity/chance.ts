@@ -9,7 +9,7 @@ export function random(seed: number): () => number {
   };
 }
 
-/** Chooses accounts by rank, the most popular first: rank r has a share proportional to 1/r. */
+/** @returns a function that chooses an account by its rank from 0. The rth most popular account has a share proportional to 1/r. */
 export function zipf(accounts: number, chance: () => number): () => number {
   const sums = new Float64Array(accounts);
   let sum = 0;

@@ -1,20 +1,20 @@
 import type { Costs, Scenario } from "./simulate.ts";
 
-/** The highest average utilisation of cores: beyond it, waits grow faster than the gain. */
+/** The highest average utilisation of cores. Beyond it, waits grow faster than throughput. */
 export const USE = 0.7;
-/** Cores of one database. */
+/** The number of cores of one database. */
 export const DATABASE_CORES = 8;
 
 const COMMON = { accounts: 10_000, maxPending: 1_000, concurrency: 10, databaseCores: DATABASE_CORES };
 
-/** Sizes a rate: shards by the capacity of a database, cores by the CPU time of programs. */
+/** @returns how many shards a rate needs, by the capacity of a database, and how many cores for workers each shard needs. */
 export function sized(perSecond: number, costs: Costs): Pick<Scenario, "shards" | "cores"> {
   const shards = Math.max(1, Math.ceil((perSecond * costs.databaseMs) / (1_000 * DATABASE_CORES * USE)));
   const cores = Math.max(2, Math.ceil((perSecond * costs.workerMs) / (1_000 * shards * USE)));
   return { shards, cores };
 }
 
-/** Each rate in normal operation, then failures. */
+/** @returns scenarios of each rate in normal operation, and then scenarios of failures. */
 export function scenarios(costs: Costs): Scenario[] {
   const at = (perSecond: number, seconds: number) => ({ ...COMMON, perSecond, seconds, ...sized(perSecond, costs) });
   const { shards, cores } = sized(1_000, costs);

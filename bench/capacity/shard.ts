@@ -6,9 +6,11 @@ export interface Submission {
 
 /** One database and its workers. */
 export class Shard {
-  /** The time at which each core of the database is free. */
+  /** For each core of the database, the time from which it is free. */
   readonly databaseFree: number[];
+  /** Submissions that wait for a core of a worker, by account. */
   readonly waiting = new Map<number, Submission[]>();
+  /** How many submissions run, by account. */
   readonly running = new Map<number, number>();
   cores: number;
   busy = 0;
@@ -22,7 +24,7 @@ export class Shard {
     this.databaseFree = Array.from({ length: databaseCores }, () => 0);
   }
 
-  /** Runs on the core of the database that is free first. @returns the time of completion. */
+  /** Does work of `ms` milliseconds on the core of the database that is free first. @returns the time of completion. */
   database(at: number, ms: number): number {
     let first = 0;
     for (const [core, free] of this.databaseFree.entries()) if (free < (this.databaseFree[first] ?? 0)) first = core;
@@ -32,7 +34,10 @@ export class Shard {
     return done;
   }
 
-  /** Chooses like src/store/submissions/claim.ts: the oldest submission of the account with the fewest running. */
+  /**
+   * Takes the next submission, like src/store/submissions/claim.ts: the oldest one of the account with the fewest running submissions.
+   * @returns undefined if none waits, or if every account that waits has `concurrency` running submissions.
+   */
   next(concurrency: number): Submission | undefined {
     let [chosen, fewest] = [-1, concurrency];
     for (const account of this.waiting.keys()) {

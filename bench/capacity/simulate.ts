@@ -2,9 +2,9 @@ import { Agenda, random, zipf } from "./chance.ts";
 import { Shard, type Submission } from "./shard.ts";
 
 /**
- * A simulation of many services, workers and databases with the measured costs of one machine. The popularity of
+ * A simulation of many workers and databases, with the measured costs of one machine. The popularity of
  * accounts follows Zipf's law, and accounts are sharded by a hash of their id. Each shard is one database with a
- * bounded queue and its own workers, and runs at most the limit of submissions of an account at once. Requests arrive
+ * bounded queue and its own workers, and runs at most `concurrency` submissions of an account at the same time. Requests arrive
  * as a Poisson process. Every submission passes two stations: its shard's database, which serves in order of arrival,
  * then a core of its shard's workers. The seed determines all random numbers.
  */
@@ -30,14 +30,14 @@ export interface Scenario {
   readonly maxPending: number;
   /** Limit of running submissions of one account. */
   readonly concurrency: number;
-  /** Limit of requests of one account in a second. Further ones get 429 and cost nothing here. */
+  /** The most requests of one account in a second. Further requests get 429, and cost nothing in this simulation. */
   readonly quotaPerSecond?: number;
-  /** The share of all arrivals of one account, instead of the share by its rank. */
+  /** This share of all arrivals is from the most popular account (the hot one). It also has its share by rank of the other arrivals. */
   readonly hotShare?: number;
-  /** After a third of the time, a shard's database is unavailable for this long. */
+  /** After a third of the time, the database of one shard is unavailable for this long. */
   readonly lostShardSeconds?: number;
   /**
-   * After a third of the time, this share of a shard's cores is lost for good. Their runs are repeated after a lease.
+   * After a third of the time, one shard loses this share of its workers' cores for good. Their runs are repeated when the lease expires.
    */
   readonly lostCores?: number;
 }
@@ -52,10 +52,11 @@ export interface Result {
   readonly busiestDatabaseUse: number;
   readonly p50WaitMs: number;
   readonly p99WaitMs: number;
-  /** Waiting time of the submissions of all accounts except the hot one. */
+  /** The 99th percentile of the wait of submissions of all accounts except the hot one. */
   readonly othersP99WaitMs: number;
-  /** The share of requests that get 503. */
+  /** The share of requests that get 503, of those that do not get 429. */
   readonly refusedShare: number;
+  /** That share for all accounts except the hot one. */
   readonly othersRefusedShare: number;
 }
 

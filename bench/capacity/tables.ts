@@ -3,13 +3,16 @@ import type { Whole } from "../load/whole.ts";
 import { DATABASE_CORES, scenarios, sized } from "./scenarios.ts";
 import { type Costs, simulate } from "./simulate.ts";
 
-/** The costs of a submission, from the load with PostgreSQL if measured, the most records, and `wait=true`. */
+/** @returns the costs of one submission in the typical load. */
 export function costsOf(whole: Whole): Costs {
   const { cpuMs } = typical(whole);
   return { databaseMs: cpuMs.database ?? cpuMs.service, workerMs: cpuMs.boxes + cpuMs.launcher + cpuMs.service };
 }
 
-/** The load whose costs are used. */
+/**
+ * @returns the load whose costs are used: with real boxes, `wait=true` and clients, on PostgreSQL if that was measured, with the most
+ * records.
+ */
 export function typical({ loaded }: Whole): Loaded {
   const fit = loaded.filter(({ sandbox, mix, loop }) => sandbox === "real" && mix === "wait" && "clients" in loop);
   const onServer = fit.filter(({ engine }) => engine === "postgres");
@@ -21,7 +24,7 @@ export function typical({ loaded }: Whole): Loaded {
 const DAY_SECONDS = 86_400;
 const GIGA = 1e9;
 
-/** The machines for each rate: a header and its rows. */
+/** @returns a table of the machines that each rate needs: a header and its rows. */
 export function sizes(whole: Whole): string[][] {
   const costs = costsOf(whole);
   const { walBytes, engine } = typical(whole);

@@ -5,18 +5,18 @@ import type { Flood, FloodPlan } from "../floods.ts";
 
 const CONNECTIONS = 4;
 const SOCKETS = 8;
-/** Submissions with output that the lists have. */
+/** How many submissions, with output, a list has. */
 const LISTED = 60;
 /**
- * Input of each program on a socket. It ends after that, like a hello: programs that read for as long as they may would keep all
- * slots, and the row would show that time instead of the cost of sockets and messages.
+ * How much input each program on a socket reads before it ends. Programs that read for as long as they may would always be running, and
+ * the row would show their limit of time instead of the cost of sockets and messages.
  */
 const INPUT_BYTES = 20_000;
 const LIST = "/judge0/submissions?fields=*&per_page=100&base64_encoded=true";
 
 type Begin = (plan: FloodPlan) => Promise<void>;
 
-/** Sends one request and discards the answer, which can have any length. @returns its text if it is wanted. */
+/** Sends one request. @returns the text of the answer. */
 function ask({ port, ca, key }: FloodPlan, agent: Agent, method: "GET" | "POST", path: string, body?: object) {
   return new Promise<string>((resolve, reject) => {
     const headers = { "x-api-key": key, accept: "application/json, text/event-stream", ...(body && JSON_TYPE) };
@@ -32,6 +32,7 @@ function ask({ port, ca, key }: FloodPlan, agent: Agent, method: "GET" | "POST",
 
 const JSON_TYPE = { "content-type": "application/json" };
 
+/** Sends requests for ever, on each connection one after the other. */
 async function each(
   plan: FloodPlan,
   method: "GET" | "POST",

@@ -1,5 +1,5 @@
-// Runs inside the image, without a box: cold starts of python3 -I on every CPU at once. Reads {seconds, cores} as JSON from stdin,
-// and prints the number of runs per second and the CPU time of each.
+// bare.sh starts this inside the image, without a box. It starts python3 -I again and again, on every CPU at the same time. It reads
+// {seconds, cores} as JSON from stdin, and prints the number of runs per second and the CPU time of one run.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 const TICK_MS = 10;
 const { seconds, cores } = JSON.parse(readFileSync(0, "utf8"));
 
-/** CPU time of ended children. */
+/** @returns the CPU time of ended children. */
 function childrenMs() {
   const stat = readFileSync("/proc/self/stat", "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -8,7 +8,7 @@ import { z } from "zod";
 
 const schema = z.object({ perSecond: z.number().positive(), cpuMs: z.number().positive() });
 
-/** The floor: cold and bare `python3 -I` in the image, on every CPU at once. `cpuMs` is the CPU time of one run. */
+/** The floor: `python3 -I` in the image without a box, on every CPU at the same time. `cpuMs` is the CPU time of one run. */
 export type Bare = z.output<typeof schema>;
 
 export async function barePython(image: string, code: string, seconds: number): Promise<Bare> {

@@ -36,7 +36,7 @@ export class Connection {
     return connection;
   }
 
-  /** Reconnects after any failure of the connection. */
+  /** Closes the connection, if there is one, and connects again. */
   again(): Promise<void> {
     this.end();
     return new Promise((resolve, reject) => {

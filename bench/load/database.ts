@@ -8,11 +8,11 @@ import { nameOf, parentOf } from "./processes.ts";
 export interface BenchDatabase {
   readonly kind: DatabaseLocation["kind"];
   readonly database: DatabaseLocation;
-  /** The server's version; null if the engine is part of the service. */
+  /** The version of the PostgreSQL server; null for SQLite. */
   readonly version: string | null;
-  /** The server's first process; null if it is not on this machine. */
+  /** The pid of the server's first process; null for SQLite, and if the server is not on this machine. */
   readonly server: number | null;
-  /** The server's counters; null if it has none. */
+  /** The counters of the PostgreSQL server; null for SQLite. */
   readonly counted: () => Promise<Counted | null>;
   readonly bytes: () => Promise<number>;
   readonly drop: () => Promise<void>;
@@ -24,7 +24,10 @@ export interface Counted {
   readonly transactions: number;
 }
 
-/** Creates a new database on the server, because the contents of the given one must not be touched. */
+/**
+ * Creates a new database on the PostgreSQL server of the URL, because the contents of the database in the URL must not be touched. Without
+ * a URL, the new database is SQLite in the directory.
+ */
 export async function makeDatabase(url: string | undefined, directory: string): Promise<BenchDatabase> {
   if (url === undefined) return embedded(`${directory}/db/assay.sqlite`);
   const name = `assay_bench_${process.pid}_${made++}`;
@@ -37,8 +40,8 @@ export async function makeDatabase(url: string | undefined, directory: string): 
     const { rows } = await sql<{ version: string; pid: number }>`
       select current_setting('server_version') as version, pg_backend_pid() as pid`.execute(db);
     const [{ version, pid }] = rows as [{ version: string; pid: number }];
-    // Checked during the connection, while that backend lives. On another machine, the pid may belong to any local
-    // process.
+    // The name is read during the connection, while that backend lives. If the server is on another machine, the pid can belong to any
+    // local process.
     return { version, server: /^postgres/.test(nameOf(pid)) ? (parentOf(pid) ?? null) : null };
   });
   return {
@@ -78,11 +81,11 @@ function embedded(path: string): BenchDatabase {
           select page_count * page_size as bytes from pragma_page_count(), pragma_page_size()`.execute(db);
         return rows[0]?.bytes ?? 0;
       }),
-    drop: async () => {}, // it is removed with the directory
+    drop: async () => {}, // the file is removed with the directory
   };
 }
 
-/** Runs work below the store, on its own connection. */
+/** Calls `work` with a new connection to the database, below the store. */
 export async function within<T>(database: DatabaseLocation, work: (database: Database) => Promise<T>): Promise<T> {
   const opened = await openDatabase(database);
   try {

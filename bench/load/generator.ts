@@ -10,25 +10,27 @@ export interface Plan {
   readonly keys: readonly string[];
   readonly code: string;
   readonly mix: Mix;
-  /** Clients with one open request each, or arrivals per second that do not depend on responses. */
+  /** A closed loop of clients with one open request each, or an open loop: arrivals per second that do not depend on responses. */
   readonly loop: { readonly clients: number } | { readonly perSecond: number; readonly connections: number };
   readonly warmSeconds: number;
   readonly seconds: number;
 }
 
 export interface Measured {
-  /** Within the window: accepted submissions, and with the mixes that wait for them, run and read back. */
+  /** How many submissions were accepted within the window; with the mixes `wait` and `poll`, how many were run and read back. */
   readonly done: number;
-  /** 503 because the queue was full. */
+  /** How many requests got 503 within the window, because the queue was full. */
   readonly full: number;
-  /** Other responses and errors with their number. */
+  /** How often each other response or error occurred. */
   readonly wrong: Readonly<Record<string, number>>;
-  /** Times in milliseconds of what ended within the window; in an open loop from the scheduled time. */
-  readonly submitMs: readonly number[];
-  readonly endToEndMs: readonly number[];
   /**
-   * The largest delay of an open loop behind its schedule. Above a few milliseconds, the generator itself was too slow.
+   * Milliseconds until submissions were accepted, for those that are counted in `done`; empty with the mix `wait`. In an open loop, times
+   * begin at the scheduled time.
    */
+  readonly submitMs: readonly number[];
+  /** Milliseconds until the records of submissions were read; empty with the mix `submit`. */
+  readonly endToEndMs: readonly number[];
+  /** The largest delay of an open loop behind its schedule. If it is more than a few milliseconds, the generator itself was too slow. */
   readonly lateMs: number;
   readonly cpuMs: number;
   readonly seconds: number;
@@ -72,7 +74,7 @@ class Load {
     await window;
     this.#counts = false;
     const used = process.cpuUsage(cpu);
-    // At once, without waiting for requests under way, because their CPU time would be counted without them.
+    // The results are passed on at once: while requests under way end, they would add CPU time, and are not counted themselves.
     over({
       ...{ done: this.#done, full: this.#full, wrong: this.#wrong, submitMs: this.#submitMs },
       ...{ endToEndMs: this.#endToEndMs, lateMs: this.#late, cpuMs: (used.user + used.system) / 1000, seconds },
@@ -91,7 +93,7 @@ class Load {
     while (performance.now() < end) await this.#one(connection, performance.now());
   }
 
-  /** Arrivals at a fixed rate. An arrival without a free connection waits for one, and its wait counts. */
+  /** Sends requests at a fixed rate. A request that finds no free connection waits for one, and that wait counts. */
   async #open(free: Connection[], perSecond: number, start: number, end: number): Promise<void> {
     const waiting: number[] = [];
     const under = new Set<Promise<void>>();
@@ -156,7 +158,7 @@ class Load {
   }
 }
 
-// The generator is its own process, so that its CPU time is not counted as the service's.
+// The generator is a process of its own, so that its CPU time is not counted for the service.
 const send = process.send?.bind(process);
 if (send) {
   process.once("disconnect", () => process.exit());

@@ -18,7 +18,7 @@ interface Spread {
   readonly p99: number;
 }
 
-/** The results of one load; null if there was nothing to measure. */
+/** The results of one load. A field is null if there was nothing to measure. */
 export interface Loaded {
   readonly engine: string;
   readonly sandbox: string;
@@ -35,7 +35,7 @@ export interface Loaded {
   readonly submitMs: Spread | null;
   readonly endToEndMs: Spread | null;
   readonly lateMs: number;
-  /** CPU milliseconds for each submission, by process. */
+  /** CPU milliseconds for each submission, by the part that uses them. */
   readonly cpuMs: {
     readonly service: number;
     /** The launcher and its slots, without boxes. */

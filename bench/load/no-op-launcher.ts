@@ -10,16 +10,16 @@ import { Entries, type Frame, FrameReader, FrameWriter } from "../../src/sandbox
 
 /**
  * A process that speaks the launcher's protocol and runs nothing, so that only the service's own cost remains. It
- * cannot serve by accident: it starts only as the child of a benchmark, and ends with it; it listens only in a
+ * cannot serve by accident: it starts only as the child of a benchmark, and ends with that; it listens only in a
  * directory that is closed to all users but that of the benchmark's service; it accepts only the smoke test of each
- * language, returns its expected output, and refuses every other program. Each resulting record shows it: the system
- * call policy is `disabled`. It claims every control, because the service rejects a report that omits one.
+ * language, returns the expected output, and refuses every other program. Each resulting record shows that nothing was run:
+ * the system call policy is `disabled`. It claims every control, because the service rejects a report that omits one.
  */
 const WARNING = "a no-op of the benchmark: nothing was run";
 
 type Values = Partial<Record<KeyName, number | string | readonly string[]>>;
 
-/** A frame with these values. Required keys without a value are 0 or the warning. */
+/** @returns a frame with these values. A required key without a value gets 0 or the warning. */
 function keyed(frame: FrameName, values: Values): Buffer {
   const writer = new FrameWriter(frame);
   for (const [name, key] of Object.entries(KEYS) as [KeyName, (typeof KEYS)[KeyName]][]) {
@@ -43,7 +43,7 @@ function hello(slot: number): Buffer {
   });
 }
 
-/** All frames of a slot for a step with this output. */
+/** @returns all frames that a slot would send for a step with this output. */
 function answer(printed: string): Buffer {
   const body = Buffer.from(printed);
   const head = Buffer.alloc(5);
@@ -60,7 +60,7 @@ const languages = installedLanguages().list();
 const COMPILED = answer("");
 const PRINTED = new Map(languages.map((language) => [language, answer(language.smokeTest.stdout)]));
 
-/** Serves one connection. A step with the same bytes as the step before gets the same answer. */
+/** Serves one connection. A step with the same bytes as the one before it gets the same answer, without being parsed. */
 function serve(connection: Socket, slot: number): void {
   const reader = new FrameReader();
   let last: { readonly body: Buffer; readonly frames: Buffer } | null = null;
@@ -83,7 +83,7 @@ function serve(connection: Socket, slot: number): void {
         connection.end(keyed("REFUSED", { REASON: WARNING, OBJECT: "FILE_DATA" }));
         return;
       }
-      // A step that keeps the work directory depends on the step before.
+      // The answer to a step that keeps the work directory depends on the step before it, so it is not remembered.
       if (!known) last = frames === COMPILED || compiled?.compile ? null : { body: Buffer.from(frame.body), frames };
       connection.write(frames);
     }

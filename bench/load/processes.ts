@@ -1,26 +1,26 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The unit of times in /proc/PID/stat: Linux has 100 a second unless it is built with another value. */
+/** The unit of times in /proc/PID/stat. */
 const TICK_MS = 10;
 
 interface Times {
   readonly parent: number;
   /** CPU time of the process itself. */
   readonly ownMs: number;
-  /** CPU time of its children that have ended and been waited for, and of theirs. */
+  /** CPU time of its children that have ended and been waited for, including what these had of their own children. */
   readonly endedMs: number;
 }
 
 function times(pid: number): Times | undefined {
   const stat = read(`/proc/${pid}/stat`);
-  // The name is in parentheses and may contain anything.
+  // The name of the process is in parentheses and may contain any character.
   const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (!fields) return undefined;
   const ticks = (field: number) => Number(fields[field - 3]) * TICK_MS;
   return { parent: Number(fields[1]), ownMs: ticks(14) + ticks(15), endedMs: ticks(16) + ticks(17) };
 }
 
-/** CPU time, which other load on the machine affects least, unlike wall time. */
+/** CPU time of processes. Other load on the machine changes it less than wall time. */
 export interface CpuMs {
   /** CPU time of these processes and their living descendants. */
   readonly ownMs: number;
@@ -34,7 +34,7 @@ export function cpuOf(roots: readonly number[]): CpuMs {
   return { ownMs: sum("ownMs"), endedMs: sum("endedMs") };
 }
 
-/** These processes and all descendants. */
+/** @returns these processes and all their descendants. */
 export function tree(roots: readonly number[]): number[] {
   const children = new Map<number, number[]>();
   for (const name of readdirSync("/proc")) {
@@ -50,17 +50,17 @@ export function parentOf(pid: number): number | undefined {
   return times(pid)?.parent;
 }
 
-/** The peak memory of a process in bytes. */
+/** @returns the peak memory of a process in bytes; NaN if it has ended. */
 export function peakBytes(pid: number): number {
   return kibibytes(`/proc/${pid}/status`, /^VmHWM:\s+(\d+) kB/m);
 }
 
-/** Private memory of a process and its share of shared memory, in bytes. */
+/** @returns the private memory of a process and its share of shared memory, in bytes; NaN if it has ended. */
 export function sharedFairlyBytes(pid: number): number {
   return kibibytes(`/proc/${pid}/smaps_rollup`, /^Pss:\s+(\d+) kB/m);
 }
 
-/** Bytes that a process wrote to storage. */
+/** @returns how many bytes a process has written to storage; 0 if it has ended. */
 export function writtenBytes(pid: number): number {
   return Number(/^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`) ?? "")?.[1] ?? 0);
 }

@@ -9,9 +9,10 @@ const SPREAD_MS = 25 * DAY_MS;
 const AT_ONCE = 100_000;
 
 /**
- * Fills a database with copies of records that a service has just created in it, each with its own id and times. So the
- * rows are realistic with any schema.
- * @returns the resulting number of records.
+ * Fills a database with copies of records that a service has just created in it, each with its own id and times, so that the rows are
+ * realistic.
+ * @param wanted how many records the database is to have.
+ * @returns how many records it has afterwards.
  */
 export async function seed(there: Pick<BenchDatabase, "kind" | "database">, wanted: number): Promise<number> {
   return await within(there.database, async ({ db }) => {
@@ -28,7 +29,7 @@ export async function seed(there: Pick<BenchDatabase, "kind" | "database">, want
         amount: Math.min(AT_ONCE, wanted - have),
       });
     }
-    // The server does this by itself within minutes, which would disturb a measurement.
+    // Otherwise, the server would do this by itself within minutes, which would disturb a measurement.
     if (there.kind === "postgres") await sql`vacuum analyze`.execute(db);
     const { count } = await db
       .selectFrom("submissions")

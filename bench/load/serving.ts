@@ -11,23 +11,23 @@ import { parentOf } from "./processes.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const START_MS = 120_000;
-/** Higher than any mix requires, so that the service is measured and not its limits. */
+/** The limits of a key, higher than any mix requires, so that the service is measured and not its limits. */
 const LIMITS = { requestsPerMinute: 1_000_000, concurrency: 1_000 };
 
-/** The user of the services. */
+/** The user as which services run. */
 export interface User {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** The user whom the launcher serves. Set-up gives the socket to this user, and its directory to the user's group. */
+/** @returns the user whom the launcher serves: set-up gives the socket to this user, and the directory of the socket to the user's group. */
 export function userOf(socket: string): User {
   const { uid } = statSync(socket);
   if (uid === 0) throw new Error("the launcher accepts only root, and no service runs as root");
   return { uid, gid: statSync(dirname(socket)).gid };
 }
 
-/** A data directory, as created by set-up, for a service of this user. `remove` removes it. */
+/** A data directory for the services of the benchmark, like one that set-up makes. `remove` removes it. */
 export interface Place {
   readonly directory: string;
   readonly ca: string;
@@ -37,8 +37,8 @@ export interface Place {
 }
 
 /**
- * @param within the directory of the launcher's socket, which belongs to this command: another command's set-up empties
- * the temporary one.
+ * @param within the directory in which the data directory is made: that of the launcher's socket, which belongs to this command. The
+ * set-up of another command could empty the directory for temporary files.
  */
 export function makePlace(within: string, { uid, gid }: User): Place {
   const directory = mkdtempSync(join(within, "bench-"));
@@ -72,12 +72,12 @@ export interface Sandbox {
   readonly kind: "real" | "no-op";
   readonly socket: string;
   readonly pid: number;
-  /** Submissions that one service runs at once. */
+  /** How many submissions one service runs at the same time. */
   readonly workers: number;
   readonly stop: () => Promise<void>;
 }
 
-/** The running launcher that listens on the socket, found by its command line, which its slots share. */
+/** @returns the running launcher that listens on the socket. It is found by its command line, which its slots have as well. */
 export function realSandbox(socket: string, workers: number): Sandbox {
   const named = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isLauncher(Number(name), socket));
   const [pid] = named.map(Number).filter((one) => !isLauncher(parentOf(one) ?? 0, socket));
@@ -109,7 +109,7 @@ export interface Serving {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a service like `assay serve`: its own process and user, HTTPS, one log line for each request. */
+/** Starts a service like `assay serve`: in a process of its own, as a user without privileges, with HTTPS and a log line for each request. */
 export async function startServing(place: Place, there: BenchDatabase, sandbox: Sandbox): Promise<Serving> {
   const log = join(place.directory, `log-${services++}`);
   const where = ["--data", place.directory, "--listen", "127.0.0.1:0", "--launcher-socket", sandbox.socket];
@@ -149,7 +149,7 @@ export async function makeKeys(there: BenchDatabase, amount: number, account = "
   }
 }
 
-/** Runs a load in its own process. @param look called at the start and at the end of the window. */
+/** Runs a load in a process of its own. @param look is called at the start and at the end of the window; both results are returned. */
 export async function load<T>(
   plan: Plan,
   look: () => Promise<T>,

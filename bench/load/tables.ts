@@ -58,7 +58,7 @@ export function tablesOf(whole: Whole): Record<"loads" | "idle" | "pending" | "s
   };
 }
 
-/** Place, time and floor of the measurement. */
+/** @returns a sentence with the time, the machine and the floor of the measurement. */
 export function origin({ machine, bare }: Whole): string {
   const server = machine.postgres === null ? "SQLite" : `PostgreSQL ${machine.postgres}`;
   const where = `${machine.cores} × ${machine.processor ?? "unknown processor"}, Linux ${machine.kernel}`;

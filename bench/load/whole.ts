@@ -36,23 +36,23 @@ export interface Options {
   readonly tell: (words: string) => void;
 }
 
-/** Storage for one record, including indexes. */
+/** How much storage one record takes, including indexes. */
 interface Stored {
   readonly engine: string;
   readonly records: number;
   readonly bytesPerRecord: number;
 }
 
-/** A service without clients. */
+/** The CPU time of a service without clients. */
 interface Idle {
   readonly engine: string;
   readonly records: number;
-  /** Share of one core. */
+  /** The share of one core that the service uses. */
   readonly serviceShare: number;
   readonly launcherShare: number;
 }
 
-/** A service with a full queue. */
+/** The memory of a service with a full queue. */
 interface Pending {
   readonly engine: string;
   readonly pending: number;
@@ -63,9 +63,7 @@ interface Pending {
 
 export interface Whole {
   readonly machine: Readonly<Record<string, string | number | null>>;
-  /**
-   * Measured before all loads. Each load with real boxes has its own floor as well, because the machine's speed varies.
-   */
+  /** The floor, measured before all loads. Each load with real boxes also has a floor of its own, because the machine's speed varies. */
   readonly bare: Bare;
   readonly loaded: readonly LoadedBesideBare[];
   readonly stored: readonly Stored[];
@@ -73,26 +71,26 @@ export interface Whole {
   readonly pending: readonly Pending[];
 }
 
-/** Warm-up of the connections before each measured load. */
+/** The longest warm-up of the connections before each measured load. */
 const MOST_WARM_SECONDS = 2;
 /**
- * Warm-up of a new service, which runs uncompiled code at four times the CPU time: this number of submissions, or of
- * rounds.
+ * The warm-up of a new service ends after this number of submissions, or of rounds: at first, V8 has not compiled the code of the service,
+ * which takes four times the CPU time.
  */
 const WARM_SUBMISSIONS = 2_000;
 const MOST_WARMING = 6;
-/** Clients of closed loops, unless there are more keys: enough that the service is never idle. */
+/** The number of clients of closed loops, unless there are more keys: so many that the service is never idle. */
 const CLIENTS = 64;
-/** Connections of open loops. The service allows 200 of one address. */
+/** The number of connections of open loops. */
 const CONNECTIONS = 180;
-/** Rate of open loops as a share of the closed loop's: queues are short, so times are those of the work. */
+/** The rate of open loops, as a share of the throughput of the closed loop. Queues are then short, so times are those of the work. */
 const OPEN_SHARE = 0.6;
-/** The floor of a load is measured before and after it, each time for this share of its time. */
+/** The floor of a load is measured before and after the load, each time for this share of the load's duration. */
 const BARE_SHARE = 0.2;
-/** The idle service is measured for this number of loads, so that periodic work of the service is averaged. */
+/** The idle service is measured for as long as this number of loads, so that periodic work of the service is averaged. */
 const IDLE_LOADS = 6;
 const NO_OP_WORKERS = 32;
-/** Half of the default of ASSAY_MAX_PENDING: the maximum of one account. */
+/** How many submissions of one account can be pending: half of the default of ASSAY_MAX_PENDING. */
 const MAX_PENDING = 1_000;
 
 /** Runs all of `assay bench service`: each sandbox under each load with each number of records. */
@@ -130,8 +128,9 @@ export async function measureWhole(options: Options): Promise<Whole> {
   return { machine: { ...machine, node: process.version, postgres: version }, bare, ...rows };
 }
 
-/** A load with the CPU time of a bare run around it; null if it is not compared. */
+/** The results of a load, and its floor. */
 export interface LoadedBesideBare extends Loaded {
+  /** The mean CPU time of bare runs before and after the load; null with the no-op sandbox, which runs no program. */
   readonly bareCpuMs: number | null;
 }
 
@@ -142,7 +141,7 @@ interface Rows {
   readonly pending: Pending[];
 }
 
-/** One database and all measurements with it. */
+/** All measurements with one database. */
 class Bench {
   readonly #options: Options;
   readonly #place: Place;
@@ -211,7 +210,8 @@ class Bench {
   }
 
   /**
-   * Closed loops that wait, with each number of keys, and the other mixes; mixes of one request also at a fixed rate.
+   * Measures closed loops with the mix `wait` for each number of keys. With the first number of keys, also measures closed loops with the
+   * other mixes, and open loops with `wait` and `submit`.
    */
   async #loads(target: Target, keys: readonly number[]): Promise<void> {
     await this.#warm(target.services);
@@ -263,7 +263,7 @@ class Bench {
     return loaded;
   }
 
-  /** Waits for the end of submissions for which no client waits. */
+  /** Waits until the service is idle: submissions for which no client waits may still run after a load. */
   async #emptied({ services, sandbox }: Target): Promise<void> {
     const pids = [...services.map(({ pid }) => pid), sandbox.pid];
     for (let busy = true; busy; ) {
@@ -301,7 +301,7 @@ class Bench {
     this.#rows.idle.push({ engine: this.#there.kind, records, serviceShare, launcherShare });
   }
 
-  /** Fills the queue with sleeping programs. They are removed with the database. */
+  /** Measures the memory with a queue that is full of sleeping programs. These are removed with the database. */
   async #pending({ there, sandbox, services }: Target): Promise<void> {
     this.#options.tell(`${there.kind}: a full queue`);
     const plan = this.#plan(services, this.#keys.length, "submit", { clients: CLIENTS }, 1);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # go-judge.sh PROGRAM CONFIGURATION PORT: runs go-judge with its default settings and the mounts of the configuration. Requires
-# root. It creates its control groups at the root of each hierarchy, so this process's own group is mounted there.
+# root. go-judge creates its control groups at the root of each hierarchy, so the group of this script is mounted there.
 set -eu
 [ -n "${ENCLOSED-}" ] || ENCLOSED=1 exec unshare --mount --propagation private "$0" "$@"
 
@@ -22,5 +22,5 @@ trap 'kill "$peer" 2>/dev/null' TERM
 "$1" -silent -mount-conf "$2" -http-addr "127.0.0.1:$3" -cgroup-prefix "$group" &
 peer=$!
 wait "$peer" || true
-wait "$peer" 2>/dev/null || true # the first one ends with the signal
+wait "$peer" 2>/dev/null || true # a signal ends the first wait
 sweep

@@ -17,7 +17,7 @@ const START_MS = 10_000;
 const SECOND_NS = 1_000_000_000;
 const MIB = 1_048_576;
 
-/** Builds go-judge, unless the directory has it. @returns its path, or null if Go is not installed. */
+/** Builds go-judge, unless the directory already has it. @returns the path of the program, or null if Go is not installed. */
 export async function buildGoJudge(directory: string): Promise<string | null> {
   const made = join(directory, `go-judge-${VERSION}`);
   const program = join(made, "go-judge");
@@ -74,7 +74,7 @@ export async function startGoJudge(program: string, rootfs: string, directory: s
   };
 }
 
-/** JSON is YAML. */
+/** @returns the configuration of go-judge, as JSON, which is also YAML. */
 function mounts(rootfs: string): string {
   const bind = (path: string, readonly = true) => ({
     type: "bind",
@@ -151,7 +151,7 @@ async function run(ask: Ask, { stdin = "", ...command }: Command) {
   return { result, text };
 }
 
-/** Compiles into the file store of go-judge, runs from there and deletes the files. */
+/** Compiles the program into the file store of go-judge, runs it from there for each input, and deletes the files. */
 async function judge(ask: Ask, { language, code, runs }: Work): Promise<void> {
   const plain = PLAIN[language];
   if (!plain) throw new Error(`no plain commands of ${language}`);
@@ -174,7 +174,7 @@ async function judge(ask: Ask, { language, code, runs }: Work): Promise<void> {
   for (const id of ids) await ask("DELETE", `/file/${id}`);
 }
 
-/** The source is the last argument of the first command. */
+/** @returns the name of the source file, which is the last argument of the first command. */
 function sourceOf({ compile, execute }: Plain): string {
   return (compile[0] ?? execute).at(-1) ?? "";
 }

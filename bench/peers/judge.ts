@@ -1,4 +1,4 @@
-/** A program to judge: compiled once if its language compiles, run once for each input. */
+/** A program to judge: it is compiled once, if its language has a compiler, and run once for each input. */
 export interface Work {
   readonly language: string;
   readonly code: string;
@@ -11,7 +11,7 @@ export interface Judge {
   readonly name: string;
   /** A client has one persistent connection and one open request at a time. */
   readonly client: () => Promise<Client>;
-  /** CPU time in milliseconds since its start, of all its processes and of the programs; null if it is not read. */
+  /** CPU time of all processes of the service and of the programs since its start, in milliseconds; null if it is not measured. */
   readonly cpuMs: () => number | null;
   readonly stop: () => Promise<void>;
 }

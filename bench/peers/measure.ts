@@ -3,7 +3,7 @@ import { quantile, table } from "../row.ts";
 import type { Client, Judge } from "./judge.ts";
 import type { Program } from "./works.ts";
 
-/** One program with a number of clients, on this service and on one peer. */
+/** The results of one program with one number of clients, on this service and on one peer. */
 export interface PeerRow {
   readonly program: string;
   readonly clients: number;
@@ -25,12 +25,15 @@ const ROUNDS = 2;
 const WARM_SECONDS = 30;
 const WARM_CLIENTS = 4;
 /**
- * A single client measures latency: it submits this often in a round and pauses in between, like a person or an agent, so
- * that neither side is busy. More clients measure throughput, without pauses.
+ * A single client measures latency: in a round, it submits so many programs and pauses before each, like a person or an agent, so that
+ * neither side is busy. Several clients measure throughput, without pauses.
  */
 const PACED = 4;
 const PAUSE_MS = 1_000;
-/** Programs of each client in a round without pauses, for which `seconds` may be too short: at its end, clients are idle. */
+/**
+ * The fewest programs of each client in a round without pauses. At the end of a round, clients wait for the last one; with few programs,
+ * that time would change the result.
+ */
 const LEAST = 4;
 
 interface Measured {
@@ -39,15 +42,15 @@ interface Measured {
   cpuMs: number;
 }
 
-/** Loads both before the first measurement, as if they had run for a while. */
+/** Loads all judges before the first measurement, so that they are as if they had run for a while. */
 export async function warmUp(program: Program, judges: readonly Judge[]): Promise<void> {
   for (const judge of judges)
     await load(judge, program, WARM_CLIENTS, WARM_SECONDS, { times: [], seconds: 0, cpuMs: 0 });
 }
 
 /**
- * Measures both in turn, the second time in the opposite order, so that a change of the machine's speed affects both.
- * @param seconds of each round.
+ * Measures both sides in two rounds, the second one in the opposite order, so that a change of the machine's speed affects both.
+ * `seconds` is the duration of a round.
  */
 export async function compare(
   program: Program,
@@ -77,7 +80,7 @@ export async function compare(
   };
 }
 
-/** Clients with one program each; all finish the program under way when the time is over. */
+/** Runs one round with `amount` clients, each with one program at a time, and adds its results to `into`. The last programs are finished. */
 async function load(judge: Judge, { next }: Program, amount: number, seconds: number, into: Measured): Promise<void> {
   const clients: Client[] = await Promise.all(Array.from({ length: amount }, judge.client));
   const one = async (client: Client) => {
@@ -122,7 +125,7 @@ export function peerTable(rows: readonly PeerRow[]): string {
   return table(peerCells(rows));
 }
 
-/** Cells of a table with a head: both sides of a figure as `here / peer`. */
+/** @returns the cells of a table with a head. A cell with figures of both sides is `here / peer`. */
 export function peerCells(rows: readonly PeerRow[]): string[][] {
   const name = rows[0]?.peer.name ?? "peer";
   const head = ["program", "clients", `p50 ms, here / ${name}`, "p95 ms", "per second", "CPU ms here", "ratio"];

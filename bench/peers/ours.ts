@@ -20,7 +20,7 @@ export async function startOurs(place: Place, database: BenchDatabase, sandbox: 
   };
 }
 
-/** One input is a submission, several are a judgement. */
+/** @returns a client that judges a program with one input by a submission, and one with several inputs by a judgement. */
 function ourClient(connection: Connection): Client {
   const ask = async (path: string, body: object) => {
     const { text } = await connection.ask("POST", `${path}?wait=true`, Buffer.from(JSON.stringify(body)));

@@ -12,16 +12,19 @@ export interface PeersOptions {
   readonly image: string;
   readonly launcherSocket: string;
   readonly workers: number;
-  /** Where peers are built; kept for the next measurement. */
+  /** The directory in which go-judge is built. It is kept for the next measurement. */
   readonly built: string;
   readonly seconds: number;
   readonly clients: readonly number[];
-  /** Beginnings of program names; all programs if empty. */
+  /** Programs whose names begin with one of these are measured; all programs if the list is empty. */
   readonly programs: readonly string[];
   readonly tell: (words: string) => void;
 }
 
-/** Runs `assay bench peers`. @returns no rows if no peer can be built; after SIGINT or SIGTERM, those until then. */
+/**
+ * Runs `assay bench peers`. @returns the rows; none if go-judge cannot be built, and after a signal those that were measured before it, unless
+ * the signal ends this process (end-together.ts).
+ */
 export async function measurePeers(options: PeersOptions): Promise<PeerRow[]> {
   const { image, launcherSocket, tell, clients } = options;
   const program = await buildGoJudge(options.built);

@@ -4,7 +4,7 @@ import { extname } from "node:path";
 import type { Language } from "../../src/domain/language.ts";
 import type { Work } from "./judge.ts";
 
-/** A program of the measurement, such as hello_python. */
+/** A program that is measured, such as hello_python. */
 export interface Program {
   readonly name: string;
   /** The work of the next request. */
@@ -16,8 +16,9 @@ type Runs = Work["runs"];
 const read = (name: string) => readFileSync(new URL(`./programs/${name}`, import.meta.url), "utf8");
 
 /**
- * Programs of a language: `hello` and `mid` (about 200 lines with real work) are compiled from a source that is new to the
- * judge, `tests` runs such a source on 20 inputs, `hundred` on 100, and `again` is a hello whose source was judged before.
+ * @returns the programs of a language. `hello` and `mid` (about 200 lines with real work) have a source that is new to the judge for each
+ * request. `tests` runs a new `mid` on 20 inputs, and `hundred` on 100. `again` is a hello whose source was judged before; only languages
+ * with a compiler have it.
  */
 export function programsOf({ name, source, compile, smokeTest }: Language): Program[] {
   const hello = [{ stdin: "", stdout: smokeTest.stdout }];
