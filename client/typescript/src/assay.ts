@@ -27,7 +27,7 @@ export interface CallOptions {
 }
 
 export interface SubmitOptions extends CallOptions {
-  /** A UUID; by default a new one. Of several requests with the same key, only the first starts something; the others return that. */
+  /** A UUID; by default a new one. Of several requests with the same key, only the first starts a run; the others return that run. */
   readonly idempotencyKey?: string;
 }
 
