@@ -258,9 +258,9 @@ static ssize_t discard_output(const struct watch *w, int fd)
 }
 
 /*
- * Reads one pipe and forwards the data up to the limit. Returns false when the pipe is at its end, or closed. A program can switch its
- * pipe to packet mode, in which each read returns one write. Several reads therefore share a frame: a frame for each byte would
- * keep the service busy.
+ * Reads one pipe and forwards the data up to the limit. Returns false when the pipe is at its end, or closed. Several reads share a
+ * frame, because a frame for each small read would keep the service busy. In packet mode, for example, which the filter refuses to
+ * programs, each read would return one write.
  */
 static bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 {
