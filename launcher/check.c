@@ -106,7 +106,7 @@ static void check_address_spaces(const struct launcher *l, const struct box *b)
 		close(fd);
 }
 
-/* Builds a box and reports each control that the kernel confirms for its parked program. */
+/* Builds a box, and reports the controls that the kernel does not confirm for its parked program, or how many it confirms. */
 static bool check_box(const struct launcher *l)
 {
 	static const struct shape shape = {1 << 20, 64, 1 << 20, 64};

@@ -16,13 +16,13 @@ struct launcher {
 	unsigned slots;
 	struct groups groups;
 	int proc;       /* the host's /proc, opened before the root was changed */
-	int signal_map; /* the BPF map of signals.h; -1 if the kernel has no BPF */
+	int signal_map; /* the BPF map of signals.h; -1: the kernel does not permit it, so no signals are counted */
 	struct cpus *cpus;
 	char kernel[96];
 	uint64_t lookup_ns; /* the time of a look-up of a file name before any box has run (supervise/rename-lock.c) */
 };
 
-/* Opens a file of the host's /proc for reading. -1 with errno. */
+/* Opens a file of the host's /proc for reading. Returns -1 with errno on failure. */
 static inline int open_proc(const struct launcher *l, const char *path)
 {
 	return openat(l->proc, path, O_RDONLY | O_CLOEXEC);

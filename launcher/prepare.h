@@ -5,7 +5,7 @@
 
 #include "launcher.h"
 
-/* The start of assay-launcher and assay-bench: everything that root does before the first box. */
+/* What assay-launcher and assay-bench have in common at their start, before the first box. */
 
 /* The hash of the sources that this program was built from. */
 extern const char build_name[];
@@ -19,7 +19,7 @@ bool valid_instance(const char *name);
 
 /* Opens /dev/null for each of the descriptors 0, 1 and 2 that is closed, so that no other file gets its number. False if that fails. */
 bool open_standard_descriptors(void);
-/* Gives each signal its default action. Otherwise, programs would ignore the signals that the launcher was started to ignore (nohup). */
+/* Gives each signal its default action. Otherwise, programs would inherit that a signal is ignored, such as SIGHUP under nohup. */
 void reset_all_signals(void);
 /* Fills in the fields that need no privilege: the options and what describes the machine. prepare() fills in the others. */
 void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots);

@@ -203,7 +203,7 @@ static void emit_prlimit64(void)
 	emit_key(4, EPERM);
 }
 
-/* Emits the rules of one call. The call is allowed if all of them hold, or if it has the key. */
+/* Emits the instructions for a call whose outcome is BY_RULES: it must have the key if it is KEYED, and otherwise all its rules must hold. */
 static void emit_rules(long number)
 {
 	if (number == __NR_prlimit64) {

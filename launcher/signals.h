@@ -7,7 +7,7 @@
 
 /*
  * Counts signals that the kernel itself sent for an exceeded rlimit. The signal by which a program ended proves nothing: any program
- * can call kill(getpid(), SIGXFSZ), and Python, Node, Java and Go do not end by the one of the kernel. A raw tracepoint on
+ * can call kill(getpid(), SIGXFSZ), and Python, Node, Java and Go do not end by the kernel's own SIGXFSZ. A raw tracepoint on
  * signal_generate counts two signals for each v2 leaf: SIGXFSZ without sender information, which only the kernel can send, and
  * SIGXCPU that is marked as sent by the kernel.
  */

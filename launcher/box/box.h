@@ -9,7 +9,7 @@
 
 /*
  * Sizes of pipes. The slot sends a signal only after it has written all input that the client sent before the signal. The pipe of
- * live input must therefore have space for all input of a run: 256 KiB, in pieces that can each leave half of a page unused.
+ * live input must therefore have space for all input of a run, 256 KiB, even if pieces of it each leave half of a page unused.
  */
 enum { PIPE_BYTES = 256 * 1024, INPUT_PIPE_BYTES = 2 * PIPE_BYTES };
 
@@ -57,8 +57,8 @@ struct teardown {
 /*
  * Builds a box in which a program waits to exec: in the cgroups of the box, unprivileged, without capabilities, with
  * no_new_privs and seccomp. Reads back which controls hold. The work directory is the one that the slot shares, if it shares one,
- * and otherwise a new one. If `piped`, the standard input of the program is a pipe from the slot. Returns -1 with the failure, after
- * which nothing of the box is left.
+ * and otherwise a new one. If `piped`, the standard input of the program is a pipe from the slot. On failure, destroys what was built,
+ * and returns -1 with the failure.
  */
 int box_build(struct slot *s, struct box *b, const struct shape *shape, bool piped, struct failure *f);
 /* Ends the box, frees its lane and lists everything that could not be removed. */
@@ -68,8 +68,8 @@ void box_kill(struct box *b);
 /* Waits until the process with this pidfd signals `ready`. Returns -1 with the failure if it fails, dies or takes too long. */
 int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f);
 /*
- * Reads the counters that cannot be reset. Until now they have counted earlier boxes of the leaf and the building of this one; the
- * results of the step are the differences from here.
+ * Reads the counters that cannot be reset. Until now they have counted earlier boxes of the leaf and the building of this one, which
+ * read_counters() in supervise/supervise.c later subtracts.
  */
 void read_baseline(const struct groups *g, struct box *b);
 /*

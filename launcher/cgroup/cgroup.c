@@ -46,7 +46,7 @@ struct fact_source {
 struct backend {
 	const char *name;
 	bool uses[TREE_COUNT];
-	bool reusable[TREE_COUNT]; /* whether a leaf of this tree may serve the next box */
+	bool reusable[TREE_COUNT]; /* whether a group in this tree may serve the next box */
 	const char *controllers; /* the controllers that v2 must delegate to the leaves; NULL: v2 has none (hybrid) */
 	struct fact_source fact[FACT_COUNT];
 };
@@ -56,7 +56,7 @@ enum { BACKEND_V2, BACKEND_HYBRID, BACKENDS };
 /* The cgroup trees that the host has mounted. */
 struct mounted_trees {
 	char mount_point[TREE_COUNT][256];
-	char root[TREE_COUNT][256]; /* the mounted part of the tree */
+	char root[TREE_COUNT][256]; /* the group that is mounted there; "/" is the whole tree */
 	bool controllers;           /* the v2 tree has memory and pids */
 };
 

@@ -57,10 +57,10 @@ enum {
 	/* How often a holder checks whether its address space still exists. */
 	HOLDER_CHECK_MS = 200,
 	PROCESSES_MAX = 4096,
-	/* After a search, the next one comes no earlier than so many times its length; the latter if page tables may exceed the bound. */
+	/* After a search, there is a pause of so many times its length; URGENT_SEARCH_SHARE times if page tables may exceed the bound. */
 	SEARCH_SHARE = 20, URGENT_SEARCH_SHARE = 4,
 };
-/* The shortest pause between two searches, the shortest one if page tables may exceed the bound, and the longest time of the releaser. */
+/* The shortest pause, the shortest pause if page tables may exceed the bound, and the longest time of the releaser. */
 #define SEARCH_NS 20000000ull
 #define URGENT_SEARCH_NS 2000000ull
 #define RELEASE_NS 200000000ull

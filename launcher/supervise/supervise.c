@@ -300,8 +300,9 @@ static bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 }
 
 /*
- * The slot does not read after each write of the program: for a program that wrote byte by byte for 0.7 s of CPU time, it used 1.7 s
- * of CPU time. If much was read, and the limit is not reached, there is no pause before the next read; the limit bounds how often.
+ * The slot does not read after each write of the program. When it did, it used 1.7 s of CPU time for a program that wrote byte by byte
+ * for 0.7 s of CPU time. If much was read, and the limit is not reached, there is no pause before the next read; the limit bounds how
+ * often.
  */
 void read_output_if_due(struct watch *w, int *fd, int stream, bool readable)
 {
@@ -455,7 +456,7 @@ static int input_read(struct watch *w)
 
 /* ---- the end ---- */
 
-/* Reads how far the process came before the exec. It can write to this shared memory, so no pointer there is followed. */
+/* Reads how far the process came before the exec. The process can write to this shared memory, so no pointer there is followed. */
 static void read_exec_args(struct watch *w)
 {
 	const struct exec_args *exec_args = w->box->lane->exec_args;

@@ -39,7 +39,7 @@ struct outcome {
 	bool known[FACT_COUNT];
 	uint64_t file_size_signals, cpu_time_signals;
 	struct samples samples;
-	unsigned sent_signal;    /* the last signal that the client sent; 0: none */
+	unsigned sent_signal;    /* the last signal of a SIGNAL frame that the program was sent; 0: none */
 	struct rlimit rlimit[RLIM_NLIMITS];
 	char error[8][160];
 	unsigned errors;

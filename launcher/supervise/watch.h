@@ -17,7 +17,7 @@ enum {
 	 */
 	END_TIMEOUT_MS = 15000, END_LONGEST_MS = 90000,
 	END_PROGRESS_MS = 1000, /* how often the slot looks at the CPU time of a killed box */
-	ENDING_MS = 5000,       /* how often it tells the client that the box is still ending */
+	ENDING_MS = 5000,       /* how often the slot tells the client that the box is still ending */
 	/* Time between two checks of killed processes: KILLED_CHECK_MS plus 1/KILLED_CHECK_SHARE of the time since the kill. */
 	KILLED_CHECK_MS = 10, KILLED_CHECK_SHARE = 20,
 	HELPERS_MAX = 128,
@@ -25,10 +25,10 @@ enum {
 	/* A box with less kernel memory does not have enough page tables to matter. */
 	PAGE_TABLES_KERNEL_BYTES = 2 << 20,
 	/*
-	 * Page table entries that map a page take a walk four times as long as empty entries, and the end of their process ten times as
-	 * long: the kernel reads and changes its data about the page, which are in no cache if the pages lie in random order. Pages of
-	 * shared memory, and of files that the box has written, can be mapped many times in one process; private pages at most once, and
-	 * again in each child of a fork. Pages of the image lie in order.
+	 * For a page table entry that maps a page, a walk takes four times as long as for an empty entry, and the end of the process ten
+	 * times as long: the kernel reads and changes its data about the page, which are in no cache if the pages lie in random order.
+	 * Pages of shared memory, and of files that the box has written, can be mapped many times in one process; private pages at most
+	 * once, and again in each child of a fork. Pages of the image lie in order.
 	 */
 	SHARED_WALK = 4, PAGE_END = 10,
 };
