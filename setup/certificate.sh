@@ -25,7 +25,8 @@ certificate_is_good() {
     openssl x509 -in "$tls/server.pem" -noout -checkhost "$host" 2>/dev/null | grep -q 'does match'
 }
 
-# A CN has at most 64 characters, and so has a host name. Clients use only the alternative names.
+# A CN has at most 64 characters, and a host name alone can have 64, so the CN has only the beginning of a long host name. Clients use only
+# the alternative names.
 sign_certificate() {
   umask 077
   cat >request.conf <<CONF

@@ -23,7 +23,7 @@ mkdir "$made/release"
 uname -m >"$made/release/machine"
 (cd "$app" && clean_env exec '' "$node" setup/release.ts "$modules" "$image" "$dashboard" "$made/release/sbom.json") >"$instance_dir/paths" ||
   fail "cannot list the contents of the release"
-# The service's user must be able to read its programs.
+# All users may read these files, because the service's user must be able to read its programs.
 packed --mtime=@0 --mode=u=rwX,go=rX -C "$modules" --files-from="$instance_dir/paths" -cf "$made/release/modules.tar"
 # Only root may run the launcher: launcher/prepare.c has the reason.
 packed --mtime=@0 --mode=u=rwX,go= -C "${launcher%/*}" -cf "$made/release/launcher.tar" .

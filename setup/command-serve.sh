@@ -21,9 +21,9 @@ take_serving
 make_certificate
 prepared serve
 trap 'stop 0 "stopping: running programs may finish"' INT TERM
-# With a terminal, HUP means that it was closed. Without one, a supervisor sends it for a reload.
+# With a terminal, HUP means that the terminal was closed. Without one, a supervisor sends HUP for a reload.
 if (: </dev/tty) 2>/dev/null; then trap 'stop 0 "stopping: running programs may finish"' HUP; else trap reload HUP; fi
-# The file may be readable only by root.
+# The service gets a copy, because the file may be readable only by root.
 if [ -n "$webhook_ca" ]; then
   install -m 0644 -- "$webhook_ca" "$instance_dir/webhook-ca.pem"
   set -- "$@" --webhook-ca "$instance_dir/webhook-ca.pem"

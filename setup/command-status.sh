@@ -1,7 +1,7 @@
 # assay status: asks the running instances of this data directory. It sets nothing up: it runs the copy of the checkout from which one of
 # these instances was started.
 
-# Root made these files in a directory where only root can write. An instance runs while its lock is held.
+# The files read here can be trusted, because only root can write to the directory of an instance. An instance runs while its lock is held.
 for dir in "$data"/run/*/; do
   dir=${dir%/}
   [ -f "$dir/operator" ] || continue
@@ -14,7 +14,7 @@ done
 
 node=$(echo "$modules"/node_modules/node-linux-*/bin/node)
 exec 3</dev/null
-# With --watch, a form feed begins a new page.
+# With --watch, Node writes a form feed before each page, which becomes the sequence that clears the terminal.
 open_relay 's/\f/\x1b[H\x1b[J/g'
 # The group is named after a running instance, which kills the processes in the group when it ends. If this command is interrupted, it
 # kills them itself.

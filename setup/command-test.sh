@@ -40,7 +40,7 @@ mkdir -m 0755 "$scratch" "$instance_dir/cache" "$instance_dir/databases"
 mkdir -m 1777 "$instance_dir/tmp"
 chmod 0755 "$instance_dir"
 # The databases are in memory, because tests create hundreds of them with 300 files each, for which ext4 takes 5 % of the CPU time
-# of a run. They are not in a tmpfs, because tests measure its memory.
+# of a run. They are not in a tmpfs, because tests measure the memory of tmpfs.
 mount -t ramfs -o mode=0755 assay-test "$instance_dir/databases" || fail "cannot mount a ramfs for the databases of the tests"
 trap 'umount -l "$instance_dir/databases" || true; leave' EXIT
 

@@ -1,5 +1,5 @@
 # assay uninstall [--yes]: removes the units and the data directory, and the system user if set-up created it. Debian packages stay,
-# because other software may use them; it prints the command that removes them.
+# because other software may use them; this command prints the line that removes them.
 
 . "$checkout/setup/units.sh"
 

@@ -1,6 +1,6 @@
 # The data directory: its path, its ownership and its locks.
 #
-# The file .assay-data marks it as ours: set-up neither fills nor removes a directory without this file.
+# The file .assay-data marks a data directory: set-up neither fills nor removes a directory without this file.
 # These descriptors stay open: 9 = the set-up lock; 8 = the lock of the uid range, 7 = the lock of the running instance, and 6 = the lock
 # of the command that serves (see instance.sh); 4 and 5 = the relays of standard output and standard error (see relay.sh).
 
@@ -82,7 +82,7 @@ mark_data_dir() {
   mv -T -- "$data/.assay-data.tmp.$$" "$data/.assay-data"
 }
 
-# only_ours FILE: creates a lock file that only root can open, because flock does not need write permission.
+# only_ours FILE: creates a lock file that only root can open, because each user who can open a file can also lock it.
 only_ours() { (umask 077 && : >>"$1") && chmod 0600 -- "$1"; }
 
 # The set-up lock. Commands that find everything set up share it, so that none of them waits. Only a command that holds it exclusively may
@@ -112,9 +112,9 @@ lacks() {
   [ ! -e "$1" ]
 }
 
-# take_set_up_lock HOW
+# take_set_up_lock HOW: takes the set-up lock. HOW is --shared or --exclusive.
 take_set_up_lock() {
-  # Wait a second: the steps of a set-up that was just interrupted hold the lock until they have ended.
+  # This waits a second first: the steps of a set-up that was just interrupted hold the lock until they have ended.
   if ! flock "$1" -w 1 9; then
     read -r holder <"$data/lock" || holder=unknown
     # The service's user may have opened the file before its mode was restricted to root.
@@ -132,7 +132,7 @@ sweep() {
   sweep_instances
 }
 
-# The kinds of hashed directories, in which set-up makes drafts.
+# The directories in $data in which commands make drafts.
 draft_kinds='app modules launcher image layers dashboard set-up run postgres arm64 promtool uml qemu'
 
 # has_drafts: whether sweep_drafts would find anything. A command that opens its instance also has a draft for a moment.
@@ -158,8 +158,8 @@ sweep_drafts() {
   rm -rf --one-file-system -- "$@"
 }
 
-# unmount_below DIR: steps mount in separate namespaces, so there is nothing here unless image/build was run manually.
-# rm -rf must never reach a mount.
+# unmount_below DIR: unmounts everything below DIR, because rm -rf must never reach a mount. Steps mount in separate namespaces, so there is
+# a mount only if image/build was run manually.
 unmount_below() {
   awk -v dir="$1/" 'index($5, dir) == 1 { line[n++] = $5 } END { while (n) print line[--n] }' /proc/self/mountinfo |
     while read -r mounted; do

@@ -42,7 +42,7 @@ service_pid=
 asker_pid=
 ticker_pid=
 
-# start_service COMMAND ARGUMENTS...
+# start_service COMMAND ARGUMENTS...: starts the service or worker for the first time.
 start_service() {
   # The listener for readiness, which needs no key.
   if [ -z "$operator" ]; then
@@ -57,7 +57,7 @@ start_service() {
   run_service "$@"
 }
 
-# run_service COMMAND ARGUMENTS...
+# run_service COMMAND ARGUMENTS...: starts the service or worker, also again after its death.
 run_service() {
   service_command=$1
   shift
@@ -68,7 +68,8 @@ run_service() {
   service_since=$now
 }
 
-# "/ready" returns 200 only after a real run through every control, "/live" as soon as the database responds.
+# ask_until_ready: replaces the shell by a process that waits until the path $asked returns 200. "/ready" does so only after a real run
+# through every control, "/live" as soon as the database responds.
 ask_until_ready() {
   clean_env as_service '' "$node" --disable-sigusr1 "$app/setup/ask-until-ready.ts" "$operator" "$asked"
 }

@@ -42,7 +42,7 @@ in_use() {
     "${launcher_faults+${launcher_faults%/*}}" "${image-}" "${packs_image-}" "${dashboard-}"
 }
 
-# 41c0 is a directory, not a link, with mode 0700.
+# uid_locks_are_ours: whether $uid_locks is a directory of root, and not a link, with mode 0700. stat prints 41c0 for these.
 uid_locks_are_ours() { [ "$(stat -c '%u %f' -- "$uid_locks" 2>/dev/null)" = '0 41c0' ]; }
 
 # sweep_uid_locks: removes the files of ranges that no process holds. A process that is just taking such a range notices that the file is

@@ -27,7 +27,7 @@ missing_packages() {
   done
 }
 
-# known_processor: rejects other processors, before any change.
+# known_processor: rejects a processor on which assay does not run, before any change.
 known_processor() {
   case $(uname -m) in
   x86_64 | aarch64) ;;

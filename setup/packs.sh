@@ -4,7 +4,7 @@
 #   $data/layers/HASH      the files that one or more packs add to an image
 #   $data/image/HASH       an image with packs: hard links to the files of the image without packs, and of the layers
 
-# packs_ts ARGUMENTS...
+# packs_ts ARGUMENTS...: runs setup/packs.ts.
 packs_ts() { (cd "$app" && clean_env exec '' "$node" setup/packs.ts "$@"); }
 
 # choose_languages: sets ASSAY_LANGUAGES for Node to the packs in the setting, or to those that were last chosen, or to "none".

@@ -21,7 +21,7 @@ prepare_software() {
   choose_languages
 }
 
-# Only a service has the dashboard, not a worker or another command.
+# prepare_service: prepares a service, which has the dashboard, unlike a worker or another command.
 prepare_service() {
   if [ "$own_worker" = yes ]; then prepare_sandbox; else prepare_software && keep_languages; fi
   software_is_prebuilt || build_dashboard

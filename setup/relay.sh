@@ -24,7 +24,7 @@ open_relay() {
   if ! is_passed_on 1 && [ /dev/fd/1 -ef /dev/fd/2 ]; then exec 5>&4; else start_relay 2 5 "$@"; fi
 }
 
-# start_relay TO DESCRIPTOR [SED]
+# start_relay TO DESCRIPTOR [SED]: opens DESCRIPTOR for writing, and starts a relay from it to the descriptor TO.
 start_relay() {
   relay_fifo=$data/run/.relay-$$
   rm -f -- "$relay_fifo"

@@ -65,7 +65,7 @@ vite_build() {
 # of a command.
 packed_modules='kysely/dist/index.js zod/index.js'
 
-# A release has different modules, without those for development and tests.
+# modules_hash: prints the name of the version of the modules. A release has another version, without modules for development and tests.
 modules_hash() {
   {
     (cd "$checkout" && sha256sum package.json package-lock.json) && uname -m && echo "packed: $packed_modules"
@@ -107,7 +107,7 @@ npm_ci() {
   done
 }
 
-# npm_with NODE ARGUMENTS...
+# npm_with NODE ARGUMENTS...: runs npm by the program NODE.
 npm_with() {
   with=$1
   shift

@@ -1,4 +1,4 @@
-# Long steps. Each runs in a process of its own, with its output in a log file. An interrupt leaves nothing behind.
+# Long steps. Each runs in a process of its own, with its output in a log file. An interrupt ends it (see interrupted).
 
 step_pid=
 step_may_be_killed=yes

@@ -28,10 +28,10 @@ units_are_ours() {
 make_settings() {
   [ ! -e "$settings_file" ] || return 0
   given=$(env | sed -n '/^ASSAY_\(TEST_\|DEBIAN_\|DATA=\|LANGUAGES=\)/d; /^ASSAY_[A-Z0-9_]*=/p')
-  # Characters that systemd would interpret differently.
+  # systemd would interpret these characters in the file.
   case $given in *[[:blank:]\'\"\\]*) fail "a setting has a blank, a quote or a backslash: write $settings_file yourself, in systemd's syntax" ;; esac
   mkdir -p -- "${settings_file%/*}"
-  # A database's URL may hold a password.
+  # Only root may read the file, because the URL of a database can contain a password.
   (umask 077 && printf '%s\n' "# Settings of the units (docs/configuration.md): NAME=value. To apply them: assay install" "$given" >"$settings_file")
   changed "wrote $settings_file"
 }
