@@ -25,6 +25,12 @@ const [OPEN_MS, PARK_MS] = [30_000, 30_000];
  */
 const SILENCE_MS = 45_000;
 
+/**
+ * How long `cancel` waits for the launcher to remove the box. The launcher itself waits 90 s at most for a killed program that still uses
+ * CPU time, 15 s for one that does not, and 15 s for the teardown.
+ */
+const CANCEL_MS = 180_000;
+
 /** Receives output while the program runs. The bytes are valid only until the function returns. */
 export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void;
 
@@ -76,7 +82,9 @@ const READ = Buffer.alloc(64 * 1024);
  */
 export class Slot {
   readonly hello: Hello;
-  isClosed = false; // closed by this process, and therefore not lost
+  isClosed = false; // closed or cancelled by this process, and therefore not lost
+  /** Resolves when the connection has ended. After `cancel`, the box of the slot has been removed by then. */
+  readonly gone: Promise<void>;
   readonly #socket: Socket;
   readonly #fileCache = new SlotFileCache();
   #running: Running | null = null;
@@ -88,6 +96,7 @@ export class Slot {
   private constructor(socket: Socket, hello: Hello) {
     this.#socket = socket;
     this.hello = hello;
+    this.gone = new Promise((resolve) => socket.once("close", () => resolve()));
   }
 
   /** Opens a slot. Resolves when it has a box with every control in place. @throws SandboxError or ProtocolError if it gets none. */
@@ -104,6 +113,7 @@ export class Slot {
       };
       const timer = setTimeout(() => lose(new SandboxError("the launcher did not respond")), OPEN_MS);
       const take = (size: number) => {
+        if (slot?.isClosed) return true;
         try {
           for (const frame of reader.push(Buffer.from(READ.subarray(0, size)))) {
             if (slot) {
@@ -233,7 +243,22 @@ export class Slot {
     this.#onEnded = listener;
   }
 
-  /** Closes the slot and kills its program. */
+  /**
+   * Kills the program and gives the slot up; `gone` resolves when its box has been removed. The run is rejected at once. If the program
+   * has not read its live input, what was sent of it precedes the end of the connection, so that the program is killed only when it reads
+   * the input or exceeds a limit.
+   */
+  cancel(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    // The launcher reads the end of the connection, but can still write: it closes its side when the box is removed.
+    this.#socket.end();
+    const timer = setTimeout(() => this.#socket.destroy(), CANCEL_MS);
+    void this.gone.then(() => clearTimeout(timer));
+    this.#abandon(new SandboxError("the run was cancelled"));
+  }
+
+  /** Closes the slot and kills its program, without waiting for the removal of its box. */
   close(): void {
     this.isClosed = true;
     this.#socket.destroy();
@@ -310,8 +335,13 @@ export class Slot {
 
   #lose(error: Error): void {
     if (this.#lost) return;
-    this.#lost = error;
     this.#socket.destroy();
+    this.#abandon(error);
+  }
+
+  #abandon(error: Error): void {
+    if (this.#lost) return;
+    this.#lost = error;
     for (const waiting of [this.#running, this.#parking]) {
       clearTimeout(waiting?.timer);
       waiting?.reject(error);

@@ -230,7 +230,7 @@ function isUnwanted(found: Submission | undefined): boolean {
 function abandon(run: ActiveRun): void {
   run.abandoned = true;
   run.abandoning.abort();
-  if (!run.comparing && !run.ended) run.slot?.close(); // otherwise, the slot may already run another submission
+  if (!run.comparing && !run.ended) run.slot?.cancel(); // otherwise, the slot may already run another submission
 }
 
 /** Fields of every log line about a run. */

@@ -33,6 +33,8 @@ export class Slots {
   readonly #options: SlotsOptions;
   readonly #free: Slot[] = [];
   readonly #all = new Set<Slot>();
+  /** Cancelled slots whose boxes have not been removed yet. Their programs may still use CPU time and memory. */
+  readonly #ending = new Set<Slot>();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #check: NodeJS.Timeout;
   #idle: NodeJS.Timeout | undefined;
@@ -58,7 +60,12 @@ export class Slots {
 
   /** How many submissions may run in addition to those that are running. */
   get capacity(): number {
-    return this.#options.most - this.#options.running();
+    return this.#options.most - this.busy;
+  }
+
+  /** Submissions that run, and cancelled ones whose boxes are still being removed. */
+  get busy(): number {
+    return this.#options.running() + this.#ending.size;
   }
 
   /** Number of slots that can be taken. */
@@ -94,7 +101,7 @@ export class Slots {
     clearInterval(this.#check);
     clearTimeout(this.#idle);
     for (const timer of this.#timers) clearTimeout(timer);
-    for (const slot of this.#all) slot.close();
+    for (const slot of [...this.#all, ...this.#ending]) slot.close();
   }
 
   /**
@@ -102,11 +109,11 @@ export class Slots {
    * @param idle whether the worker has been idle for a while.
    */
   #startRuntime(idle = false): void {
-    const { runtimes, running, most } = this.#options;
+    const { runtimes, most } = this.#options;
     clearTimeout(this.#idle);
     if (this.#closed) return;
-    this.#idle = setTimeout(() => running() === 0 && this.#startRuntime(true), IDLE_MS).unref();
-    while (running() + runtimes.starting < most && this.#free.length > this.capacity) {
+    this.#idle = setTimeout(() => this.busy === 0 && this.#startRuntime(true), IDLE_MS).unref();
+    while (this.busy + runtimes.starting < most && this.#free.length > this.capacity) {
       const next = runtimes.next(this.#free, idle);
       if (!next) return;
       this.#free.splice(this.#free.indexOf(next.slot), 1);
@@ -135,11 +142,23 @@ export class Slots {
     }
   }
 
-  /** Replaces a slot. If this process has closed it, because its run was cancelled, it is replaced as soon as the launcher can. */
+  /**
+   * Replaces a slot. One whose run was cancelled is replaced when its box has been removed. Until then it counts as busy: otherwise an
+   * account could start and cancel programs that end late, and have more of them on the CPUs than submissions may run.
+   */
   #replace(slot: Slot): void {
     this.#options.runtimes.lost(slot);
     this.#all.delete(slot);
-    this.#later(slot.isClosed ? FIRST_RETRY_MS : RETRY_MS);
+    if (!slot.isClosed) {
+      this.#later(RETRY_MS);
+      return;
+    }
+    this.#ending.add(slot);
+    void slot.gone.then(() => {
+      this.#ending.delete(slot);
+      this.#later(FIRST_RETRY_MS);
+      if (!this.#closed) this.#options.onFree();
+    });
   }
 
   #later(delayMs: number): void {

@@ -135,7 +135,7 @@ export class Worker implements WorkerPool {
   slots(): SlotCounts {
     const { amount: waiting, bytes } = this.#runtimes;
     const runtimes = { waiting, bytes, budgetBytes: this.#options.parkBytes ?? 0 };
-    return { wanted: this.#wanted, alive: this.#slots.alive, busy: this.#leases.running, runtimes };
+    return { wanted: this.#wanted, alive: this.#slots.alive, busy: this.#slots.busy, runtimes };
   }
 
   languages(): readonly string[] {
