@@ -404,12 +404,12 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 	struct mounted_trees m = {0};
 	char path[512], name[96];
 
+	for (int t = 0; t < TREE_COUNT; t++)
+		g->dir[t] = -1; /* groups_close() follows a failure, too */
 	find_cgroup_mounts(&m);
 	if (!m.mount_point[TREE_UNIFIED][0] && mount_unified(&m) < 0)
 		return fail(f, "cgroup", "mount cgroup v2 beside v1");
 	g->backend = choose_backend(&m);
-	for (int t = 0; t < TREE_COUNT; t++)
-		g->dir[t] = -1;
 	if (!g->backend)
 		return fail_with(f, ENOENT, "cgroup", "no memory and pids controllers in v1 or v2");
 	snprintf(name, sizeof name, "assay-%s", instance);
