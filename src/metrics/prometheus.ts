@@ -3,7 +3,7 @@ import type { LabelsOf, Meter, NameOf } from "../domain/meter.ts";
 import { METRICS, type Metric } from "../domain/metrics.ts";
 
 /** The most values of a label that come up while the process runs. Further values count as `other`. */
-const MAX_OPEN_VALUES = 64;
+const MAX_OPEN_VALUES = 256;
 const OTHER = "other";
 
 /** The resolution of the event loop's delay. The default of 10 ms would wake an idle process a hundred times per second. */
@@ -33,15 +33,15 @@ export class Prometheus implements Meter {
   }
 
   count<Name extends NameOf<"counter">>(name: Name, labels: LabelsOf<Name>, by = 1): void {
-    this.#counters.get(name)?.inc(this.#bounded(labels), by);
+    this.#counters.get(name)?.inc(this.#bounded(name, labels), by);
   }
 
   time<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
-    this.#histograms.get(name)?.observe(this.#bounded(labels), Math.max(seconds, 0)); // a clock may step back
+    this.#histograms.get(name)?.observe(this.#bounded(name, labels), Math.max(seconds, 0)); // a clock may step back
   }
 
   set<Name extends NameOf<"gauge">>(name: Name, labels: LabelsOf<Name>, value: number): void {
-    this.#gauges.get(name)?.set(this.#bounded(labels), value);
+    this.#gauges.get(name)?.set(this.#bounded(name, labels), value);
   }
 
   /** Removes the values of a gauge, so that it is absent from the metrics. */
@@ -82,11 +82,16 @@ export class Prometheus implements Meter {
     );
   }
 
-  /** Bounds the values of labels at run time. Types bound the values of most labels, but not languages and routes. */
-  #bounded(labels: object): Labels {
+  /** Bounds the values of the labels that METRICS does not list, such as languages and routes. */
+  #bounded(name: NameOf<Metric["kind"]>, labels: object): Labels {
+    const { labels: listed }: Metric = METRICS[name];
     const bounded: Record<string, string> = {};
     for (const label in labels) {
       const value = (labels as Labels)[label] as string;
+      if (listed[label]) {
+        bounded[label] = value;
+        continue;
+      }
       const known = this.#open.get(label) ?? new Set();
       if (known.size === 0) this.#open.set(label, known);
       if (!known.has(value) && known.size < MAX_OPEN_VALUES) known.add(value);

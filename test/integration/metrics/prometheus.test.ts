@@ -55,14 +55,17 @@ test("a gauge that is not set or was removed is absent, not 0", async () => {
 
 test("label values are bounded for any input", async () => {
   const prometheus = new Prometheus(["c", "python"]);
+  for (const reason of METRICS.refusals.labels.reason) prometheus.count("refusals", { reason });
   for (let n = 0; n < 1_000; n++) {
     prometheus.time("requests", { route: `/made-up/${n}`, method: "GET", status: "2xx" }, 0.001);
     prometheus.count("accepted", { language: `cobol ${n}`, profile: "judge" });
   }
   prometheus.count("accepted", { language: "python", profile: "judge" });
   const samples = samplesOf(await prometheus.text());
-  assert.equal(valuesOf(samples, "route").size, 65);
-  assert.equal(valuesOf(samples, "language").size, 65);
+  assert.equal(valuesOf(samples, "route").size, 257);
+  assert.equal(valuesOf(samples, "language").size, 257);
+  for (const reason of METRICS.refusals.labels.reason)
+    assert.equal(samples.get(`assay_http_refusals_total{reason="${reason}"}`), 1, reason);
   assert.equal(total(samples, "assay_http_request_duration_seconds_count"), 1_000, "every request is counted");
   assert.equal(samples.get('assay_submissions_accepted_total{language="python",profile="judge"}'), 1);
 });
