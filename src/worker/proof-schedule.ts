@@ -62,6 +62,7 @@ export class ProofSchedule {
   /** Repeats the smoke tests of the failed languages until no test was interrupted. */
   #proveRestLater(pauseMs = PROVE_REST_MS): void {
     if (this.#stopping || !this.#prover.interrupted) return;
+    clearTimeout(this.#rest);
     this.#rest = setTimeout(async () => {
       this.#logFailures(await this.#prover.proveRest());
       this.#proveRestLater(Math.min(2 * pauseMs, MOST_PROVE_REST_MS));
@@ -74,7 +75,10 @@ export class ProofSchedule {
     this.#next = setTimeout(async () => {
       const changed = await this.#prover.proveNext();
       if (changed?.ok) this.#log.info({ language: changed.name }, "offered again");
-      else if (changed) this.#logFailures([changed]);
+      else if (changed) {
+        this.#logFailures([changed]);
+        this.#proveRestLater();
+      }
       this.#proveNextLater();
     }, this.#proveNextMs);
   }
