@@ -93,7 +93,8 @@ export function toSubmitRequest(
   return { submit, refusal: available.length > 0 ? unsupported() : unproven(), live };
 }
 
-function unproven(): ClientError {
+/** The error of a submission before the first smoke test has passed: no language can be offered yet. */
+export function unproven(): ClientError {
   return clientError("languagesUnproven", [], { headers: { "retry-after": String(UNPROVEN_RETRY_SECS) } });
 }
 

@@ -5,7 +5,7 @@ import { FILE_PATH, MAX_FILES, MAX_FILES_BYTES } from "../../domain/program-opti
 import type { Caller } from "../../domain/submission.ts";
 import { PackageError } from "../../problems/files.ts";
 import { filesFromZip } from "../../problems/zip.ts";
-import { toSubmitRequest, type ValidatedRequest } from "../api/submit-request.ts";
+import { toSubmitRequest, unproven, type ValidatedRequest } from "../api/submit-request.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { callbackOf } from "./callback.ts";
 import { asFieldErrors, Faults, FieldErrors } from "./field-errors.ts";
@@ -43,9 +43,9 @@ export async function translate(body: unknown, caller: Caller, base64: boolean, 
   const faults = new Faults();
   const languageId = numberOf(fields, "language_id", faults);
   if (languageId === null && !faults.has("language_id")) faults.add("language_id", "can't be blank");
-  // Before the first smoke test has passed, no number is known, so the request is checked like a program of several files.
-  const unproven = known.workers.languages().length === 0;
-  const language = unproven ? known.languages.resolve(MULTI_FILE) : byNumber(known, languageId ?? 0);
+  // Before the first smoke test has passed, no number is known.
+  if (known.workers.languages().length === 0) throw unproven();
+  const language = byNumber(known, languageId ?? 0);
   if (languageId !== null && !language) faults.add("language_id", `language with id ${languageId} doesn't exist`);
   if (!language || languageId === null) {
     faults.check();
