@@ -10,6 +10,7 @@ import {
   encodePeer,
   encodeSignal,
   fitsStep,
+  hasNamesOnce,
   kernelBytes,
   type Step,
   walkableBytes,
@@ -164,6 +165,7 @@ export class Slot {
       if (this.#running || this.#parking) return reject(new SandboxError("the slot is running another step"));
       // The launcher would close the slot.
       if (!steps.every(fitsStep)) return reject(new StepSizeError("the step has too many files or bytes"));
+      if (!steps.every(hasNamesOnce)) return reject(new SandboxError("two files of the step have the same name"));
       const frames = encode(); // throws for an invalid limit, before anything has started
       const wallMs = steps.reduce((sum, { limits }) => sum + limits.wallMs, 0);
       const timeoutMs = wallMs + steps.length * SILENCE_MS;

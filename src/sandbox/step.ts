@@ -106,6 +106,11 @@ export function fitsStep({ files, stdin }: Pick<Step, "files" | "stdin">, reserv
   return files.length <= MAX_STEP_FILES && bytesOf(files) + stdin.length + reservedBytes <= MAX_STEP_BYTES;
 }
 
+/** Whether no two files have the same name, which the launcher would refuse. */
+export function hasNamesOnce({ files }: Pick<Step, "files">): boolean {
+  return new Set(files.map(({ name }) => name)).size === files.length;
+}
+
 /** The bytes of files with their names. */
 export function bytesOf(files: readonly WorkFile[]): number {
   return files.reduce((sum, { name, data }) => sum + name.length + data.length, 0);

@@ -120,10 +120,16 @@ async function begin(
   cache: CompileCache,
 ): Promise<Step | Checked> {
   const { compile, execute } = planOfJudge(language, limits, program);
-  if (!compile) return execute;
-  const artifact = await compiled(slot, compile, spec, cache);
-  return "verdict" in artifact ? artifact : stepForArtifact(execute, compile, artifact.files, cache.owner);
+  const artifact = compile && (await compiled(slot, compile, spec, cache));
+  if (artifact && "verdict" in artifact) return artifact;
+  const step = compile ? stepForArtifact(execute, compile, artifact?.files ?? [], cache.owner) : execute;
+  const taken = step.files.find(({ name }) => RESERVED.includes(name.split("/")[0] ?? ""));
+  if (!taken) return step;
+  return failed(`the ${nameOf(spec)} has a file ${taken.name}, where the files of the test are put`);
 }
+
+/** The names at the top of a checker's box that its own files, and those that its compiler leaves, cannot have. */
+const RESERVED = [...new Set([...Object.values(FILES), PLACEHOLDER].map((path) => path.split("/")[0]))];
 
 function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feedback }: CheckedTest): Step | Checked {
   const { args, readsOutput } = INTERFACES[spec.interface];

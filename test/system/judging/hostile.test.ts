@@ -120,6 +120,13 @@ const kattis = (code: string, more: object = {}) => ({ ...KATTIS, code, ...more 
 const testlib = (code: string) => ({ ...KATTIS, interface: "testlib", code });
 const FEEDBACK = "import os, sys\ndirectory = sys.argv[3]\n";
 
+/** A checker whose compilation leaves files. */
+const leaving = (compile: string) => ({
+  ...kattis("#!/bin/sh\nexit 42\n", { language: "multifile" }),
+  files: { "compile.sh": `#!/bin/sh\n${compile}\n` },
+});
+const TAKEN = /^the checker has a file (judge|feedback)(\/[a-z.]+)?, where the files of the test are put$/;
+
 /** Checkers, with the verdict of a program that is right, its points of 4, and its message. */
 const CHECKERS: Readonly<
   Record<string, readonly [checker: object, verdict: string, points: number, message: RegExp | null]>
@@ -138,6 +145,9 @@ const CHECKERS: Readonly<
     /^the checker ended as (PLE|TLE)/,
   ],
   "does not compile": [{ ...KATTIS, language: "c", code: "int main(" }, "IE", 0, /^the checker does not compile: /],
+  "has a file of the test after its compilation": [leaving("mkdir judge && touch judge/input"), "IE", 0, TAKEN],
+  "has a file in place of a directory": [leaving("touch judge"), "IE", 0, TAKEN],
+  "has feedback before it has run": [leaving("mkdir feedback && touch feedback/score.txt"), "IE", 0, TAKEN],
   "gives points": [
     kattis(`${FEEDBACK}open(directory + '/score.txt', 'w').write('1.5')\nsys.exit(42)`),
     "AC",
