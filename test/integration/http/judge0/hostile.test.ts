@@ -278,6 +278,14 @@ onEachDatabase((open) => {
     assert.equal((await ask({ path: "/judge0/submissions?fields=stdout&fields=token&token=1" })).status, 200);
   });
 
+  test("before the smoke tests, a submission is 503 with Retry-After", LIMIT, async (t) => {
+    const { ask, engine } = await startHttp(t, { open });
+    engine.languages = [];
+    const { status, headers } = await ask({ method: "POST", path: "/judge0/submissions", body: PYTHON });
+    assert.equal(status, 503);
+    assert.match(headers["retry-after"] ?? "", /^[1-9]\d*$/);
+  });
+
   test("what was sent outlives a restart and a waiting client is answered at the end", LIMIT, async (t) => {
     const { ask, store, another, engine } = await startHttp(t, { open });
     engine.languages = ["python", "c", "multifile"];
