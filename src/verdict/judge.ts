@@ -25,7 +25,7 @@ export function judge({ compile, execute }: StepReports): RunVerdict {
  * interpreter that does not exist, or be a directory, so it is not a failure of the platform. A runtime of the image has an absolute
  * path: if the kernel refuses to execute that, the platform has failed.
  */
-function cannotBeExecuted({ failure }: StepReport): boolean {
+export function cannotBeExecuted({ failure }: StepReport): boolean {
   return failure?.step === "exec" && failure.object.startsWith("./");
 }
 

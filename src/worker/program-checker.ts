@@ -9,7 +9,7 @@ import type { Program } from "../domain/submission.ts";
 import { SandboxError } from "../sandbox/refusal.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import { fitsStep, type Step } from "../sandbox/step.ts";
-import { judge, judgeStep } from "../verdict/judge.ts";
+import { cannotBeExecuted, judge, judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
 import { type Ended, FEEDBACK, FILES, failed, INTERFACES } from "./checker-interfaces.ts";
 import { planOfJudge, stepForArtifact } from "./plan.ts";
@@ -164,6 +164,7 @@ function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feed
 function resultOf(spec: ProgramChecker, report: StepReport, points: number | null): CheckedPass {
   const { verdict, exitCode, signal, errorMessage } = judgeStep(report);
   const who = nameOf(spec);
+  if (cannotBeExecuted(report)) return failed(`the ${who} compiles, but cannot be executed`);
   if (verdict === "IE") throw new SandboxError(`the box of the ${who} failed`);
   if (verdict !== "AC" && verdict !== "RE" && verdict !== "SIG")
     return failed(`the ${who} ended as ${verdict}: ${errorMessage}${tail(report)}`);

@@ -120,6 +120,14 @@ const kattis = (code: string, more: object = {}) => ({ ...KATTIS, code, ...more 
 const testlib = (code: string) => ({ ...KATTIS, interface: "testlib", code });
 const FEEDBACK = "import os, sys\ndirectory = sys.argv[3]\n";
 
+/** A file with which Go names a dynamic linker that does not exist. */
+const NO_LINKER = `package main
+
+//go:cgo_dynamic_linker "/nope"
+//go:cgo_import_dynamic _ _ "libc.so.6"
+//go:cgo_import_dynamic puts puts "libc.so.6"
+`;
+
 /** A checker whose compilation leaves files. */
 const leaving = (compile: string) => ({
   ...kattis("#!/bin/sh\nexit 42\n", { language: "multifile" }),
@@ -145,6 +153,12 @@ const CHECKERS: Readonly<
     /^the checker ended as (PLE|TLE)/,
   ],
   "does not compile": [{ ...KATTIS, language: "c", code: "int main(" }, "IE", 0, /^the checker does not compile: /],
+  "cannot be executed": [
+    { ...KATTIS, language: "go", code: "package main\n\nfunc main() {}\n", files: { "_cgo_a.go": NO_LINKER } },
+    "IE",
+    0,
+    /^the checker compiles, but cannot be executed$/,
+  ],
   "has a file of the test after its compilation": [leaving("mkdir judge && touch judge/input"), "IE", 0, TAKEN],
   "has a file in place of a directory": [leaving("touch judge"), "IE", 0, TAKEN],
   "has feedback before it has run": [leaving("mkdir feedback && touch feedback/score.txt"), "IE", 0, TAKEN],
