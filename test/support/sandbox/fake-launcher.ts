@@ -9,21 +9,29 @@ import { type Frame, FrameReader } from "../../../src/sandbox/wire.ts";
 export interface Peer {
   readonly say: (...frames: Buffer[]) => void;
   readonly hangUp: () => void;
-  /** Sends the frame and closes the connection. */
-  readonly sayLast: (frame: Buffer) => void;
+  /** Sends the frames and closes the connection, or the side of the launcher. */
+  readonly sayLast: (...frames: Buffer[]) => void;
   /** The next frame from the client. */
   readonly heard: () => Promise<Frame>;
+  /** Resolves when the client has closed its side of the connection. */
+  readonly ended: Promise<void>;
   /** Resolves when the client has closed the connection. */
   readonly closed: Promise<void>;
 }
 
-/** A socket on which a test acts as the launcher, byte by byte. `peer` is the next connection. */
-export async function fakeLauncher(t: TestContext): Promise<{ socket: string; peer: () => Promise<Peer> }> {
+/**
+ * A socket on which a test acts as the launcher, byte by byte. `peer` is the next connection.
+ * @param allowHalfOpen whether the side of the launcher stays open when the client has closed its side.
+ */
+export async function fakeLauncher(
+  t: TestContext,
+  { allowHalfOpen = false } = {},
+): Promise<{ socket: string; peer: () => Promise<Peer> }> {
   const directory = mkdtempSync(join(tmpdir(), "assay-fake-"));
   const socket = join(directory, "socket");
   const peers = queue<Peer>();
   const open = new Set<Socket>();
-  const server = createServer((connection) => {
+  const server = createServer({ allowHalfOpen }, (connection) => {
     open.add(connection);
     peers.put(toPeer(connection));
   });
@@ -46,8 +54,9 @@ function toPeer(connection: Socket): Peer {
   return {
     say: (...bytes) => connection.write(Buffer.concat(bytes)),
     hangUp: () => connection.destroy(),
-    sayLast: (bytes) => connection.end(bytes),
+    sayLast: (...bytes) => connection.end(Buffer.concat(bytes)),
     heard: frames.take,
+    ended: new Promise((resolve) => connection.once("end", () => resolve())),
     closed: new Promise((resolve) => connection.once("close", () => resolve())),
   };
 }

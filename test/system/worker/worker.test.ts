@@ -11,7 +11,6 @@ import { Worker, type WorkerOptions } from "../../../src/worker/worker.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf, eventually, programsOf } from "../../support/launcher/machine.ts";
 import { type Noting, noting } from "../../support/metrics/noting.ts";
-import { LONG_READS } from "../../support/programs/long-reads.ts";
 import { stopwatch } from "../../support/stopwatch.ts";
 import { addJudgement } from "../../support/store/judgements.ts";
 import { addKey, enqueue, type Temporary, temporaryStore } from "../../support/store/temporary.ts";
@@ -397,25 +396,6 @@ test("a cancelled run is killed at once, and its slot serves others", LIMIT, asy
   await eventually("both slots", () => worker.capacity() === 2);
   assert.equal((await now(id)).outcome?.result.cause, "cancelled");
   assertNothingLost({ logs, times });
-});
-
-test("a cancelled run counts as running until its box has been removed", LIMIT, async (t) => {
-  const { worker, store, key, submit, end } = await working(t, { workers: 1 });
-  const late = await submit(LONG_READS, { profile: "agent" });
-  await eventually("all processes of the program", () => programs().length === 60);
-  assert.equal(await store.submissions.cancel(late, key.accountId), true);
-  await end(late);
-  let sawEnd = false;
-  await eventually("the end of the program", () => {
-    const { busy } = worker.slots();
-    if (programs().length === 0) return true;
-    assert.equal(busy, 1, "another submission could start, although the program still runs");
-    sawEnd = true;
-    return false;
-  });
-  assert.ok(sawEnd, "the program ended at once, which proves nothing");
-  await eventually("a free slot", () => worker.slots().busy === 0);
-  assert.equal(verdictOf(await end(await submit("print(1)"))), "AC");
 });
 
 /** A client that cancels runs neither raises an alarm nor hides real losses. */
