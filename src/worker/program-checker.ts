@@ -90,10 +90,13 @@ export async function prepareInteraction(
   return {
     execute: async (step, onOutput) => {
       reports = await slot.runPair(step, peer, onOutput);
-      if (judgeStep(reports[1]).verdict === "IE") throw new SandboxError("the box of the interactor failed");
-      return reports[0];
+      const [report, ofPeer] = reports;
+      if (judgeStep(ofPeer).verdict === "IE" && !cannotBeExecuted(ofPeer))
+        throw new SandboxError("the box of the interactor failed");
+      return report;
     },
     check: ({ result: { verdict }, output }) => {
+      if (reports && cannotBeExecuted(reports[1])) return notExecuted(program.spec);
       if (!reports || !output) return null;
       const [ended, ofPeer] = reports;
       // The program lost its input when the interactor exceeded its output limit, and may have failed because of that.
@@ -138,7 +141,9 @@ function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feed
     { name: FILES.answer, data: answer },
     ...(output && readsOutput === "file" ? [{ name: FILES.output, data: output }] : []),
     ...feedback,
-    ...(feedback.some(({ name }) => name === PLACEHOLDER) ? [] : [{ name: PLACEHOLDER, data: Buffer.alloc(0) }]),
+    ...(feedback.some(({ name }) => `${name}/`.startsWith(`${PLACEHOLDER}/`))
+      ? []
+      : [{ name: PLACEHOLDER, data: Buffer.alloc(0) }]),
   ];
   const step: Step = {
     ...begun,
@@ -164,7 +169,7 @@ function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feed
 function resultOf(spec: ProgramChecker, report: StepReport, points: number | null): CheckedPass {
   const { verdict, exitCode, signal, errorMessage } = judgeStep(report);
   const who = nameOf(spec);
-  if (cannotBeExecuted(report)) return failed(`the ${who} compiles, but cannot be executed`);
+  if (cannotBeExecuted(report)) return notExecuted(spec);
   if (verdict === "IE") throw new SandboxError(`the box of the ${who} failed`);
   if (verdict !== "AC" && verdict !== "RE" && verdict !== "SIG")
     return failed(`the ${who} ended as ${verdict}: ${errorMessage}${tail(report)}`);
@@ -183,6 +188,10 @@ function resultOf(spec: ProgramChecker, report: StepReport, points: number | nul
     .filter(({ name, mode = 0 }) => name !== NEXT_PASS && !(mode & MODE_DIRECTORY))
     .map(({ name, data }) => ({ name, data }));
   return { ...checked, next: { input: next.data, feedback } };
+}
+
+function notExecuted(spec: ProgramChecker): Checked {
+  return failed(`the ${nameOf(spec)} compiles, but cannot be executed`);
 }
 
 function nameOf({ interactive }: ProgramChecker): string {

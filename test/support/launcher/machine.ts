@@ -46,10 +46,13 @@ function processesOf({ instance, uidBase }: Launcher): Process[] {
     const status = read(`/proc/${pid}/status`);
     const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1] ?? -1);
     const state = /^State:\t(\w)/m.exec(status)?.[1] ?? "";
+    const isProgram = uid >= uidBase && uid < uidBase + UIDS_EACH;
+    // The command of a process cannot be read while another one changes its memory, for example in a box of a test of attacks.
+    if (!isProgram && uid !== 0) return [];
     const command = read(`/proc/${pid}/cmdline`);
     const launcher = command.split("\0").includes(instance);
     const settled = command !== "";
-    return launcher || (uid >= uidBase && uid < uidBase + UIDS_EACH) ? [{ pid, uid, state, launcher, settled }] : [];
+    return launcher || isProgram ? [{ pid, uid, state, launcher, settled }] : [];
   });
 }
 

@@ -153,6 +153,18 @@ const CHECKERS: Readonly<
     /^the checker ended as (PLE|TLE)/,
   ],
   "does not compile": [{ ...KATTIS, language: "c", code: "int main(" }, "IE", 0, /^the checker does not compile: /],
+  "cannot be executed, as an interactor": [
+    {
+      ...KATTIS,
+      interactive: true,
+      language: "go",
+      code: "package main\n\nfunc main() {}\n",
+      files: { "_cgo_a.go": NO_LINKER },
+    },
+    "IE",
+    0,
+    /^the interactor compiles, but cannot be executed$/,
+  ],
   "cannot be executed": [
     { ...KATTIS, language: "go", code: "package main\n\nfunc main() {}\n", files: { "_cgo_a.go": NO_LINKER } },
     "IE",

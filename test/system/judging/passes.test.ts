@@ -85,6 +85,19 @@ else:
       assert.match(judged.runs[0]?.message ?? "", message);
     });
 
+  test("a checker that makes a directory of the placeholder gets it in the next pass", LIMIT, async () => {
+    const code = `import os, sys
+given, feedback = open(sys.argv[1]).read().split(), sys.argv[3]
+if given[0] == "decode": sys.exit(42 if os.listdir(feedback + "placeholder") == ["left"] else 43)
+os.remove(feedback + "placeholder")
+os.mkdir(feedback + "placeholder")
+open(feedback + "placeholder/left", "w").write("x")
+open(feedback + "nextpass.in", "w").write("decode a")
+sys.exit(42)`;
+    const judged = await run(ENCODES, multi(code));
+    assert.equal(judged.verdict, "AC", JSON.stringify(judged));
+  });
+
   test("with an interactor", LIMIT, async () => {
     const code = `import os, sys
 given, feedback = open(sys.argv[1]).read().split(), sys.argv[3]
