@@ -23,7 +23,7 @@ export function problemsCommand(): Command {
   problems
     .command("verify")
     .description(
-      "Run the validators and the submissions of a problem package in the format legacy, 2025-09 or DMOJ, without a service. Print a table of the submissions, the time limit and the faults. The exit code is 0 only if there is no fault and all submissions meet the expectations of the package.",
+      "Run the validators and the submissions of a problem package in the format legacy, 2025-09 or DMOJ, without a service. Print a table of the submissions, the time limit and the faults. Submissions in languages that are not installed are skipped. The exit code is 0 only if there is no fault and all other submissions meet the expectations of the package.",
     )
     .argument("<directory|zip>", "problem package")
     .option("--json", "print the result as JSON")

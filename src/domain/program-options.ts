@@ -38,8 +38,8 @@ export interface ProgramOptions {
 }
 
 /**
- * The limits of a step that a request can lower, by the name of the field in the request. `scale` units of the limit are one unit of the
- * field. `least` is the smallest value of the field: with less, no program would start.
+ * The limits of a step that a request can lower, by the name of the field in the request. The value of the limit is that of
+ * the field times `scale`. `least` is the smallest value of the field; with less than that, hardly any program could start or end.
  */
 export const LIMIT_FIELDS = {
   wall_time_secs: { limit: "wallMs", scale: 1000, least: 0.01 },

@@ -106,7 +106,7 @@ export function decodeEnd(ended: Entries): ProgramEnd {
   return { memoryPeakBytes: ended.int("MEMORY_PEAK"), processes: ended.int("PIDS_CURRENT") };
 }
 
-/** Copies the bytes, because those of a frame are valid only until the next frame. */
+/** Copies the bytes, because they would keep the whole frame in memory. */
 export function decodeFile(entries: Entries): WorkFile {
   const [name, mode] = [entries.text("LEFT_NAME"), entries.int("LEFT_MODE")];
   return { name, data: Buffer.from(entries.bytes("LEFT_DATA")), mode };

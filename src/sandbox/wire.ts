@@ -2,7 +2,7 @@ import { OperatorError } from "../domain/operator-error.ts";
 import { FRAMES, type FrameName, KEYS, type KeyName } from "./protocol.ts";
 
 const HEADER_BYTES = 5;
-/** A FILE frame with the most data, its name and its mode. All other frames are smaller. */
+/** The largest frame that the launcher sends: a FILE frame with the most data, its name and its mode. */
 const LARGEST_FRAME = 16 * 1024 * 1024 + 1024;
 
 /** The launcher does not keep to the protocol, or has another protocol or build than this service. */
@@ -159,7 +159,7 @@ export class Entries {
     return this.optionalInt(key) ?? 0;
   }
 
-  /** The value of a key; empty if it is absent. The bytes are valid only until the next frame. */
+  /** The value of a key; empty if it is absent. They are a part of the frame: whoever keeps them keeps the whole frame in memory. */
   bytes(key: KeyName): Buffer {
     const [start, end] = this.#places.get(key) ?? [];
     return start === undefined ? NOTHING : this.#body.subarray(start, end);

@@ -7,7 +7,10 @@ import { type Plan, stepForArtifact } from "./plan.ts";
 
 /** Access to artifacts of earlier compile steps, for one submission. */
 export interface CompileCache {
-  /** The id of the account of the submission. A slot keeps lists of files for later steps of the same account. */
+  /**
+   * The id of the account of the submission. A slot keeps the files of an artifact under this id, so that a later step of the account
+   * need not send them again.
+   */
   readonly owner: string;
   /** The artifact that an equal compile step of the account left; undefined if it is not in the cache. */
   readonly get: (compile: Step) => Artifact | undefined;
@@ -30,7 +33,7 @@ export interface RunOptions {
 /**
  * Runs the steps in sequence on one slot. The program runs only if the verdict table gives AC for the compile step. If the artifact is
  * in the cache, the compile step does not run, and its report is the one that was stored with the artifact.
- * @throws SandboxError if the slot is lost.
+ * @throws SandboxError or ProtocolError if the slot is lost.
  */
 export async function runSteps(
   slot: Pick<Slot, "run">,

@@ -30,8 +30,8 @@ export function openApi(): OpenApi {
       description:
         "The API uses HTTPS and JSON. Every endpoint needs an API key in the header `X-API-Key`. Every error is JSON with the " +
         "field `error`. An unknown path returns 404. A method that a path does not have returns 405 with the header `Allow`. " +
-        "HEAD returns the status and headers of GET. `POST /mcp` is not described here: it has the tools of an assistant, by the " +
-        "Model Context Protocol.",
+        "HEAD returns the status and headers of GET. `POST /mcp`, which offers tools to assistants over the Model Context " +
+        "Protocol, is not described here.",
     },
     servers: [{ url: "/" }],
     security: [{ key: [] }],

@@ -23,7 +23,7 @@ export type SubmissionStore = ReturnType<typeof submissionStore>["store"];
 
 /**
  * Submissions and their queue. Other files of this folder have the statements. This file runs them in transactions, and sends
- * notifications once a transaction is durable.
+ * notifications once a transaction is durable, except for work with one writer (`announceWork`).
  * @param now milliseconds since the epoch. @param steady milliseconds of a monotonic clock.
  */
 export function submissionStore(
@@ -36,9 +36,9 @@ export function submissionStore(
   const { db } = database;
   const { oneWriter } = database.abilities;
   /**
-   * Announces work before the transaction that adds it. With one writer, transactions run in the order of their calls: the claim that the
-   * notification causes finds the work, and shares the commit. With several writers, this function does nothing, and the notification
-   * follows the commit.
+   * Announces work before the transaction that adds it. With one writer, transactions run in the order of their calls. The transaction of
+   * the claim that the notification causes therefore comes directly after this one: it finds the work, and both share one commit. With
+   * several writers, this function does nothing, and the notification follows the commit.
    */
   const announceWork = () => oneWriter && wakeups.publish(WORK);
   /** Used with one writer only. `more`: whether submissions may be pending. `added`: how often work has been announced. */
@@ -102,7 +102,7 @@ export function submissionStore(
     enqueue: (request: Enqueue): Promise<Enqueued> => enqueues.add(request),
 
     /**
-     * Claims up to `max` pending submissions: they become `running` and get a lease and, unless they have started before, `startedAtMs`.
+     * Claims up to `max` pending submissions: they become `running` and get a lease and, unless they have completed some of their runs, `startedAtMs`.
      * The order is fair between accounts (fewest running first, then least recently served), by the same rules between the
      * keys of an account, and oldest first within a key. A claim respects the concurrency of keys, and skips suspended accounts.
      * @param leaseMs how long the lease lasts unless it is renewed.
@@ -139,7 +139,7 @@ export function submissionStore(
     async cancel(id: string, accountId: string, actor?: AuditActor): Promise<boolean> {
       const done = await transactions.run(
         async (trx) => {
-          // A claim chooses submissions before it updates them. In between, no submission may end.
+          // A claim chooses submissions before it updates them. In between, no request may cancel one of them.
           await database.abilities.lock(trx, "claim");
           const notifications = await cancel(trx, { id, accountId }, now());
           if (notifications && actor)
@@ -181,9 +181,10 @@ export function submissionStore(
       finishes.add({ lease, outcome, judged }),
 
     /**
-     * Releases a claimed submission: it is `pending` again, and the attempt does not count. Several calls are processed in their order,
-     * and a caller releases submissions that have not begun in the reverse order of their claims (queue/turns.ts). An agent run that has
-     * begun ends with the status `error` instead, because it may have had outside effects.
+     * Releases a claimed submission: it is `pending` again, and the attempt does not count. An agent run that has begun ends
+     * with the status `error` instead, because it may have had outside effects. Calls are processed in order. A caller that releases
+     * several submissions that have not begun must begin with the one that it claimed last: the one that is released last is served first
+     * (queue/turns.ts).
      * @param begun whether code of the program may have run.
      * @returns false, without changes, for a void lease.
      */
@@ -212,8 +213,8 @@ export function submissionStore(
     },
 
     /**
-     * Takes away leases that were not renewed for `leaseMs`, as the calls of this method on this store have observed: the first call
-     * finds none, and neither does a call that follows the previous one by more than `leaseMs`. A judge run is requeued while
+     * Takes away leases that were not renewed for `leaseMs`. Each call compares the leases with those that earlier calls on this store
+     * saw. Therefore the first call finds none, and neither does one that comes more than `leaseMs` after the previous call. A judge run is requeued while
      * attempts are left, because it has no outside effects. An agent run, and a judge run after its last attempt, end with the
      * status `error`.
      */
