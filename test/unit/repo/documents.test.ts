@@ -22,6 +22,11 @@ test("every document that a newcomer expects exists", () => {
   }
 });
 
+test("the two commands of README.md have a line each, to be copied", () => {
+  const commands = [...read("README.md").matchAll(/^sudo \.\/assay (serve|test) +#/gm)].map(([, command]) => command);
+  assert.deepEqual(commands.slice(0, 2), ["serve", "test"]);
+});
+
 /** Anchors of the headings, as GitHub makes them. */
 function anchors(markdown: string): string[] {
   const headings = [...prose(markdown).matchAll(/^#{1,6} (.+)$/gm)].map(([, text = ""]) => text);
