@@ -21,7 +21,7 @@ function state({ data, instance }: TestRun): Set<string> {
   const lines = [
     ...groups(CGROUPS, `assay-${instance}`, MOST_DEPTH).map((path) => `control group ${path}`),
     ...mounts(`${data}/`, `${data}/run/${instance}/databases`).map((path) => `mount ${path}`),
-    ...processes(`${data}/`).map((line) => `process ${line}`),
+    ...processes(`${data}/`, instance).map((line) => `process ${line}`),
   ];
   const own = lines.filter((line) => !others.some((other) => line.includes(other)));
   return new Set(own.map((line) => line.slice(0, 200)));
@@ -43,7 +43,11 @@ function mounts(below: string, except: string): string[] {
   return points.filter((point) => point.startsWith(below) && point !== except);
 }
 
-function processes(below: string): string[] {
+/**
+ * Programs below the data directory. Node and the tools of npm are also there, and somebody may use them while the tests run, for example
+ * in an editor. They count only if their words or their environment name a run.
+ */
+function processes(below: string, instance: string): string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) =>
@@ -52,6 +56,8 @@ function processes(below: string): string[] {
         if (!program.startsWith(below)) return [];
         const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
         const run = /(?:^|\0)ASSAY_TEST_INSTANCE=([^\0]*)/.exec(readFileSync(`/proc/${pid}/environ`, "utf8"))?.[1];
+        const isOfTests = run !== undefined || words.includes(instance);
+        if (program.startsWith(`${below}modules/`) && !isOfTests) return [];
         return [`${pid} ${program} ${words}${run === undefined ? "" : `of ${run}`}`];
       }, []),
     );
