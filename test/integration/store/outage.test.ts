@@ -4,7 +4,7 @@ import { after, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { internalError } from "../../../src/domain/outcome.ts";
 import { StoreError, StoreUnavailable } from "../../../src/store/database/errors.ts";
-import { openStore } from "../../../src/store/open.ts";
+import { openDatabase, openStore } from "../../../src/store/open.ts";
 import { PostgresServer } from "../../support/store/postgres-server.ts";
 import { addKey, enqueue, postgresServer } from "../../support/store/temporary.ts";
 
@@ -184,4 +184,27 @@ test("rejects databases with an encoding other than UTF8", LIMIT, async () => {
   const server = await postgresServer();
   await server.admin("create database latin template template0 encoding 'LATIN1'");
   await assert.rejects(openStore({ database: { kind: "postgres", url: server.url("latin") } }), /needs UTF8/);
+});
+
+test("a paused process delays others until the server ends its transaction", LIMIT, async (t) => {
+  const server = await own;
+  const database = { kind: "postgres", url: server.url(await server.createDatabase()) } as const;
+  const there = await openStore({ database });
+  t.after(() => there.close());
+  await enqueue(there, await addKey(there, "a"));
+  const paused = await openDatabase(database);
+  t.after(() => paused.db.destroy());
+  const { promise: locked, resolve: isLocked } = Promise.withResolvers<void>();
+  const { promise: resumed, resolve: resume } = Promise.withResolvers<void>();
+  const transaction = paused.db.transaction().execute(async (trx) => {
+    await paused.abilities.lock(trx, "claim");
+    isLocked();
+    await resumed;
+  });
+  await locked;
+  const began = performance.now();
+  assert.equal((await there.submissions.claim("w", 60_000, 1)).length, 1);
+  assert.ok(performance.now() - began > 5_000, "the lock was not held"); // the server ends the transaction after 10 s without a statement
+  resume();
+  await assert.rejects(transaction);
 });

@@ -32,6 +32,9 @@ export const SHOWN_BY: Readonly<Record<string, readonly (readonly [file: string,
     ],
     ["test/system/worker/outage.test.ts", "a restart of the database loses no result, repeats no run"],
   ],
+  "a paused process (PostgreSQL)": [
+    ["test/integration/store/outage.test.ts", "a paused process delays others until the server ends its transaction"],
+  ],
   "disk space": [
     ["test/system/faults/away.test.ts", "a full disk, and then a read-only disk, lose no accepted submission"],
     ["test/integration/store/full-disk.test.ts", "a full disk makes the store unavailable"],
