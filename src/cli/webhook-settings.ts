@@ -9,6 +9,7 @@ import type { SecretCursor } from "../store/deliveries/types.ts";
 import type { Store } from "../store/store.ts";
 import { fileSealer } from "../webhooks/seal.ts";
 import type { SendOptions } from "../webhooks/send.ts";
+import { threadedPost } from "../webhooks/threaded-post.ts";
 import { trustedAuthorities } from "../webhooks/trust.ts";
 
 /** The settings of webhooks that decide which receivers are allowed and trusted. */
@@ -59,7 +60,7 @@ export function webhookSettings(config: Pick<Config, "webhooks" | "dataDir">): W
 
 /** @throws ConfigError if the authority is not a certificate. */
 export function sendOptions(sealer: Sealer, { allow, ca }: WebhookSettings): SendOptions {
-  return { sealer, allowed: allow, trust: trust(ca), userAgent: `Assay/${VERSION}` };
+  return { sealer, allowed: allow, trust: trust(ca), post: threadedPost({ ca }), userAgent: `Assay/${VERSION}` };
 }
 
 /**

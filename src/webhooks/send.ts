@@ -8,6 +8,7 @@ import { type HttpResponse, post } from "./post.ts";
 import { type Resolve, resolvePublic } from "./resolve.ts";
 import { sign } from "./sign.ts";
 import { BlockedError, parseTarget } from "./target.ts";
+import type { PostTo } from "./threaded-post.ts";
 
 export interface SendOptions {
   readonly sealer: Sealer;
@@ -16,7 +17,10 @@ export interface SendOptions {
   readonly trust: SecureContext;
   /** The header `user-agent`, such as `Assay/1.2.3`. */
   readonly userAgent: string;
+  /** Replaces `resolvePublic`, unless `post` is set. */
   readonly resolve?: Resolve;
+  /** Sends the request, as in a thread (threaded-post.ts); by default, on this event loop with `trust` and `resolve`. */
+  readonly post?: PostTo;
   readonly timeoutMs?: number;
   readonly now?: () => number;
 }
@@ -57,7 +61,9 @@ export async function send(claim: DeliveryClaim, body: Body, options: SendOption
     sentHeaders = [["host", target.url.host], ...Object.entries(headers)];
     const signal = AbortSignal.any([time.signal, stop]);
     const method = callbackUrl === null ? "POST" : "PUT";
-    const answer = await post({ method, target, headers, body }, { trust: options.trust, resolve, signal });
+    const request = { method, target, headers, body } as const;
+    const answer = await (options.post?.(request, { signal }) ??
+      post(request, { trust: options.trust, resolve, signal }));
     return sent(resultOf(answer.status), seenIn(answer));
   } catch (error) {
     if (stop.aborted) throw stop.reason;

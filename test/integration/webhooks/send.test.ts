@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { getEventListeners } from "node:events";
-import { createServer } from "node:net";
+import { getEventListeners, once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createServer as createTlsServer } from "node:tls";
 import { Webhook } from "standardwebhooks";
 import type { Signing } from "../../../src/domain/webhook.ts";
 import { post } from "../../../src/webhooks/post.ts";
 import { type SendOptions, type Sent, send } from "../../../src/webhooks/send.ts";
 import { parseTarget } from "../../../src/webhooks/target.ts";
+import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
 import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
 import { claimFor, sealer } from "../../support/webhooks/project.ts";
 import { type Answer, makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
@@ -24,11 +26,15 @@ interface Case {
   readonly body?: Buffer;
 }
 
+/** As the service sends. With another authority or name server, a request is sent on the event loop of this process. */
+const threaded = threadedPost({ ca: certificates.ca });
+
 const allow = (port: number, more: Partial<SendOptions> = {}): SendOptions => ({
   sealer,
   allowed: [{ host: "127.0.0.1", port }],
   trust: trustedAuthorities(certificates.ca),
   userAgent: "Assay/0.0.0",
+  ...(more.trust || more.resolve ? {} : { post: threaded }),
   ...more,
 });
 
@@ -357,4 +363,24 @@ test("limits the error text of a certificate, and names the option for an unknow
   assert.equal(long.attempt.error?.length, 500);
   const unknown = await send1(trustedAuthorities(null));
   assert.match(unknown.attempt.error ?? "", /no known authority .*--webhook-ca FILE$/);
+});
+
+test("no receiver chooses the field in which keys are exchanged", LIMIT, async (t) => {
+  const { ca, key, cert } = makeCertificates("IP:127.0.0.1", ["-newkey", "rsa:2048"]);
+  const ciphers = "DHE-RSA-AES128-GCM-SHA256:DHE-RSA-AES256-GCM-SHA384";
+  const server = createTlsServer({ key, cert, maxVersion: "TLSv1.2", ciphers, dhparam: "auto" });
+  server.listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const claim = claimFor(`https://127.0.0.1:${port}/`);
+  const sent = await send(claim, [BODY], allow(port, { trust: trustedAuthorities(ca) }), NEVER);
+  assert.equal(sent.result, "again");
+  assert.match(sent.attempt.error ?? "", /handshake failure/);
+});
+
+test("an address that is not allowed is refused by the thread as well", LIMIT, async () => {
+  const sent = await send(claimFor("https://10.0.0.1/"), [BODY], allow(0), NEVER);
+  assert.equal(sent.result, "never");
+  assert.match(sent.attempt.error ?? "", /10\.0\.0\.1/);
 });

@@ -15,12 +15,18 @@ export interface Certificates {
   readonly key: string;
 }
 
-/** @param names in the notation of certificates: `IP:127.0.0.1,DNS:receiver.example`. */
-export function makeCertificates(names = "IP:127.0.0.1,DNS:localhost,DNS:receiver.example"): Certificates {
+/**
+ * @param names in the notation of certificates: `IP:127.0.0.1,DNS:receiver.example`.
+ * @param algorithm of the keys, as `openssl req` has it.
+ */
+export function makeCertificates(
+  names = "IP:127.0.0.1,DNS:localhost,DNS:receiver.example",
+  algorithm: readonly string[] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
+): Certificates {
   const directory = mkdtempSync(join(tmpdir(), "assay-ca-"));
   const path = (name: string) => join(directory, name);
   const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: directory, stdio: "ignore" });
-  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  const key = [...algorithm, "-nodes"];
   try {
     writeFileSync(path("names"), `subjectAltName=${names}\n`);
     openssl("req", "-x509", ...key, "-subj", "/CN=Test authority", "-days", "2", "-keyout", "ca.key", "-out", "ca.pem");
