@@ -379,6 +379,16 @@ test("no receiver chooses the field in which keys are exchanged", LIMIT, async (
   assert.match(sent.attempt.error ?? "", /handshake failure/);
 });
 
+test("certificates of more than 32 KiB are not verified", LIMIT, async (t) => {
+  const names = Array.from({ length: 3_000 }, (_, n) => `DNS:receiver-${n}.example`).join(",");
+  const long = makeCertificates(`IP:127.0.0.1,${names}`);
+  const receiver = await startReceiver(t, long, (response) => response.end());
+  const options = allow(receiver.port, { trust: trustedAuthorities(long.ca) });
+  const sent = await send(claimFor(receiver.url), [BODY], options, NEVER);
+  assert.deepEqual(seen(sent), ["again", null, "more than 32 KiB were received"]);
+  assert.equal(receiver.received.length, 0);
+});
+
 test("an address that is not allowed is refused by the thread as well", LIMIT, async () => {
   const sent = await send(claimFor("https://10.0.0.1/"), [BODY], allow(0), NEVER);
   assert.equal(sent.result, "never");
