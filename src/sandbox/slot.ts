@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { StepReport, WorkFile } from "../domain/report.ts";
 import { Captured } from "./captured.ts";
 import { greet, refusal, SandboxError, StepSizeError } from "./refusal.ts";
@@ -25,6 +26,12 @@ const [OPEN_MS, PARK_MS] = [30_000, 30_000];
  * uses CPU time, its slot sends ENDING, and this time begins again.
  */
 const SILENCE_MS = 45_000;
+
+/**
+ * The launcher kills a slot this long after its client has left (SLOT_END_MS in launcher/serve.c). If the end of the connection could not
+ * be sent, the box counts for this time, because nothing tells when it has been removed.
+ */
+const SLOT_END_MS = 10_000;
 
 /**
  * How long `cancel` waits for the launcher to remove the box. The launcher itself waits 90 s at most for a killed program that still uses
@@ -84,8 +91,8 @@ const READ = Buffer.alloc(64 * 1024);
 export class Slot {
   readonly hello: Hello;
   isClosed = false; // closed or cancelled by this process, and therefore not lost
-  /** Resolves when the connection has ended. After `cancel`, the box of the slot has been removed by then. */
-  readonly gone: Promise<void>;
+  /** Resolves when the connection has ended, and after `cancel`, when the box of the slot has been removed. */
+  gone: Promise<void>;
   readonly #socket: Socket;
   readonly #fileCache = new SlotFileCache();
   #running: Running | null = null;
@@ -245,18 +252,21 @@ export class Slot {
     this.#onEnded = listener;
   }
 
-  /**
-   * Kills the program and gives the slot up; `gone` resolves when its box has been removed. The run is rejected at once. If the program
-   * has not read its live input, what was sent of it precedes the end of the connection, so that the program is killed only when it reads
-   * the input or exceeds a limit.
-   */
+  /** Kills the program and gives the slot up; `gone` resolves when its box has been removed. The run is rejected at once. */
   cancel(): void {
     if (this.isClosed) return;
     this.isClosed = true;
-    // The launcher reads the end of the connection, but can still write: it closes its side when the box is removed.
-    this.#socket.end();
-    const timer = setTimeout(() => this.#socket.destroy(), CANCEL_MS);
-    void this.gone.then(() => clearTimeout(timer));
+    if (this.#socket.writableLength > 0) {
+      // Live input that the program does not read would precede the end of this side, and the program would not be killed.
+      this.#socket.destroy();
+      const closed = this.gone;
+      this.gone = closed.then(() => sleep(SLOT_END_MS, undefined, { ref: false }));
+    } else {
+      // The launcher reads the end of this side, and can still write: it closes its own side when the box has been removed.
+      this.#socket.end();
+      const timer = setTimeout(() => this.#socket.destroy(), CANCEL_MS);
+      void this.gone.then(() => clearTimeout(timer));
+    }
     this.#abandon(new SandboxError("the run was cancelled"));
   }
 

@@ -32,6 +32,13 @@ const MOST_TURNS = 4_096;
 const MOST_COMPARING = 4;
 
 /**
+ * How many boxes of cancelled runs of one account may still have to be removed. While an account has this many, no submission of it
+ * starts: a cancelled run no longer counts for the concurrency of its key, so that one key could otherwise occupy all slots with programs
+ * that end late.
+ */
+const MOST_ENDING = 4;
+
+/**
  * Claims submissions for free slots, and some more in advance. Notifications of the store and slots that become free wake it; it does
  * not poll.
  */
@@ -106,9 +113,10 @@ export class ClaimLoop {
     return first;
   }
 
-  /** Accounts of which no submission starts, because many of their outputs wait for a comparison. */
+  /** Accounts of which no submission starts, because many of their outputs wait for a comparison, or many of their boxes for the end. */
   #barred(): readonly string[] {
-    return this.#options.leases.comparing(MOST_COMPARING);
+    const { leases, slots } = this.#options;
+    return [...leases.comparing(MOST_COMPARING), ...slots.endingOf(MOST_ENDING)];
   }
 
   #served(accountId: string): void {

@@ -33,8 +33,8 @@ export class Slots {
   readonly #options: SlotsOptions;
   readonly #free: Slot[] = [];
   readonly #all = new Set<Slot>();
-  /** Cancelled slots whose boxes have not been removed yet. Their programs may still use CPU time and memory. */
-  readonly #ending = new Set<Slot>();
+  /** Cancelled slots whose boxes have not been removed yet, with the account of the run. Their programs may still use CPU time and memory. */
+  readonly #ending = new Map<Slot, string | null>();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #check: NodeJS.Timeout;
   #idle: NodeJS.Timeout | undefined;
@@ -82,8 +82,11 @@ export class Slots {
     return choose(this.#free);
   }
 
-  /** Gives a taken slot back; a lost one is replaced. @param notifies whether to call `onFree`. */
-  give(slot: Slot, notifies = true): void {
+  /**
+   * Gives a taken slot back; a lost one is replaced.
+   * @param accountId the account of the run; null if there was none. @param notifies whether to call `onFree`.
+   */
+  give(slot: Slot, accountId: string | null = null, notifies = true): void {
     if (this.#closed) {
       slot.close();
     } else if (slot.alive) {
@@ -91,8 +94,16 @@ export class Slots {
       if (notifies) this.#options.onFree();
       this.#startRuntime();
     } else {
-      this.#replace(slot);
+      this.#replace(slot, accountId);
     }
+  }
+
+  /** The accounts of which at least this many cancelled runs have boxes that have not been removed yet. */
+  endingOf(least: number): readonly string[] {
+    const amounts = new Map<string, number>();
+    for (const accountId of this.#ending.values())
+      if (accountId !== null) amounts.set(accountId, (amounts.get(accountId) ?? 0) + 1);
+    return [...amounts].flatMap(([accountId, amount]) => (amount >= least ? accountId : []));
   }
 
   /** Closes all slots and kills their programs. */
@@ -101,7 +112,7 @@ export class Slots {
     clearInterval(this.#check);
     clearTimeout(this.#idle);
     for (const timer of this.#timers) clearTimeout(timer);
-    for (const slot of [...this.#all, ...this.#ending]) slot.close();
+    for (const slot of [...this.#all, ...this.#ending.keys()]) slot.close();
   }
 
   /**
@@ -146,14 +157,14 @@ export class Slots {
    * Replaces a slot. One whose run was cancelled is replaced when its box has been removed. Until then it counts as busy: otherwise an
    * account could start and cancel programs that end late, and have more of them on the CPUs than submissions may run.
    */
-  #replace(slot: Slot): void {
+  #replace(slot: Slot, accountId: string | null = null): void {
     this.#options.runtimes.lost(slot);
     this.#all.delete(slot);
     if (!slot.isClosed) {
       this.#later(RETRY_MS);
       return;
     }
-    this.#ending.add(slot);
+    this.#ending.set(slot, accountId);
     void slot.gone.then(() => {
       this.#ending.delete(slot);
       this.#later(FIRST_RETRY_MS);

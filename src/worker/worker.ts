@@ -183,7 +183,7 @@ export class Worker implements WorkerPool {
     const startedMs = performance.now();
     const free = () => {
       this.#ahead.ran(performance.now() - startedMs);
-      this.#slots.give(slot, run.comparing);
+      this.#slots.give(slot, run.claim.submission.accountId, run.comparing);
       this.#claims.startHeld();
     };
     const result = await this.#runner.run(run, slot, () => {
