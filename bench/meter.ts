@@ -16,7 +16,7 @@ import { HttpServer } from "../src/http/server.ts";
 import { Prometheus } from "../src/metrics/prometheus.ts";
 import { openStore } from "../src/store/open.ts";
 import { keySealer } from "../src/webhooks/seal.ts";
-import { trustedAuthorities } from "../src/webhooks/trust.ts";
+import { threadedPost } from "../src/webhooks/threaded-post.ts";
 
 /** How many requests and submissions each round has. */
 const REQUESTS = 1_000;
@@ -42,7 +42,7 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
   const sending = {
     sealer: keySealer(randomBytes(32)),
     allowed: [],
-    trust: trustedAuthorities(null),
+    post: threadedPost({ ca: null }),
     userAgent: "bench",
   };
   const config = { database, retentionMs: null, ownAuthority: null };

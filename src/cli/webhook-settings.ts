@@ -10,7 +10,7 @@ import type { Store } from "../store/store.ts";
 import { fileSealer } from "../webhooks/seal.ts";
 import type { SendOptions } from "../webhooks/send.ts";
 import { threadedPost } from "../webhooks/threaded-post.ts";
-import { trustedAuthorities } from "../webhooks/trust.ts";
+import { checkAuthority } from "../webhooks/trust.ts";
 
 /** The settings of webhooks that decide which receivers are allowed and trusted. */
 export interface WebhookSettings {
@@ -60,7 +60,12 @@ export function webhookSettings(config: Pick<Config, "webhooks" | "dataDir">): W
 
 /** @throws ConfigError if the authority is not a certificate. */
 export function sendOptions(sealer: Sealer, { allow, ca }: WebhookSettings): SendOptions {
-  return { sealer, allowed: allow, trust: trust(ca), post: threadedPost({ ca }), userAgent: `Assay/${VERSION}` };
+  try {
+    if (ca !== null) checkAuthority(ca);
+  } catch {
+    throw new ConfigError("ASSAY_WEBHOOK_CA: there is no certificate in the file");
+  }
+  return { sealer, allowed: allow, post: threadedPost({ ca }), userAgent: `Assay/${VERSION}` };
 }
 
 /**
@@ -86,14 +91,6 @@ export async function provenSealerOf(store: Store, config: Pick<Config, "secretK
     for (const { endpointId, sealed } of secrets) sealer.open(endpointId, sealed);
     if (next === null) return sealer;
     after = next;
-  }
-}
-
-function trust(ca: string | null): SendOptions["trust"] {
-  try {
-    return trustedAuthorities(ca);
-  } catch {
-    throw new ConfigError("ASSAY_WEBHOOK_CA: there is no certificate in the file");
   }
 }
 

@@ -38,6 +38,9 @@ export interface PostOptions {
   readonly signal: AbortSignal;
 }
 
+/** Sends one request. @throws as `post` does. */
+export type PostTo = (request: Post, options: Pick<PostOptions, "signal">) => Promise<HttpResponse>;
+
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Headers;

@@ -1,26 +1,20 @@
-import type { SecureContext } from "node:tls";
 import { ATTEMPT_TIMEOUT_MS, type Attempt, type Headers } from "../domain/delivery.ts";
 import type { Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
 import type { DeliveryClaim } from "../store/deliveries/types.ts";
 import type { Body } from "./body.ts";
-import { type HttpResponse, post } from "./post.ts";
-import { type Resolve, resolvePublic } from "./resolve.ts";
+import type { HttpResponse, PostTo } from "./post.ts";
 import { sign } from "./sign.ts";
 import { BlockedError, parseTarget } from "./target.ts";
-import type { PostTo } from "./threaded-post.ts";
 
 export interface SendOptions {
   readonly sealer: Sealer;
   /** Receivers that may have any address. */
   readonly allowed: readonly HostPort[];
-  readonly trust: SecureContext;
+  /** Sends the requests: in a service, in a thread (threaded-post.ts). */
+  readonly post: PostTo;
   /** The header `user-agent`, such as `Assay/1.2.3`. */
   readonly userAgent: string;
-  /** Replaces `resolvePublic`, unless `post` is set. */
-  readonly resolve?: Resolve;
-  /** Sends the request, as in a thread (threaded-post.ts); by default, on this event loop with `trust` and `resolve`. */
-  readonly post?: PostTo;
   readonly timeoutMs?: number;
   readonly now?: () => number;
 }
@@ -37,7 +31,7 @@ export interface Sent {
  * @throws only the reason of `stop`; all other errors are in the result.
  */
 export async function send(claim: DeliveryClaim, body: Body, options: SendOptions, stop: AbortSignal): Promise<Sent> {
-  const { now = Date.now, timeoutMs = ATTEMPT_TIMEOUT_MS, resolve = resolvePublic } = options;
+  const { now = Date.now, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
   const { endpoint, callbackUrl, messageId, accountId: owner } = claim;
   const atMs = now();
   const began = performance.now();
@@ -61,9 +55,7 @@ export async function send(claim: DeliveryClaim, body: Body, options: SendOption
     sentHeaders = [["host", target.url.host], ...Object.entries(headers)];
     const signal = AbortSignal.any([time.signal, stop]);
     const method = callbackUrl === null ? "POST" : "PUT";
-    const request = { method, target, headers, body } as const;
-    const answer = await (options.post?.(request, { signal }) ??
-      post(request, { trust: options.trust, resolve, signal }));
+    const answer = await options.post({ method, target, headers, body }, { signal });
     return sent(resultOf(answer.status), seenIn(answer));
   } catch (error) {
     if (stop.aborted) throw stop.reason;

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { HttpResponse, Post } from "./post.ts";
+import type { HttpResponse, Post, PostTo } from "./post.ts";
 import type { ThreadError, ThreadReply, ThreadRequest, ThreadSettings } from "./post-thread.ts";
 import { BlockedError } from "./target.ts";
 
@@ -11,11 +11,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Sends a request to a receiver. @throws BlockedError, the error of the connection, or the reason of the signal. */
-export type PostTo = (post: Post, options: { readonly signal: AbortSignal }) => Promise<HttpResponse>;
-
 /**
- * Returns a function like `post` that uses a thread of its own (post-thread.ts), so that a receiver cannot occupy the event loop. The
+ * Returns a function that sends requests in a thread of its own (post-thread.ts), so that a receiver cannot occupy the event loop. The
  * thread starts with the first request. If it ends, its requests fail, and the next request starts another one.
  */
 export function threadedPost(settings: ThreadSettings): PostTo {

@@ -9,8 +9,13 @@ import { createSecureContext, DEFAULT_CIPHERS, getCACertificates, type SecureCon
  */
 export function trustedAuthorities(added: string | null): SecureContext {
   if (added === null) return createSecureContext({ ciphers: CIPHERS });
-  new X509Certificate(added); // OpenSSL silently ignores invalid PEM
+  checkAuthority(added); // OpenSSL silently ignores invalid PEM
   return createSecureContext({ ciphers: CIPHERS, ca: [...getCACertificates("default"), added] });
+}
+
+/** @throws if the text contains no valid certificate in PEM. */
+export function checkAuthority(pem: string): void {
+  new X509Certificate(pem);
 }
 
 /**

@@ -202,8 +202,7 @@ export function deliveryStore(
             (trx) => replayFailed(trx, abilities, place, which, { actor, atMs: now() }),
             { notifications: (done) => (done?.replayed ? [{ kind: "deliveries" }] : []) },
           );
-          if (step === null && total > 0) return total;
-          if (!step) return step;
+          if (!step) return total > 0 ? total : step;
           total += step.replayed;
           afterSeq = step.next;
         }

@@ -4,7 +4,7 @@ import { AdminError } from "../../../src/admin/error.ts";
 import { dashboardOf, nodesOf } from "../../../src/cli/dashboard.ts";
 import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { ClientError } from "../../../src/domain/error.ts";
-import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
+import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
 import { temporaryStore } from "../../support/store/temporary.ts";
 import { addEndpoint, addProject, deliveryBudget, sealer } from "../../support/webhooks/project.ts";
 import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
@@ -16,7 +16,7 @@ test("a test message in progress when the service stops is abandoned, logged, an
   const { store, database, clock } = await temporaryStore(t);
   const { id } = await addEndpoint(store, await addProject(store), { url: receiver.url });
   const allowed = [{ host: "127.0.0.1", port: receiver.port }];
-  const sending = { sealer, allowed, trust: trustedAuthorities(certificates.ca), userAgent: "Assay/0.0.0" };
+  const sending = { sealer, allowed, post: threadedPost({ ca: certificates.ca }), userAgent: "Assay/0.0.0" };
   const stopping = new AbortController();
   const config = { database, retentionMs: null, ownAuthority: null };
   const languages = installedLanguages();

@@ -12,7 +12,7 @@ import type { Delivery } from "../../../src/store/deliveries/types.ts";
 import { openStore } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { Deliverer, type DelivererOptions } from "../../../src/webhooks/deliverer.ts";
-import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
+import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
 import { noting } from "../../support/metrics/noting.ts";
 import { stopwatch } from "../../support/stopwatch.ts";
 import { type Temporary, temporaryStore } from "../../support/store/temporary.ts";
@@ -49,7 +49,7 @@ function start(t: TestContext, store: Store, receivers: readonly Receiver[], mor
     store,
     sealer,
     allowed: receivers.map(({ port }) => ({ host: "127.0.0.1", port })),
-    trust: trustedAuthorities(certificates.ca),
+    post: threadedPost({ ca: certificates.ca }),
     userAgent: "Assay/0.0.0",
     drainMs: 5_000,
     log: pino({ level: "silent" }),

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { createServer, type Server, Socket } from "node:net";
 import { after, before, mock, test } from "node:test";
+import type { SecureContext } from "node:tls";
 import type { HostPort } from "../../../src/domain/transport.ts";
 import { checkUrl } from "../../../src/webhooks/permitted-addresses.ts";
-import type { Resolve } from "../../../src/webhooks/resolve.ts";
+import { type PostTo, post } from "../../../src/webhooks/post.ts";
+import { type Resolve, resolvePublic } from "../../../src/webhooks/resolve.ts";
 import { type Sent, send } from "../../../src/webhooks/send.ts";
 import { BlockedError } from "../../../src/webhooks/target.ts";
 import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
@@ -43,10 +45,16 @@ after(() => {
 });
 
 const DEFAULT_TRUST = trustedAuthorities(null);
+
+/** Sends on this event loop, so that the test sees each connection that begins. */
+const postHere =
+  (trust: SecureContext, resolve: Resolve): PostTo =>
+  (request, { signal }) =>
+    post(request, { trust, resolve, signal });
 const NEVER = new AbortController().signal;
 
 function sendTo(url: string, resolve: Resolve, allowed: readonly HostPort[] = [], timeoutMs = 2_000): Promise<Sent> {
-  const options = { sealer, allowed, trust: DEFAULT_TRUST, userAgent: "Assay/0.0.0", resolve, timeoutMs };
+  const options = { sealer, allowed, post: postHere(DEFAULT_TRUST, resolve), userAgent: "Assay/0.0.0", timeoutMs };
   return send(claimFor(url), [Buffer.from("{}")], options, NEVER);
 }
 
@@ -158,7 +166,12 @@ test("does not follow redirects to refused addresses", async (t) => {
         response.writeHead(status, { location }).end(),
       );
       const allowed = [{ host: "127.0.0.1", port: receiver.port }];
-      const options = { sealer, allowed, trust: trustedAuthorities(certificates.ca), userAgent: "Assay/0.0.0" };
+      const options = {
+        sealer,
+        allowed,
+        post: postHere(trustedAuthorities(certificates.ca), resolvePublic),
+        userAgent: "Assay/0.0.0",
+      };
       const before = [begun.mock.callCount(), accepted] as const;
       const { result, attempt } = await send(claimFor(receiver.url), [Buffer.from("{}")], options, NEVER);
       assert.deepEqual([result, attempt.status], ["never", status]);

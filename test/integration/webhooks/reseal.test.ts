@@ -17,7 +17,7 @@ import type { Store } from "../../../src/store/store.ts";
 import { Deliverer } from "../../../src/webhooks/deliverer.ts";
 import { addKey } from "../../../src/webhooks/key-file.ts";
 import { fileSealer, keySealer } from "../../../src/webhooks/seal.ts";
-import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
+import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
 import { type OpenTemporary, onEachDatabase, type Temporary } from "../../support/store/temporary.ts";
 import { ACTOR, addProject, endOne } from "../../support/webhooks/project.ts";
 import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
@@ -226,7 +226,7 @@ onEachDatabase((open) => {
       store,
       sealer,
       allowed: [{ host: "127.0.0.1", port: receiver.port }],
-      trust: trustedAuthorities(certificates.ca),
+      post: threadedPost({ ca: certificates.ca }),
       userAgent: "Assay/0.0.0",
       drainMs: 5_000,
       log: pino({ level: "silent" }),

@@ -26,15 +26,13 @@ interface Case {
   readonly body?: Buffer;
 }
 
-/** As the service sends. With another authority or name server, a request is sent on the event loop of this process. */
 const threaded = threadedPost({ ca: certificates.ca });
 
 const allow = (port: number, more: Partial<SendOptions> = {}): SendOptions => ({
   sealer,
   allowed: [{ host: "127.0.0.1", port }],
-  trust: trustedAuthorities(certificates.ca),
+  post: threaded,
   userAgent: "Assay/0.0.0",
-  ...(more.trust || more.resolve ? {} : { post: threaded }),
   ...more,
 });
 
@@ -249,13 +247,18 @@ test("a peer without TLS times out", LIMIT, async (t) => {
 
 test("sends no request to a receiver with an untrusted or mismatching certificate", LIMIT, async (t) => {
   const other = makeCertificates("IP:127.0.0.2,DNS:other.example");
-  for (const [own, trust, message] of [
-    [certificates, trustedAuthorities(null), /certificate/],
-    [certificates, trustedAuthorities(other.ca), /certificate/],
-    [other, trustedAuthorities(other.ca), /127\.0\.0\.1/],
+  for (const [own, ca, message] of [
+    [certificates, null, /certificate/],
+    [certificates, other.ca, /certificate/],
+    [other, other.ca, /127\.0\.0\.1/],
   ] as const) {
     const receiver = await startReceiver(t, own);
-    const sent = await send(claimFor(receiver.url), [BODY], allow(receiver.port, { trust }), NEVER);
+    const sent = await send(
+      claimFor(receiver.url),
+      [BODY],
+      allow(receiver.port, { post: threadedPost({ ca }) }),
+      NEVER,
+    );
     assert.deepEqual([sent.result, sent.attempt.status], ["again", null]);
     assert.match(sent.attempt.error ?? "", message);
     assert.equal(receiver.received.length, 0);
@@ -266,7 +269,7 @@ test("requests the certificate by the name in the URL, not by the address", LIMI
   const named = makeCertificates("DNS:localhost");
   const receiver = await startReceiver(t, named);
   const allowed = [{ host: "localhost", port: receiver.port }];
-  const options = allow(0, { allowed, trust: trustedAuthorities(named.ca) });
+  const options = allow(0, { allowed, post: threadedPost({ ca: named.ca }) });
   const sent = await send(claimFor(`https://localhost:${receiver.port}/a?b=c`), [BODY], options, NEVER);
   assert.deepEqual(seen(sent), ["delivered", 200, null]);
   assert.deepEqual(
@@ -283,7 +286,7 @@ test("the environment cannot disable verification", LIMIT, async (t) => {
   const sent = await send(
     claimFor(receiver.url),
     [BODY],
-    allow(receiver.port, { trust: trustedAuthorities(null) }),
+    allow(receiver.port, { post: threadedPost({ ca: null }) }),
     NEVER,
   );
   assert.equal(sent.result, "again");
@@ -302,7 +305,8 @@ test("sends nothing if the secret cannot be decrypted", LIMIT, async (t) => {
 
 test("a post leaves no listener on its signal, and does nothing if it is aborted", LIMIT, async (t) => {
   const receiver = await startReceiver(t, certificates);
-  const { trust, allowed } = allow(receiver.port);
+  const { allowed } = allow(receiver.port);
+  const trust = trustedAuthorities(certificates.ca);
   const { signal } = new AbortController();
   let lookUps = 0;
   const resolve = async () => {
@@ -356,12 +360,17 @@ test("limits the error text of a certificate, and names the option for an unknow
   const many = makeCertificates(Array.from({ length: 500 }, (_, at) => `DNS:${"x".repeat(40)}${at}.example`).join(","));
   const receiver = await startReceiver(t, many);
   const allowed = [{ host: "localhost", port: receiver.port }];
-  const send1 = (trust: SendOptions["trust"]) =>
-    send(claimFor(`https://localhost:${receiver.port}/`), [BODY], allow(0, { trust, allowed }), NEVER);
-  const long = await send1(trustedAuthorities(many.ca));
+  const send1 = (ca: string | null) =>
+    send(
+      claimFor(`https://localhost:${receiver.port}/`),
+      [BODY],
+      allow(0, { post: threadedPost({ ca }), allowed }),
+      NEVER,
+    );
+  const long = await send1(many.ca);
   assert.match(long.attempt.error ?? "", /altnames/);
   assert.equal(long.attempt.error?.length, 500);
-  const unknown = await send1(trustedAuthorities(null));
+  const unknown = await send1(null);
   assert.match(unknown.attempt.error ?? "", /no known authority .*--webhook-ca FILE$/);
 });
 
@@ -374,7 +383,7 @@ test("no receiver chooses the field in which keys are exchanged", LIMIT, async (
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const claim = claimFor(`https://127.0.0.1:${port}/`);
-  const sent = await send(claim, [BODY], allow(port, { trust: trustedAuthorities(ca) }), NEVER);
+  const sent = await send(claim, [BODY], allow(port, { post: threadedPost({ ca }) }), NEVER);
   assert.equal(sent.result, "again");
   assert.match(sent.attempt.error ?? "", /handshake failure/);
 });
@@ -383,7 +392,7 @@ test("certificates of more than 32 KiB are not verified", LIMIT, async (t) => {
   const names = Array.from({ length: 3_000 }, (_, n) => `DNS:receiver-${n}.example`).join(",");
   const long = makeCertificates(`IP:127.0.0.1,${names}`);
   const receiver = await startReceiver(t, long, (response) => response.end());
-  const options = allow(receiver.port, { trust: trustedAuthorities(long.ca) });
+  const options = allow(receiver.port, { post: threadedPost({ ca: long.ca }) });
   const sent = await send(claimFor(receiver.url), [BODY], options, NEVER);
   assert.deepEqual(seen(sent), ["again", null, "more than 32 KiB were received"]);
   assert.equal(receiver.received.length, 0);

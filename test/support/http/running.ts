@@ -23,7 +23,7 @@ import type { Store } from "../../../src/store/store.ts";
 import type { CheckedRun } from "../../../src/store/submissions/lease.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
-import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
+import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
 import { TestChecker } from "../../../src/worker/test-checker.ts";
 import { type Noting, noting } from "../metrics/noting.ts";
 import { type Clock, type OpenTemporary, START_MS, type Temporary, temporaryStore } from "../store/temporary.ts";
@@ -113,7 +113,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
   const sending = {
     sealer,
     allowed: (receivers?.ports ?? []).map((port) => ({ host: "127.0.0.1", port })),
-    trust: receivers ? trustedAuthorities(receivers.ca) : createSecureContext(),
+    post: threadedPost({ ca: receivers?.ca ?? null }),
     userAgent: "Assay/0.0.0",
   };
   const nodes = async () => [

@@ -9,7 +9,7 @@ import { openStore } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { Deliverer } from "../../../src/webhooks/deliverer.ts";
-import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
+import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
 import { temporaryStore } from "../../support/store/temporary.ts";
 import { report } from "../../support/verdict/reports.ts";
 import {
@@ -37,8 +37,8 @@ before(() => {
 
 function serve(t: TestContext, store: Store, receivers: readonly Pick<Receiver, "port">[]): Deliverer {
   const allowed = receivers.map(({ port }) => ({ host: "127.0.0.1", port }));
-  const trust = trustedAuthorities(certificates.ca);
-  const sending = { sealer, allowed, trust, userAgent: "Assay/0.0.0" };
+  const post = threadedPost({ ca: certificates.ca });
+  const sending = { sealer, allowed, post, userAgent: "Assay/0.0.0" };
   const deliverer = Deliverer.start({ store, log: pino({ enabled: false }), drainMs: 0, ...sending });
   t.after(() => deliverer.stop());
   return deliverer;

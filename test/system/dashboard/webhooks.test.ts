@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { Deliverer } from "../../../src/webhooks/deliverer.ts";
-import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
+import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
 import { endOne, sealer } from "../../support/webhooks/project.ts";
 import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
 import { inside } from "./inside.ts";
@@ -28,9 +28,9 @@ test("an endpoint, from its first failure to the replay of what failed", async (
   const project = { id: projectId, key: { keyId: key.id, accountId } };
   const { endpoint } = (await ada("POST", "/endpoints", { projectId, url: receiver.url })).json;
   const allowed = [{ host: "127.0.0.1", port: receiver.port }];
-  const trust = trustedAuthorities(certificates.ca);
+  const post = threadedPost({ ca: certificates.ca });
   const log = pino({ level: "silent" });
-  const sending = { store, log, drainMs: 100, sealer, allowed, trust, userAgent: "Assay/1.2.3" };
+  const sending = { store, log, drainMs: 100, sealer, allowed, post, userAgent: "Assay/1.2.3" };
   const deliverer = Deliverer.start(sending);
   t.after(() => deliverer.stop());
   const settled = async () => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { Webhook } from "standardwebhooks";
 import { Deliverer } from "../../../../src/webhooks/deliverer.ts";
-import { trustedAuthorities } from "../../../../src/webhooks/trust.ts";
+import { threadedPost } from "../../../../src/webhooks/threaded-post.ts";
 import { runPending, startHttp } from "../../../support/http/running.ts";
 import { onEachDatabase } from "../../../support/store/temporary.ts";
 import { addEndpoint, addProject, sealer } from "../../../support/webhooks/project.ts";
@@ -35,7 +35,7 @@ onEachDatabase((open) => {
       store,
       sealer,
       allowed: [{ host: "127.0.0.1", port: receiver.port }],
-      trust: trustedAuthorities(certificates.ca),
+      post: threadedPost({ ca: certificates.ca }),
       userAgent: "Assay/0.0.0",
       drainMs: 5_000,
       log: pino({ level: "silent" }),
