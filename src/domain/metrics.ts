@@ -214,7 +214,7 @@ export const METRICS = {
   ),
   slots: gauge(
     "assay_slots",
-    "Slots of this process. wanted: how many there should be; alive: connected to the launcher; busy: running a submission",
+    "Slots of this process. wanted: how many there should be; alive: connected to the launcher; busy: running a submission, or removing the box of a cancelled one",
     {
       state: ["wanted", "alive", "busy"],
     },
