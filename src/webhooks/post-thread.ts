@@ -5,9 +5,9 @@ import { BlockedError, type Target } from "./target.ts";
 import { trustedAuthorities } from "./trust.ts";
 
 /*
- * The program of the thread that sends webhooks (threaded-post.ts). A receiver decides how much CPU time a TLS handshake takes, for
- * example by the sizes of its certificates, and OpenSSL computes it without a pause. In this thread, that delays other deliveries, but no
- * request to the service.
+ * The program of the threads that send webhooks (threaded-post.ts). A receiver decides how much CPU time a TLS handshake takes, for
+ * example by the sizes of its certificates, and OpenSSL computes it without a pause. In such a thread, that delays other requests of the
+ * same account, but no request to the service.
  */
 
 /** What the thread gets when it starts. */

@@ -38,8 +38,15 @@ export interface PostOptions {
   readonly signal: AbortSignal;
 }
 
-/** Sends one request. @throws as `post` does. */
-export type PostTo = (request: Post, options: Pick<PostOptions, "signal">) => Promise<HttpResponse>;
+/**
+ * Sends one request.
+ * @param options.accountId the account that the request belongs to.
+ * @throws as `post` does.
+ */
+export type PostTo = (
+  request: Post,
+  options: { readonly signal: AbortSignal; readonly accountId: string },
+) => Promise<HttpResponse>;
 
 export interface HttpResponse {
   readonly status: number;

@@ -55,7 +55,7 @@ export async function send(claim: DeliveryClaim, body: Body, options: SendOption
     sentHeaders = [["host", target.url.host], ...Object.entries(headers)];
     const signal = AbortSignal.any([time.signal, stop]);
     const method = callbackUrl === null ? "POST" : "PUT";
-    const answer = await options.post({ method, target, headers, body }, { signal });
+    const answer = await options.post({ method, target, headers, body }, { signal, accountId: owner });
     return sent(resultOf(answer.status), seenIn(answer));
   } catch (error) {
     if (stop.aborted) throw stop.reason;

@@ -7,20 +7,34 @@ import { BlockedError } from "./target.ts";
 const ABORT_MS = 1_000;
 
 interface Waiting {
+  readonly accountId: string;
   readonly resolve: (response: HttpResponse) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Returns a function that sends requests in a thread of its own (post-thread.ts), so that a receiver cannot occupy the event loop. The
- * thread starts with the first request. If it ends, its requests fail, and the next request starts another one.
+ * The most threads. An account uses one of them at a time, so that a receiver with expensive certificates delays other accounts only if
+ * as many accounts have such receivers at once.
+ */
+const MOST_THREADS = 4;
+
+/**
+ * Returns a function that sends requests in threads of their own (post-thread.ts), so that a receiver cannot occupy the event loop. The
+ * requests of an account that are in progress together share a thread. A thread starts when all others are busy. If one ends, its requests
+ * fail, and another one can take its place.
  */
 export function threadedPost(settings: ThreadSettings): PostTo {
-  let thread: PostThread | null = null;
-  return async (post, { signal }) => {
+  let threads: readonly PostThread[] = [];
+  return async (post, { signal, accountId }) => {
     signal.throwIfAborted();
-    if (!thread || thread.hasEnded) thread = new PostThread(settings);
-    return await thread.post(post, signal);
+    threads = threads.filter(({ hasEnded }) => !hasEnded);
+    let thread = threads.find((one) => one.isUsedBy(accountId)) ?? threads.find(({ requests }) => requests === 0);
+    if (!thread && threads.length < MOST_THREADS) {
+      thread = new PostThread(settings);
+      threads = [...threads, thread];
+    }
+    thread ??= threads.reduce((one, other) => (other.requests < one.requests ? other : one));
+    return await thread.post(post, signal, accountId);
   };
 }
 
@@ -38,7 +52,16 @@ class PostThread {
     this.#worker.unref();
   }
 
-  post({ target, body, ...rest }: Post, signal: AbortSignal): Promise<HttpResponse> {
+  /** The requests in progress. */
+  get requests(): number {
+    return this.#waiting.size;
+  }
+
+  isUsedBy(accountId: string): boolean {
+    return [...this.#waiting.values()].some((waiting) => waiting.accountId === accountId);
+  }
+
+  post({ target, body, ...rest }: Post, signal: AbortSignal, accountId: string): Promise<HttpResponse> {
     const id = ++this.#last;
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
@@ -57,6 +80,7 @@ class PostThread {
       // A thread that waits for a receiver keeps the process alive, like a connection.
       if (this.#waiting.size === 0) this.#worker.ref();
       this.#waiting.set(id, {
+        accountId,
         resolve: settled(resolve),
         reject: settled((error) => reject(signal.aborted ? signal.reason : error)),
       });

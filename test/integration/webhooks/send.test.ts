@@ -13,7 +13,12 @@ import { parseTarget } from "../../../src/webhooks/target.ts";
 import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
 import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
 import { claimFor, sealer } from "../../support/webhooks/project.ts";
-import { type Answer, makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
+import {
+  type Answer,
+  makeCertificates,
+  makeExpensiveCertificates,
+  startReceiver,
+} from "../../support/webhooks/receiver.ts";
 
 const certificates = makeCertificates();
 const BODY = Buffer.from('{"id":"\u00e9","n":1}');
@@ -402,4 +407,23 @@ test("an address that is not allowed is refused by the thread as well", LIMIT, a
   const sent = await send(claimFor("https://10.0.0.1/"), [BODY], allow(0), NEVER);
   assert.equal(sent.result, "never");
   assert.match(sent.attempt.error ?? "", /10\.0\.0\.1/);
+});
+
+test("a receiver whose certificates are expensive delays the requests of its own account only", LIMIT, async (t) => {
+  const hostile = await startReceiver(t, { ca: "", ...makeExpensiveCertificates(18) });
+  const honest = await startReceiver(t, certificates);
+  const post = threadedPost({ ca: certificates.ca });
+  const sendTo = (receiver: typeof hostile, accountId: string) =>
+    send({ ...claimFor(receiver.url), accountId }, [BODY], allow(receiver.port, { post }), NEVER);
+  let pending = 0;
+  const attempts = Array.from({ length: 24 }, async () => {
+    pending++;
+    const { attempt } = await sendTo(hostile, "hostile");
+    pending--;
+    return attempt.error;
+  });
+  const sent = await sendTo(honest, "honest");
+  assert.deepEqual(seen(sent), ["delivered", 200, null]);
+  assert.ok(pending > 12, `${pending} of 24 attempts were pending`);
+  assert.match((await Promise.all(attempts))[0] ?? "", /no known authority/);
 });

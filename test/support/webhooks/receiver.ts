@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
@@ -38,6 +39,48 @@ export function makeCertificates(
   } finally {
     rmSync(directory, { recursive: true });
   }
+}
+
+/**
+ * Makes a chain of certificates that costs a client much time to verify: the public exponent of its keys has as many bits as OpenSSL
+ * accepts, instead of 17.
+ * @param length the number of certificates, each with about 1.1 KiB. The client does not know their authority.
+ */
+export function makeExpensiveCertificates(length: number): Omit<Certificates, "ca"> {
+  const directory = mkdtempSync(join(tmpdir(), "assay-chain-"));
+  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: directory, stdio: "ignore" });
+  try {
+    const key = keyWithLongExponent();
+    writeFileSync(join(directory, "key.pem"), key);
+    writeFileSync(join(directory, "extensions"), "basicConstraints=CA:TRUE\n");
+    openssl("req", "-x509", "-new", "-key", "key.pem", "-subj", "/CN=0", "-days", "2", "-out", "0.pem");
+    const chain: string[] = [];
+    for (let at = 1; at <= length; at++) {
+      openssl("req", "-new", "-key", "key.pem", "-subj", `/CN=${at}`, "-out", "request.pem");
+      const authority = ["-CA", `${at - 1}.pem`, "-CAkey", "key.pem", "-set_serial", String(at)];
+      const rest = ["-days", "2", "-extfile", "extensions", "-out", `${at}.pem`];
+      openssl("x509", "-req", "-in", "request.pem", ...authority, ...rest);
+      chain.unshift(readFileSync(join(directory, `${at}.pem`), "utf8"));
+    }
+    return { key, cert: chain.join("") };
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** An RSA key, in PEM, whose exponents are exchanged: the private one is small, and the public one has about 3,070 bits. */
+function keyWithLongExponent(): string {
+  const usual = generateKeyPairSync("rsa", { modulusLength: 3_072 }).privateKey.export({ format: "jwk" });
+  const { d = "", p = "", q = "" } = usual;
+  const read = (text: string) => BigInt(`0x${Buffer.from(text, "base64url").toString("hex")}`);
+  const write = (value: bigint) => {
+    const hex = value.toString(16);
+    return Buffer.from(hex.padStart(hex.length + (hex.length % 2), "0"), "hex").toString("base64url");
+  };
+  const small = 65_537n;
+  const remainder = (prime: string) => write(small % (read(prime) - 1n));
+  const jwk = { ...usual, e: d, d: write(small), dp: remainder(p), dq: remainder(q) };
+  return createPrivateKey({ format: "jwk", key: jwk }).export({ format: "pem", type: "pkcs1" }).toString();
 }
 
 /** One received request, with its body as bytes. */
