@@ -69,10 +69,10 @@ end_group() {
 # from cgroup.kill (version 2), and it cannot fork with a pids.max of 0 (version 1).
 kill_members() {
   if [ -e "$1/cgroup.kill" ]; then
-    { echo 1 >"$1/cgroup.kill"; } 2>/dev/null || true
+    (echo 1 >"$1/cgroup.kill") 2>/dev/null || true
     return
   fi
-  { [ ! -e "$1/pids.max" ] || echo 0 >"$1/pids.max"; } 2>/dev/null || true
+  ([ ! -e "$1/pids.max" ] || echo 0 >"$1/pids.max") 2>/dev/null || true
   find "$1" -name cgroup.procs -exec cat {} + 2>/dev/null | while read -r member; do
     # 0 is a process of another pid namespace; for kill, it would mean our own process group.
     [ "$member" -eq 0 ] || kill -KILL "$member" 2>/dev/null || true

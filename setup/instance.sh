@@ -151,10 +151,13 @@ alive() {
   case ${process_stat##*) } in [ZX]*) return 1 ;; esac
 }
 
-# stat_of PID: sets $process_stat to one line, although the name of a process can contain line feeds. Fails without a process.
+# stat_of PID: sets $process_stat to one line, although the name of a process can contain line feeds. Fails without a process. It reads in a
+# subshell: in a group of commands with a redirection, the shell would also run a trap with this redirection, and lose its messages.
 stat_of() {
-  process_stat=
-  { while read -r stat_line; do process_stat="$process_stat $stat_line"; done <"/proc/$1/stat"; } 2>/dev/null || return
+  process_stat=$(
+    exec 2>/dev/null
+    while read -r stat_line; do printf ' %s' "$stat_line"; done <"/proc/$1/stat"
+  ) || return
   [ -n "$process_stat" ]
 }
 
@@ -192,7 +195,8 @@ reapable() {
   for thread in "/proc/$1/task"/*; do
     [ "$thread" = "/proc/$1/task/$1" ] || [ ! -d "$thread" ] || return
   done
-  { while read -r field value; do [ "$field $value" = 'TracerPid: 0' ] && return; done <"/proc/$1/status"; } 2>/dev/null
+  # In a subshell, for the reason that stat_of has.
+  (while read -r field value; do [ "$field $value" = 'TracerPid: 0' ] && exit; done <"/proc/$1/status"; exit 1) 2>/dev/null && return
   [ ! -d "/proc/$1" ]
 }
 

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { type Command, FakeCheckout } from "./fake-checkout.ts";
 import { commandLine, processesBelow } from "./processes.ts";
+import { shell } from "./service-shell.ts";
 
 // An interrupted command removes what it has made on the machine. The next command of the data directory does so for a killed command.
 
@@ -146,6 +147,19 @@ for (const signal of SKIPS_LONG ? (["SIGKILL"] as const) : (["SIGTERM", "SIGINT"
       assert.deepEqual(leftBy(fake, names), [], what);
     }
   });
+
+test("what the shell says about a signal is not lost while it looks at a process", () => {
+  const { stdout, stderr } = shell(`
+received=0
+trap 'received=$((received + 1)); say "signal $received"' TERM
+looker=$$
+(for _ in $(seq 200); do kill -s TERM $looker; sleep 0.002; done) &
+sender=$!
+while alive $sender; do reapable $looker || true; done
+echo $received`);
+  assert.ok(Number(stdout) > 20, stdout);
+  assert.equal(stderr.match(/signal/g)?.length, Number(stdout));
+});
 
 /** Waits for a command. After SIGKILL, a process of it can hold its output until the next command has ended that process. */
 async function endOf(command: Command, signal: NodeJS.Signals, fake: FakeCheckout) {
