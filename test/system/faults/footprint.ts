@@ -10,6 +10,7 @@ export interface Footprint {
   readonly slotBytes: number;
   readonly serviceBytes: number;
   readonly launcherDescriptors: number;
+  /** Without the first descriptor of each file of a box's group that exists. */
   readonly slotDescriptors: number;
   readonly serviceDescriptors: number;
   readonly groups: number;
@@ -33,12 +34,25 @@ function privateBytes(pid: number): number {
   return Number(/^RssAnon:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) * 1024;
 }
 
-const descriptors = (pid: number) => list(`/proc/${pid}/fd`).length;
+const targetsOf = (pid: number) => list(`/proc/${pid}/fd`).map((fd) => readlink(`/proc/${pid}/fd/${fd}`));
+
+const descriptors = (pid: number) => targetsOf(pid).length;
+
+/** A group of a box, or a file of one, unless the group has been removed. */
+const GROUP_OF_BOX = /\/s\d+-b\d+(\/[^ ]+)?$/;
+
+/**
+ * The number of descriptors of a slot, without the first one of each existing group of a box and of each of its files: a slot keeps a
+ * group, with its files, if the next box can use it, and that depends on what the last box of that group did.
+ */
+function slotDescriptors(pid: number): number {
+  const targets = targetsOf(pid);
+  return targets.length - new Set(targets.filter((target) => GROUP_OF_BOX.test(target))).size;
+}
 
 /** The number of descriptors of a process that are open files with this name. */
 export function openFiles(pid: number, name: string): number {
-  const targets = list(`/proc/${pid}/fd`).map((fd) => readlink(`/proc/${pid}/fd/${fd}`));
-  return targets.filter((target) => basename(target) === name).length;
+  return targetsOf(pid).filter((target) => basename(target) === name).length;
 }
 
 function readlink(path: string): string {
@@ -89,7 +103,7 @@ export function footprint(launcher: Launcher, service: number): Footprint {
     slotBytes: most(privateBytes),
     serviceBytes: privateBytes(service),
     launcherDescriptors: descriptors(launcher.pid),
-    slotDescriptors: most(descriptors),
+    slotDescriptors: most(slotDescriptors),
     serviceDescriptors: descriptors(service),
     groups: groupsInUse(launcher).length,
     dyingGroups: dying.reduce<number>((sum, count) => sum + Number(count), 0),
