@@ -31,8 +31,8 @@ const tries = [
   "ls /proc/1/root/ /proc/1/cwd/ /var/lib/assay /root /home 2>/dev/null | grep -q . && echo 'listed directories of others'",
   `python3 -c 'import socket; socket.create_connection(("1.1.1.1", 53), 2)' 2>/dev/null && echo connected`,
   `python3 -c 'import socket; socket.create_connection(("127.0.0.1", 22), 2)' 2>/dev/null && echo 'connected to the host'`,
-  // One search covers both, because each file that it examines takes memory of the kernel.
-  "find / -xdev \\( -perm /6000 -o -writable ! -type l ! -path '/box*' ! -path '/tmp*' ! -path '/proc*' ! -path '/dev*' \\) 2>/dev/null | grep . && echo 'found a set-uid program or a writable file'",
+  // Only directories, because each file that is examined takes memory of the kernel. layers.test.ts examines the files.
+  "find / -xdev -type d -writable ! -path '/box*' ! -path '/tmp*' ! -path '/proc*' ! -path '/dev*' 2>/dev/null | grep . && echo 'found a writable directory'",
   "kill -9 1 2>/dev/null && echo 'ended the first process'",
   "find /proc -maxdepth 1 -name '[0-9]*' ! -uid $(id -u) | grep . && echo 'saw a process of another user'",
   "find /proc/[0-9]*/fd \\( -lname '/var/*' -o -lname '/root/*' -o -lname '/home/*' \\) 2>/dev/null | grep . && echo 'got a descriptor of the host'",
@@ -66,10 +66,11 @@ export const HOSTILE: readonly Hostile[] = [
   },
   {
     title: "a child that sends the signals of limits forges no limit",
-    script: "trap '' XCPU XFSZ\nkill -s XCPU -- -1 && kill -s XFSZ -- -1 && echo sent\n",
+    // The second signal has no receiver if the first one ended the wait of the runtime, which then ended with 7.
+    script: "trap '' XCPU XFSZ\nkill -s XCPU -- -1 || echo 'not sent'\nkill -s XFSZ -- -1\n",
     // The exit code is 1 if the runtime has a helper between itself and the shell, which the signal ends.
     ends: /^(RE nonzero_exit [17] null|SIG fatal_signal null 2[45])$/,
-    stdout: "sent\n",
+    stdout: "",
   },
   {
     title: "daemons end with the program",
