@@ -87,7 +87,7 @@ export async function measure(target: Target, plan: Plan): Promise<Loaded> {
     services: target.services.length,
     records: target.records,
     keys: plan.keys.length,
-    ...{ mix: plan.mix, loop: plan.loop, seconds },
+    ...{ mix: plan.mix, loop: plan.loop, seconds: digits(seconds) },
     perSecond: digits(done / seconds),
     fullPerSecond: digits(measured.full / seconds),
     wrong: measured.wrong,
