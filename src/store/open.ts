@@ -131,6 +131,7 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     problems: problemStore(database, transactions, now),
     manyProcesses: notify !== null,
     onWork: (listener) => wakeups.on("work", listener),
+    onAdded: (listener) => wakeups.on(database.abilities.oneWriter ? "added" : "work", listener),
     onEnds: (listener) => wakeups.on("ends", listener),
     onDeliveries: (listener) => wakeups.on("deliveries", listener),
     backup: (write) => backup(database, now, write),

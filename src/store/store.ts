@@ -74,6 +74,12 @@ export interface Store {
    */
   onWork(listener: () => void): () => void;
 
+  /**
+   * Calls the listener when submissions or judgements may have been added. Unlike a listener of `onWork`, it finds them by any read: with
+   * one writer, `onWork` announces them before their commit. @returns a function that ends the subscription.
+   */
+  onAdded(listener: () => void): () => void;
+
   /** Calls the listener when submissions may have ended. @returns a function that ends the subscription. */
   onEnds(listener: () => void): () => void;
 

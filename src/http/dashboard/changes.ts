@@ -81,7 +81,7 @@ export class ChangeWatch {
     this.#looking = true;
     let woken = Promise.withResolvers<void>();
     this.#wake = () => woken.resolve();
-    const subscribe = [store.onWork, store.onEnds, store.onDeliveries, store.workers.onChange];
+    const subscribe = [store.onAdded, store.onEnds, store.onDeliveries, store.workers.onChange];
     const ends = subscribe.map((on) => on(() => this.#wake()));
     while (this.#scopes.size > 0) {
       woken = Promise.withResolvers(); // armed before the reads, so that no change is missed

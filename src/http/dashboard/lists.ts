@@ -66,7 +66,7 @@ export function listRoutes<Query, R extends Row>(
       heartbeat: "event: alive\ndata: {}\n\n",
       subscribe: (listener) => {
         const timer = setInterval(() => follow.hasOpen && listener(), OPEN_MS);
-        const ends = [store.onWork(listener), store.onEnds(listener), () => clearInterval(timer)];
+        const ends = [store.onAdded(listener), store.onEnds(listener), () => clearInterval(timer)];
         return () => {
           for (const end of ends) end();
         };

@@ -5,6 +5,8 @@
 export type StoreNotification =
   /** A submission may be claimed. */
   | { readonly kind: "work" }
+  /** Submissions or judgements have been added. Only databases with one writer send it, where "work" precedes the commit. */
+  | { readonly kind: "added" }
   /** Submissions have ended. */
   | { readonly kind: "ends" }
   /** A webhook delivery may be due. */
@@ -22,7 +24,7 @@ export type StoreNotification =
 
 type Topic = Exclude<StoreNotification, { readonly id: string }>["kind"];
 type SubmissionTopic = Extract<StoreNotification, { readonly id: string }>["kind"];
-const TOPICS: readonly Topic[] = ["work", "ends", "deliveries", "workers", "prove"];
+const TOPICS: readonly Topic[] = ["work", "added", "ends", "deliveries", "workers", "prove"];
 
 export function isTopic(text: string): text is Topic {
   return (TOPICS as readonly string[]).includes(text);
@@ -39,6 +41,7 @@ export function isAboutSubmission(text: string): text is SubmissionTopic {
 export class Notifier {
   readonly #listeners: Readonly<Record<Topic, Set<() => void>>> = {
     work: new Set(),
+    added: new Set(),
     ends: new Set(),
     deliveries: new Set(),
     workers: new Set(),

@@ -18,6 +18,7 @@ import { readSamples } from "./samples.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
 const WORK: StoreNotification = { kind: "work" };
+const ADDED: StoreNotification = { kind: "added" };
 
 export type SubmissionStore = ReturnType<typeof submissionStore>["store"];
 
@@ -69,8 +70,8 @@ export function submissionStore(
       {
         // A known submission is announced as well: if the response to its first request was lost, its notification may have been, too.
         notifications: (results) =>
-          !oneWriter && results.some((result) => "submission" in result && result.submission.status === "pending")
-            ? [WORK]
+          results.some((result) => "submission" in result && result.submission.status === "pending")
+            ? [oneWriter ? ADDED : WORK]
             : [],
       },
     );

@@ -88,6 +88,20 @@ onEachDatabase((temporaryStore) => {
     for (let i = 0; i < 5; i++) await turn();
     assert.equal(calls, 0);
   });
+
+  test("who is told of an addition finds it", LIMIT, async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "a", { concurrency: 100 });
+    for (let count = 1; count <= 10; count++) {
+      const { promise, resolve } = Promise.withResolvers<number>();
+      const stop = store.onAdded(() =>
+        store.submissionSearch.count({ accountIds: [key.accountId], max: 1 }).then(({ matches }) => resolve(matches)),
+      );
+      await enqueue(store, key);
+      assert.equal(await promise, count);
+      stop();
+    }
+  });
 });
 
 test("repeated notifications of a turn are delivered once, in a later turn", async () => {
