@@ -61,8 +61,9 @@ function readOptions(args: readonly string[]): Options {
   if (mode === "on" && named.length === 0)
     throw new Refusal(`'assay test on' takes one of: ${all.join(" ")} (see: ./assay help)`, 2);
   const [word = ""] = words;
-  const alongside = PHASES.flatMap(({ variantAlongside }) => variantAlongside ?? []);
-  const variants = { plain: word === "" ? alongside : [], full: all, on: named }[mode];
+  const alongside = PHASES.flatMap(({ variantsAlongside = [] }) => variantsAlongside);
+  const parts = word === "" ? alongside.filter((name) => VARIANTS[name].plain) : [];
+  const variants = { plain: parts, full: all, on: named }[mode];
   return { mode, variants, word };
 }
 
@@ -165,30 +166,29 @@ class TestRun {
       return false;
     }
     await this.#runPhases();
-    if (mode === "full") await this.#runVariants((name) => VARIANTS[name].usesOneCpu === true);
-    await this.#endAlongside();
-    const wasRepeated = await this.#repeatFailed();
+    let wasRepeated = false;
+    // Repeated files have the machine to themselves, and variants follow them only if they passed.
+    do {
+      if (!this.#failed) await this.#runVariants();
+      await this.#endAlongside();
+      if (await this.#repeatFailed()) wasRepeated = true;
+    } while (!this.#failed && !this.#isInterrupted && this.#variants.some((name) => !this.#ran.has(name)));
     if (mode !== "full" || this.#failed) return wasRepeated;
-    await this.#runVariants(() => true);
-    const wereRepeated = await this.#repeatFailed();
     for (const check of word === "" && !this.#failed ? LONG_CHECKS : []) {
       if (this.#isInterrupted) break;
       say(`running: ${check.join(" ")}`);
       if ((await this.#program(check)) !== 0) this.#failed = true;
     }
-    return wasRepeated || wereRepeated;
+    return wasRepeated;
   }
 
-  #alongside: { readonly name: VariantName; readonly ended: Promise<Ended> } | null = null;
+  #alongside: Promise<void> = Promise.resolve();
 
   async #runPhases(): Promise<void> {
-    for (const { group, variantAlongside } of PHASES) {
+    for (const { group, variantsAlongside = [] } of PHASES) {
       if (this.#isInterrupted) return;
-      if (variantAlongside && this.#variants.includes(variantAlongside)) {
-        say(`alongside the tests: ${VARIANTS[variantAlongside].about}`);
-        this.#ran.add(variantAlongside);
-        this.#alongside = { name: variantAlongside, ended: this.#start(this.#workOfVariant(variantAlongside, true)) };
-      }
+      const variants = variantsAlongside.filter((name) => this.#variants.includes(name));
+      if (variants.length > 0) this.#alongside = this.#runAlongside(variants);
       const ended = await this.#startGroup(group);
       if (ended) this.#judge(ended);
     }
@@ -202,19 +202,29 @@ class TestRun {
     return this.#start({ name: group.name, files, atOnce: group.atOnce, about });
   }
 
-  async #endAlongside(): Promise<void> {
-    if (!this.#alongside) return;
-    const { name, ended } = this.#alongside;
-    say(`waiting for the run alongside the tests: ${VARIANTS[name].about}`);
-    this.#alongside = null;
-    this.#judge(await ended, name);
+  /** Runs variants one after the other: the first in any case, the others unless a test has failed, because they would show nothing new. */
+  async #runAlongside(names: readonly VariantName[]): Promise<void> {
+    for (const name of names) this.#ran.add(name);
+    for (const [at, name] of names.entries()) {
+      if ((this.#failed && at > 0) || this.#isInterrupted) {
+        for (const left of names.slice(at)) this.#ran.delete(left);
+        return;
+      }
+      say(`alongside the tests: ${VARIANTS[name].about}`);
+      this.#judge(await this.#start(this.#workOfVariant(name, true)), name);
+    }
   }
 
-  /** Runs the variants that have not run. Variants of failed tests show nothing new. */
-  async #runVariants(isNow: (name: VariantName) => boolean): Promise<void> {
+  async #endAlongside(): Promise<void> {
+    say("waiting for what runs alongside the tests");
+    await this.#alongside;
+  }
+
+  /** Runs the variants that have not begun. */
+  async #runVariants(): Promise<void> {
     for (const name of this.#variants) {
       if (this.#failed || this.#isInterrupted) return;
-      if (!this.#ran.has(name) && isNow(name)) await this.#runVariant(name);
+      if (!this.#ran.has(name)) await this.#runVariant(name);
     }
   }
 

@@ -73,19 +73,22 @@ const GROUPS = {
 
 export interface Phase {
   readonly group: Group;
-  /** A variant that runs alongside this phase, and may go on until the end of the run. */
-  readonly variantAlongside?: VariantName;
+  /**
+   * Variants that start with this phase, run one after the other alongside it, and may go on until the end of the run. Each uses one CPU.
+   * A plain run has those of which it has a part.
+   */
+  readonly variantsAlongside?: readonly VariantName[];
 }
 
 /**
- * The phases of a run. The variant runs alongside the last one, because it adds a network interface to the machine, which aborts
+ * The phases of a run. Variants run alongside the last one, because one of them adds a network interface to the machine, which aborts
  * requests of a browser.
  */
 export const PHASES: readonly Phase[] = [
   { group: GROUPS.exclusive },
   { group: GROUPS.measuring },
   { group: GROUPS.others },
-  { group: GROUPS.services, variantAlongside: "uml" },
+  { group: GROUPS.services, variantsAlongside: ["uml", "qemu"] },
 ];
 
 /** The group of a file, as a path below test/. */
@@ -227,8 +230,6 @@ export interface Variant {
   readonly suites: readonly string[];
   /** The program that boots another kernel, which set-up finds; its tools are in the environment variable `tools`. */
   readonly kernel?: { readonly boot: string; readonly tools: string };
-  /** Whether it uses only one CPU, so that it can run alongside other tests. */
-  readonly usesOneCpu?: true;
   /** A factor for all timeouts. */
   readonly patience?: number;
   /** The seconds after which a kernel counts as hanging. */
@@ -247,7 +248,6 @@ export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
     about: "only cgroup v2, in user-mode Linux",
     suites: SANDBOX_SUITES,
     kernel: { boot: "test/system/kernel/uml", tools: "ASSAY_TEST_KERNEL_UML" },
-    usesOneCpu: true,
     // Each page of memory costs this kernel a signal, and it charges the time of other processes to its own programs.
     patience: 8,
     seconds: 7_200,
@@ -270,7 +270,6 @@ export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
     about: "only cgroup v2 with BPF and PSI, in an emulated machine",
     suites: SANDBOX_SUITES,
     kernel: { boot: "test/system/kernel/qemu", tools: "ASSAY_TEST_KERNEL_QEMU" },
-    usesOneCpu: true,
     patience: 12,
     seconds: 7_200,
     environment: () => ({ ASSAY_TEST_MATRIX: "c python" }),

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -181,6 +181,25 @@ test("full runs every variant of the chosen tests, and on runs only one variant"
   const unknown = await fake.run(["on", "toast"]);
   assert.equal(unknown.code, 2);
   assert.match(unknown.stderr, /takes one of: uml /);
+});
+
+test("after a variant that passed when it was repeated, the others run as well", async () => {
+  const passesOnce = `
+    import { existsSync, writeFileSync } from "node:fs";
+    test("ripens", () => {
+      if (!process.env.ASSAY_TEST_LAUNCHER.endsWith(".asan") || existsSync("test/tried")) return;
+      writeFileSync("test/tried", "");
+      throw new Error("not ripe");
+    });`;
+  using fake = new FakeTests({ "system/forgery/counters": REPORTS, "system/forgery/late": passesOnce });
+  const { code, stdout, stderr } = await fake.run(["full", "forgery"], { CI: "true" });
+  // A run with a word repeats nothing, so this one fails, and the variants after the failed one do not run.
+  assert.equal(code, 1, stderr);
+  assert.ok(!runs(stdout).includes("cold"));
+  rmSync(join(fake.checkout, "test/tried"));
+  const whole = await fake.run(["full"], { CI: "true" });
+  assert.equal(whole.code, 0, whole.stderr);
+  assert.deepEqual(runs(whole.stdout), ["as ever", "cold", "patient", "patient", "sanitized", "sanitized"]);
 });
 
 test("the other kernel runs concurrently with this machine's tests", async () => {
