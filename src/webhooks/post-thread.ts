@@ -1,3 +1,4 @@
+import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { type HttpResponse, type Post, post } from "./post.ts";
 import { resolvePublic } from "./resolve.ts";
@@ -47,6 +48,11 @@ export type ThreadReply =
       };
     }
   | { readonly kind: "failed"; readonly id: number; readonly error: ThreadError };
+
+/** While all these threads are busy with handshakes, the thread of the event loop still gets most of a CPU that they share. */
+const NICENESS = 10;
+// On Linux, each thread has a priority of its own, and this sets that of the calling one.
+setPriority(NICENESS);
 
 const { ca } = workerData as ThreadSettings;
 const trust = trustedAuthorities(ca);

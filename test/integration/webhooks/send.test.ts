@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { getEventListeners, once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -427,3 +428,17 @@ test("a receiver whose certificates are expensive delays the requests of its own
   assert.ok(pending > 12, `${pending} of 24 attempts were pending`);
   assert.match((await Promise.all(attempts))[0] ?? "", /no known authority/);
 });
+
+test("only threads that send have a low priority", LIMIT, async (t) => {
+  const { sent } = await sendTo(t, (response) => response.end());
+  assert.equal(sent.result, "delivered");
+  const values = readdirSync("/proc/self/task").map(niceness);
+  assert.deepEqual([...new Set(values)].toSorted(), [0, 10]);
+  assert.equal(niceness(process.pid.toString()), 0);
+});
+
+/** The niceness of a thread of this process, the 19th field of its line. The name of the thread, in brackets, can have blanks. */
+function niceness(thread: string): number {
+  const line = readFileSync(`/proc/self/task/${thread}/stat`, "utf8");
+  return Number(line.slice(line.lastIndexOf(")") + 2).split(" ")[16]);
+}
