@@ -49,8 +49,11 @@ export type ThreadReply =
     }
   | { readonly kind: "failed"; readonly id: number; readonly error: ThreadError };
 
-/** While all these threads are busy with handshakes, the thread of the event loop still gets most of a CPU that they share. */
-const NICENESS = 10;
+/**
+ * While all these threads are busy with handshakes, the thread of the event loop still gets most of a CPU that they share. With a lower
+ * priority, deliveries would be late next to busy boxes.
+ */
+const NICENESS = 5;
 // On Linux, each thread has a priority of its own, and this sets that of the calling one.
 setPriority(NICENESS);
 
