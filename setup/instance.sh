@@ -151,13 +151,17 @@ alive() {
   case ${process_stat##*) } in [ZX]*) return 1 ;; esac
 }
 
-# stat_of PID: sets $process_stat to one line, although the name of a process can contain line feeds. Fails without a process. It reads in a
-# subshell: in a group of commands with a redirection, the shell would also run a trap with this redirection, and lose its messages.
+# stat_of PID: sets $process_stat to one line, although the name of a process can contain line feeds. Fails without a process.
+#
+# `read` has the redirection of errors alone: in a group of commands with a redirection, the shell would also run a trap with it, and lose
+# the messages of the trap. A subshell is no way out, because its end is a signal, for which `stay` waits.
 stat_of() {
-  process_stat=$(
-    exec 2>/dev/null
-    while read -r stat_line; do printf ' %s' "$stat_line"; done <"/proc/$1/stat"
-  ) || return
+  process_stat=
+  read -r process_stat 2>/dev/null <"/proc/$1/stat" || [ -n "$process_stat" ] || return
+  # The whole line has 52 fields. A shorter one ends within the name, which has at most 15 characters.
+  [ ${#process_stat} -lt 60 ] || return 0
+  process_stat=
+  { while read -r stat_line; do process_stat="$process_stat $stat_line"; done <"/proc/$1/stat"; } 2>/dev/null || return
   [ -n "$process_stat" ]
 }
 
@@ -195,8 +199,8 @@ reapable() {
   for thread in "/proc/$1/task"/*; do
     [ "$thread" = "/proc/$1/task/$1" ] || [ ! -d "$thread" ] || return
   done
-  # In a subshell, for the reason that stat_of has.
-  (while read -r field value; do [ "$field $value" = 'TracerPid: 0' ] && exit; done <"/proc/$1/status"; exit 1) 2>/dev/null && return
+  [ -e "/proc/$1/status" ] || return 0
+  while read -r field value; do [ "$field $value" = 'TracerPid: 0' ] && return; done <"/proc/$1/status"
   [ ! -d "/proc/$1" ]
 }
 
