@@ -31,7 +31,7 @@ const tries = [
   "ls /proc/1/root/ /proc/1/cwd/ /var/lib/assay /root /home 2>/dev/null | grep -q . && echo 'listed directories of others'",
   `python3 -c 'import socket; socket.create_connection(("1.1.1.1", 53), 2)' 2>/dev/null && echo connected`,
   `python3 -c 'import socket; socket.create_connection(("127.0.0.1", 22), 2)' 2>/dev/null && echo 'connected to the host'`,
-  // Only directories, because each file that is examined takes memory of the kernel. layers.test.ts examines the files.
+  // Only directories, because each file that is examined takes memory of the kernel. layers.test.ts examines the files of the image.
   "find / -xdev -type d -writable ! -path '/box*' ! -path '/tmp*' ! -path '/proc*' ! -path '/dev*' 2>/dev/null | grep . && echo 'found a writable directory'",
   "kill -9 1 2>/dev/null && echo 'ended the first process'",
   "find /proc -maxdepth 1 -name '[0-9]*' ! -uid $(id -u) | grep . && echo 'saw a process of another user'",
