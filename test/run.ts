@@ -182,7 +182,8 @@ class TestRun {
     return wasRepeated;
   }
 
-  #alongside: Promise<void> = Promise.resolve();
+  /** The variants that run alongside the tests of this machine; null if there are none. */
+  #alongside: Promise<void> | null = null;
 
   async #runPhases(): Promise<void> {
     for (const { group, variantsAlongside = [] } of PHASES) {
@@ -202,7 +203,7 @@ class TestRun {
     return this.#start({ name: group.name, files, atOnce: group.atOnce, about });
   }
 
-  /** Runs variants one after the other: the first in any case, the others unless a test has failed, because they would show nothing new. */
+  /** Runs variants one after the other. Those after the first do not run if a test has failed, because they would show nothing new. */
   async #runAlongside(names: readonly VariantName[]): Promise<void> {
     for (const name of names) this.#ran.add(name);
     for (const [at, name] of names.entries()) {
@@ -216,11 +217,13 @@ class TestRun {
   }
 
   async #endAlongside(): Promise<void> {
-    say("waiting for what runs alongside the tests");
+    if (!this.#alongside) return;
+    say("waiting for the variants that run alongside the tests");
     await this.#alongside;
+    this.#alongside = null;
   }
 
-  /** Runs the variants that have not begun. */
+  /** Runs the variants that have not begun, until a test fails. */
   async #runVariants(): Promise<void> {
     for (const name of this.#variants) {
       if (this.#failed || this.#isInterrupted) return;

@@ -183,7 +183,7 @@ test("full runs every variant of the chosen tests, and on runs only one variant"
   assert.match(unknown.stderr, /takes one of: uml /);
 });
 
-test("after a variant that passed when it was repeated, the others run as well", async () => {
+test("if a variant fails, and passes when it is repeated, the variants after it run as well", async () => {
   const passesOnce = `
     import { existsSync, writeFileSync } from "node:fs";
     test("ripens", () => {
