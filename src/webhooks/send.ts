@@ -11,7 +11,7 @@ export interface SendOptions {
   readonly sealer: Sealer;
   /** Receivers that may have any address. */
   readonly allowed: readonly HostPort[];
-  /** Sends the requests: in a service, in a thread (threaded-post.ts). */
+  /** Sends the requests: in a service, in threads of their own (threaded-post.ts). */
   readonly post: PostTo;
   /** The header `user-agent`, such as `Assay/1.2.3`. */
   readonly userAgent: string;

@@ -13,15 +13,15 @@ interface Waiting {
 }
 
 /**
- * The most threads. An account uses one of them at a time, so that a receiver with expensive certificates delays other accounts only if
- * as many accounts have such receivers at once.
+ * The most threads, each of which needs some 25 MB. While at most as many accounts have requests in progress, a receiver with expensive
+ * certificates delays no other account. Beyond that, it delays only the accounts that share its thread.
  */
 const MOST_THREADS = 4;
 
 /**
  * Returns a function that sends requests in threads of their own (post-thread.ts), so that a receiver cannot occupy the event loop. The
- * requests of an account that are in progress together share a thread. A thread starts when all others are busy. If one ends, its requests
- * fail, and another one can take its place.
+ * requests of an account that are in progress at the same time share a thread. A new thread starts if all others have requests. If a
+ * thread ends, its requests fail, and another one can take its place.
  */
 export function threadedPost(settings: ThreadSettings): PostTo {
   let threads: readonly PostThread[] = [];
