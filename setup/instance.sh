@@ -153,12 +153,12 @@ alive() {
 
 # stat_of PID: sets $process_stat to one line, although the name of a process can contain line feeds. Fails without a process.
 #
-# `read` has the redirection of errors alone: in a group of commands with a redirection, the shell would also run a trap with it, and lose
-# the messages of the trap. A subshell is no way out, because its end is a signal, for which `stay` waits.
+# In a group of commands with a redirection, the shell runs a trap with this redirection as well, and its messages would be lost. So the
+# redirection of errors belongs to `read` alone. It is not in a subshell either: the end of one sends SIGCHLD, for which `stay` waits.
 stat_of() {
   process_stat=
   read -r process_stat 2>/dev/null <"/proc/$1/stat" || [ -n "$process_stat" ] || return
-  # The whole line has 52 fields. A shorter one ends within the name, which has at most 15 characters.
+  # A whole line has 52 fields. One that is this short ends at a line feed in the name, which has at most 15 characters.
   [ ${#process_stat} -lt 60 ] || return 0
   process_stat=
   { while read -r stat_line; do process_stat="$process_stat $stat_line"; done <"/proc/$1/stat"; } 2>/dev/null || return

@@ -33,12 +33,12 @@ export interface Measured {
   /** The largest delay of an open loop behind its schedule. If it is more than a few milliseconds, the generator itself was too slow. */
   readonly lateMs: number;
   readonly cpuMs: number;
-  /** The length of the window: what the plan has, or until the first response if that comes later. */
+  /** The length of the window. It is that of the plan, or longer if the first response comes later. */
   readonly seconds: number;
 }
 
 const POLL_MS = 10;
-/** The longest window, unless the plan has a longer one. */
+/** A window is not extended beyond this length. */
 const MOST_SECONDS = 60;
 
 class Load {

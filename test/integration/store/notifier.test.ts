@@ -89,7 +89,7 @@ onEachDatabase((temporaryStore) => {
     assert.equal(calls, 0);
   });
 
-  test("who is told of an addition finds it", LIMIT, async (t) => {
+  test("a listener for additions finds the submission that was added", LIMIT, async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a", { concurrency: 100 });
     for (let count = 1; count <= 10; count++) {

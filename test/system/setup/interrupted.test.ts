@@ -148,14 +148,14 @@ for (const signal of SKIPS_LONG ? (["SIGKILL"] as const) : (["SIGTERM", "SIGINT"
     }
   });
 
-test("what the shell says about a signal is not lost while it looks at a process", () => {
+test("the message of a trap is not lost if the signal comes while the shell reads the state of a process", () => {
   const { stdout, stderr } = shell(`
 received=0
 trap 'received=$((received + 1)); say "signal $received"' TERM
-looker=$$
-(for _ in $(seq 200); do kill -s TERM $looker; sleep 0.002; done) &
+shell=$$
+(for _ in $(seq 200); do kill -s TERM $shell; sleep 0.002; done) &
 sender=$!
-while alive $sender; do reapable $looker || true; done
+while alive $sender; do reapable $shell || true; done
 echo $received`);
   assert.ok(Number(stdout) > 20, stdout);
   assert.equal(stderr.match(/signal/g)?.length, Number(stdout));
