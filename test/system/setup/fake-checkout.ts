@@ -212,8 +212,8 @@ fi
 cat >"$1/$name" <<'JS'
 #!${process.execPath}
 const { createServer } = require("node:net");
-createServer().listen(process.argv[process.argv.indexOf("--socket") + 1]);
 process.on("SIGTERM", () => process.exit(0));
+createServer().listen(process.argv[process.argv.indexOf("--socket") + 1]);
 JS
 chmod +x "$1/$name"
 `;

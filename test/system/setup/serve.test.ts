@@ -122,7 +122,10 @@ for (const [part, pattern] of [
       await sleep(10);
     }
     assert.ok(children().includes(other ?? 0));
-    if (part === "service") await serve.says(/"uid"[\s\S]*\n[\s\S]*"uid"[\s\S]*\n/); // the second stand-in also handles signals
+    // The second stand-in handles signals as well, once it has printed or listens.
+    if (part === "service") await serve.says(/"uid"[\s\S]*\n[\s\S]*"uid"[\s\S]*\n/);
+    else
+      while (!fake.list("run").some((one) => existsSync(join(fake.data, "run", one, "launcher.sock")))) await sleep(10);
     serve.child.kill("SIGTERM");
     const { code, stdout, stderr } = await serve.end();
     assert.equal(code, 0, stderr);
