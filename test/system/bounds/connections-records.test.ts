@@ -136,7 +136,8 @@ async function sendShortMessages(t: TestContext, service: BoundedService): Promi
 }
 
 test("short messages of WebSockets cost others of their address nothing", { timeout: 120_000 }, async (t) => {
-  const service = await boundedService(t, "sqlite");
+  // If the runs ended, the service would close the connections, because they go on sending.
+  const service = await boundedService(t, "sqlite", "stay");
   await Promise.all([1, 2, 3, 4].map(() => sendShortMessages(t, service)));
   for (let i = 0; i < 3; i++) {
     const other = await open(t, service, "127.0.0.2");

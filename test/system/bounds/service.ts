@@ -29,9 +29,13 @@ interface Hooks {
   readonly after: (work: () => unknown) => void;
 }
 
-/** @param engine the database engine. */
-export async function boundedService(t: Hooks, engine: "sqlite" | "postgres"): Promise<BoundedService> {
-  const child = fork(new URL("./served.ts", import.meta.url), [engine], {
+/** @param engine the database engine. @param runs whether pending submissions end, or stay pending. */
+export async function boundedService(
+  t: Hooks,
+  engine: "sqlite" | "postgres",
+  runs: "end" | "stay" = "end",
+): Promise<BoundedService> {
+  const child = fork(new URL("./served.ts", import.meta.url), [engine, runs], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   t.after(async () => {
