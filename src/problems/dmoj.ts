@@ -173,6 +173,13 @@ class Groups {
   }
 }
 
+/** The checkers for numbers, with the kind of error that each bounds by default. */
+const FLOATS_MODES = new Map([
+  ["floats", "default"],
+  ["floatsabs", "absolute"],
+  ["floatsrel", "relative"],
+]);
+
 /** Compares words line by line. */
 const STANDARD: CheckerSpec = { type: "tokens", lineBreaks: true };
 
@@ -187,7 +194,7 @@ function checkerOf({ path, values }: Part, init: Init, files: PackageFiles, lang
   };
   if (name === "standard") return builtIn(STANDARD);
   if (name === "identical") return builtIn({ type: "exact" }, "pe_allowed");
-  const mode = { floats: "default", floatsabs: "absolute", floatsrel: "relative" }[name];
+  const mode = FLOATS_MODES.get(name);
   if (mode !== undefined) {
     const { precision = 6, error_mode = mode } = args;
     const error = 10 ** -Number(precision);

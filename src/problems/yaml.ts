@@ -1,4 +1,4 @@
-import { Composer, type Document, isScalar, Lexer, LineCounter, Parser } from "yaml";
+import { Composer, type Document, isScalar, Lexer, LineCounter, Parser, visit } from "yaml";
 import type { z } from "zod";
 import { PackageError, type PackageFiles, sizeOf } from "./files.ts";
 
@@ -52,6 +52,9 @@ export function readYaml<T>(files: PackageFiles, path: string, schema: z.ZodType
   throw fault(place, `${place.map(String).join(".") || "the file"}: ${issue?.message}`);
 }
 
+/** The tags of maps and lists. */
+const PLAIN_TAGS = new Set(["tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"]);
+
 /** Where the library places an error. */
 type YamlPosition = number | readonly number[] | { readonly offset: number };
 
@@ -77,6 +80,12 @@ function parse(source: string, path: string, lines: LineCounter): Document {
   if (!document || second) throw fail("has more than one YAML document", second?.range[0] ?? 0);
   const [error] = document.errors;
   if (error) throw fail(error.message, error.pos[0]);
+  visit(document, {
+    Collection: (_, { tag, range }) => {
+      // Tags such as !!set and !!omap make objects whose fields the schemas would not see.
+      if (tag !== undefined && !PLAIN_TAGS.has(tag)) throw fail(`has the tag ${tag}`, range?.[0] ?? 0);
+    },
+  });
   return document;
 }
 

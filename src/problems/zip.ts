@@ -55,6 +55,8 @@ export async function packageFromZip(
 /** The signature and the fixed length of the end of a ZIP archive's directory, and those of an entry of the directory. */
 const END_OF_DIRECTORY = { signature: 0x06054b50, bytes: 22, mostComment: 65_535 };
 const DIRECTORY_ENTRY = { signature: 0x02014b50, bytes: 46 };
+/** The end of the name of an archive in a package. */
+const ARCHIVE_NAME = /\.zip$/i;
 /** The most entries whose sizes are added up. */
 const MOST_ADDED = 20_000;
 
@@ -76,7 +78,7 @@ export function statedBytes(archive: Buffer): number {
     if (archive.readUInt32LE(at) !== DIRECTORY_ENTRY.signature) return Number.POSITIVE_INFINITY;
     const nameBytes = archive.readUInt16LE(at + 28);
     const name = at + DIRECTORY_ENTRY.bytes;
-    if (/\.zip$/i.test(archive.toString("latin1", name + nameBytes - 4, name + nameBytes)))
+    if (ARCHIVE_NAME.test(archive.toString("latin1", name + nameBytes - 4, name + nameBytes)))
       return Number.POSITIVE_INFINITY;
     sum += archive.readUInt32LE(at + 24);
     at = name + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
@@ -112,6 +114,8 @@ export async function withArchive(files: PackageFiles, mostBytes?: number): Prom
   const init = readYaml(files, "init.yml", z.looseObject({ archive: z.string().optional() }));
   const name = init?.value.archive;
   if (!init || name === undefined) return files;
+  // statedBytes() finds the archive by this name, before anything is unpacked.
+  if (!ARCHIVE_NAME.test(name)) throw init.fault(["archive"], `archive: the name of ${name} must end with .zip`);
   const size = sizeOf(files, name);
   if (size === undefined) throw init.fault(["archive"], `archive: ${name} is not in the package`);
   if (size > MAX_INNER_BYTES) throw init.fault(["archive"], `archive: ${name} has more than ${MAX_INNER_BYTES} bytes`);

@@ -78,6 +78,10 @@ const WRONG: Readonly<Record<string, readonly [init: string, message: RegExp]>> 
   "a grader in Python": [`${ONE}custom_judge: j.py\n`, /^init\.yml:3: custom_judge: /],
   "a checker in Python": [`${ONE}checker: check.py\n`, /^init\.yml:2: checker: check\.py is not supported$/],
   "a checker with other rules": [`${ONE}checker: linecount\n`, /checker: linecount is not supported$/],
+  "a checker named like a property of objects": [
+    `${ONE}checker: {name: constructor, args: {error_mode: absolute}}\n`,
+    /checker: constructor is not supported$/,
+  ],
   "a checker with other arguments": [
     `${ONE}checker: {name: floats, args: {precision: 3, error_mode: odd}}\n`,
     /checker: wrong arguments of floats$/,
@@ -167,5 +171,12 @@ test("the archive of a package of DMOJ has the bounds of a package", async () =>
   await rejects([{ name: "a", data: "/etc/passwd", mode: 0o120777 }], /^data\.zip\/a: is neither a file/);
   await assert.rejects(withArchive(new Map([["init.yml", Buffer.from(init)]])), {
     message: "init.yml:1: archive: data.zip is not in the package",
+  });
+  const named = new Map([
+    ["init.yml", Buffer.from("archive: data.dat\n")],
+    ["data.dat", data],
+  ]);
+  await assert.rejects(withArchive(named), {
+    message: "init.yml:1: archive: the name of data.dat must end with .zip",
   });
 });

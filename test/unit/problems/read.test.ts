@@ -360,3 +360,15 @@ test("all YAML files together are bounded", () => {
   const readEmpty = () => [...empty.keys()].map((path) => readYaml(empty, path, z.looseObject({})));
   assert.throws(readEmpty, /^PackageError: 2048\.yaml: all YAML files together/);
 });
+
+test("a YAML file with a tag whose fields a schema would not see is a fault", () => {
+  const schema = z.strictObject({ limits: z.strictObject({ memory: z.number().optional() }).optional() });
+  const read = (content: string) =>
+    readYaml(new Map([["problem.yaml", Buffer.from(content)]]), "problem.yaml", schema)?.value;
+  assert.deepEqual(read("%YAML 1.1\n---\nlimits: !!map {memory: 32}\n"), { limits: { memory: 32 } });
+  for (const limits of ["!!omap [memory: 32]", "!!omap [nosuch: 1]", "!!set {nosuch}", "!own {memory: 32}"])
+    assert.throws(() => read(`%YAML 1.1\n---\nlimits: ${limits}\n`), {
+      name: "PackageError",
+      message: /^problem\.yaml:3: has the tag /,
+    });
+});
