@@ -188,7 +188,8 @@ test("PostgreSQL: a migration that loses a deadlock against an older release is 
     const waits = sql`select from pg_locks where not granted and relation is not null
       and database = (select oid from pg_database where datname = current_database())`;
     while ((await waits.execute(db)).rows.length === 0) await sleep(5);
-    // PostgreSQL ends the transaction that has waited longer: the migration.
+    // PostgreSQL ends the transaction that finds the deadlock: the migration, because this one does not look for it.
+    await sql`set local deadlock_timeout = '10min'`.execute(older);
     await sql`lock table schema_version in access exclusive mode`.execute(older);
   });
   await migrating;

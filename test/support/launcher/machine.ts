@@ -66,22 +66,24 @@ export function runningProgramsOf(launcher: Launcher): Process[] {
   return programsOf(launcher).filter((process) => process.settled);
 }
 
-/** Control groups of an instance, including leaves. */
-export function groupsOf({ instance }: Pick<Launcher, "instance">, directory = "/sys/fs/cgroup"): string[] {
-  const name = `assay-${instance}`;
+/** The paths of all control groups of the machine, in every hierarchy. */
+export function allGroups(directory = "/sys/fs/cgroup"): string[] {
   let entries: Dirent[];
   try {
     entries = readdirSync(directory, { withFileTypes: true });
   } catch {
     return []; // removed meanwhile
   }
-  return entries
-    .filter((entry) => entry.isDirectory())
-    .flatMap((entry) => {
-      const path = join(directory, entry.name);
-      const ours = path.includes(`/${name}/`) || entry.name === name || entry.name === `${name}.launcher`;
-      return [...(ours ? [path] : []), ...groupsOf({ instance }, path)];
-    });
+  const paths = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(directory, name));
+  return paths.flatMap((path) => [path, ...allGroups(path)]);
+}
+
+/** Control groups of an instance, including leaves. */
+export function groupsOf({ instance }: Pick<Launcher, "instance">): string[] {
+  return allGroups().filter(
+    (path) =>
+      path.split("/").some((name) => name === `assay-${instance}`) || path.endsWith(`/assay-${instance}.launcher`),
+  );
 }
 
 /** Whether a slot reuses this group for its next box. The number of such groups depends on the last programs. */

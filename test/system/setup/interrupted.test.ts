@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { allGroups } from "../../support/launcher/machine.ts";
 import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { type Command, FakeCheckout } from "./fake-checkout.ts";
 import { commandLine, processesBelow } from "./processes.ts";
@@ -53,13 +53,8 @@ async function until(condition: () => boolean): Promise<void> {
 
 /** Control groups in every hierarchy of the instances with these names. */
 function groupsOf(names: ReadonlySet<string>): string[] {
-  const found = execFileSync(
-    "find",
-    ["/sys/fs/cgroup", "-ignore_readdir_race", "-maxdepth", "12", "-type", "d", "-name", "assay-*"],
-    { encoding: "utf8" },
-  );
   const pattern = new RegExp(`/assay-(${[...names].join("|") || "none"})(-service.*|-bench)?$`);
-  return found.split("\n").filter((path) => pattern.test(path));
+  return allGroups().filter((path) => pattern.test(path));
 }
 
 /** Everything that a command left on the machine. @param names of its instances. */

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { allGroups } from "../../support/launcher/machine.ts";
 import { type Command, FakeCheckout } from "./fake-checkout.ts";
 import { childrenOf, commandLine, processesBelow } from "./processes.ts";
 
@@ -42,16 +43,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 const groupsBelow = (fake: FakeCheckout) =>
-  fake.list("run").flatMap((instance) =>
-    execFileSync(
-      "find",
-      // Groups of other services end meanwhile.
-      ["/sys/fs/cgroup", "-ignore_readdir_race", "-maxdepth", "12", "-name", `assay-${instance}*`],
-      { encoding: "utf8" },
-    )
-      .split("\n")
-      .filter(Boolean),
-  );
+  fake.list("run").flatMap((instance) => allGroups().filter((path) => basename(path).startsWith(`assay-${instance}`)));
 
 test("processes that the service started end when it is started again and when serve ends", async () => {
   const { fake, survivors } = withSurvivors();
