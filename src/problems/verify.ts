@@ -85,8 +85,7 @@ async function verifyInputs(
     }
     const name = source.path.split("/").at(-1) ?? "";
     for (const { path, input, args, isValid } of inputs) {
-      const ownArgs = args[name] ?? args[name.replace(/\.[^.]*$/, "")] ?? args[""] ?? [];
-      const { ended, accepts, broken } = await validate(judge, found, input(), ownArgs);
+      const { ended, accepts, broken } = await validate(judge, found, input(), argumentsOf(args, name));
       if (broken || (isValid && !accepts)) faults.push(`${path}: ${source.path} ends with ${ended}`);
       if (broken || !accepts) rejected.add(path);
     }
@@ -94,6 +93,12 @@ async function verifyInputs(
   for (const { path, isValid } of inputs)
     if (!isValid && !rejected.has(path)) faults.push(`${path}: no input validator rejects it`);
   return faults;
+}
+
+/** The arguments of an input validator: those of its name, with or without its suffix, or those of all validators. */
+export function argumentsOf(args: Readonly<Record<string, readonly string[]>>, name: string): readonly string[] {
+  const key = [name, name.replace(/\.[^.]*$/, ""), ""].find((one) => Object.hasOwn(args, one));
+  return key === undefined ? [] : (args[key] ?? []);
 }
 
 /** Runs an input validator. `broken` says that it gave no result: it does not compile, a limit ended it, or the platform failed. */

@@ -78,10 +78,12 @@ export function statedBytes(archive: Buffer): number {
     if (archive.readUInt32LE(at) !== DIRECTORY_ENTRY.signature) return Number.POSITIVE_INFINITY;
     const nameBytes = archive.readUInt16LE(at + 28);
     const name = at + DIRECTORY_ENTRY.bytes;
-    if (ARCHIVE_NAME.test(archive.toString("latin1", name + nameBytes - 4, name + nameBytes)))
-      return Number.POSITIVE_INFINITY;
+    const [extra, extraBytes] = [name + nameBytes, archive.readUInt16LE(at + 30)];
+    if (ARCHIVE_NAME.test(archive.toString("latin1", extra - 4, extra))) return Number.POSITIVE_INFINITY;
+    // An extra field can have another name, in Unicode, which then counts.
+    if (/\.zip/i.test(archive.toString("latin1", extra, extra + extraBytes))) return Number.POSITIVE_INFINITY;
     sum += archive.readUInt32LE(at + 24);
-    at = name + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
+    at = extra + extraBytes + archive.readUInt16LE(at + 32);
   }
   return sum;
 }

@@ -12,6 +12,8 @@ export interface Member {
   readonly packed?: Buffer;
   /** Whether the directory of the archive says that it begins where the member before it begins. Its own data are then left out. */
   readonly isSame?: boolean;
+  /** A name in Unicode, in an extra field, which readers prefer to `name`. */
+  readonly unicodeName?: string;
 }
 
 /** It is made once, because archives with many empty members need it tens of thousands of times. */
@@ -23,7 +25,7 @@ export function zipOf(members: readonly Member[]): Buffer {
   const directory: Buffer[] = [];
   let at = 0;
   let last = 0;
-  for (const { name, data, mode = 0o100644, stated, packed = packedOf(data), isSame } of members) {
+  for (const { name, data, mode = 0o100644, stated, packed = packedOf(data), isSame, unicodeName } of members) {
     const content = Buffer.from(data);
     const path = Buffer.from(name);
     const facts = Buffer.alloc(26);
@@ -34,14 +36,16 @@ export function zipOf(members: readonly Member[]): Buffer {
     facts.writeUInt32LE(packed.length, 14);
     facts.writeUInt32LE(stated ?? content.length, 18);
     facts.writeUInt16LE(path.length, 22);
+    const extra = unicodeName === undefined ? Buffer.alloc(0) : unicodePath(path, unicodeName);
+    facts.writeUInt16LE(extra.length, 24);
     const [local, entry, rest] = [Buffer.from("PK\x03\x04"), Buffer.from("PK\x01\x02\x14\x03"), Buffer.alloc(14)];
     rest.writeUInt32LE((mode << 16) >>> 0, 6);
     if (!isSame) last = at;
     rest.writeUInt32LE(last, 10);
-    directory.push(entry, facts, rest, path);
+    directory.push(entry, facts, rest, path, extra);
     if (isSame) continue;
-    bodies.push(local, facts, path, packed);
-    at += local.length + facts.length + path.length + packed.length;
+    bodies.push(local, facts, path, extra, packed);
+    at += local.length + facts.length + path.length + extra.length + packed.length;
   }
   const end = Buffer.alloc(22);
   end.write("PK\x05\x06", "latin1");
@@ -50,6 +54,16 @@ export function zipOf(members: readonly Member[]): Buffer {
   end.writeUInt32LE(Buffer.concat(directory).length, 12);
   end.writeUInt32LE(at, 16);
   return Buffer.concat([...bodies, ...directory, end]);
+}
+
+/** The extra field 0x7075 of the ZIP format. */
+function unicodePath(path: Buffer, name: string): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUInt16LE(0x7075, 0);
+  head.writeUInt16LE(5 + Buffer.byteLength(name), 2);
+  head.writeUInt8(1, 4);
+  head.writeUInt32LE(crc32(path), 5);
+  return Buffer.concat([head, Buffer.from(name)]);
 }
 
 function packedOf(data: string | Buffer): Buffer {

@@ -9,6 +9,7 @@ import { defaultValidator } from "../../../src/problems/default-validator.ts";
 import { matches } from "../../../src/problems/expectations.ts";
 import { packageFromDirectory } from "../../../src/problems/files.ts";
 import { readProblem } from "../../../src/problems/package.ts";
+import { argumentsOf } from "../../../src/problems/verify.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
 
@@ -295,4 +296,13 @@ test("links are refused", async (t) => {
   assert.deepEqual([...(await packageFromDirectory(directory)).keys()], ["problem.yaml"]);
   symlinkSync("/etc/passwd", join(directory, "data"));
   await assert.rejects(packageFromDirectory(directory), /^PackageError: data: is neither/);
+});
+
+test("an input validator that is named like a property of objects gets its own arguments, or those of all", () => {
+  const args = { "": ["all"], v: ["own"] };
+  assert.deepEqual(
+    ["v.py", "v", "w", "constructor", "toString.c"].map((name) => argumentsOf(args, name)),
+    [["own"], ["own"], ["all"], ["all"], ["all"]],
+  );
+  assert.deepEqual(argumentsOf({}, "constructor"), []);
 });

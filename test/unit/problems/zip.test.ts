@@ -38,7 +38,7 @@ test("files at one place of an archive are refused: together they take minutes",
   await assert.rejects(packageFromZip(zipOf(members)), expected);
 });
 
-test("the stated bytes of an archive are known before it is opened, and no bytes break the estimate", () => {
+test("the stated bytes of an archive are known before it is opened, and no bytes break the estimate", async () => {
   const files = [
     { name: "problem.yaml", data: "name: x" },
     { name: "data/1.in", data: "x".repeat(5_000) },
@@ -46,6 +46,9 @@ test("the stated bytes of an archive are known before it is opened, and no bytes
   const archive = zipOf(files);
   assert.equal(statedBytes(archive), 5_007);
   assert.equal(statedBytes(zipOf([...files, { name: "tests.ZIP", data: "" }])), Number.POSITIVE_INFINITY);
+  const renamed = zipOf([...files, { name: "x", unicodeName: "tests.zip", data: "" }]);
+  assert.deepEqual([...(await packageFromZip(renamed)).keys()].at(-1), "tests.zip");
+  assert.equal(statedBytes(renamed), Number.POSITIVE_INFINITY);
   assert.equal(statedBytes(Buffer.from("nonsense")), Number.POSITIVE_INFINITY);
   fc.assert(
     fc.property(fc.nat(archive.length - 1), fc.uint8Array({ minLength: 1, maxLength: 8 }), (at, bytes) => {
