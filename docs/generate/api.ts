@@ -1,7 +1,7 @@
-import { ERRORS, type ErrorCode } from "../../src/domain/error.ts";
-import { EXAMPLES } from "../../src/http/openapi/examples.ts";
-import { COMMON_ERRORS, OPERATIONS, OUTSIDE_ERRORS } from "../../src/http/openapi/operations.ts";
-import { jsonSchemas, type SchemaName } from "../../src/http/openapi/schemas.ts";
+import { ERROR_CODES, errorExample, errorsReturned } from "../../src/domain/error.ts";
+import { ROUTES } from "../../src/http/api/routes.ts";
+import { nameOf } from "../../src/http/named-schemas.ts";
+import { bodySchemas, parametersOf } from "../../src/http/openapi/openapi.ts";
 import { code, table } from "./table.ts";
 
 interface Schema {
@@ -18,17 +18,17 @@ interface Schema {
 
 const PARAMETERS = { path: "Path parameter", query: "Query parameter", header: "Header" } as const;
 
-/** Endpoints and their parameters, from the list that also makes /openapi.json. */
+/** Endpoints and their parameters. */
 export function endpoints(): string {
-  return OPERATIONS.map(({ method, path, summary, description, parameters, answers }) =>
+  return ROUTES.map(({ method, path, summary, description, parameters, successes }) =>
     [
       `### ${summary}\n\n${code(`${method.toUpperCase()} ${path}`)}\n\n${description}\n`,
-      ...parameters.map(
+      ...parametersOf(parameters).map(
         ({ name, in: place, description }) => `- ${PARAMETERS[place]} ${code(name)}: ${sentence(description)}`,
       ),
-      ...answers.map(({ status, description, schemas, media, location }) => {
-        const body = media ? code(media) : schemas.map(bodyOf).join(" or ");
-        return `- Response ${status}, ${body}${location ? ", with the header `Location`" : ""}: ${sentence(description)}`;
+      ...Object.entries(successes).map(([status, { description, body, media, location }]) => {
+        const type = body ? [body].flat().map(nameOf).map(bodyOf).join(" or ") : code(media ?? "");
+        return `- Response ${status}, ${type}${location ? ", with the header `Location`" : ""}: ${sentence(description)}`;
       }),
     ].join("\n"),
   ).join("\n\n");
@@ -40,14 +40,14 @@ const sentence = (text: string) => (text.endsWith(".") ? text : `${text}.`);
  * The fields of a body, as `{a, b}`. For the record, which has a part of its own, and for a body without fields, this is the name
  * of the schema.
  */
-function bodyOf(name: SchemaName): string {
-  const names = Object.keys((jsonSchemas()[name] as Schema).properties ?? {});
+function bodyOf(name: string): string {
+  const names = Object.keys((bodySchemas()[name] as Schema).properties ?? {});
   return name === "Record" || names.length === 0 ? code(name) : code(`{${names.join(", ")}}`);
 }
 
 /** The fields of the body of a submission. */
 export function submitFields(): string {
-  const { properties, required } = jsonSchemas().SubmitRequest as Schema;
+  const { properties, required } = bodySchemas().SubmitRequest as Schema;
   const rows = Object.entries(properties ?? {}).map(([name, schema]) => {
     const optional = required?.includes(name) ? "" : ", optional";
     return [code(name), `${typeOf(schema).map(code).join(", ")}${optional}`, schema.description ?? ""];
@@ -57,7 +57,7 @@ export function submitFields(): string {
 
 /** The record as a tree. Causes are explained in docs/verdicts.md. */
 export function recordFields(): string {
-  return ["```text", ...tree(jsonSchemas().Record as Schema, "", new Set()), "```"].join("\n");
+  return ["```text", ...tree(bodySchemas().Record as Schema, "", new Set()), "```"].join("\n");
 }
 
 /** @param notes the notes of the fields above, which are not repeated; those of this schema are added. */
@@ -88,10 +88,10 @@ function typeOf({ type, enum: values, const: only, format, items, properties }: 
 
 /** Every error of the API by status, with an example of its text. /openapi.json says which operations return an error. */
 export function errors(): string {
-  const returned = new Set([...COMMON_ERRORS, ...OUTSIDE_ERRORS, ...OPERATIONS.flatMap(({ errors }) => errors)]);
-  const rows = (Object.keys(ERRORS) as ErrorCode[])
-    .filter((name) => returned.has(name))
-    .sort((one, other) => ERRORS[one].status - ERRORS[other].status)
-    .map((name) => [String(ERRORS[name].status), code(name), EXAMPLES[name].body.error]);
+  const returned = new Set([...errorsReturned("unknownRoute"), ...ROUTES.flatMap(({ errors }) => errors)]);
+  const rows = ERROR_CODES.filter((name) => returned.has(name))
+    .map((name) => [name, errorExample(name)] as const)
+    .sort(([, one], [, other]) => one.status - other.status)
+    .map(([name, { status, body }]) => [String(status), code(name), body.error]);
   return table(["status", "name", "`error`, for example"], rows);
 }

@@ -1,5 +1,5 @@
-import { openApi } from "../../src/http/openapi/openapi.ts";
-import { OPERATIONS } from "../../src/http/openapi/operations.ts";
+import { ROUTES } from "../../src/http/api/routes.ts";
+import { openApi, parametersOf } from "../../src/http/openapi/openapi.ts";
 
 /** The subset of JSON Schema that the components of /openapi.json use. */
 export interface Schema {
@@ -35,8 +35,8 @@ const nameOf = (name: string) => RENAMED[name] ?? name;
 const pascal = (name: string) => name.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
 
 function queries(): [string, Schema][] {
-  return OPERATIONS.flatMap(({ id, parameters }) => {
-    const properties = parameters
+  return ROUTES.flatMap(({ id, parameters }) => {
+    const properties = parametersOf(parameters)
       .filter((parameter) => parameter.in === "query" && parameter.name !== "wait")
       .map(({ name, description, schema }) => [name, { ...schema, description }] as const);
     if (properties.length === 0) return [];

@@ -1,117 +1,228 @@
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "./submission.ts";
 
 /**
- * Every error that a client can receive, with its status and text. A text names what the
- * client sent and what is allowed, but no path, stack or internal name.
+ * Every error that a client can receive: its status, its text, and what the documentation says of it. A text names what the client sent
+ * and what is allowed, but no path, stack or internal name. The examples of limits repeat constants of src/http/body/, as a test ensures.
  */
 const list = {
-  malformedJson: row(400, () => "request body is not valid JSON"),
+  malformedJson: row(400, () => "request body is not valid JSON", { returned: "jsonBody" }),
   bodyNotObject: row(400, () => "request body must be a JSON object"),
-  duplicateField: row(400, () => "request body has a duplicate field"),
-  tooNested: row(400, (levels: number) => `request body is nested more than ${levels} levels deep`),
-  tooManyValues: row(400, (values: number) => `request body has more than ${values} values`),
-  fieldMissing: row(400, (field: string) => `${field} is required`),
-  fieldNotString: row(400, (field: string) => `${field} must be a string`),
-  notUnicode: row(400, (field: string) => `${field} must be valid Unicode: it has an unpaired surrogate`),
-  unknownFields: row(400, (fields: string) => `unknown field: ${fields}`),
+  duplicateField: row(400, () => "request body has a duplicate field", { returned: "jsonBody" }),
+  tooNested: row(400, (levels: number) => `request body is nested more than ${levels} levels deep`, {
+    returned: "jsonBody",
+    example: [8],
+  }),
+  tooManyValues: row(400, (values: number) => `request body has more than ${values} values`, {
+    returned: "jsonBody",
+    example: [512],
+  }),
+  fieldMissing: row(400, (field: string) => `${field} is required`, { example: ["code"] }),
+  fieldNotString: row(400, (field: string) => `${field} must be a string`, { example: ["code"] }),
+  notUnicode: row(400, (field: string) => `${field} must be valid Unicode: it has an unpaired surrogate`, {
+    example: ["code"],
+  }),
+  unknownFields: row(400, (fields: string) => `unknown field: ${fields}`, { example: ['"timeout"'] }),
   webhookField: row(
     400,
     (field: string) =>
       `${field}: webhooks cannot be given per request; they are configured on the project of the API key`,
+    { example: ['"webhook_url"'] },
   ),
   codeEmpty: row(400, () => "code must not be empty"),
-  codeTooLarge: row(400, (bytes: number) => `code must be at most ${MAX_CODE_BYTES} bytes of UTF-8, got ${bytes}`),
-  stdinTooLarge: row(400, (bytes: number) => `stdin must be at most ${MAX_STDIN_BYTES} bytes of UTF-8, got ${bytes}`),
+  codeTooLarge: row(400, (bytes: number) => `code must be at most ${MAX_CODE_BYTES} bytes of UTF-8, got ${bytes}`, {
+    example: [70_000],
+  }),
+  stdinTooLarge: row(400, (bytes: number) => `stdin must be at most ${MAX_STDIN_BYTES} bytes of UTF-8, got ${bytes}`, {
+    example: [300_000],
+  }),
   unsupportedLanguage: row(
     400,
     (name: string, available: readonly string[]) =>
       `unsupported language: ${name}; available languages: ${available.join(", ") || "none yet"}`,
+    { example: ['"cobol"', ["c", "python"]] },
   ),
-  unknownProfile: row(400, (name: string) => `profile must be judge or agent, got ${name}`),
-  badWait: row(400, (value: string) => `wait must be true or false, got ${value}`),
-  unknownQuery: row(400, (names: string) => `unknown query parameter: ${names}`),
+  unknownProfile: row(400, (name: string) => `profile must be judge or agent, got ${name}`, { example: ['"root"'] }),
+  badWait: row(400, (value: string) => `wait must be true or false, got ${value}`, { example: ['"yes"'] }),
+  unknownQuery: row(400, (names: string) => `unknown query parameter: ${names}`, {
+    returned: "everyRoute",
+    example: ['"wiat"'],
+  }),
   badIdempotencyKey: row(400, () => "Idempotency-Key must be a UUID"),
-  badRequest: row(400, () => "malformed request"),
-  invalidRequest: row(400, (where: string, why: string) => `${where}: ${why}`),
-  pistonRequest: row(400, (text: string) => text),
-  unauthorized: row(401, () => "unauthorized", "Missing or invalid API key"),
-  signInNeeded: row(401, () => "sign in first"),
-  signInRefused: row(401, () => "the e-mail or the password is wrong"),
-  profileForbidden: row(403, (name: string) => `this API key may not use the profile ${name}`),
-  accountSuspended: row(403, () => "this account is suspended; ask the operator of the service"),
-  httpsRequired: row(403, () => "HTTPS is required"),
-  playgroundClosed: row(403, () => "the playground of this account is closed: its key was revoked"),
-  notAllowed: row(403, () => "only an administrator may do this"),
-  pistonPackages: row(403, () => "the operator of the service installs languages, with: assay languages add NAME"),
-  foreignOrigin: row(403, () => "the request does not come from this service's own pages"),
+  badRequest: row(400, () => "malformed request", { returned: "everyRoute" }),
+  invalidRequest: row(400, (where: string, why: string) => `${where}: ${why}`, { example: ["name", "must be text"] }),
+  pistonRequest: row(400, (text: string) => text, {
+    returned: "otherApi",
+    example: ["language is required and must be a string"],
+  }),
+  unauthorized: row(401, () => "unauthorized", { message: "Missing or invalid API key", returned: "everyRoute" }),
+  signInNeeded: row(401, () => "sign in first", { returned: "dashboard" }),
+  signInRefused: row(401, () => "the e-mail or the password is wrong", { returned: "dashboard" }),
+  profileForbidden: row(403, (name: string) => `this API key may not use the profile ${name}`, { example: ["agent"] }),
+  accountSuspended: row(403, () => "this account is suspended; ask the operator of the service", {
+    returned: "everyRoute",
+  }),
+  httpsRequired: row(403, () => "HTTPS is required", { returned: "everyRoute" }),
+  playgroundClosed: row(403, () => "the playground of this account is closed: its key was revoked", {
+    returned: "dashboard",
+  }),
+  notAllowed: row(403, () => "only an administrator may do this", { returned: "dashboard" }),
+  pistonPackages: row(403, () => "the operator of the service installs languages, with: assay languages add NAME", {
+    returned: "otherApi",
+  }),
+  foreignOrigin: row(403, () => "the request does not come from this service's own pages", { returned: "dashboard" }),
   submissionNotFound: row(404, () => "submission not found"),
   judgementNotFound: row(404, () => "judgement not found"),
   problemNotFound: row(404, () => "problem not found"),
-  notFound: row(404, () => "not found, or you have no access to it"),
-  linkInvalid: row(404, () => "this link has been used, has expired or is not valid"),
+  notFound: row(404, () => "not found, or you have no access to it", { returned: "dashboard" }),
+  linkInvalid: row(404, () => "this link has been used, has expired or is not valid", { returned: "dashboard" }),
   noOutput: row(404, () => "the submission has no output: it has not ended, or the platform failed"),
-  noDashboard: row(404, () => "this service was started without the dashboard's files"),
-  routeNotFound: row(404, () => "no such endpoint"),
-  methodNotAllowed: row(405, (allowed: string) => `method not allowed; allowed: ${allowed}`),
-  notFinished: row(408, (seconds: number) => `not finished within ${seconds} s; poll GET /api/result/{id}`),
-  notFinishedAtStop: row(408, () => "not finished before the service stopped; poll GET /api/result/{id}"),
+  noDashboard: row(404, () => "this service was started without the dashboard's files", { returned: "dashboard" }),
+  routeNotFound: row(404, () => "no such endpoint", { returned: "unknownRoute" }),
+  methodNotAllowed: row(405, (allowed: string) => `method not allowed; allowed: ${allowed}`, {
+    returned: "unknownRoute",
+    example: ["POST"],
+    headers: { allow: "POST" },
+  }),
+  notFinished: row(408, (seconds: number) => `not finished within ${seconds} s; poll GET /api/result/{id}`, {
+    example: [30],
+    fields: { id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "running" },
+    schema: "NotFinished",
+  }),
+  notFinishedAtStop: row(408, () => "not finished before the service stopped; poll GET /api/result/{id}", {
+    fields: { id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "pending" },
+    schema: "NotFinished",
+  }),
   judgementNotFinished: row(
     408,
     (seconds: number) => `not finished within ${seconds} s; poll GET /api/judgements/{id}`,
+    { example: [30], fields: { id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "running" }, schema: "NotFinished" },
   ),
-  judgementNotFinishedAtStop: row(408, () => "not finished before the service stopped; poll GET /api/judgements/{id}"),
-  requestTimeout: row(408, () => "the request did not arrive in time"),
-  bodyTooLarge: row(413, (bytes: number) => `request body must be at most ${bytes} bytes`),
+  judgementNotFinishedAtStop: row(408, () => "not finished before the service stopped; poll GET /api/judgements/{id}", {
+    fields: { id: "8716aa61-b3c9-473f-961a-d3d8661390c4", status: "pending" },
+    schema: "NotFinished",
+  }),
+  requestTimeout: row(408, () => "the request did not arrive in time", { returned: "everyRoute" }),
+  bodyTooLarge: row(413, (bytes: number) => `request body must be at most ${bytes} bytes`, { example: [4_194_304] }),
   submissionTooLarge: row(
     400,
     (bytes: number) =>
       `request body must be at most ${bytes} bytes: code at most ${MAX_CODE_BYTES} and stdin at most ${MAX_STDIN_BYTES} bytes of UTF-8`,
+    { example: [4_194_304] },
   ),
-  rangeOutside: row(416, (bytes: number) => `the range is outside of the ${bytes} bytes`),
-  notJson: row(415, () => "Content-Type must be application/json"),
-  notZip: row(415, () => "Content-Type must be application/zip"),
-  expectationFailed: row(417, () => "this Expect header is not supported"),
+  rangeOutside: row(416, (bytes: number) => `the range is outside of the ${bytes} bytes`, {
+    example: [12],
+    headers: { "content-range": "bytes */12" },
+  }),
+  notJson: row(415, () => "Content-Type must be application/json", { returned: "jsonBody" }),
+  notZip: row(415, () => "Content-Type must be application/zip", { returned: "archive" }),
+  expectationFailed: row(417, () => "this Expect header is not supported", { returned: "everyRoute" }),
   idempotencyConflict: row(422, () => "Idempotency-Key was already used with a different request"),
-  invalidPackage: row(422, (fault: string) => fault),
+  invalidPackage: row(422, (fault: string) => fault, {
+    example: ["problem.yaml:3: limits.memory: the profiles have at most 2048 MiB"],
+  }),
   problemsFull: row(
     422,
     (problems: number, bytes: number) =>
       `an account has at most ${problems} problems and ${bytes} bytes of their versions: delete a problem first`,
+    { example: [500, 4_294_967_296] },
   ),
-  notPossible: row(422, (why: string) => why),
-  quotaExceeded: row(429, () => "API key quota exceeded"),
-  tooManyRequests: row(429, () => "too many requests without a key from this address"),
-  upgradeRequired: row(426, () => "open a WebSocket here"),
-  tooManyWatched: row(429, () => "too many runs or lists are watched at the same time: close one of them"),
-  tooManyExports: row(429, () => "another export of yours is still being sent"),
-  tooManySignIns: row(429, () => "too many attempts to sign in, try again later"),
-  headersTooLarge: row(431, () => "request headers are too large"),
-  internal: row(500, () => "internal error"),
-  queueFull: row(503, () => "queue full, try again later"),
-  tooManyConnections: row(503, () => "too many connections or requests under way, try again later"),
-  noRoom: row(503, () => "too much data is in transit, try again later"),
-  shuttingDown: row(503, () => "the service is shutting down, try again later"),
-  languagesUnproven: row(503, () => "no language is verified yet, try again later"),
-  databaseUnavailable: row(503, () => "the database does not respond, try again later"),
-  notReady: row(503, () => "not ready: full isolation is not proven"),
+  notPossible: row(422, (why: string) => why, { returned: "dashboard", example: ["there is no account x"] }),
+  quotaExceeded: row(429, () => "API key quota exceeded", {
+    returned: "everyRoute",
+    headers: { "retry-after": "1" },
+  }),
+  tooManyRequests: row(429, () => "too many requests without a key from this address", {
+    returned: "unknownRoute",
+    headers: { "retry-after": "1" },
+  }),
+  upgradeRequired: row(426, () => "open a WebSocket here", { returned: "otherApi" }),
+  tooManyWatched: row(429, () => "too many runs or lists are watched at the same time: close one of them", {
+    headers: { "retry-after": "1" },
+  }),
+  tooManyExports: row(429, () => "another export of yours is still being sent", {
+    returned: "dashboard",
+    headers: { "retry-after": "1" },
+  }),
+  tooManySignIns: row(429, () => "too many attempts to sign in, try again later", {
+    returned: "dashboard",
+    headers: { "retry-after": "1" },
+  }),
+  headersTooLarge: row(431, () => "request headers are too large", { returned: "everyRoute" }),
+  internal: row(500, () => "internal error", { returned: "everyRoute" }),
+  queueFull: row(503, () => "queue full, try again later", { headers: { "retry-after": "1" } }),
+  tooManyConnections: row(503, () => "too many connections or requests under way, try again later", {
+    returned: "everyRoute",
+    headers: { "retry-after": "1" },
+  }),
+  noRoom: row(503, () => "too much data is in transit, try again later", { headers: { "retry-after": "1" } }),
+  shuttingDown: row(503, () => "the service is shutting down, try again later", {
+    returned: "everyRoute",
+    headers: { "retry-after": "1" },
+  }),
+  languagesUnproven: row(503, () => "no language is verified yet, try again later", {
+    headers: { "retry-after": "1" },
+  }),
+  databaseUnavailable: row(503, () => "the database does not respond, try again later", {
+    returned: "everyRoute",
+    headers: { "retry-after": "1" },
+  }),
+  notReady: row(503, () => "not ready: full isolation is not proven", {
+    fields: { status: "not_ready", checks: [{ name: "seccomp_filter", ok: false, detail: "could not be read back" }] },
+    schema: "NotReady",
+  }),
 } as const;
 
-interface Row<Args extends readonly unknown[]> {
+/**
+ * Which requests can get the error, besides those of the routes that name it:
+ * - `everyRoute`: all requests of the API.
+ * - `jsonBody`, `archive`: requests of routes that read a JSON body or an archive.
+ * - `unknownRoute`: requests for unknown paths or methods, and for pages without a key.
+ * - `dashboard`: only requests of the dashboard's pages, whose API is not described.
+ * - `otherApi`: only clients of Judge0 and Piston, whose APIs docs/ describes.
+ */
+export type Returned = "everyRoute" | "jsonBody" | "archive" | "unknownRoute" | "dashboard" | "otherApi";
+
+interface RowOptions<Args extends readonly unknown[]> {
+  /** Values for the example of the text in the documentation. */
+  readonly example: Args;
+  /** The field `message` of the body, which explains `error`. */
+  readonly message?: string;
+  readonly returned?: Returned;
+  /** Examples of the headers and the further fields with which the error is sent. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly fields?: Readonly<Record<string, unknown>>;
+  /** Name of the schema of a body that has further fields. */
+  readonly schema?: string;
+}
+
+interface Row<Args extends readonly unknown[]> extends RowOptions<Args> {
   readonly status: number;
   readonly error: (...args: Args) => string;
-  readonly message?: string;
 }
 
 function row<Args extends readonly unknown[]>(
   status: number,
   error: (...args: Args) => string,
-  message?: string,
+  ...[options]: Args extends readonly [] ? [options?: Omit<RowOptions<Args>, "example">] : [options: RowOptions<Args>]
 ): Row<Args> {
-  return message === undefined ? { status, error } : { status, error, message };
+  // An error without arguments has the example [].
+  return { status, error, example: [], ...options } as unknown as Row<Args>;
 }
 
 export const ERRORS: typeof list = list;
 export type ErrorCode = keyof typeof list;
+
+export const ERROR_CODES = Object.keys(list) as readonly ErrorCode[];
+
+/** The row of an error whose arguments are not known. */
+export function errorRow(code: ErrorCode): Row<never> {
+  return ERRORS[code] as Row<never>;
+}
+
+/** The errors that such requests can get. */
+export function errorsReturned(by: Returned): readonly ErrorCode[] {
+  return ERROR_CODES.filter((code) => errorRow(code).returned === by);
+}
 
 /** The most characters of client input that an error repeats. */
 const MAX_ECHO = 64;
@@ -137,7 +248,7 @@ export class ClientError extends Error {
   ) {
     super(error);
     this.name = "ClientError";
-    const { status, message } = ERRORS[code] as Row<never>;
+    const { status, message } = errorRow(code);
     this.code = code;
     this.status = status;
     this.body = { error, ...(message !== undefined && { message }), ...fields };
@@ -158,4 +269,10 @@ export function clientError<Code extends ErrorCode>(
 ): ClientError {
   const text = (ERRORS[code].error as (...args: ArgsOf<Code>) => string)(...args);
   return new ClientError(code, text, extra.headers ?? {}, extra.fields ?? {});
+}
+
+/** The error as a client receives it, with the values of its example. */
+export function errorExample(code: ErrorCode): ClientError {
+  const { error, example, headers = {}, fields = {} } = errorRow(code);
+  return new ClientError(code, error(...example), headers, fields);
 }

@@ -9,7 +9,7 @@ import {
 } from "./judgement.ts";
 
 /** The version of the JSON of a judgement. No other file builds this JSON. */
-export const JUDGEMENT_SCHEMA_VERSION = "judgement-1.0";
+export const JUDGEMENT_SCHEMA_VERSION = "judgement-1.0" as const;
 
 /** The summary of a judgement, as lists contain it. */
 export function toJudgementSummary({ states, ...judgement }: FoundJudgement) {

@@ -10,18 +10,9 @@ import { authenticate, checkVisit, Failures } from "./access/auth.ts";
 import { decorateCaller, ownerOf } from "./access/caller.ts";
 import { addRateLimit, countRequests } from "./access/rate-limit.ts";
 import { Refusals } from "./access/refusals.ts";
-import { healthRoutes } from "./api/health.ts";
 import { ProblemImports } from "./api/import-problem.ts";
-import { judgeRoute } from "./api/judge.ts";
-import { judgementRoutes } from "./api/judgements.ts";
-import { languagesRoutes } from "./api/languages.ts";
-import { problemRoutes } from "./api/problems.ts";
-import { checkQuery } from "./api/query.ts";
-import { resultRoutes } from "./api/result.ts";
+import { ROUTES } from "./api/routes.ts";
 import { checkStorable } from "./api/storable.ts";
-import { submissionsRoutes } from "./api/submissions.ts";
-import { submitRoute } from "./api/submit.ts";
-import { usageRoute } from "./api/usage.ts";
 import { MAX_BODY_BYTES, readJsonOnly } from "./body/body.ts";
 import { withoutLastSlash } from "./compatibility.ts";
 import type { DashboardDependencies } from "./dashboard/dependencies.ts";
@@ -45,6 +36,7 @@ import { LongAnswers } from "./responses/long-answers.ts";
 import { follow, measure } from "./responses/measure.ts";
 import { answerUnknownRoutes } from "./responses/not-found.ts";
 import { requestId } from "./responses/request-id.ts";
+import { addRoutes, checkQuery } from "./route.ts";
 
 /** How often expired rows are removed from the database. */
 const FORGET_MS = 60_000;
@@ -166,21 +158,14 @@ export class HttpServer {
         "request",
       );
     });
-    submitRoute(this.#server, dependencies, answers, this.#waits.signal);
-    resultRoutes(this.#server, dependencies, answers, this.#waits.signal);
-    usageRoute(this.#server, dependencies);
-    submissionsRoutes(this.#server, dependencies);
-    judgementRoutes(this.#server, dependencies, answers, this.#waits.signal);
     const imports = new ProblemImports(dependencies, answers, this.#waits.signal);
-    problemRoutes(this.#server, dependencies, imports);
-    judgeRoute(this.#server, dependencies, answers, this.#waits.signal);
+    const services = { dependencies, answers, imports, stopping: this.#waits.signal };
+    addRoutes(this.#server, ROUTES, services);
     mcpRoute(this.#server, dependencies, answers, this.#waits.signal);
     judge0Routes(this.#server, dependencies, answers, this.#waits.signal);
-    languagesRoutes(this.#server, dependencies);
     pistonRoutes(this.#server, dependencies, answers, this.#waits.signal);
-    healthRoutes(this.#server, dependencies);
     documentationRoutes(this.#server);
-    dashboardRoutes(this.#server, dependencies, sessions, { answers, imports, ended: this.#waits.signal });
+    dashboardRoutes(this.#server, sessions, services);
   }
 
   /** Begins to listen. @returns the port; 0 for a socket file. @throws if the server cannot listen on the address. */

@@ -40,20 +40,31 @@ const MAX_TRIES = 3;
 /** The most characters of a message about a fault of the package. */
 const MAX_FAULT = 500;
 
-export const importQuery = z.strictObject({
-  name: z.string().regex(PROBLEM_NAME, "must be 1 to 64 letters, digits and . _ -").optional(),
-  time_limit: z
-    .string()
-    .regex(/^\d{1,5}(\.\d{1,3})?$/, "must be a number of seconds")
-    .optional(),
-});
+/** Query parameters of an import. */
+export const PACKAGE_NAME = z.string().regex(PROBLEM_NAME, "must be 1 to 64 letters, digits and . _ -");
+export const TIME_LIMIT = z.codec(
+  z.string().regex(/^\d{1,5}(\.\d{1,3})?$/, "must be a number of seconds"),
+  z.number(),
+  {
+    decode: Number,
+    encode: String,
+  },
+);
 
 type Stored = Extract<PutProblem, { kind: "stored" }>;
 type Imported = Stored & { readonly verification: Verification | null };
 
+export interface ImportOptions {
+  /** Name of the problem; undefined for the name of the directory in the archive that contains all files. */
+  readonly name: string | undefined;
+  /** Replaces the time limit of the package. */
+  readonly timeLimitSecs: number | undefined;
+  /** Whether the submissions of the package are judged after the import. */
+  readonly verify: boolean;
+}
+
 export interface ImportFor {
-  /** Reads the query. Only the dashboard has the parameter `verify`. @throws ClientError for a query that is not valid. */
-  readonly options: () => z.output<typeof importQuery> & { readonly verify?: "true" | undefined };
+  readonly options: ImportOptions;
   /** Finds the key that is charged. The problem is stored in the account of the key. */
   readonly caller: () => Promise<Caller>;
   /** The person who imports, for the audit entry; null for a request with a key. */
@@ -89,7 +100,7 @@ export class ProblemImports {
     // The import can wait for other imports, and the largest package takes 20 s by itself.
     const answered = keepOpenMeanwhile(request);
     try {
-      const { name, time_limit: limit, verify } = options();
+      const { name, timeLimitSecs, verify } = options;
       const archive = request.body;
       if (!Buffer.isBuffer(archive)) throw wrongMedia(request);
       const expectedMs = Math.min(statedBytes(archive), MAX_IMPORT_BYTES) / BYTES_PER_MS;
@@ -97,14 +108,14 @@ export class ProblemImports {
       const caller = await find();
       const owner = ownerOf({ caller, person: null, ip: request.ip });
       const { languages } = this.#dependencies;
-      const limited = limit !== undefined && { timeLimitSecs: Number(limit) };
+      const limited = timeLimitSecs !== undefined && { timeLimitSecs };
       let counted = 1; // the request itself
       const count = async (bytes: number) => {
         const amount = Math.ceil(bytes / BYTES_PER_REQUEST) - counted;
         await countRequests(caller, this.#dependencies, { amount, counted });
         counted += Math.max(0, amount);
       };
-      const importing = { name, ...limited, verify: verify === "true", languages, signal, admit: count };
+      const importing = { name, ...limited, verify, languages, signal, admit: count };
       const pause = async () => {
         signal.throwIfAborted();
         await this.#answers.eventLoop.turn(owner);

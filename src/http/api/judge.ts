@@ -1,15 +1,14 @@
-import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { CHECKER_TYPES } from "../../domain/check.ts";
 import { jsonPieces, LongText } from "../../domain/json-pieces.ts";
 import { type Judgement, verdictIn } from "../../domain/judgement.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import type { Submission } from "../../domain/submission.ts";
-import { callerOf, ownerOf } from "../access/caller.ts";
-import type { Dependencies } from "../dependencies.ts";
-import type { LongAnswers } from "../responses/long-answers.ts";
+import { named } from "../named-schemas.ts";
+import { route } from "../route.ts";
 import { addJudgement } from "./accept-judgement.ts";
-import { endedJudgement } from "./judgements.ts";
+import { submissionId } from "./fields.ts";
+import { endedJudgement, JUDGEMENT_ERRORS, judgementVerdict } from "./judgements.ts";
 import { invalidPart, submitBody } from "./submit-request.ts";
 
 /** If the outputs of all cases together have at most this size, they are read at once. */
@@ -18,42 +17,72 @@ const FEW_BYTES = 262_144;
 /** The most cases of one request. The response contains the output of each case. */
 export const MAX_CASES = 50;
 
-const oneCase = z.strictObject({
-  stdin: z.string().optional(),
-  expected: z.string().describe("The expected output"),
-});
+const oneCase = named(
+  "Case",
+  z.strictObject({ stdin: z.string().optional(), expected: z.string().describe("The expected output") }),
+);
 
 /** The body of POST /api/judge. It has the fields of a submission, but cases instead of an input. */
-export const judgeBody = z
-  .strictObject({
-    ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true }).shape,
-    cases: z.array(oneCase).min(1).max(MAX_CASES),
-    checker: z
-      .enum(CHECKER_TYPES)
-      .describe(
-        "How the output is compared with `expected`. By default `lines`, which ignores white space at the ends of lines",
-      )
-      .optional(),
-  })
-  .meta({
-    examples: [{ language: "python", code: "print(int(input()) * 2)\n", cases: [{ stdin: "4\n", expected: "8\n" }] }],
-  });
+export const judgeBody = named(
+  "JudgeRequest",
+  z
+    .strictObject({
+      ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true }).shape,
+      cases: z.array(oneCase).min(1).max(MAX_CASES),
+      checker: z
+        .enum(CHECKER_TYPES)
+        .describe(
+          "How the output is compared with `expected`. By default `lines`, which ignores white space at the ends of lines",
+        )
+        .optional(),
+    })
+    .meta({
+      examples: [{ language: "python", code: "print(int(input()) * 2)\n", cases: [{ stdin: "4\n", expected: "8\n" }] }],
+    }),
+);
 
-/** POST /api/judge: makes a judgement with all cases, waits for its end, and responds with the results and outputs. */
-export function judgeRoute(
-  server: FastifyInstance,
-  dependencies: Dependencies,
-  answers: LongAnswers,
-  stopping: AbortSignal,
-): void {
-  const { store } = dependencies;
-  server.post("/api/judge", async (request, reply) => {
-    const caller = callerOf(request);
+const caseResult = named(
+  "CaseResult",
+  z.strictObject({
+    submission_id: submissionId.nullable(),
+    verdict: judgementVerdict,
+    passed: z.boolean(),
+    message: z.string().nullable().describe("The first difference, or the error message of the record"),
+    stdout: z.string(),
+    stderr: z.string(),
+    exit_code: z.int().nullable(),
+    cpu_time_secs: z.number().nullable(),
+    wall_time_secs: z.number().nullable(),
+    memory_peak_bytes: z.int().nullable(),
+  }),
+);
+
+/** Makes a judgement with all cases, waits for its end, and responds with the results and outputs. */
+export const judge = route({
+  id: "judge",
+  method: "post",
+  path: "/api/judge",
+  summary: "Judge a program",
+  description:
+    "Runs a program on up to 50 cases and compares each output with `expected`. The response is sent when all cases have run. " +
+    "If they have not run after 30 s, the response is 408 with the `id` of the judgement. Unlike `POST /api/judgements`, the " +
+    "response has the outputs of the program.",
+  body: judgeBody,
+  successes: {
+    200: {
+      description: "The results in the order of the cases",
+      body: named("Judged", z.strictObject({ results: z.array(caseResult), all_passed: z.boolean() })),
+    },
+  },
+  errors: JUDGEMENT_ERRORS,
+  handler: (services) => async (call) => {
+    const { dependencies, answers } = services;
+    const { request, reply, caller, owner } = call;
+    const { store } = dependencies;
     const { accountId } = caller;
-    const owner = ownerOf(request);
     const id = await addJudgement(toJudgementBody(request.body), { caller, owner }, dependencies, answers);
     request.forgetBody?.();
-    const ended = await endedJudgement(id, request, reply, dependencies, stopping);
+    const ended = await endedJudgement(id, call, services);
     const runs = ended.runs.map(async ({ test, submissionId }) => {
       const found = await store.submissions.head(submissionId, accountId);
       return [test, found] as const;
@@ -82,8 +111,8 @@ export function judgeRoute(
       yield `],"all_passed":${ended.verdict === "AC"}}`;
     }
     return answers.sendPieces(owner, reply.type("application/json; charset=utf-8"), pieces());
-  });
-}
+  },
+});
 
 /** Converts the body of POST /api/judge to that of POST /api/judgements. @throws ClientError invalidRequest. */
 export function toJudgementBody(body: unknown) {

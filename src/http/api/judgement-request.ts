@@ -26,6 +26,7 @@ import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "..
 import type { Caller, Program } from "../../domain/submission.ts";
 import { programOf } from "../../domain/submission.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { named } from "../named-schemas.ts";
 import { additionFields, content, decodeContent, leastBytes } from "./program-options.ts";
 import { checkMaps, invalidPart, submitBody, toSubmitRequest, type ValidatedRequest } from "./submit-request.ts";
 
@@ -37,111 +38,125 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,63}$/;
 
 const name = z.string().regex(NAME, "is not a name");
 
-const oneTest = z.strictObject({
-  name: name.describe("Name of the test; by default its number").optional(),
-  stdin: content.describe('Standard input of the program: text, or {"base64": …}').optional(),
-  expected: z
-    .union([content, z.array(content).min(1).max(MAX_ANSWERS)])
-    .describe(
-      "The expected output, or several. A built-in checker needs at least one, and accepts an output that matches any of them",
-    )
-    .optional(),
-  points: z.number().min(0).max(MAX_POINTS).describe("Points of the test; 1 by default").optional(),
-  group: name.optional(),
-  limits: additionFields.limits,
-});
+const oneTest = named(
+  "JudgementTest",
+  z.strictObject({
+    name: name.describe("Name of the test; by default its number").optional(),
+    stdin: content.describe('Standard input of the program: text, or {"base64": …}').optional(),
+    expected: z
+      .union([content, z.array(content).min(1).max(MAX_ANSWERS)])
+      .describe(
+        "The expected output, or several. A built-in checker needs at least one, and accepts an output that matches any of them",
+      )
+      .optional(),
+    points: z.number().min(0).max(MAX_POINTS).describe("Points of the test; 1 by default").optional(),
+    group: name.optional(),
+    limits: additionFields.limits,
+  }),
+);
 
 // Each type of checker has a schema of its own, so that an option which the type does not have is an error instead of having no effect.
-const plain = z.strictObject({ type: z.enum(["exact", "lines", "unordered_lines", "regex"]) });
+const plain = named("PlainChecker", z.strictObject({ type: z.enum(["exact", "lines", "unordered_lines", "regex"]) }));
 
 const wordOptions = {
   case_sensitive: z.boolean().describe("Whether upper and lower case differ; true by default").optional(),
   line_breaks: z.boolean().describe("Whether the tokens must be in the same lines; false by default").optional(),
 };
-const tokens = z.strictObject({ type: z.literal("tokens"), ...wordOptions });
-const floats = z.strictObject({
-  type: z.literal("floats"),
-  ...wordOptions,
-  absolute: z.number().min(0).describe(`The largest absolute error; ${TOLERANCE_DEFAULT}`).optional(),
-  relative: z.number().min(0).describe(`The largest relative error; ${TOLERANCE_DEFAULT}`).optional(),
-});
+const tokens = named("TokensChecker", z.strictObject({ type: z.literal("tokens"), ...wordOptions }));
+const floats = named(
+  "FloatsChecker",
+  z.strictObject({
+    type: z.literal("floats"),
+    ...wordOptions,
+    absolute: z.number().min(0).describe(`The largest absolute error; ${TOLERANCE_DEFAULT}`).optional(),
+    relative: z.number().min(0).describe(`The largest relative error; ${TOLERANCE_DEFAULT}`).optional(),
+  }),
+);
 
-const builtIn = z.union([plain, tokens, floats]);
+const builtIn = named("BuiltInChecker", z.union([plain, tokens, floats]));
 
-const program = z.strictObject({
-  type: z.literal("program"),
-  interface: z.enum(CHECKER_INTERFACES).describe("How the checker is called and how it reports its result"),
-  ...submitBody.pick({ language: true, code: true, code_base64: true, files: true, entry: true }).shape,
-  args: z.array(z.string().max(1_000)).max(16).describe("Arguments that follow those of the interface").optional(),
-  interactive: z
-    .boolean()
-    .describe("Whether the checker runs together with the program, so that each reads the output of the other")
-    .optional(),
-  passes: z
-    .int()
-    .min(2)
-    .max(MAX_PASSES)
-    .describe("The most runs of the program for one test. This field is only for the interface `kattis`")
-    .optional(),
-});
+const program = named(
+  "ProgramChecker",
+  z.strictObject({
+    type: z.literal("program"),
+    interface: z.enum(CHECKER_INTERFACES).describe("How the checker is called and how it reports its result"),
+    ...submitBody.pick({ language: true, code: true, code_base64: true, files: true, entry: true }).shape,
+    args: z.array(z.string().max(1_000)).max(16).describe("Arguments that follow those of the interface").optional(),
+    interactive: z
+      .boolean()
+      .describe("Whether the checker runs together with the program, so that each reads the output of the other")
+      .optional(),
+    passes: z
+      .int()
+      .min(2)
+      .max(MAX_PASSES)
+      .describe("The most runs of the program for one test. This field is only for the interface `kattis`")
+      .optional(),
+  }),
+);
 
 export const checkerField = z.union([z.enum(CHECKER_TYPES), builtIn, program]);
 
-/** The body of POST /api/judgements. It has the fields of a submission, but tests instead of an input. */
-export const judgementBody = z
-  .strictObject({
-    ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true }).shape,
-    tests: z
-      .array(oneTest)
-      .min(1)
-      .max(MAX_TESTS)
-      .describe("The tests. They are required unless the request has `problem`")
-      .optional(),
-    problem: z
-      .uuid()
-      .describe("Id of a problem, which is used instead of `tests`, `checker` and `groups`. Its tests can have limits")
-      .optional(),
-    problem_version: z.int().min(1).describe("Version of the problem; by default the current one").optional(),
-    checker: checkerField
-      .describe("How outputs are checked. By default `lines`, which ignores white space at the ends of lines")
-      .optional(),
-    groups: z
-      .array(
-        z.strictObject({
-          name,
-          rule: z
-            .enum(GROUP_RULES)
-            .describe(
-              "`sum` adds the points of the tests; `min` multiplies the points of the group by the smallest share that a test earned. By default `sum`",
-            )
-            .optional(),
-          depends: z
-            .array(name)
-            .describe("Earlier groups whose tests must all pass; otherwise this group is skipped")
-            .optional(),
-        }),
-      )
-      .max(MAX_GROUPS)
-      .optional(),
-    stop: z
-      .enum(STOPS)
+const oneGroup = named(
+  "JudgementGroup",
+  z.strictObject({
+    name,
+    rule: z
+      .enum(GROUP_RULES)
       .describe(
-        "Which tests are skipped: those after the `first_failure` (the default), those after a failure in the same `group`, or none (`never`)",
+        "`sum` adds the points of the tests; `min` multiplies the points of the group by the smallest share that a test earned. By default `sum`",
       )
       .optional(),
-  })
-  .meta({
-    examples: [
-      {
-        language: "python",
-        code: "print(int(input()) * 2)\n",
-        tests: [
-          { stdin: "4\n", expected: "8\n" },
-          { stdin: "5\n", expected: "10\n" },
-        ],
-      },
-    ],
-  });
+    depends: z
+      .array(name)
+      .describe("Earlier groups whose tests must all pass; otherwise this group is skipped")
+      .optional(),
+  }),
+);
+
+/** The body of POST /api/judgements. It has the fields of a submission, but tests instead of an input. */
+export const judgementBody = named(
+  "JudgementRequest",
+  z
+    .strictObject({
+      ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true }).shape,
+      tests: z
+        .array(oneTest)
+        .min(1)
+        .max(MAX_TESTS)
+        .describe("The tests. They are required unless the request has `problem`")
+        .optional(),
+      problem: z
+        .uuid()
+        .describe(
+          "Id of a problem, which is used instead of `tests`, `checker` and `groups`. Its tests can have limits",
+        )
+        .optional(),
+      problem_version: z.int().min(1).describe("Version of the problem; by default the current one").optional(),
+      checker: checkerField
+        .describe("How outputs are checked. By default `lines`, which ignores white space at the ends of lines")
+        .optional(),
+      groups: z.array(oneGroup).max(MAX_GROUPS).optional(),
+      stop: z
+        .enum(STOPS)
+        .describe(
+          "Which tests are skipped: those after the `first_failure` (the default), those after a failure in the same `group`, or none (`never`)",
+        )
+        .optional(),
+    })
+    .meta({
+      examples: [
+        {
+          language: "python",
+          code: "print(int(input()) * 2)\n",
+          tests: [
+            { stdin: "4\n", expected: "8\n" },
+            { stdin: "5\n", expected: "10\n" },
+          ],
+        },
+      ],
+    }),
+);
 
 /** This schema accepts any tests: toJudgementRequest() checks them one by one, up to the first fault. */
 const outerBody = judgementBody.extend({ tests: z.array(z.unknown()).min(1).max(MAX_TESTS).optional() });

@@ -18,25 +18,29 @@ import {
 } from "../../domain/program-options.ts";
 import type { WorkFile } from "../../domain/report.ts";
 import type { Program } from "../../domain/submission.ts";
+import { named } from "../named-schemas.ts";
 
 /** The most characters of one option of a compiler. */
 const MAX_OPTION = 100;
 
 const word = z.string();
-const requestedLimits = z
-  .strictObject(
-    Object.fromEntries(
-      LIMIT_FIELD_NAMES.map((field) => [
-        field,
-        (LIMIT_FIELDS[field].scale === 1 ? z.int() : z.number()).min(LIMIT_FIELDS[field].least).optional(),
-      ]),
-    ) as Record<LimitField, z.ZodOptional<z.ZodNumber>>,
-  )
-  .describe(
-    "Limits that replace those of the profile and are at most as high. `limits` holds for the run, `compile_limits` for the compiler",
-  );
+const requestedLimits = named(
+  "RunLimits",
+  z
+    .strictObject(
+      Object.fromEntries(
+        LIMIT_FIELD_NAMES.map((field) => [
+          field,
+          (LIMIT_FIELDS[field].scale === 1 ? z.int() : z.number()).min(LIMIT_FIELDS[field].least).optional(),
+        ]),
+      ) as Record<LimitField, z.ZodOptional<z.ZodNumber>>,
+    )
+    .describe(
+      "Limits that replace those of the profile and are at most as high. `limits` holds for the run, `compile_limits` for the compiler",
+    ),
+);
 /** Text, or bytes in base64. */
-export const content = z.union([z.string(), z.strictObject({ base64: z.string() })]);
+export const content = named("Content", z.union([z.string(), named("Base64", z.strictObject({ base64: z.string() }))]));
 
 /** The optional fields of a program, other than its source and input. */
 export const additionFields = {

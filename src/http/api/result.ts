@@ -1,15 +1,17 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
 import { abortAfter } from "../../domain/abort-after.ts";
 import { clientError } from "../../domain/error.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { isTerminal, type Submission } from "../../domain/submission.ts";
 import { isStillValid } from "../access/auth.ts";
-import { callerOf, ownerOf } from "../access/caller.ts";
-import type { Dependencies } from "../dependencies.ts";
+import { ownerOf } from "../access/caller.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { StreamBudget } from "../responses/stream-budget.ts";
-import { readWait } from "./query.ts";
+import { type Call, route, type Services } from "../route.ts";
+import { SUBMISSION_ID, WAIT } from "./parameters.ts";
+import { record } from "./record-schema.ts";
 import { readMark, sendEvents } from "./sse-output.ts";
 
 /** The most streams of submissions that an account can have open at once. */
@@ -24,70 +26,127 @@ type Read = (
   admit: ReturnType<LongAnswers["admitFor"]>,
 ) => Promise<Submission | undefined>;
 
-/** The endpoints of one submission. An id of another account gets the same response as an unknown id. */
-export function resultRoutes(
-  server: FastifyInstance,
-  dependencies: Dependencies,
-  answers: LongAnswers,
-  ended: AbortSignal,
-): void {
-  const { store, holdMs } = dependencies;
-  const { submissions } = store;
+/** Reads the submission of a call. An id of another account gets the same response as an unknown id. @throws ClientError submissionNotFound. */
+async function find(
+  { request, reply, caller, owner, path: { id } }: Call<{ readonly id: string }>,
+  { dependencies: { store }, answers }: Services,
+  read: Read = store.submissions.get,
+): Promise<Submission> {
+  const submission = await read(id, caller.accountId, answers.admitFor(owner, request, reply));
+  if (!submission) throw clientError("submissionNotFound", []);
+  request.submissionId = submission.id;
+  return submission;
+}
 
-  /** @throws ClientError submissionNotFound. */
-  const find = async (request: FastifyRequest, reply: FastifyReply, read: Read = submissions.get) => {
-    const id = (request.params as { id: string }).id.toLowerCase();
-    const admit = answers.admitFor(ownerOf(request), request, reply);
-    const submission = await read(id, callerOf(request).accountId, admit);
-    if (!submission) throw clientError("submissionNotFound", []);
-    request.submissionId = submission.id;
-    return submission;
-  };
-
-  server.get("/api/result/:id", async (request, reply) => {
-    const wait = readWait(request.query);
-    const signal = () => abortAfter(holdMs, disconnected(reply), ended);
-    const submission = await find(
-      request,
-      reply,
-      wait ? (id, accountId, admit) => submissions.whenTerminal(id, accountId, signal(), admit) : undefined,
-    );
-    if (!wait || isTerminal(submission.status)) return answers.send(ownerOf(request), reply, toLongRecord(submission));
+export const result = route({
+  id: "result",
+  method: "get",
+  path: "/api/result/{id}",
+  summary: "Read a result",
+  description: "Returns the current record. It is final when `status` is `completed` or `error`.",
+  parameters: { path: { id: SUBMISSION_ID }, query: { wait: WAIT } },
+  successes: { 200: { description: "The record", body: record } },
+  errors: ["noRoom", "notFinished", "notFinishedAtStop"],
+  handler: (services) => async (call) => {
+    const { dependencies, answers, stopping } = services;
+    const { submissions } = dependencies.store;
+    const { reply, owner } = call;
+    const wait = call.query.wait === "true";
+    const signal = () => abortAfter(dependencies.holdMs, disconnected(reply), stopping);
+    const whenTerminal: Read = (id, accountId, admit) => submissions.whenTerminal(id, accountId, signal(), admit);
+    const submission = await find(call, services, wait ? whenTerminal : undefined);
+    if (!wait || isTerminal(submission.status)) return answers.send(owner, reply, toLongRecord(submission));
     const fields = { id: submission.id, status: submission.status };
-    if (ended.aborted) throw clientError("notFinishedAtStop", [], { fields });
-    throw clientError("notFinished", [holdMs / 1000], { fields });
-  });
+    if (stopping.aborted) throw clientError("notFinishedAtStop", [], { fields });
+    throw clientError("notFinished", [dependencies.holdMs / 1000], { fields });
+  },
+});
 
-  const sendStream = (stream: "stdout" | "stderr") => async (request: FastifyRequest, reply: FastifyReply) => {
-    const output = (await find(request, reply)).outcome?.output;
-    if (!output) throw clientError("noOutput", []);
-    return sendBytes(answers, request, reply, output[stream]);
-  };
-  server.get("/api/result/:id/stdout", sendStream("stdout"));
-  server.get("/api/result/:id/stderr", sendStream("stderr"));
+export const stdout = outputEndpoint("stdout");
+export const stderr = outputEndpoint("stderr");
 
-  server.post("/api/result/:id/cancel", { config: { bodyless: true } }, async (request, reply) => {
-    const { id, accountId } = await find(request, reply);
-    await submissions.cancel(id, accountId);
-    return answers.send(ownerOf(request), reply, toLongRecord(await find(request, reply)));
-  });
-
-  const streams = new StreamBudget(MAX_WATCHED);
-  server.get("/api/result/:id/events", async (request, reply) => {
-    const { id, accountId } = await find(request, reply);
-    streams.open(accountId, reply);
-    const watched = {
-      id,
-      after: readMark(request.headers["last-event-id"]),
-      isAllowed: () => isStillValid(request, store.keys),
-      ended: async (admit: Parameters<Read>[2]) => {
-        const submission = await submissions.get(id, accountId, admit);
-        return submission && toLongRecord(submission);
-      },
-    };
-    return sendEvents(store, answers, request, reply, watched, ended);
+function outputEndpoint(stream: "stdout" | "stderr") {
+  return route({
+    id: stream,
+    method: "get",
+    path: `/api/result/{id}/${stream}`,
+    summary: `Read the bytes of ${stream}`,
+    description:
+      "Returns the bytes as the program wrote them, up to the output limit. A request with `Range` gets a part of them, with status 206.",
+    parameters: { path: { id: SUBMISSION_ID } },
+    successes: {
+      200: { description: "All captured bytes", media: "application/octet-stream" },
+      206: { description: "The requested range", media: "application/octet-stream" },
+    },
+    errors: ["noOutput", "rangeOutside", "noRoom"],
+    handler: (services) => async (call) => {
+      const output = (await find(call, services)).outcome?.output;
+      if (!output) throw clientError("noOutput", []);
+      return sendBytes(services.answers, call.request, call.reply, output[stream]);
+    },
   });
 }
+
+export const cancel = route({
+  id: "cancel",
+  method: "post",
+  path: "/api/result/{id}/cancel",
+  summary: "Cancel a submission",
+  description:
+    "Ends a pending submission, or kills a running one. Its status becomes `error`, with the verdict IE and the cause " +
+    "`cancelled`. A finished submission does not change.",
+  parameters: { path: { id: SUBMISSION_ID } },
+  successes: { 200: { description: "The final record", body: record } },
+  config: { bodyless: true },
+  handler: (services) => async (call) => {
+    const { id, accountId } = await find(call, services);
+    await services.dependencies.store.submissions.cancel(id, accountId);
+    return services.answers.send(call.owner, call.reply, toLongRecord(await find(call, services)));
+  },
+});
+
+export const events = route({
+  id: "events",
+  method: "get",
+  path: "/api/result/{id}/events",
+  summary: "Follow a submission",
+  description:
+    "Sends server-sent events. The event `status` has the new status (`{status}`), and `ended` has the final record. If the " +
+    "submission has `stream`, the events `stdout` and `stderr` have the output (`{at, text}`, with the position `at` in bytes), " +
+    "from the start or after `Last-Event-ID`.",
+  parameters: {
+    path: { id: SUBMISSION_ID },
+    headers: {
+      "Last-Event-ID": {
+        description: "Id of the last event that the client received",
+        schema: z.string().optional(),
+        refuse: null,
+      },
+    },
+  },
+  successes: { 200: { description: "A stream of events", media: "text/event-stream" } },
+  errors: ["tooManyWatched", "noRoom"],
+  handler: (services) => {
+    const { dependencies, answers, stopping } = services;
+    const { store } = dependencies;
+    const streams = new StreamBudget(MAX_WATCHED);
+    return async (call) => {
+      const { request, reply } = call;
+      const { id, accountId } = await find(call, services);
+      streams.open(accountId, reply);
+      const watched = {
+        id,
+        after: readMark(call.headers["Last-Event-ID"]),
+        isAllowed: () => isStillValid(request, store.keys),
+        ended: async (admit: Parameters<Read>[2]) => {
+          const submission = await store.submissions.get(id, accountId, admit);
+          return submission && toLongRecord(submission);
+        },
+      };
+      return sendEvents(store, answers, request, reply, watched, stopping);
+    };
+  },
+});
 
 /** Sends all bytes, or the range that the request asks for. A request for several ranges gets all bytes. */
 export function sendBytes(

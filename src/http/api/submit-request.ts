@@ -1,45 +1,49 @@
 import { z } from "zod";
-import { type ClientError, clientError, echo } from "../../domain/error.ts";
+import { type ClientError, clientError, type ErrorCode, echo } from "../../domain/error.ts";
 import { isProfileName, type ProfileName } from "../../domain/limits.ts";
 import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../../domain/submission.ts";
 import { listed } from "../../languages/load.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { profile } from "../openapi/record-schema.ts";
+import { named } from "../named-schemas.ts";
+import { profile } from "./fields.ts";
 import { additionFields, decodeBase64, leastBytes, toProgramOptions } from "./program-options.ts";
 
 /**
  * The body of POST /api/submit. toSubmitRequest() checks sizes in bytes. The `maxLength` of the schema, in characters, is only for
  * generated clients.
  */
-export const submitBody = z
-  .strictObject({
-    language: z.string().describe("Name or alias of a language; GET /api/languages lists the names"),
-    code: z
-      .string()
-      .meta({
-        minLength: 1,
-        maxLength: MAX_CODE_BYTES,
-        description: `Source of the program, 1 to ${MAX_CODE_BYTES} bytes of UTF-8. It is required unless the request has \`code_base64\` or \`entry\``,
-      })
-      .optional(),
-    stdin: z
-      .string()
-      .meta({ maxLength: MAX_STDIN_BYTES, description: `Standard input, up to ${MAX_STDIN_BYTES} bytes of UTF-8` })
-      .optional(),
-    profile: profile
-      .describe(
-        "Set of limits. The key must allow the profile. Without this field, the default profile of the key holds",
-      )
-      .optional(),
-    code_base64: z.string().describe("Source of the program in base64, instead of `code`").optional(),
-    stdin_base64: z.string().describe("Standard input in base64, instead of `stdin`").optional(),
-    stream: z
-      .boolean()
-      .describe("Whether GET /api/result/{id}/events sends the output while the program runs")
-      .optional(),
-    ...additionFields,
-  })
-  .meta({ examples: [{ language: "python", code: "print(6 * 7)\n" }] });
+export const submitBody = named(
+  "SubmitRequest",
+  z
+    .strictObject({
+      language: z.string().describe("Name or alias of a language; GET /api/languages lists the names"),
+      code: z
+        .string()
+        .meta({
+          minLength: 1,
+          maxLength: MAX_CODE_BYTES,
+          description: `Source of the program, 1 to ${MAX_CODE_BYTES} bytes of UTF-8. It is required unless the request has \`code_base64\` or \`entry\``,
+        })
+        .optional(),
+      stdin: z
+        .string()
+        .meta({ maxLength: MAX_STDIN_BYTES, description: `Standard input, up to ${MAX_STDIN_BYTES} bytes of UTF-8` })
+        .optional(),
+      profile: profile
+        .describe(
+          "Set of limits. The key must allow the profile. Without this field, the default profile of the key holds",
+        )
+        .optional(),
+      code_base64: z.string().describe("Source of the program in base64, instead of `code`").optional(),
+      stdin_base64: z.string().describe("Standard input in base64, instead of `stdin`").optional(),
+      stream: z
+        .boolean()
+        .describe("Whether GET /api/result/{id}/events sends the output while the program runs")
+        .optional(),
+      ...additionFields,
+    })
+    .meta({ examples: [{ language: "python", code: "print(6 * 7)\n" }] }),
+);
 
 type Fields = z.output<typeof submitBody>;
 
@@ -50,6 +54,25 @@ const MAX_NAMED = 5;
 const MAX_MESSAGE = 200;
 /** A client should repeat its request after this time, because the smoke tests of all languages take a few seconds after the start. */
 const UNPROVEN_RETRY_SECS = 2;
+
+/** The errors of toSubmitRequest() and accept(). */
+export const SUBMIT_ERRORS = [
+  "bodyNotObject",
+  "fieldMissing",
+  "fieldNotString",
+  "notUnicode",
+  "unknownFields",
+  "webhookField",
+  "codeEmpty",
+  "codeTooLarge",
+  "stdinTooLarge",
+  "unsupportedLanguage",
+  "unknownProfile",
+  "invalidRequest",
+  "profileForbidden",
+  "languagesUnproven",
+  "queueFull",
+] as const satisfies readonly ErrorCode[];
 
 /** A valid request. */
 export interface ValidatedRequest {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { clientError } from "../../domain/error.ts";
+import { clientError, type ErrorCode } from "../../domain/error.ts";
 import { MAX_FILES_BYTES } from "../../domain/program-options.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import { Budget } from "../../fairness/budget.ts";
@@ -69,6 +69,11 @@ declare module "fastify" {
     archive?: boolean;
     /** The route also takes a URL-encoded form, which becomes an object of texts. */
     form?: boolean;
+    /**
+     * The error for a body above the limit; by default `bodyTooLarge`. For a submission, the status is 400, like that of source code
+     * above its limit.
+     */
+    tooLarge?: Extract<ErrorCode, "bodyTooLarge" | "submissionTooLarge">;
   }
   interface FastifyRequest {
     /**
@@ -132,7 +137,7 @@ export function readJsonOnly(
     if (bytes === 0 || request.method === "GET" || request.method === "HEAD") return payload;
     if (!isPlainUtf8(request)) throw wrongMedia(request);
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
-      throw tooLarge(request.routeOptions.url, bodyLimit);
+      throw tooLarge(request);
     }
     // Fastify refuses this body without reading it.
     if (bytes > bodyLimit && Number.isFinite(bytes)) return payload;

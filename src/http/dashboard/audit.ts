@@ -1,14 +1,11 @@
-import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { auditView } from "../../admin/audit.ts";
 import { AUDIT_ACTIONS } from "../../domain/audit.ts";
 import type { AuditEntry } from "../../store/access/types.ts";
 import type { Audit } from "./api/audit.ts";
 import { idText, ownAccount } from "./authorize.ts";
-import type { DashboardDependencies } from "./dependencies.ts";
 import { cursor } from "./pages.ts";
-import { queryOf } from "./parse.ts";
-import { personOf } from "./session.ts";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
 
 const time = z.iso.datetime().transform((text) => Date.parse(text));
 const auditQuery = z.strictObject({
@@ -27,22 +24,27 @@ const auditQuery = z.strictObject({
 const MAX_NAMED = 2_000;
 
 /** /dashboard/api/audit: the audit trail. Members see only the entries of their own accounts. */
-export function auditRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
-  server.get("/dashboard/api/audit", { config: { session: "member" } }, async (request): Promise<Audit> => {
-    const { account, since, until, limit, ...filters } = queryOf(request, auditQuery);
-    const person = personOf(request);
-    const accountIds = account === undefined ? person.accountIds : [(await ownAccount(store, person, account)).id];
-    const asked = { ...filters, max: limit, accountIds, sinceMs: since, untilMs: until };
-    const { entries, next } = await store.audit.search(asked);
-    const named = await store.audit.named(idsIn(entries), person.accountIds);
-    return {
-      entries: entries.map((entry) => ({ seq: entry.seq, ...auditView(entry), action: entry.action })),
-      named: Object.fromEntries(named),
-      next: next === null ? null : String(next),
-    };
-  });
-}
-
+export const auditRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/audit",
+    session: "member",
+    query: auditQuery,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, query: { account, since, until, limit, ...filters } }): Promise<Audit> => {
+        const accountIds = account === undefined ? person.accountIds : [(await ownAccount(store, person, account)).id];
+        const asked = { ...filters, max: limit, accountIds, sinceMs: since, untilMs: until };
+        const { entries, next } = await store.audit.search(asked);
+        const named = await store.audit.named(idsIn(entries), person.accountIds);
+        return {
+          entries: entries.map((entry) => ({ seq: entry.seq, ...auditView(entry), action: entry.action })),
+          named: Object.fromEntries(named),
+          next: next === null ? null : String(next),
+        };
+      },
+  }),
+];
 /** The subjects, and texts in details, that have the form of an id. */
 function idsIn(entries: readonly AuditEntry[]): string[] {
   const texts = entries.flatMap(({ subject, detail }) => [subject, ...Object.values(detail).flatMap(textsIn)]);

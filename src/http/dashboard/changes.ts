@@ -1,12 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FastifyInstance } from "fastify";
 import type { AnnouncedWorker } from "../../store/workers.ts";
-import type { LongAnswers } from "../responses/long-answers.ts";
 import { sendChanges } from "../responses/sse-state.ts";
-import type { StreamBudget } from "../responses/stream-budget.ts";
 import { type Changes, TOPICS, type Topic } from "./api/changes.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { personOf } from "./session.ts";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
 
 /** Shortest time between two searches for changes. */
 const LEAST_MS = 1_000;
@@ -141,37 +138,38 @@ export class ChangeWatch {
   }
 }
 
-/** GET /dashboard/api/changes: streams which data may have changed, so that a page reads it again. */
-export function changesRoute(
-  server: FastifyInstance,
-  d: DashboardDependencies,
-  answers: LongAnswers,
-  streams: StreamBudget,
-  stopping: AbortSignal,
-): void {
-  const { store } = d;
-  const watch = new ChangeWatch(d);
-  server.get("/dashboard/api/changes", { config: { session: "member" } }, (request, reply) => {
-    const { id, accountIds } = personOf(request);
-    streams.open(id, reply);
-    const viewer: Viewer = { changed: null, wake: () => {} };
-    let isFirst = true;
-    return sendChanges(answers, request, reply, stopping, {
-      heartbeat: "event: alive\ndata: {}\n\n",
-      subscribe: (wake) => watch.add(accountIds, Object.assign(viewer, { wake })),
-      /** A session can end, and a person can gain or lose an account, while a stream is open. */
-      isAllowed: async () => {
-        const person = await store.sessions.find(request.sessionHash ?? "");
-        return person !== undefined && JSON.stringify(person.accountIds) === JSON.stringify(accountIds);
-      },
-      read: async () => {
-        const topics = viewer.changed && [...viewer.changed];
-        if (topics === null || (topics.length === 0 && !isFirst)) return { isLast: false, value: null };
-        viewer.changed = new Set();
-        isFirst = false;
-        const value: Changes = { topics };
-        return { isLast: false, value };
-      },
-    });
-  });
-}
+/** Streams which data may have changed, so that a page reads it again. */
+export const changesRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/changes",
+    session: "member",
+    handler: ({ dependencies, answers, streams, stopping }) => {
+      const { store } = dependencies;
+      const watch = new ChangeWatch(dependencies);
+      return async ({ request, reply, person }) => {
+        const { id, accountIds } = person;
+        streams.open(id, reply);
+        const viewer: Viewer = { changed: null, wake: () => {} };
+        let isFirst = true;
+        return sendChanges(answers, request, reply, stopping, {
+          heartbeat: "event: alive\ndata: {}\n\n",
+          subscribe: (wake) => watch.add(accountIds, Object.assign(viewer, { wake })),
+          /** A session can end, and a person can gain or lose an account, while a stream is open. */
+          isAllowed: async () => {
+            const person = await store.sessions.find(request.sessionHash ?? "");
+            return person !== undefined && JSON.stringify(person.accountIds) === JSON.stringify(accountIds);
+          },
+          read: async () => {
+            const topics = viewer.changed && [...viewer.changed];
+            if (topics === null || (topics.length === 0 && !isFirst)) return { isLast: false, value: null };
+            viewer.changed = new Set();
+            isFirst = false;
+            const value: Changes = { topics };
+            return { isLast: false, value };
+          },
+        });
+      };
+    },
+  }),
+];

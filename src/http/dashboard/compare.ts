@@ -1,36 +1,36 @@
-import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import { isTerminal } from "../../domain/submission.ts";
 import { compare } from "../../problems/compare.ts";
 import { comparedExpectations } from "../../problems/expectations.ts";
-import { ownerOf } from "../access/caller.ts";
-import type { LongAnswers } from "../responses/long-answers.ts";
 import type { Compared } from "./api/judgements.ts";
-import type { DashboardDependencies } from "./dependencies.ts";
-import { findOwn, JUDGEMENTS } from "./judgements.ts";
-import { bodyOf } from "./parse.ts";
+import { findOwn } from "./judgements.ts";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { noteReading } from "./submissions.ts";
 
 const compared = z.strictObject({ path: z.string().max(200), expectations: comparedExpectations });
 
 /** Compares the judgement of a submission from a package with what the package expects, as `assay problems verify` does. */
-export function compareRoute(
-  server: FastifyInstance,
-  { store }: DashboardDependencies,
-  { eventLoop }: LongAnswers,
-): void {
-  server.post(`${JUDGEMENTS}/:id/compare`, { config: { session: "member" } }, async (request): Promise<Compared> => {
-    const { path, expectations } = bodyOf(request, compared);
-    const found = await findOwn(store, request);
-    await noteReading(store, request, "judgement.read", found);
-    const judgement = await store.judgements.get(found.id, found.account.id);
-    if (!judgement || !isTerminal(judgement.status)) throw clientError("notFound", []);
-    const { runs, definition, status } = judgement;
-    await eventLoop.turn(ownerOf(request));
-    const { slowestSecs, faults } = compare(path, expectations, runs, definition, null);
-    // A cancelled run has no verdict, so the rules of the package format would not notice that it is missing.
-    const ended = status === "error" && faults.length === 0 ? ["IE: it was cancelled, or the platform failed"] : faults;
-    return { slowestMs: slowestSecs * 1e3, faults: ended };
-  });
-}
+export const compareRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "post",
+    path: "/judgements/{id}/compare",
+    session: "member",
+    body: compared,
+    handler:
+      ({ dependencies: { store }, answers: { eventLoop } }) =>
+      async ({ request, owner, body: { path, expectations } }): Promise<Compared> => {
+        const found = await findOwn(store, request);
+        await noteReading(store, request, "judgement.read", found);
+        const judgement = await store.judgements.get(found.id, found.account.id);
+        if (!judgement || !isTerminal(judgement.status)) throw clientError("notFound", []);
+        const { runs, definition, status } = judgement;
+        await eventLoop.turn(owner);
+        const { slowestSecs, faults } = compare(path, expectations, runs, definition, null);
+        // A cancelled run has no verdict, so the rules of the package format would not notice that it is missing.
+        const ended =
+          status === "error" && faults.length === 0 ? ["IE: it was cancelled, or the platform failed"] : faults;
+        return { slowestMs: slowestSecs * 1e3, faults: ended };
+      },
+  }),
+];

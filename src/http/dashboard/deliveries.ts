@@ -1,21 +1,16 @@
-import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { type DeliveryView, deliveryView, printable, replayDelivery } from "../../admin/deliveries.ts";
 import type { Headers } from "../../domain/delivery.ts";
 import { clientError } from "../../domain/error.ts";
 import type { Delivery as Stored } from "../../store/deliveries/types.ts";
 import type { Store } from "../../store/store.ts";
-import { ownerOf } from "../access/caller.ts";
-import type { LongAnswers } from "../responses/long-answers.ts";
 import type { Deliveries, DeliveryResource, SentBody } from "./api/deliveries.ts";
 import { idText } from "./authorize.ts";
-import type { DashboardDependencies } from "./dependencies.ts";
 import { cursor, nextOf } from "./pages.ts";
-import { queryOf } from "./parse.ts";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
-import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
+import { maySee, type SignedIn } from "./session.ts";
 
-const DELIVERIES = "/dashboard/api/deliveries";
 const PAGE = 50;
 
 /** The most bytes of a delivery's body that are displayed. */
@@ -31,47 +26,52 @@ const deliveriesQuery = z
   );
 
 /** /dashboard/api/deliveries: the deliveries, including those to removed endpoints, with their requests and responses. */
-export function deliveryRoutes(
-  server: FastifyInstance,
-  { store, bodyBegin }: DashboardDependencies,
-  answers: LongAnswers,
-): void {
-  const config = { session: "member" } as const;
-
-  server.get(DELIVERIES, { config }, async (request): Promise<Deliveries> => {
-    const { endpoint: endpointId, submission: submissionId, before } = queryOf(request, deliveriesQuery);
-    const { accountIds } = personOf(request);
-    const found = await store.deliveries.list({ endpointId, submissionId, before, accountIds, max: PAGE + 1 });
-    const shown = found.slice(0, PAGE);
-    return { deliveries: shown.map((one) => deliveryAnswer(deliveryView(one))), next: nextOf(shown, found) };
-  });
-
-  server.get<{ Params: { id: string } }>(
-    `${DELIVERIES}/:id/body`,
-    { config },
-    async (request, reply): Promise<SentBody> => {
-      const { id } = await ownDelivery(store, personOf(request), request.params.id);
-      await answers.admitFor(ownerOf(request), request, reply)(RECORD_BYTES);
-      const message = await store.deliveries.message({ id });
-      if (!message) return { text: null, isCut: false };
-      const { begin, isCut } = bodyBegin(message, BODY_BYTES);
-      return { text: printable(new TextDecoder().decode(begin, { stream: isCut })), isCut };
-    },
-  );
-
-  server.post<{ Params: { id: string } }>(
-    `${DELIVERIES}/:id/replay`,
-    { config },
-    async (request): Promise<DeliveryResource> => {
-      const person = personOf(request);
-      const { id, accountId } = await ownDelivery(store, person, request.params.id);
-      await takeSend(store, "replays", accountId);
-      const replayed = await replayDelivery(store, id, actorOf(request), REPLAY_BOUNDS);
-      return deliveryAnswer(deliveryView(await ownDelivery(store, person, replayed)));
-    },
-  );
-}
-
+export const deliveryRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/deliveries",
+    session: "member",
+    query: deliveriesQuery,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({
+        person: { accountIds },
+        query: { endpoint: endpointId, submission: submissionId, before },
+      }): Promise<Deliveries> => {
+        const found = await store.deliveries.list({ endpointId, submissionId, before, accountIds, max: PAGE + 1 });
+        const shown = found.slice(0, PAGE);
+        return { deliveries: shown.map((one) => deliveryAnswer(deliveryView(one))), next: nextOf(shown, found) };
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/deliveries/{id}/body",
+    session: "member",
+    handler:
+      ({ dependencies: { store, bodyBegin }, answers }) =>
+      async ({ request, reply, person, owner, path }): Promise<SentBody> => {
+        const { id } = await ownDelivery(store, person, path.id);
+        await answers.admitFor(owner, request, reply)(RECORD_BYTES);
+        const message = await store.deliveries.message({ id });
+        if (!message) return { text: null, isCut: false };
+        const { begin, isCut } = bodyBegin(message, BODY_BYTES);
+        return { text: printable(new TextDecoder().decode(begin, { stream: isCut })), isCut };
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/deliveries/{id}/replay",
+    session: "member",
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, actor, path }): Promise<DeliveryResource> => {
+        const { id, accountId } = await ownDelivery(store, person, path.id);
+        await takeSend(store, "replays", accountId);
+        const replayed = await replayDelivery(store, id, actor, REPLAY_BOUNDS);
+        return deliveryAnswer(deliveryView(await ownDelivery(store, person, replayed)));
+      },
+  }),
+];
 /** @throws ClientError notFound. */
 async function ownDelivery(store: Store, person: SignedIn, id: string): Promise<Stored> {
   const [delivery] = idText.safeParse(id).success ? await store.deliveries.list({ max: 1, id }) : [];

@@ -1,4 +1,3 @@
-import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { replayFailed, testEndpoint } from "../../admin/deliveries.ts";
 import {
@@ -27,13 +26,10 @@ import type {
 import type { Rotation } from "./api/keys.ts";
 import { idText, ownEndpoint, ownProject } from "./authorize.ts";
 import { deliveryAnswer } from "./deliveries.ts";
-import type { DashboardDependencies } from "./dependencies.ts";
 import { accountsFor, listed, pageOf } from "./pages.ts";
-import { bodyOf, queryOf } from "./parse.ts";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
-import { actorOf, personOf, type SignedIn } from "./session.ts";
-
-const ENDPOINTS = "/dashboard/api/endpoints";
+import type { SignedIn } from "./session.ts";
 
 const signing = z.enum(SIGNINGS);
 /** `checkUrl` rejects invalid URLs and addresses that are not allowed; the schema bounds only the text. */
@@ -61,88 +57,129 @@ const MAX_FAILING = 20;
 
 const listQuery = listed.extend({ project: idText.optional() });
 
-interface ById {
-  Params: { id: string };
-}
-
 /** /dashboard/api/endpoints: the receivers of results. */
-export function endpointRoutes(server: FastifyInstance, d: DashboardDependencies): void {
-  const { store, sealer, checkUrl, sendTest } = d;
-  const config = { session: "member" } as const;
-
-  server.get(ENDPOINTS, { config }, async (request): Promise<Endpoints> => {
-    const person = personOf(request);
-    const { account, project, before, limit } = queryOf(request, listQuery);
-    const accountIds = accountsFor(person, account);
-    if (project !== undefined) await ownProject(store, person, project);
-    const asked = { accountIds, projectId: project, after: before, max: limit + 1 };
-    const { shown, next } = pageOf(await store.endpoints.list(asked), limit);
-    return { endpoints: await answers(store, shown), next };
-  });
-
-  server.get(`${ENDPOINTS}/failing`, { config }, async (request): Promise<Failing> => {
-    const found = await store.endpoints.failing(personOf(request).accountIds, MAX_FAILING + 1);
-    return { endpoints: await answers(store, found.slice(0, MAX_FAILING)), more: found.length > MAX_FAILING };
-  });
-
-  server.get<ById>(`${ENDPOINTS}/:id`, { config }, (request): Promise<Endpoint> => {
-    return endpointOf(store, personOf(request), request.params.id);
-  });
-
-  server.post(ENDPOINTS, { config }, async (request): Promise<MadeEndpoint> => {
-    const { projectId, ...asked } = bodyOf(request, newEndpoint);
-    const person = personOf(request);
-    const project = await ownProject(store, person, projectId);
-    const needs = { store, sealer, checkUrl };
-    const bounds = { aDay: person.administrator ? null : MEMBERS_ENDPOINTS_A_DAY };
-    const { made, caution } = await createEndpoint(needs, { ...asked, project: project.id }, actorOf(request), bounds);
-    return { endpoint: await endpointOf(store, person, made.id), secret: made.secret, caution, formerEndsAt: null };
-  });
-
-  server.patch<ById>(`${ENDPOINTS}/:id`, { config }, async (request): Promise<Endpoint> => {
-    const { active, signing: form } = bodyOf(request, changes);
-    const person = personOf(request);
-    const { id } = await ownEndpoint(store, person, request.params.id);
-    if (active !== undefined) await setEndpointActive(store, id, active, actorOf(request));
-    if (form !== undefined) await setEndpointSigning(store, id, form, actorOf(request));
-    return await endpointOf(store, person, id);
-  });
-
-  server.post<ById>(`${ENDPOINTS}/:id/rotate-secret`, { config }, async (request): Promise<MadeEndpoint> => {
-    const { overlapMs } = bodyOf(request, rotation);
-    const person = personOf(request);
-    const { id } = await ownEndpoint(store, person, request.params.id);
-    const needs = { store, sealer };
-    const { secret, formerEndsAt } = await rotateEndpointSecret(needs, id, overlapMs, actorOf(request));
-    return { endpoint: await endpointOf(store, person, id), secret, caution: null, formerEndsAt };
-  });
-
-  server.delete<ById>(`${ENDPOINTS}/:id`, { config }, async (request, reply) => {
-    const person = personOf(request);
-    const { id } = await ownEndpoint(store, person, request.params.id);
-    await removeEndpoint(store, id, actorOf(request));
-    return reply.code(204).send();
-  });
-
-  server.post<ById>(`${ENDPOINTS}/:id/test`, { config }, async (request): Promise<DeliveryResource> => {
-    const person = personOf(request);
-    const { id, accountId } = await ownEndpoint(store, person, request.params.id);
-    await takeSend(store, "tests", accountId);
-    return deliveryAnswer(await testEndpoint(sendTest, id, actorOf(request)));
-  });
-
-  server.post<ById>(`${ENDPOINTS}/:id/replay-failed`, { config }, async (request): Promise<Replayed> => {
-    const { since, until } = bodyOf(request, replays);
-    const person = personOf(request);
-    const { id, accountId } = await ownEndpoint(store, person, request.params.id);
-    await takeSend(store, "replays", accountId);
-    return await replayFailed(
-      store,
-      { endpointId: id, since, until, onlyIdle: true, bounds: REPLAY_BOUNDS },
-      actorOf(request),
-    );
-  });
-}
+export const endpointRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/endpoints",
+    session: "member",
+    query: listQuery,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, query: { account, project, before, limit } }): Promise<Endpoints> => {
+        const accountIds = accountsFor(person, account);
+        if (project !== undefined) await ownProject(store, person, project);
+        const asked = { accountIds, projectId: project, after: before, max: limit + 1 };
+        const { shown, next } = pageOf(await store.endpoints.list(asked), limit);
+        return { endpoints: await answers(store, shown), next };
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/endpoints/failing",
+    session: "member",
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person }): Promise<Failing> => {
+        const found = await store.endpoints.failing(person.accountIds, MAX_FAILING + 1);
+        return { endpoints: await answers(store, found.slice(0, MAX_FAILING)), more: found.length > MAX_FAILING };
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/endpoints/{id}",
+    session: "member",
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, path: { id } }): Promise<Endpoint> => {
+        return endpointOf(store, person, id);
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/endpoints",
+    session: "member",
+    body: newEndpoint,
+    handler:
+      ({ dependencies: { store, sealer, checkUrl } }) =>
+      async ({ person, actor, body: { projectId, ...asked } }): Promise<MadeEndpoint> => {
+        const project = await ownProject(store, person, projectId);
+        const needs = { store, sealer, checkUrl };
+        const bounds = { aDay: person.administrator ? null : MEMBERS_ENDPOINTS_A_DAY };
+        const { made, caution } = await createEndpoint(needs, { ...asked, project: project.id }, actor, bounds);
+        return { endpoint: await endpointOf(store, person, made.id), secret: made.secret, caution, formerEndsAt: null };
+      },
+  }),
+  dashboardRoute({
+    method: "patch",
+    path: "/endpoints/{id}",
+    session: "member",
+    body: changes,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, actor, path, body: { active, signing: form } }): Promise<Endpoint> => {
+        const { id } = await ownEndpoint(store, person, path.id);
+        if (active !== undefined) await setEndpointActive(store, id, active, actor);
+        if (form !== undefined) await setEndpointSigning(store, id, form, actor);
+        return await endpointOf(store, person, id);
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/endpoints/{id}/rotate-secret",
+    session: "member",
+    body: rotation,
+    handler:
+      ({ dependencies: { store, sealer } }) =>
+      async ({ person, actor, path, body: { overlapMs } }): Promise<MadeEndpoint> => {
+        const { id } = await ownEndpoint(store, person, path.id);
+        const needs = { store, sealer };
+        const { secret, formerEndsAt } = await rotateEndpointSecret(needs, id, overlapMs, actor);
+        return { endpoint: await endpointOf(store, person, id), secret, caution: null, formerEndsAt };
+      },
+  }),
+  dashboardRoute({
+    method: "delete",
+    path: "/endpoints/{id}",
+    session: "member",
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ reply, person, actor, path }) => {
+        const { id } = await ownEndpoint(store, person, path.id);
+        await removeEndpoint(store, id, actor);
+        return reply.code(204).send();
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/endpoints/{id}/test",
+    session: "member",
+    handler:
+      ({ dependencies: { store, sendTest } }) =>
+      async ({ person, actor, path }): Promise<DeliveryResource> => {
+        const { id, accountId } = await ownEndpoint(store, person, path.id);
+        await takeSend(store, "tests", accountId);
+        return deliveryAnswer(await testEndpoint(sendTest, id, actor));
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/endpoints/{id}/replay-failed",
+    session: "member",
+    body: replays,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, actor, path, body: { since, until } }): Promise<Replayed> => {
+        const { id, accountId } = await ownEndpoint(store, person, path.id);
+        await takeSend(store, "replays", accountId);
+        return await replayFailed(
+          store,
+          { endpointId: id, since, until, onlyIdle: true, bounds: REPLAY_BOUNDS },
+          actor,
+        );
+      },
+  }),
+];
 
 async function endpointOf(store: Store, person: SignedIn, id: string): Promise<Endpoint> {
   const [endpoint] = await answers(store, [await ownEndpoint(store, person, id)]);

@@ -1,16 +1,11 @@
-import type { FastifyInstance } from "fastify";
 import { csvLine } from "../../domain/csv.ts";
 import type { FoundSubmission, Search } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
-import { ownerOf } from "../access/caller.ts";
-import type { LongAnswers } from "../responses/long-answers.ts";
 import { StreamBudget } from "../responses/stream-budget.ts";
 import { CSV_ROWS } from "./api/lists.ts";
-import type { DashboardDependencies } from "./dependencies.ts";
-import { queryOf } from "./parse.ts";
-import { personOf } from "./session.ts";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { toRow } from "./submission-detail.ts";
-import { SUBMISSIONS, search, searchOf } from "./submissions.ts";
+import { search, searchOf } from "./submissions.ts";
 
 const PAGE = 200;
 
@@ -31,22 +26,28 @@ const HEAD = [
 ];
 
 /**
- * GET /dashboard/api/submissions/csv: the matches of a search as CSV. They are read in pages, as the client receives them. A person can
+ * The matches of a search as CSV. They are read in pages, as the client receives them. A person can
  * have one export at a time.
  */
-export function exportRoute(server: FastifyInstance, { store }: DashboardDependencies, answers: LongAnswers): void {
-  const exports = new StreamBudget(1, "tooManyExports");
-
-  server.get(`${SUBMISSIONS}/csv`, { config: { session: "member" } }, async (request, reply) => {
-    const { before: _, limit: __, ...query } = queryOf(request, search);
-    const criteria = searchOf(request, { ...query, limit: PAGE });
-    exports.open(personOf(request).id, reply);
-    reply.header("content-type", "text/csv; charset=utf-8; header=present");
-    reply.header("content-disposition", 'attachment; filename="submissions.csv"');
-    const isSignedIn = async () => (await store.sessions.find(request.sessionHash ?? "")) !== undefined;
-    return answers.sendPieces(ownerOf(request), reply, lines(store, criteria, isSignedIn));
-  });
-}
+export const exportRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/submissions/csv",
+    session: "member",
+    query: search,
+    handler: ({ dependencies: { store }, answers }) => {
+      const exports = new StreamBudget(1, "tooManyExports");
+      return async ({ request, reply, person, owner, query: { before: _, limit: __, ...query } }) => {
+        const criteria = searchOf(person, { ...query, limit: PAGE });
+        exports.open(person.id, reply);
+        reply.header("content-type", "text/csv; charset=utf-8; header=present");
+        reply.header("content-disposition", 'attachment; filename="submissions.csv"');
+        const isSignedIn = async () => (await store.sessions.find(request.sessionHash ?? "")) !== undefined;
+        return answers.sendPieces(owner, reply, lines(store, criteria, isSignedIn));
+      };
+    },
+  }),
+];
 
 async function* lines(store: Store, which: Search, isSignedIn: () => Promise<boolean>): AsyncGenerator<string> {
   yield csvLine(HEAD);

@@ -1,24 +1,32 @@
-import type { FastifyInstance } from "fastify";
 import type { Readiness } from "../../domain/readiness.ts";
 import { meaningOf } from "../../domain/remedies.ts";
 import type { Languages } from "../../languages/load.ts";
 import type { Health, HealthCheck } from "./api/overview.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { personOf } from "./session.ts";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
 
 /** GET /dashboard/api/health: whether the service is ready, with the explanations of `assay doctor` for failed checks. */
-export function healthRoutes(server: FastifyInstance, d: DashboardDependencies): void {
-  server.get("/dashboard/api/health", { config: { session: "member" } }, async (request): Promise<Health> => {
-    const [readiness, latencyMs] = await Promise.all([d.workers.readiness(), latencyOf(d.store)]);
-    return {
-      ready: readiness.ready,
-      cgroupBackend: readiness.cgroupBackend,
-      checks: checkAnswers(readiness, d.languages, personOf(request).administrator),
-      database: { kind: d.databaseKind, latencyMs },
-    };
-  });
-}
-
+export const healthRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/health",
+    session: "member",
+    handler:
+      ({ dependencies }) =>
+      async ({ person }): Promise<Health> => {
+        const [readiness, latencyMs] = await Promise.all([
+          dependencies.workers.readiness(),
+          latencyOf(dependencies.store),
+        ]);
+        return {
+          ready: readiness.ready,
+          cgroupBackend: readiness.cgroupBackend,
+          checks: checkAnswers(readiness, dependencies.languages, person.administrator),
+          database: { kind: dependencies.databaseKind, latencyMs },
+        };
+      },
+  }),
+];
 /** @param whole whether `detail` has the full text of a platform fault, which can contain paths of the host. */
 export function checkAnswers({ checks }: Readiness, languages: Languages, whole: boolean): HealthCheck[] {
   return checks.map(({ name, ok, detail, fault }) => {

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import { JUDGEMENT_VERDICTS } from "../../domain/judgement.ts";
@@ -6,16 +6,13 @@ import type { FoundJudgement, ReadJudgement } from "../../store/search/types.ts"
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
-import type { StreamBudget } from "../responses/stream-budget.ts";
 import type { Judgements } from "./api/judgements.ts";
-import type { DashboardDependencies } from "./dependencies.ts";
 import { judgementDetailOf, SHOWN_BYTES, testDetailOf, toJudgementRow } from "./judgement-detail.ts";
 import { listRoutes, markOf } from "./lists.ts";
-import { queryOf } from "./parse.ts";
-import { personOf } from "./session.ts";
-import { accountsOf, noteReading, search, toSearch } from "./submissions.ts";
-
-export const JUDGEMENTS = "/dashboard/api/judgements";
+import { accountsFor } from "./pages.ts";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
+import { personOf, type SignedIn } from "./session.ts";
+import { noteReading, search, toSearch } from "./submissions.ts";
 
 const judgementSearch = search.omit({ cause: true }).extend({
   verdict: z.enum(JUDGEMENT_VERDICTS).optional(),
@@ -25,63 +22,70 @@ const judgementSearch = search.omit({ cause: true }).extend({
 /** The bytes that a page shows of an input and its answers, of which there are at most eight. */
 const CONTENTS_BYTES = 9 * SHOWN_BYTES;
 
-/** /dashboard/api/judgements: lists judgements, and returns a judgement or one of its tests. */
-export function judgementRoutes(
-  server: FastifyInstance,
-  d: DashboardDependencies,
-  answers: LongAnswers,
-  streams: StreamBudget,
-  ended: AbortSignal,
-): void {
-  const { store, languages } = d;
-  const config = { session: "member" } as const;
-  type Query = z.output<typeof judgementSearch>;
-  const searchOf = (request: FastifyRequest, { account, problem, ...which }: Query) => ({
-    ...toSearch(which, accountsOf(request, account)),
-    problemId: problem,
-  });
-  const read = async (request: FastifyRequest, query: Query) => {
-    const { found, next } = await store.judgementSearch.search(searchOf(request, query));
-    return { rows: found.map(toJudgementRow), next: next === null ? null : String(next) };
-  };
+type Query = z.output<typeof judgementSearch>;
 
-  server.get(JUDGEMENTS, { config }, async (request): Promise<Judgements> => {
-    const { rows, next } = await read(request, queryOf(request, judgementSearch));
-    return { judgements: rows, next, mark: markOf(rows) };
-  });
-
-  listRoutes(
-    server,
-    d,
-    {
-      ...{ path: JUDGEMENTS, schema: judgementSearch, read },
-      readOne: async (request, id) => {
-        const { accountIds } = personOf(request);
-        return (await store.judgementSearch.search({ id, accountIds, max: 1 })).found.map(toJudgementRow)[0];
-      },
-      count: (request, query) => store.judgementSearch.count(searchOf(request, query)),
-    },
-    { answers, streams, ended },
-  );
-
-  server.get(`${JUDGEMENTS}/:id`, { config }, async (request, reply) => {
-    const read = await readOwn(store, answers, request, reply);
-    return answers.send(ownerOf(request), reply, judgementDetailOf(read, languages));
-  });
-
-  server.get(`${JUDGEMENTS}/:id/tests/:test`, { config }, async (request, reply) => {
-    const found = await findOwn(store, request);
-    const test = Number(/^\d{1,4}$/.exec((request.params as { test: string }).test)?.[0] ?? found.states.length);
-    if (test >= found.states.length) throw clientError("notFound", []);
-    await noteReading(store, request, "judgement.read", found);
-    const admit = answers.admitFor(ownerOf(request), request, reply);
-    await admit(CONTENTS_BYTES);
-    const contents = await store.judgementSearch.readContents(found.id, test, SHOWN_BYTES);
-    const run = await store.judgementSearch.runOf(found.id, test);
-    const submission = run === undefined ? run : await store.submissions.get(run, found.account.id, admit);
-    return answers.send(ownerOf(request), reply, testDetailOf(contents, submission));
-  });
+function searchOf(person: SignedIn, { account, problem, ...which }: Query) {
+  return { ...toSearch(which, accountsFor(person, account)), problemId: problem };
 }
+
+async function read(store: Store, person: SignedIn, query: Query) {
+  const { found, next } = await store.judgementSearch.search(searchOf(person, query));
+  return { rows: found.map(toJudgementRow), next: next === null ? null : String(next) };
+}
+
+/** /dashboard/api/judgements: lists judgements, and returns a judgement or one of its tests. */
+export const judgementRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/judgements",
+    session: "member",
+    query: judgementSearch,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, query }): Promise<Judgements> => {
+        const { rows, next } = await read(store, person, query);
+        return { judgements: rows, next, mark: markOf(rows) };
+      },
+  }),
+  ...listRoutes({
+    path: "/judgements",
+    schema: judgementSearch,
+    read,
+    readOne: async (store, { accountIds }, id) =>
+      (await store.judgementSearch.search({ id, accountIds, max: 1 })).found.map(toJudgementRow)[0],
+    count: (store, person, query) => store.judgementSearch.count(searchOf(person, query)),
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/judgements/{id}",
+    session: "member",
+    handler:
+      ({ dependencies: { store, languages }, answers }) =>
+      async ({ request, reply, owner }) => {
+        const read = await readOwn(store, answers, request, reply);
+        return answers.send(owner, reply, judgementDetailOf(read, languages));
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/judgements/{id}/tests/{test}",
+    session: "member",
+    handler:
+      ({ dependencies: { store }, answers }) =>
+      async ({ request, reply, owner, path }) => {
+        const found = await findOwn(store, request);
+        const test = Number(/^\d{1,4}$/.exec(path.test)?.[0] ?? found.states.length);
+        if (test >= found.states.length) throw clientError("notFound", []);
+        await noteReading(store, request, "judgement.read", found);
+        const admit = answers.admitFor(owner, request, reply);
+        await admit(CONTENTS_BYTES);
+        const contents = await store.judgementSearch.readContents(found.id, test, SHOWN_BYTES);
+        const run = await store.judgementSearch.runOf(found.id, test);
+        const submission = run === undefined ? run : await store.submissions.get(run, found.account.id, admit);
+        return answers.send(owner, reply, testDetailOf(contents, submission));
+      },
+  }),
+];
 
 /** The judgement named by the path. @throws ClientError notFound, also for a judgement of another account. */
 export async function findOwn(store: Store, request: FastifyRequest): Promise<FoundJudgement> {

@@ -1,14 +1,11 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { z } from "zod";
+import { z } from "zod";
 import type { Total } from "../../store/search/types.ts";
-import type { LongAnswers } from "../responses/long-answers.ts";
+import type { Store } from "../../store/store.ts";
 import { sendChanges } from "../responses/sse-state.ts";
-import type { StreamBudget } from "../responses/stream-budget.ts";
 import type { ListChange } from "./api/lists.ts";
 import { tagOf } from "./compress.ts";
-import type { DashboardDependencies } from "./dependencies.ts";
-import { queryOf } from "./parse.ts";
-import { personOf } from "./session.ts";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
+import type { SignedIn } from "./session.ts";
 
 /** How often a list is read again while it has rows that have not ended, because the start of a run is not announced. */
 const OPEN_MS = 2_000;
@@ -26,59 +23,71 @@ interface Page<R> {
 }
 
 /** A list whose first page clients can follow. */
-export interface List<Query, R extends Row> {
+export interface List<Schema extends z.ZodObject, R extends Row> {
+  /** The path of the list below API. */
   readonly path: string;
-  readonly schema: z.ZodType<Query>;
+  readonly schema: Schema;
   /** @throws ClientError for an account that the person may not see. */
-  readonly read: (request: FastifyRequest, query: Query) => Promise<Page<R>>;
-  readonly readOne: (request: FastifyRequest, id: string) => Promise<R | undefined>;
-  readonly count: (request: FastifyRequest, query: Query) => Promise<Total>;
+  readonly read: (store: Store, person: SignedIn, query: z.output<Schema>) => Promise<Page<R>>;
+  readonly readOne: (store: Store, person: SignedIn, id: string) => Promise<R | undefined>;
+  readonly count: (store: Store, person: SignedIn, query: z.output<Schema>) => Promise<Total>;
 }
 
 /** The routes `…/total` and `…/live` of a list; see api/lists.ts. */
-export function listRoutes<Query, R extends Row>(
-  server: FastifyInstance,
-  { store }: DashboardDependencies,
-  { path, schema, read, readOne, count }: List<Query, R>,
-  {
-    answers,
-    streams,
-    ended,
-  }: { readonly answers: LongAnswers; readonly streams: StreamBudget; readonly ended: AbortSignal },
-): void {
-  const config = { session: "member" } as const;
-
-  server.get(`${path}/total`, { config }, async (request): Promise<Total> => count(request, queryOf(request, schema)));
-
-  server.get(`${path}/live`, { config }, async (request, reply) => {
-    const { mark, ...rest } = request.query as Record<string, unknown>;
-    request.query = rest;
-    const query = queryOf(request, schema);
-    await read(request, query); // an error must be the response, before the stream begins
-    streams.open(personOf(request).id, reply);
-    const accounts = JSON.stringify(personOf(request).accountIds);
-    const follow = new Follow(
-      mark,
-      () => read(request, query),
-      (id) => readOne(request, id),
-    );
-    return sendChanges(answers, request, reply, ended, {
-      heartbeat: "event: alive\ndata: {}\n\n",
-      subscribe: (listener) => {
-        const timer = setInterval(() => follow.hasOpen && listener(), OPEN_MS);
-        const ends = [store.onAdded(listener), store.onEnds(listener), () => clearInterval(timer)];
-        return () => {
-          for (const end of ends) end();
-        };
-      },
-      /** A session can end, and a person can gain or lose an account, while a stream is open. */
-      isAllowed: async () => {
-        const person = await store.sessions.find(request.sessionHash ?? "");
-        return person !== undefined && JSON.stringify(person.accountIds) === accounts;
-      },
-      read: async () => ({ isLast: false, value: await follow.change() }),
-    });
-  });
+export function listRoutes<Schema extends z.ZodObject, R extends Row>({
+  path,
+  schema,
+  read,
+  readOne,
+  count,
+}: List<Schema, R>): DashboardRoute[] {
+  return [
+    dashboardRoute({
+      method: "get",
+      path: `${path}/total`,
+      session: "member",
+      query: schema,
+      handler:
+        ({ dependencies: { store } }) =>
+        async ({ person, query }): Promise<Total> =>
+          count(store, person, query as z.output<Schema>),
+    }),
+    dashboardRoute({
+      method: "get",
+      path: `${path}/live`,
+      session: "member",
+      query: schema.extend({ mark: z.unknown().optional() }),
+      handler:
+        ({ dependencies: { store }, answers, streams, stopping }) =>
+        async ({ request, reply, person, query: { mark, ...rest } }) => {
+          const query = rest as z.output<Schema>;
+          await read(store, person, query); // an error must be the response, before the stream begins
+          streams.open(person.id, reply);
+          const accounts = JSON.stringify(person.accountIds);
+          const follow = new Follow(
+            mark,
+            () => read(store, person, query),
+            (id) => readOne(store, person, id),
+          );
+          return sendChanges(answers, request, reply, stopping, {
+            heartbeat: "event: alive\ndata: {}\n\n",
+            subscribe: (listener) => {
+              const timer = setInterval(() => follow.hasOpen && listener(), OPEN_MS);
+              const ends = [store.onAdded(listener), store.onEnds(listener), () => clearInterval(timer)];
+              return () => {
+                for (const end of ends) end();
+              };
+            },
+            /** A session can end, and a person can gain or lose an account, while a stream is open. */
+            isAllowed: async () => {
+              const now = await store.sessions.find(request.sessionHash ?? "");
+              return now !== undefined && JSON.stringify(now.accountIds) === accounts;
+            },
+            read: async () => ({ isLast: false, value: await follow.change() }),
+          });
+        },
+    }),
+  ];
 }
 
 /** The mark of a page. A stream that gets it begins without the rows of the page, if they have not changed. */

@@ -1,17 +1,14 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { invite, personView, reset, updatePerson } from "../../admin/people.ts";
 import { clientError } from "../../domain/error.ts";
 import type * as stored from "../../store/people/types.ts";
+import type { Store } from "../../store/store.ts";
 import type { Invitations, Invited, Link, Member, MemberChanges, Members, NewInvitation } from "./api/members.ts";
 import { ownAccount } from "./authorize.ts";
-import type { DashboardDependencies } from "./dependencies.ts";
 import { listed, pageOf } from "./pages.ts";
-import { bodyOf, queryOf } from "./parse.ts";
-import { actorOf, maySee, personOf, type SignedIn } from "./session.ts";
-
-const MEMBERS = "/dashboard/api/members";
-const INVITATIONS = `${MEMBERS}/invitations`;
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
+import { actorOf, maySee, type SignedIn } from "./session.ts";
 
 const newInvitation = z.strictObject({
   email: z.string(),
@@ -25,61 +22,91 @@ const memberChanges = z.strictObject({
 }) satisfies z.ZodType<MemberChanges>;
 
 /** /dashboard/api/members: Members see the people in their accounts. Only administrators can invite and change people. */
-export function memberRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
-  const administrator = { config: { session: "administrator" } } as const;
+export const memberRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/members",
+    session: "member",
+    query: listed,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, query }): Promise<Members> => {
+        const found = await store.people.list(await partAsked(store, person, query));
+        const { shown, next } = pageOf(found, query.limit);
+        return { members: shown.map((one) => memberFor(person, one)), next };
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/members/invitations",
+    session: "member",
+    query: listed,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, query }): Promise<Invitations> => {
+        const found = await store.invitations.list(await partAsked(store, person, query));
+        const { shown, next } = pageOf(found, query.limit);
+        return { invited: shown.flatMap(invitedOf), next };
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/members/invitations",
+    session: "administrator",
+    body: newInvitation,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ request, body: { email, accountId, administrator } }): Promise<Link> => {
+        return await invite(store, { email, account: accountId ?? undefined, administrator }, asked(request));
+      },
+  }),
+  dashboardRoute({
+    method: "delete",
+    path: "/members/invitations/{id}",
+    session: "administrator",
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ reply, actor, path: { id } }) => {
+        if (!(await store.invitations.withdraw(id, actor))) throw clientError("notFound", []);
+        return reply.code(204).send();
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/members/{id}/reset",
+    session: "administrator",
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ request, path }): Promise<Link> => {
+        return await reset(store, (await known(store, path.id)).id, asked(request));
+      },
+  }),
+  dashboardRoute({
+    method: "patch",
+    path: "/members/{id}",
+    session: "administrator",
+    body: memberChanges,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, actor, path, body: changes }): Promise<Member> => {
+        const { id } = await known(store, path.id);
+        return memberFor(person, await updatePerson(store, id, changes, actor));
+      },
+  }),
+];
 
-  server.get(MEMBERS, { config: { session: "member" } }, async (request): Promise<Members> => {
-    const { asked, limit } = await partAsked(request);
-    const { shown, next } = pageOf(await store.people.list(asked), limit);
-    return { members: shown.map((one) => memberFor(personOf(request), one)), next };
-  });
-
-  server.get(INVITATIONS, { config: { session: "member" } }, async (request): Promise<Invitations> => {
-    const { asked, limit } = await partAsked(request);
-    const { shown, next } = pageOf(await store.invitations.list(asked), limit);
-    return { invited: shown.flatMap(invitedOf), next };
-  });
-
-  server.post(INVITATIONS, administrator, async (request): Promise<Link> => {
-    const { email, accountId, administrator } = bodyOf(request, newInvitation);
-    return await invite(store, { email, account: accountId ?? undefined, administrator }, asked(request));
-  });
-
-  server.delete(`${INVITATIONS}/:id`, administrator, async (request, reply) => {
-    if (!(await store.invitations.withdraw(idOf(request), actorOf(request)))) throw clientError("notFound", []);
-    return reply.code(204).send();
-  });
-
-  server.post(`${MEMBERS}/:id/reset`, administrator, async (request): Promise<Link> => {
-    return await reset(store, (await known(idOf(request))).id, asked(request));
-  });
-
-  server.patch(`${MEMBERS}/:id`, administrator, async (request): Promise<Member> => {
-    const person = personOf(request);
-    const changes = bodyOf(request, memberChanges);
-    const { id } = await known(idOf(request));
-    return memberFor(person, await updatePerson(store, id, changes, actorOf(request)));
-  });
-
-  /** The part of a list that the request asks for, with one row more than the page shows, to detect whether there is a next page. */
-  async function partAsked(request: FastifyRequest) {
-    const person = personOf(request);
-    const { account, before, limit } = queryOf(request, listed);
-    const accountIds = account === undefined ? person.accountIds : [(await ownAccount(store, person, account)).id];
-    return { asked: { accountIds, after: before, max: limit + 1 }, limit };
-  }
-
-  async function known(id: string): Promise<stored.Person> {
-    const person = await store.people.get(id);
-    if (!person) throw clientError("notFound", []);
-    return person;
-  }
+/** The part of a list that the query asks for, with one row more than the page shows, to detect whether there is a next page. */
+async function partAsked(store: Store, person: SignedIn, { account, before, limit }: z.output<typeof listed>) {
+  const accountIds = account === undefined ? person.accountIds : [(await ownAccount(store, person, account)).id];
+  return { accountIds, after: before, max: limit + 1 };
 }
 
-function idOf(request: FastifyRequest): string {
-  return (request.params as { id: string }).id;
+/** @throws ClientError notFound. */
+async function known(store: Store, id: string): Promise<stored.Person> {
+  const person = await store.people.get(id);
+  if (!person) throw clientError("notFound", []);
+  return person;
 }
-
 /** A link gets the origin of the administrator's request. */
 function asked(request: FastifyRequest) {
   return { origin: `${request.protocol}://${request.host}`, actor: actorOf(request) };

@@ -1,4 +1,3 @@
-import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { BOUNDS, percentiles } from "../../domain/history.ts";
 import type { Counts, Range } from "../../store/history/types.ts";
@@ -15,13 +14,10 @@ import {
 } from "./api/overview.ts";
 import { idText, ownEndpoint, ownKey, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { queryOf } from "./parse.ts";
+import { accountsFor } from "./pages.ts";
 import { type Ranged, ranged, rangeOf } from "./range.ts";
-import { personOf, type SignedIn } from "./session.ts";
-import { accountsOf } from "./submissions.ts";
-
-const OVERVIEW = "/dashboard/api/overview";
-const USAGE = "/dashboard/api/use";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
+import type { SignedIn } from "./session.ts";
 
 /** The most groups in a chart. People could not distinguish the colours of more groups. */
 const MOST_GROUPS = 7;
@@ -38,26 +34,46 @@ const usageQuery = ranged
   );
 
 /** /dashboard/api/overview and /dashboard/api/use: the present state and the history of the accounts that the person may see. */
-export function overviewRoutes(server: FastifyInstance, d: DashboardDependencies): void {
-  const config = { session: "member" } as const;
-
-  server.get(OVERVIEW, { config }, async (request): Promise<Overview> => {
-    const { account, by, ...which } = queryOf(request, overview);
-    const accountIds = accountsOf(request, account);
-    const range = rangeOf(which, "1h", Date.now());
-    return { now: await nowOf(d, accountIds), history: await historyOf(d, range, by, accountIds) };
-  });
-
-  server.get(`${OVERVIEW}/now`, { config }, async (request): Promise<Now> => {
-    return await nowOf(d, accountsOf(request, queryOf(request, now).account));
-  });
-
-  server.get(USAGE, { config }, async (request): Promise<UsageHistory> => {
-    const { key, project, endpoint, ...which } = queryOf(request, usageQuery);
-    return await useOf(d, personOf(request), rangeOf(which, "7d", Date.now()), { key, project, endpoint });
-  });
-}
-
+export const overviewRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/overview",
+    session: "member",
+    query: overview,
+    handler:
+      ({ dependencies }) =>
+      async ({ person, query: { account, by, ...which } }): Promise<Overview> => {
+        const accountIds = accountsFor(person, account);
+        const range = rangeOf(which, "1h", Date.now());
+        return {
+          now: await nowOf(dependencies, accountIds),
+          history: await historyOf(dependencies, range, by, accountIds),
+        };
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/overview/now",
+    session: "member",
+    query: now,
+    handler:
+      ({ dependencies }) =>
+      async ({ person, query }): Promise<Now> => {
+        return await nowOf(dependencies, accountsFor(person, query.account));
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/use",
+    session: "member",
+    query: usageQuery,
+    handler:
+      ({ dependencies }) =>
+      async ({ person, query: { key, project, endpoint, ...which } }): Promise<UsageHistory> => {
+        return await useOf(dependencies, person, rangeOf(which, "7d", Date.now()), { key, project, endpoint });
+      },
+  }),
+];
 /** The present state. To find `ready`, it starts no self-test, because that costs a run. */
 async function nowOf({ store, workers }: DashboardDependencies, accountIds: readonly string[] | null): Promise<Now> {
   const { pending, oldestPendingMs, running, deliveries } = await store.backlog(accountIds ?? undefined);

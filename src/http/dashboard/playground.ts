@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { playgroundCaller } from "../../admin/playground.ts";
 import { clientError } from "../../domain/error.ts";
@@ -7,43 +7,65 @@ import { countRequests } from "../access/rate-limit.ts";
 import { accept } from "../api/accept.ts";
 import { toFields } from "../api/program-options.ts";
 import { toSubmitRequest } from "../api/submit-request.ts";
-import type { LongAnswers } from "../responses/long-answers.ts";
 import type { Accepted, Cancelled } from "./api/submissions.ts";
 import { ownAccount } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { bodyOf } from "./parse.ts";
-import { actorOf, personOf } from "./session.ts";
-import { findOwn, readOwn, SUBMISSIONS } from "./submissions.ts";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
+import { actorOf } from "./session.ts";
+import { findOwn, readOwn } from "./submissions.ts";
 
 /** A request of the playground: the account, and the fields of a client's request, which are checked like those of a client. */
 export const owned = z.looseObject({ accountId: z.string().min(1).max(100) });
 
+/** The fields of a program that are stored as bytes. */
+const BYTES = { bytes: ["code", "stdin"] };
+
 /** Runs a program of the editor, runs the program of an earlier submission again, and cancels a submission. */
-export function playgroundRoutes(server: FastifyInstance, d: DashboardDependencies, answers: LongAnswers): void {
-  const config = { session: "member", bytes: ["code", "stdin"] } as const;
-
-  server.post(SUBMISSIONS, { config }, async (request, reply): Promise<Accepted> => {
-    const { accountId, ...program } = bodyOf(request, owned);
-    await ownAccount(d.store, personOf(request), accountId);
-    reply.code(202);
-    return await run(d, request, accountId, program);
-  });
-
-  server.post(`${SUBMISSIONS}/:id/again`, { config }, async (request, reply): Promise<Accepted> => {
-    const { found, program } = await readOwn(d.store, answers, request, reply);
-    const { id, language, profile, account, project } = found;
-    const projectId = project && (await d.store.projects.get(project.id))?.archivedAtMs === null ? project.id : null;
-    reply.code(202);
-    const body = { language, profile, ...toFields(program) };
-    return await run(d, request, account.id, body, { projectId, originalId: id });
-  });
-
-  server.post(`${SUBMISSIONS}/:id/cancel`, { config }, async (request): Promise<Cancelled> => {
-    const { id, account } = await findOwn(d.store, request);
-    return { cancelled: await d.store.submissions.cancel(id, account.id, actorOf(request)) };
-  });
-}
-
+export const playgroundRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "post",
+    path: "/submissions",
+    session: "member",
+    body: owned,
+    config: BYTES,
+    handler:
+      ({ dependencies }) =>
+      async ({ request, reply, person, body: { accountId, ...program } }): Promise<Accepted> => {
+        await ownAccount(dependencies.store, person, accountId);
+        reply.code(202);
+        return await run(dependencies, request, accountId, program);
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/submissions/{id}/again",
+    session: "member",
+    config: BYTES,
+    handler:
+      ({ dependencies, answers }) =>
+      async ({ request, reply }): Promise<Accepted> => {
+        const { found, program } = await readOwn(dependencies.store, answers, request, reply);
+        const { id, language, profile, account, project } = found;
+        const projectId =
+          project && (await dependencies.store.projects.get(project.id))?.archivedAtMs === null ? project.id : null;
+        reply.code(202);
+        const body = { language, profile, ...toFields(program) };
+        return await run(dependencies, request, account.id, body, { projectId, originalId: id });
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/submissions/{id}/cancel",
+    session: "member",
+    config: BYTES,
+    handler:
+      ({ dependencies }) =>
+      async ({ request, actor }): Promise<Cancelled> => {
+        const { id, account } = await findOwn(dependencies.store, request);
+        return { cancelled: await dependencies.store.submissions.cancel(id, account.id, actor) };
+      },
+  }),
+];
 /** Returns the playground key of the account, and counts one request against its rate limit. @throws ClientError if the key may not be used. */
 export async function chargePlayground(
   d: DashboardDependencies,

@@ -1,72 +1,98 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import { type Definition, rounded } from "../../domain/judgement.ts";
 import type * as stored from "../../store/problems/types.ts";
 import type { Store } from "../../store/store.ts";
-import { importQuery, type ProblemImports } from "../api/import-problem.ts";
+import { PACKAGE_NAME, TIME_LIMIT } from "../api/import-problem.ts";
 import type { ImportedProblem, ProblemDetail, ProblemList, ProblemRow, ProblemVersion } from "./api/problems.ts";
 import { idText, ownAccount } from "./authorize.ts";
-import type { DashboardDependencies } from "./dependencies.ts";
 import { toChecker } from "./judgement-detail.ts";
 import { accountsFor, cursor, listed, nextOf } from "./pages.ts";
-import { queryOf } from "./parse.ts";
 import { chargePlayground } from "./playground.ts";
-import { actorOf, personOf } from "./session.ts";
-
-const PROBLEMS = "/dashboard/api/problems";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
+import { personOf } from "./session.ts";
 
 const listQuery = listed.extend({ before: cursor.optional() });
-const imported = importQuery.extend({ account: idText, verify: z.literal("true").optional() });
+const imported = z.strictObject({
+  account: idText,
+  name: PACKAGE_NAME.optional(),
+  time_limit: TIME_LIMIT.optional(),
+  verify: z.literal("true").optional(),
+});
 
 /** /dashboard/api/problems: lists, returns, imports and deletes problems. Members may do all of this in their accounts. */
-export function problemRoutes(server: FastifyInstance, d: DashboardDependencies, imports: ProblemImports): void {
-  const { store } = d;
-  const config = { session: "member" } as const;
-
-  server.get(PROBLEMS, { config }, async (request): Promise<ProblemList> => {
-    const { account, before, limit } = queryOf(request, listQuery);
-    const found = await store.problems.list(accountsFor(personOf(request), account), limit + 1, before);
-    const shown = found.slice(0, limit);
-    return { problems: shown.map(toRow), next: nextOf(shown, found) };
-  });
-
-  server.get(`${PROBLEMS}/:id`, { config }, async (request): Promise<ProblemDetail> => {
-    const problem = await findOwn(store, request);
-    const { id, account, current, versions } = problem;
-    const version = await store.problems.versionFor(id, account.id, current.number);
-    if (!version) throw clientError("notFound", []);
-    const { checker, ...tests } = version.definition;
-    return {
-      ...toRow(problem),
-      checker: toChecker(checker),
-      groups: toGroups(tests),
-      versions: versions.map(toVersion),
-    };
-  });
-
-  server.post(
-    PROBLEMS,
-    { config: { ...config, archive: true, large: true } },
-    async (request, reply): Promise<ImportedProblem> => {
-      const actor = actorOf(request);
-      const caller = async () => {
-        const { account } = queryOf(request, imported);
-        const { id } = await ownAccount(store, personOf(request), account);
-        return await chargePlayground(d, request, id);
-      };
-      const options = () => queryOf(request, imported);
-      const { id, version, isNew, verification } = await imports.run(request, reply, { options, caller, actor });
-      return { id, version, isNew, verification };
-    },
-  );
-
-  server.delete(`${PROBLEMS}/:id`, { config }, async (request, reply) => {
-    const { id, account } = await findOwn(store, request);
-    if (!(await store.problems.delete(id, account.id, actorOf(request)))) throw clientError("notFound", []);
-    return reply.code(204).send();
-  });
-}
+export const problemRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/problems",
+    session: "member",
+    query: listQuery,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, query: { account, before, limit } }): Promise<ProblemList> => {
+        const found = await store.problems.list(accountsFor(person, account), limit + 1, before);
+        const shown = found.slice(0, limit);
+        return { problems: shown.map(toRow), next: nextOf(shown, found) };
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/problems/{id}",
+    session: "member",
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ request }): Promise<ProblemDetail> => {
+        const problem = await findOwn(store, request);
+        const { id, account, current, versions } = problem;
+        const version = await store.problems.versionFor(id, account.id, current.number);
+        if (!version) throw clientError("notFound", []);
+        const { checker, ...tests } = version.definition;
+        return {
+          ...toRow(problem),
+          checker: toChecker(checker),
+          groups: toGroups(tests),
+          versions: versions.map(toVersion),
+        };
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/problems",
+    session: "member",
+    query: imported,
+    config: { archive: true, large: true },
+    handler:
+      ({ dependencies, imports }) =>
+      async ({
+        request,
+        reply,
+        person,
+        actor,
+        query: { account, name, time_limit: timeLimitSecs, verify },
+      }): Promise<ImportedProblem> => {
+        const caller = async () => {
+          const { id } = await ownAccount(dependencies.store, person, account);
+          return await chargePlayground(dependencies, request, id);
+        };
+        const options = { name, timeLimitSecs, verify: verify === "true" };
+        const { id, version, isNew, verification } = await imports.run(request, reply, { options, caller, actor });
+        return { id, version, isNew, verification };
+      },
+  }),
+  dashboardRoute({
+    method: "delete",
+    path: "/problems/{id}",
+    session: "member",
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ request, reply, actor }) => {
+        const { id, account } = await findOwn(store, request);
+        if (!(await store.problems.delete(id, account.id, actor))) throw clientError("notFound", []);
+        return reply.code(204).send();
+      },
+  }),
+];
 
 /** The problem named by the path. @throws ClientError notFound, also for a problem of another account. */
 async function findOwn(store: Store, request: FastifyRequest): Promise<stored.Problem> {

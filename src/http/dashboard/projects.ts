@@ -1,4 +1,3 @@
-import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import {
   archiveProject,
@@ -12,12 +11,9 @@ import type * as stored from "../../store/access/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "./api/projects.ts";
 import { idText, ownAccount, ownProject } from "./authorize.ts";
-import type { DashboardDependencies } from "./dependencies.ts";
 import { accountsFor, listed, pageOf } from "./pages.ts";
-import { bodyOf, queryOf } from "./parse.ts";
-import { actorOf, personOf, type SignedIn } from "./session.ts";
-
-const PROJECTS = "/dashboard/api/projects";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
+import type { SignedIn } from "./session.ts";
 
 const newProject = z.strictObject({ name: z.string(), accountId: idText }) satisfies z.ZodType<NewProject>;
 const changes = z
@@ -30,46 +26,62 @@ const changes = z
 
 const listQuery = listed.extend({ state: z.enum(["open", "any"]).default("any") });
 
-interface ById {
-  Params: { id: string };
-}
-
 /** /dashboard/api/projects: lists, creates, renames, archives and restores projects. Members may do all of this in their accounts. */
-export function projectRoutes(server: FastifyInstance, { store }: DashboardDependencies): void {
-  const config = { session: "member" } as const;
-
-  server.get(PROJECTS, { config }, async (request): Promise<Projects> => {
-    const { account, state, before, limit } = queryOf(request, listQuery);
-    const accountIds = accountsFor(personOf(request), account);
-    const asked = { accountIds, open: state === "open", after: before, max: limit + 1 };
-    const { shown, next } = pageOf(await store.projects.list(asked), limit);
-    return { projects: await answers(store, shown), next };
-  });
-
-  server.get<ById>(`${PROJECTS}/:id`, { config }, (request): Promise<Project> => {
-    return projectOf(store, personOf(request), request.params.id);
-  });
-
-  server.post(PROJECTS, { config }, async (request): Promise<Project> => {
-    const { name, accountId } = bodyOf(request, newProject);
-    const person = personOf(request);
-    const account = await ownAccount(store, person, accountId);
-    const most = person.administrator ? null : MEMBERS_PROJECTS;
-    const { id } = await createProject(store, { name, accountId: account.id }, actorOf(request), { most });
-    return await projectOf(store, person, id);
-  });
-
-  server.patch<ById>(`${PROJECTS}/:id`, { config }, async (request): Promise<Project> => {
-    const { name, archived } = bodyOf(request, changes);
-    const person = personOf(request);
-    const { id } = await ownProject(store, person, request.params.id);
-    if (name !== undefined) await renameProject(store, id, name, actorOf(request));
-    else if (archived) await archiveProject(store, id, actorOf(request));
-    else await restoreProject(store, id, actorOf(request));
-    return await projectOf(store, person, id);
-  });
-}
-
+export const projectRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/projects",
+    session: "member",
+    query: listQuery,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, query: { account, state, before, limit } }): Promise<Projects> => {
+        const accountIds = accountsFor(person, account);
+        const asked = { accountIds, open: state === "open", after: before, max: limit + 1 };
+        const { shown, next } = pageOf(await store.projects.list(asked), limit);
+        return { projects: await answers(store, shown), next };
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/projects/{id}",
+    session: "member",
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, path: { id } }): Promise<Project> => {
+        return projectOf(store, person, id);
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/projects",
+    session: "member",
+    body: newProject,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, actor, body: { name, accountId } }): Promise<Project> => {
+        const account = await ownAccount(store, person, accountId);
+        const most = person.administrator ? null : MEMBERS_PROJECTS;
+        const { id } = await createProject(store, { name, accountId: account.id }, actor, { most });
+        return await projectOf(store, person, id);
+      },
+  }),
+  dashboardRoute({
+    method: "patch",
+    path: "/projects/{id}",
+    session: "member",
+    body: changes,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, actor, path, body: { name, archived } }): Promise<Project> => {
+        const { id } = await ownProject(store, person, path.id);
+        if (name !== undefined) await renameProject(store, id, name, actor);
+        else if (archived) await archiveProject(store, id, actor);
+        else await restoreProject(store, id, actor);
+        return await projectOf(store, person, id);
+      },
+  }),
+];
 async function projectOf(store: Store, person: SignedIn, id: string): Promise<Project> {
   const [project] = await answers(store, [await ownProject(store, person, id)]);
   if (!project) throw clientError("notFound", []);

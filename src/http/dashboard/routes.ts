@@ -1,24 +1,23 @@
 import type { FastifyInstance } from "fastify";
-import type { ProblemImports } from "../api/import-problem.ts";
-import type { LongAnswers } from "../responses/long-answers.ts";
 import { StreamBudget } from "../responses/stream-budget.ts";
+import type { Services } from "../route.ts";
 import { accountRoutes } from "./accounts.ts";
 import { auditRoutes } from "./audit.ts";
-import { changesRoute } from "./changes.ts";
-import { compareRoute } from "./compare.ts";
+import { changesRoutes } from "./changes.ts";
+import { compareRoutes } from "./compare.ts";
 import { compactAnswers } from "./compress.ts";
 import { deliveryRoutes } from "./deliveries.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
 import { endpointRoutes } from "./endpoints.ts";
-import { exportRoute } from "./export.ts";
-import { firstStepsRoute } from "./first-steps.ts";
+import { exportRoutes } from "./export.ts";
+import { firstStepsRoutes } from "./first-steps.ts";
 import { healthRoutes } from "./health.ts";
 import { invitationRoutes } from "./invitations.ts";
-import { judgementLiveRoute } from "./judgement-live.ts";
+import { judgementLiveRoutes } from "./judgement-live.ts";
 import { judgementRoutes } from "./judgements.ts";
 import { keyRoutes } from "./keys.ts";
 import { languageRoutes } from "./languages.ts";
-import { liveRoute } from "./live.ts";
+import { liveRoutes } from "./live.ts";
 import { meRoutes } from "./me.ts";
 import { memberRoutes } from "./members.ts";
 import { nodeRoutes } from "./nodes.ts";
@@ -29,6 +28,7 @@ import { problemRoutes } from "./problems.ts";
 import { projectRoutes } from "./projects.ts";
 import { Provider } from "./provider.ts";
 import { providerRoutes } from "./provider-routes.ts";
+import { addDashboardRoutes, type DashboardRoute } from "./route.ts";
 import { runPartRoutes } from "./run-parts.ts";
 import type { SessionGuard } from "./session.ts";
 import { settingsRoutes } from "./settings.ts";
@@ -44,53 +44,53 @@ import { tierRoutes } from "./tiers.ts";
  */
 const MAX_WATCHED = 16;
 
-interface Shared {
-  readonly answers: LongAnswers;
-  readonly imports: ProblemImports;
-  /** Aborts when the service stops. */
-  readonly ended: AbortSignal;
-}
+/** All routes of the dashboard's API. */
+export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
+  ...signInRoutes,
+  ...providerRoutes,
+  ...invitationRoutes,
+  ...meRoutes,
+  ...memberRoutes,
+  ...overviewRoutes,
+  ...changesRoutes,
+  ...submissionRoutes,
+  ...exportRoutes,
+  ...firstStepsRoutes,
+  ...playgroundRoutes,
+  ...runPartRoutes,
+  ...liveRoutes,
+  ...judgementRoutes,
+  ...judgingRoutes,
+  ...compareRoutes,
+  ...judgementLiveRoutes,
+  ...problemRoutes,
+  ...healthRoutes,
+  ...projectRoutes,
+  ...keyRoutes,
+  ...endpointRoutes,
+  ...deliveryRoutes,
+  ...languageRoutes,
+  ...nodeRoutes,
+  ...auditRoutes,
+  ...settingsRoutes,
+  ...tierRoutes,
+  ...accountRoutes,
+];
 
-/** Adds all routes below /dashboard. */
+/** Adds all routes below /dashboard: its API, and the files of its pages. */
 export function dashboardRoutes(
   server: FastifyInstance,
-  d: DashboardDependencies,
   sessions: SessionGuard,
-  { answers, imports, ended }: Shared,
+  services: Services & { readonly dependencies: DashboardDependencies },
 ): void {
-  const { store, log, ownAuthority } = d;
-  const streams = new StreamBudget(MAX_WATCHED);
-  const provider = d.provider && new Provider(d.provider);
+  const { dashboardDir, provider, store } = services.dependencies;
   compactAnswers(server);
-  const context = { store, sessions, passwords: new Passwords(store), provider, ownAuthority };
-  fileRoutes(server, d.dashboardDir);
-  signInRoutes(server, context);
-  providerRoutes(server, context, log);
-  invitationRoutes(server, context);
-  meRoutes(server, context);
-  memberRoutes(server, d);
-  overviewRoutes(server, d);
-  changesRoute(server, d, answers, streams, ended);
-  submissionRoutes(server, d, answers, streams, ended);
-  exportRoute(server, d, answers);
-  firstStepsRoute(server, d);
-  playgroundRoutes(server, d, answers);
-  runPartRoutes(server, d, answers);
-  liveRoute(server, d, answers, streams, ended);
-  judgementRoutes(server, d, answers, streams, ended);
-  judgingRoutes(server, d, answers);
-  compareRoute(server, d, answers);
-  judgementLiveRoute(server, d, answers, streams, ended);
-  problemRoutes(server, d, imports);
-  healthRoutes(server, d);
-  projectRoutes(server, d);
-  keyRoutes(server, d);
-  endpointRoutes(server, d);
-  deliveryRoutes(server, d, answers);
-  languageRoutes(server, d);
-  nodeRoutes(server, d);
-  auditRoutes(server, d);
-  settingsRoutes(server, d);
-  tierRoutes(server, d);
-  accountRoutes(server, d);
+  fileRoutes(server, dashboardDir);
+  addDashboardRoutes(server, DASHBOARD_ROUTES, {
+    ...services,
+    sessions,
+    streams: new StreamBudget(MAX_WATCHED),
+    passwords: new Passwords(store),
+    provider: provider && new Provider(provider),
+  });
 }

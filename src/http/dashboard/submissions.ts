@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import { CAUSES, VERDICTS } from "../../domain/outcome.ts";
@@ -8,17 +8,14 @@ import type { FoundSubmission, Search } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
-import type { StreamBudget } from "../responses/stream-budget.ts";
 import { RANGES, type Range } from "./api/lists.ts";
 import type { Submissions } from "./api/submissions.ts";
 import { isKnown } from "./compress.ts";
-import type { DashboardDependencies } from "./dependencies.ts";
 import { listRoutes, markOf } from "./lists.ts";
-import { queryOf } from "./parse.ts";
-import { maySee, personOf } from "./session.ts";
+import { accountsFor } from "./pages.ts";
+import { type DashboardRoute, dashboardRoute } from "./route.ts";
+import { personOf, type SignedIn } from "./session.ts";
 import { deliveriesOf, detailOf, toRow } from "./submission-detail.ts";
-
-export const SUBMISSIONS = "/dashboard/api/submissions";
 
 const MAX_ROWS = 500;
 const name = z.string().min(1).max(100).optional();
@@ -41,59 +38,65 @@ export const search = z.strictObject({
   limit: z.coerce.number().int().min(1).max(MAX_ROWS).default(50),
 });
 
+async function read(store: Store, person: SignedIn, query: z.output<typeof search>) {
+  const { found, next } = await store.submissionSearch.search(searchOf(person, query));
+  return { rows: found.map(toRow), next: next === null ? null : String(next) };
+}
+
 /** /dashboard/api/submissions: lists submissions, and returns a submission or its record. */
-export function submissionRoutes(
-  server: FastifyInstance,
-  d: DashboardDependencies,
-  answers: LongAnswers,
-  streams: StreamBudget,
-  ended: AbortSignal,
-): void {
-  const { store, languages } = d;
-  const config = { session: "member" } as const;
-  const read = async (request: FastifyRequest, query: z.output<typeof search>) => {
-    const { found, next } = await store.submissionSearch.search(searchOf(request, query));
-    return { rows: found.map(toRow), next: next === null ? null : String(next) };
-  };
-
-  server.get(SUBMISSIONS, { config }, async (request): Promise<Submissions> => {
-    const { rows, next } = await read(request, queryOf(request, search));
-    return { submissions: rows, next, mark: markOf(rows) };
-  });
-
-  listRoutes(
-    server,
-    d,
-    {
-      ...{ path: SUBMISSIONS, schema: search, read },
-      readOne: async (request, id) => {
-        const { accountIds } = personOf(request);
-        return (await store.submissionSearch.search({ id, accountIds, max: 1 })).found.map(toRow)[0];
+export const submissionRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/submissions",
+    session: "member",
+    query: search,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, query }): Promise<Submissions> => {
+        const { rows, next } = await read(store, person, query);
+        return { submissions: rows, next, mark: markOf(rows) };
       },
-      count: (request, query) => store.submissionSearch.count(searchOf(request, query)),
-    },
-    { answers, streams, ended },
-  );
+  }),
+  ...listRoutes({
+    path: "/submissions",
+    schema: search,
+    read,
+    readOne: async (store, { accountIds }, id) =>
+      (await store.submissionSearch.search({ id, accountIds, max: 1 })).found.map(toRow)[0],
+    count: (store, person, query) => store.submissionSearch.count(searchOf(person, query)),
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/submissions/{id}",
+    session: "member",
+    handler:
+      ({ dependencies: { store, languages }, answers }) =>
+      async ({ request, reply, owner }) => {
+        if (await isUnchanged(store, request, reply)) return reply.send();
+        const detail = await detailOf({ store, languages }, await readOwn(store, answers, request, reply));
+        return answers.send(owner, reply, detail);
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/submissions/{id}/record",
+    session: "member",
+    handler:
+      ({ dependencies: { store }, answers }) =>
+      async ({ request, reply, owner }) => {
+        const { submission } = await readOwn(store, answers, request, reply);
+        reply.header("content-disposition", `attachment; filename="${submission.id}.json"`);
+        return answers.send(owner, reply, toLongRecord(submission));
+      },
+  }),
+];
 
-  server.get(`${SUBMISSIONS}/:id`, { config }, async (request, reply) => {
-    if (await isUnchanged(store, request, reply)) return reply.send();
-    const detail = await detailOf({ store, languages }, await readOwn(store, answers, request, reply));
-    return answers.send(ownerOf(request), reply, detail);
-  });
-
-  server.get(`${SUBMISSIONS}/:id/record`, { config }, async (request, reply) => {
-    const { submission } = await readOwn(store, answers, request, reply);
-    reply.header("content-disposition", `attachment; filename="${submission.id}.json"`);
-    return answers.send(ownerOf(request), reply, toLongRecord(submission));
-  });
+/** The search that a request for submissions asks for. @throws ClientError as accountsFor() does. */
+export function searchOf(person: SignedIn, { account, ...which }: z.output<typeof search>): Search {
+  return toSearch(which, accountsFor(person, account));
 }
 
-/** The search that a request for submissions asks for. @throws ClientError as accountsOf() does. */
-export function searchOf(request: FastifyRequest, { account, ...which }: z.output<typeof search>): Search {
-  return toSearch(which, accountsOf(request, account));
-}
-
-/** Converts a query to a search of the store. @param accountIds the accounts that accountsOf() returned. */
+/** Converts a query to a search of the store. @param accountIds the accounts that accountsFor() returned. */
 export function toSearch(
   {
     key,
@@ -144,17 +147,6 @@ async function isUnchanged(store: Store, request: FastifyRequest, reply: Fastify
   const known = isKnown(request, reply, [toRow(found), await deliveriesOf(store, found.id)]);
   if (known) await noteReading(store, request, "submission.read", found);
   return known;
-}
-
-/**
- * The accounts whose submissions are listed: `account`, or all that the person may see. Null if these are all accounts.
- * @throws ClientError notFound for an account that the person may not see.
- */
-export function accountsOf(request: FastifyRequest, account: string | undefined): readonly string[] | null {
-  const person = personOf(request);
-  if (account === undefined) return person.accountIds;
-  if (!maySee(person, account)) throw clientError("notFound", []);
-  return [account];
 }
 
 /**

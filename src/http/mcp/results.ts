@@ -5,7 +5,7 @@ import { LongText } from "../../domain/json-pieces.ts";
 import { JUDGEMENT_VERDICTS, type Judgement, verdictIn } from "../../domain/judgement.ts";
 import { type LongRecord, toLongRecord } from "../../domain/record.ts";
 import { isTerminal, type Submission } from "../../domain/submission.ts";
-import { status, verdict } from "../openapi/record-schema.ts";
+import { status, verdict } from "../api/fields.ts";
 
 /** The most bytes of an output in a result, and of a page of an output. They are few, because a model reads them all. */
 export const SHOWN_BYTES = 16_384;

@@ -2,7 +2,7 @@ import { createMcpHandler, localhostAllowedOrigins, validateOriginHeader } from 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { abortAfter } from "../../domain/abort-after.ts";
 import { ClientError, clientError } from "../../domain/error.ts";
-import { ownerOf } from "../access/caller.ts";
+import { callerOf, ownerOf } from "../access/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
@@ -61,13 +61,23 @@ export function mcpRoute(
       headers: headersOf(request),
       signal: disconnection,
     });
-    const admit = answers.admitFor(ownerOf(request), request, reply);
+    const owner = ownerOf(request);
+    const admit = answers.admitFor(owner, request, reply);
     const message = request.body;
     const forgetArguments = () => {
       const { params } = message as { params?: { arguments?: unknown } };
       if (params) params.arguments = undefined;
     };
-    contexts.set(asked, { request, dependencies, answers, admit, signal, forgetArguments });
+    contexts.set(asked, {
+      request,
+      caller: callerOf(request),
+      owner,
+      dependencies,
+      answers,
+      admit,
+      signal,
+      forgetArguments,
+    });
     return await send(await handler.fetch(asked, { parsedBody: message }), request, reply, answers);
   });
 }

@@ -6,7 +6,7 @@ import { StoreUnavailable } from "../../store/database/errors.ts";
 import { checkMaps, invalidPart } from "../api/submit-request.ts";
 import { DATABASE_RETRY } from "../responses/errors.ts";
 import { VERSION } from "../responses/version.ts";
-import { type Call, TOOLS, type Tool } from "./tools.ts";
+import { TOOLS, type Tool, type ToolCall } from "./tools.ts";
 
 /** Interval of the notifications to a client that asked for progress. */
 const PROGRESS_MS = 5_000;
@@ -29,7 +29,7 @@ function schemaOf(schema: z.ZodObject) {
   return z.toJSONSchema(schema, { target: "draft-2020-12" }) as { type: "object" };
 }
 
-interface Context extends Pick<Call, "request" | "dependencies" | "answers" | "admit" | "signal"> {
+interface Context extends Omit<ToolCall, "onAccepted"> {
   /** Removes the arguments from the message, to free their memory. */
   readonly forgetArguments: () => void;
 }
@@ -79,7 +79,7 @@ async function callTool(tool: Tool, given: Record<string, unknown>, context: Con
   };
   try {
     const call = { ...context, signal, onAccepted };
-    const { value, texts } = await tool.run(given as never, call);
+    const { value, texts } = await tool.handler(given as never, call);
     const content = texts.map((text) => ({ type: "text" as const, text }));
     return { content, structuredContent: { ...value } };
   } finally {

@@ -3,17 +3,15 @@ import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import type { Judgement } from "../../domain/judgement.ts";
 import { verdictIn } from "../../domain/judgement.ts";
-import { isTerminal, MAX_CODE_BYTES, type Submission } from "../../domain/submission.ts";
+import { type Caller, isTerminal, MAX_CODE_BYTES, type Submission } from "../../domain/submission.ts";
 import { listed } from "../../languages/load.ts";
 import type { Admit } from "../../store/submissions/types.ts";
-import { callerOf, ownerOf } from "../access/caller.ts";
 import { accept } from "../api/accept.ts";
 import { addJudgement } from "../api/accept-judgement.ts";
 import { judgeBody, toJudgementBody } from "../api/judge.ts";
 import { whenJudged } from "../api/judgements.ts";
 import { submitBody, toSubmitRequest } from "../api/submit-request.ts";
-import type { Dependencies } from "../dependencies.ts";
-import type { LongAnswers } from "../responses/long-answers.ts";
+import type { Services } from "../route.ts";
 import {
   FAILED_SHOWN,
   judgeResult,
@@ -26,10 +24,11 @@ import {
 } from "./results.ts";
 
 /** One call of a tool. */
-export interface Call {
+export interface ToolCall extends Pick<Services, "dependencies" | "answers"> {
   readonly request: FastifyRequest;
-  readonly dependencies: Dependencies;
-  readonly answers: LongAnswers;
+  readonly caller: Caller;
+  /** The owner to whom the request is charged, see ownerOf(). */
+  readonly owner: string;
   /** Awaited before a large output is read. */
   readonly admit: Admit;
   /** Aborts when the tool must wait no longer for the end of a run. The run continues. */
@@ -38,16 +37,26 @@ export interface Call {
   readonly onAccepted: (id: string) => void;
 }
 
-export interface Tool {
+interface Declaration<Input extends z.ZodObject, Output extends z.ZodObject> {
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  readonly input: z.ZodObject;
-  readonly output: z.ZodObject;
+  readonly input: Input;
+  readonly output: Output;
   /** Whether it starts no program. */
   readonly isReadOnly: boolean;
-  /** Runs the tool. @param given valid arguments. @throws ClientError, whose text the model gets. */
-  readonly run: (given: never, call: Call) => Promise<Shown<object>>;
+  /** Runs the tool with valid arguments. @throws ClientError, whose text the model gets. */
+  readonly handler: (given: z.output<Input>, call: ToolCall) => Promise<Shown<z.output<Output>>>;
+}
+
+/** A tool whose types of arguments and results are no longer known. */
+export interface Tool extends Omit<Declaration<z.ZodObject, z.ZodObject>, "handler"> {
+  readonly handler: (given: never, call: ToolCall) => Promise<Shown<object>>;
+}
+
+/** Declares a tool as route() declares a route: names, arguments, result and handler in one object. */
+function tool<Input extends z.ZodObject, Output extends z.ZodObject>(declaration: Declaration<Input, Output>): Tool {
+  return declaration;
 }
 
 /** The fields of POST /api/submit that tools have, some with a description for models. */
@@ -64,13 +73,45 @@ const program = {
   profile: submitBody.shape.profile.describe("Limits: `agent` allows more time and memory, if the key has it"),
 };
 
-const runInput = z.strictObject({ ...program, stdin: submitBody.shape.stdin });
-const judgeInput = z.strictObject({ ...program, ...judgeBody.pick({ cases: true, checker: true }).shape });
-const resultInput = z.strictObject({
-  id: z.uuid().describe("The id of a run or a judgement"),
-  stream: z.enum(["stdout", "stderr"]).optional().describe("Returns a page of this output of a finished run instead"),
-  offset: z.int().min(0).optional().describe("First byte of the page; 0 by default"),
+const runCode = tool({
+  name: "run_code",
+  title: "Run a program",
+  description:
+    "Runs a program in a sandbox without network and returns its output, a verdict (AC: exit code 0; RE, TLE, MLE, PLE, FSE, " +
+    "SIG: how it failed; IE: the platform failed) and the reason. Waits for the end up to half a minute; if the run has not " +
+    "ended by then, call get_result. Each run starts from nothing: files of earlier runs are gone.",
+  input: z.strictObject({ ...program, stdin: submitBody.shape.stdin }),
+  output: runResult,
+  isReadOnly: false,
+  handler: async (given, { request, caller, dependencies, admit, signal, onAccepted }) => {
+    const { submission } = await accept(toSubmitRequest(given, caller, dependencies), caller, dependencies);
+    const { id, accountId } = submission;
+    request.submissionId = id;
+    onAccepted(id);
+    const ended = await dependencies.store.submissions.whenTerminal(id, accountId, signal, admit, true);
+    return showRun(ended ?? submission, dependencies.holdMs);
+  },
 });
+
+const judge = tool({
+  name: "judge",
+  title: "Test a program on cases",
+  description:
+    "Runs a program on up to 50 cases of stdin and expected stdout, and reports for each whether the output was right, with the " +
+    "first difference. White space at the ends of lines is ignored, unless `checker` says otherwise.",
+  input: z.strictObject({ ...program, ...judgeBody.pick({ cases: true, checker: true }).shape }),
+  output: judgeResult,
+  isReadOnly: false,
+  handler: async (given, call) => {
+    const { caller, owner, dependencies, answers } = call;
+    const id = await addJudgement(toJudgementBody(given), { caller, owner }, dependencies, answers);
+    call.onAccepted(id);
+    const judgement = await whenJudged(dependencies, id, caller.accountId, call.signal);
+    if (!judgement) throw clientError("judgementNotFound", []);
+    return await shownJudgement(judgement, call);
+  },
+});
+
 const language = z.strictObject({
   name: z.string(),
   label: z.string(),
@@ -79,122 +120,73 @@ const language = z.strictObject({
   memory_bytes: z.int().describe("Memory limit of a run in the default profile of the key"),
 });
 
-export const TOOLS: readonly Tool[] = [
-  {
-    name: "run_code",
-    title: "Run a program",
-    description:
-      "Runs a program in a sandbox without network and returns its output, a verdict (AC: exit code 0; RE, TLE, MLE, PLE, FSE, " +
-      "SIG: how it failed; IE: the platform failed) and the reason. Waits for the end up to half a minute; if the run has not " +
-      "ended by then, call get_result. Each run starts from nothing: files of earlier runs are gone.",
-    input: runInput,
-    output: runResult,
-    isReadOnly: false,
-    run: runCode,
+const listLanguages = tool({
+  name: "list_languages",
+  title: "List the languages",
+  description: "Lists the languages that work now, with their versions, aliases, and the limits of a run.",
+  input: z.strictObject({}),
+  output: z.strictObject({ languages: z.array(language) }),
+  isReadOnly: true,
+  handler: async (_, { caller, dependencies: { workers, languages } }) => {
+    const found = listed(languages, workers.languages()).map((language) => {
+      const { name, label, aliases } = language;
+      const { wallMs, memoryBytes } = languages.limitsFor(language, caller.defaultProfile).execute;
+      return { name, label, aliases: [...aliases], wall_time_secs: wallMs / 1000, memory_bytes: memoryBytes };
+    });
+    if (found.length === 0) throw clientError("languagesUnproven", [], { headers: { "retry-after": "2" } });
+    const lines = found.map(({ name, label, aliases }) => [`${name}: ${label}`, ...aliases].join(", "));
+    return { value: { languages: found }, texts: [lines.join("\n")] };
   },
-  {
-    name: "judge",
-    title: "Test a program on cases",
-    description:
-      "Runs a program on up to 50 cases of stdin and expected stdout, and reports for each whether the output was right, with the " +
-      "first difference. White space at the ends of lines is ignored, unless `checker` says otherwise.",
-    input: judgeInput,
-    output: judgeResult,
-    isReadOnly: false,
-    run: judge,
+});
+
+const getResult = tool({
+  name: "get_result",
+  title: "Get a result",
+  description:
+    "Returns the result of an earlier run_code or judge by its id; waits for its end up to half a minute. With `stream` and " +
+    "`offset`, it returns a page of an output that was too long.",
+  input: z.strictObject({
+    id: z.uuid().describe("The id of a run or a judgement"),
+    stream: z.enum(["stdout", "stderr"]).optional().describe("Returns a page of this output of a finished run instead"),
+    offset: z.int().min(0).optional().describe("First byte of the page; 0 by default"),
+  }),
+  output: z.strictObject({
+    run: runResult.optional(),
+    judgement: judgeResult.optional(),
+    page: outputPage.optional(),
+  }),
+  isReadOnly: true,
+  handler: async ({ id: given, stream, offset }, call) => {
+    const { request, dependencies, signal } = call;
+    const { accountId } = call.caller;
+    const { submissions } = dependencies.store;
+    const id = given.toLowerCase();
+    if (stream === undefined && offset !== undefined)
+      throw clientError("invalidRequest", ["stream", "is required with offset"]);
+    const submission = stream
+      ? await submissions.get(id, accountId, call.admit)
+      : await submissions.whenTerminal(id, accountId, signal, call.admit);
+    if (submission) {
+      request.submissionId = id;
+      if (stream === undefined) return named("run", showRun(submission, dependencies.holdMs));
+      const output = submission.outcome?.output;
+      if (!output) throw clientError("noOutput", []);
+      return named("page", showPage(id, stream, output[stream], offset ?? 0));
+    }
+    const judgement = stream ? undefined : await whenJudged(dependencies, id, accountId, signal);
+    if (!judgement) throw clientError("submissionNotFound", []);
+    return named("judgement", await shownJudgement(judgement, call));
   },
-  {
-    name: "list_languages",
-    title: "List the languages",
-    description: "Lists the languages that work now, with their versions, aliases, and the limits of a run.",
-    input: z.strictObject({}),
-    output: z.strictObject({ languages: z.array(language) }),
-    isReadOnly: true,
-    run: listLanguages,
-  },
-  {
-    name: "get_result",
-    title: "Get a result",
-    description:
-      "Returns the result of an earlier run_code or judge by its id; waits for its end up to half a minute. With `stream` and " +
-      "`offset`, it returns a page of an output that was too long.",
-    input: resultInput,
-    output: z.strictObject({
-      run: runResult.optional(),
-      judgement: judgeResult.optional(),
-      page: outputPage.optional(),
-    }),
-    isReadOnly: true,
-    run: getResult,
-  },
-];
+});
 
-async function runCode(given: z.output<typeof runInput>, call: Call): Promise<Shown<object>> {
-  const { request, dependencies, signal } = call;
-  const caller = callerOf(request);
-  const { submission } = await accept(toSubmitRequest(given, caller, dependencies), caller, dependencies);
-  const { id, accountId } = submission;
-  request.submissionId = id;
-  call.onAccepted(id);
-  const { submissions } = dependencies.store;
-  const ended = await submissions.whenTerminal(id, accountId, signal, call.admit, true);
-  return showRun(ended ?? submission, dependencies.holdMs);
-}
+export const TOOLS: readonly Tool[] = [runCode, judge, listLanguages, getResult];
 
-async function judge(given: z.output<typeof judgeInput>, call: Call): Promise<Shown<object>> {
-  const { request, dependencies, answers } = call;
-  const caller = callerOf(request);
-  const id = await addJudgement(toJudgementBody(given), { caller, owner: ownerOf(request) }, dependencies, answers);
-  call.onAccepted(id);
-  const judgement = await whenJudged(dependencies, id, caller.accountId, call.signal);
-  if (!judgement) throw clientError("judgementNotFound", []);
-  return await shownJudgement(judgement, call);
-}
-
-async function listLanguages(
-  _: object,
-  { request, dependencies: { workers, languages } }: Call,
-): Promise<Shown<object>> {
-  const { defaultProfile } = callerOf(request);
-  const found = listed(languages, workers.languages()).map((language) => {
-    const { name, label, aliases } = language;
-    const { wallMs, memoryBytes } = languages.limitsFor(language, defaultProfile).execute;
-    return { name, label, aliases: [...aliases], wall_time_secs: wallMs / 1000, memory_bytes: memoryBytes };
-  });
-  if (found.length === 0) throw clientError("languagesUnproven", [], { headers: { "retry-after": "2" } });
-  const lines = found.map(({ name, label, aliases }) => [`${name}: ${label}`, ...aliases].join(", "));
-  return { value: { languages: found }, texts: [lines.join("\n")] };
-}
-
-async function getResult(given: z.output<typeof resultInput>, call: Call): Promise<Shown<object>> {
-  const { request, dependencies, signal } = call;
-  const { submissions } = dependencies.store;
-  const { accountId } = callerOf(request);
-  const { stream, offset } = given;
-  const id = given.id.toLowerCase();
-  if (stream === undefined && offset !== undefined)
-    throw clientError("invalidRequest", ["stream", "is required with offset"]);
-  const submission = stream
-    ? await submissions.get(id, accountId, call.admit)
-    : await submissions.whenTerminal(id, accountId, signal, call.admit);
-  if (submission) {
-    request.submissionId = id;
-    if (stream === undefined) return named("run", showRun(submission, dependencies.holdMs));
-    const output = submission.outcome?.output;
-    if (!output) throw clientError("noOutput", []);
-    return named("page", showPage(id, stream, output[stream], offset ?? 0));
-  }
-  const judgement = stream ? undefined : await whenJudged(dependencies, id, accountId, signal);
-  if (!judgement) throw clientError("submissionNotFound", []);
-  return named("judgement", await shownJudgement(judgement, call));
-}
-
-function named(name: string, { value, texts }: Shown<object>): Shown<object> {
-  return { value: { [name]: value }, texts };
+function named<Name extends string, Value>(name: Name, { value, texts }: Shown<Value>) {
+  return { value: { [name]: value } as Record<Name, Value>, texts };
 }
 
 /** Reads the outputs of the first cases that did not pass. */
-async function shownJudgement(judgement: Judgement, call: Call): Promise<Shown<object>> {
+async function shownJudgement(judgement: Judgement, call: ToolCall) {
   const { store, holdMs } = call.dependencies;
   const failed = new Map<number, Submission>();
   const wanted = isTerminal(judgement.status) ? judgement.runs : [];

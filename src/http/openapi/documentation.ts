@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { GUIDES } from "../docs/names.ts";
-import { openApi } from "./openapi.ts";
-import { jsonSchemas } from "./schemas.ts";
+import { bodySchemas, openApi } from "./openapi.ts";
 
 /** The pages load files from their own origin, send requests only to it, and have no inline scripts or styles. */
 const PAGE_POLICY = [
@@ -33,7 +32,7 @@ export function documentationRoutes(server: FastifyInstance): void {
     const { renderPages } = await import("../docs/pages.ts");
     const document = openApi();
     // These schemas have no references to each other, so the page shows all fields of a body in one place.
-    return renderPages({ ...document, components: { ...document.components, schemas: jsonSchemas() } });
+    return renderPages({ ...document, components: { ...document.components, schemas: bodySchemas() } });
   });
   const config = { open: true };
   server.get("/openapi.json", { config }, async (_request, reply) =>

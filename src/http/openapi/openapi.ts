@@ -1,13 +1,14 @@
 import { STATUS_CODES } from "node:http";
-import { ERRORS, type ErrorCode } from "../../domain/error.ts";
+import { z } from "zod";
+import { ERRORS, type ErrorCode, errorExample, errorRow, errorsReturned } from "../../domain/error.ts";
 import { RATE_LIMIT_HEADERS } from "../access/rate-limit.ts";
+import { ROUTES } from "../api/routes.ts";
+import { componentSchemas, nameOf } from "../named-schemas.ts";
 import { REQUEST_ID } from "../responses/request-id.ts";
 import { VERSION } from "../responses/version.ts";
-import { EXAMPLES } from "./examples.ts";
-import { COMMON_ERRORS, OPERATIONS, type Operation, OUTSIDE_ERRORS } from "./operations.ts";
-import { componentSchemas, type SchemaName } from "./schemas.ts";
+import type { Route } from "../route.ts";
 
-/** The API as OpenAPI 3.1, generated from the validating schemas and the list of errors. */
+/** The API as OpenAPI 3.1, generated from the declarations of the routes and the list of errors. */
 export interface OpenApi {
   readonly openapi: "3.1.0";
   readonly info: Readonly<Record<string, unknown>>;
@@ -18,8 +19,8 @@ export interface OpenApi {
 
 export function openApi(): OpenApi {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const operation of OPERATIONS) {
-    paths[operation.path] = { ...paths[operation.path], [operation.method]: describe(operation) };
+  for (const route of ROUTES) {
+    paths[route.path] = { ...paths[route.path], [route.method]: describe(route) };
   }
   return {
     openapi: "3.1.0",
@@ -55,28 +56,26 @@ export function openApi(): OpenApi {
           ]),
         ),
       },
-      responses: Object.fromEntries(OUTSIDE_ERRORS.map((code) => [code, errorResponse([code])])),
+      responses: Object.fromEntries(errorsReturned("unknownRoute").map((code) => [code, errorResponse([code])])),
     },
   };
 }
 
-function describe({ id, summary, description, parameters, body, media, answers, errors }: Operation) {
-  const byStatus = Map.groupBy([...COMMON_ERRORS, ...errors], (code) => ERRORS[code].status);
+function describe({ id, summary, description, parameters, body, successes, errors }: Route) {
+  const byStatus = Map.groupBy(errors, (code) => ERRORS[code].status);
   const failed = [...byStatus].map(([status, codes]) => [status, errorResponse(codes)] as const);
-  const succeeded = answers.map(
-    (answer) =>
+  const succeeded = Object.entries(successes).map(
+    ([status, { description, body, media, location }]) =>
       [
-        answer.status,
+        status,
         {
-          description: answer.description,
+          description,
           headers: {
             "X-Request-Id": header("RequestId"),
             ...RATE_LIMIT,
-            ...(answer.location && { Location: header("Location") }),
+            ...(location && { Location: header("Location") }),
           },
-          content: answer.media
-            ? { [answer.media]: { schema: { type: "string" } } }
-            : json({ schema: eitherOf(answer.schemas) }),
+          content: body ? json({ schema: eitherOf([body].flat().map(nameOf)) }) : { [media ?? ""]: TEXT },
         },
       ] as const,
   );
@@ -84,18 +83,41 @@ function describe({ id, summary, description, parameters, body, media, answers, 
     operationId: id,
     summary,
     description,
-    parameters,
-    ...(media && {
-      requestBody: { required: true, content: { [media]: { schema: { type: "string", format: "binary" } } } },
-    }),
-    ...(body && { requestBody: { required: true, content: json({ schema: eitherOf([body]) }) } }),
+    parameters: parametersOf(parameters),
+    ...(body && { requestBody: { required: true, content: contentOf(body) } }),
     responses: Object.fromEntries([...succeeded, ...failed]),
   };
 }
 
+const TEXT = { schema: { type: "string" } };
+
+function contentOf(body: NonNullable<Route["body"]>) {
+  if ("media" in body) return { [body.media]: { schema: { type: "string", format: "binary" } } };
+  return json({ schema: eitherOf([nameOf(body)]) });
+}
+
+/** A parameter as /openapi.json describes it. */
+export interface ParameterObject {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly description: string;
+  readonly required?: true;
+  readonly schema: Readonly<Record<string, unknown>>;
+}
+
+/** The parameters of a route: those of the path first, then the query and the headers. */
+export function parametersOf({ path, query, headers }: Route["parameters"]): ParameterObject[] {
+  const objects = (place: ParameterObject["in"], parameters: Route["parameters"]["path"]) =>
+    Object.entries(parameters).map(([name, { description, schema }]) => {
+      const { $schema: _, ...json } = z.toJSONSchema(schema, { target: "draft-2020-12" });
+      return { name, in: place, description, ...(place === "path" && { required: true as const }), schema: json };
+    });
+  return [...objects("path", path), ...objects("query", query), ...objects("header", headers)];
+}
+
 /** The response for all errors with the same status, with an example of each error. */
 function errorResponse(codes: readonly ErrorCode[]) {
-  const examples = codes.map((code) => [code, EXAMPLES[code]] as const);
+  const examples = codes.map((code) => [code, errorExample(code)] as const);
   const status = examples[0]?.[1].status ?? 500;
   const headers = new Set(examples.flatMap(([, { headers }]) => Object.keys(headers)));
   return {
@@ -107,7 +129,7 @@ function errorResponse(codes: readonly ErrorCode[]) {
       ...(headers.has("allow") && { Allow: header("Allow") }),
     },
     content: json({
-      schema: eitherOf([...new Set(codes.map((code) => BODIES[code] ?? "Error"))]),
+      schema: eitherOf([...new Set(codes.map((code) => errorRow(code).schema ?? "Error"))]),
       examples: Object.fromEntries(examples.map(([code, { body }]) => [code, { value: body }])),
     }),
   };
@@ -123,16 +145,20 @@ function json(media: object) {
   return { "application/json": media };
 }
 
-function eitherOf(names: readonly SchemaName[]) {
+function eitherOf(names: readonly string[]) {
   const references = names.map((name) => ({ $ref: `#/components/schemas/${name}` }));
   return references.length === 1 ? references[0] : { anyOf: references };
 }
 
-/** The schemas of errors that have other fields than `error` and `message`. */
-const BODIES: Partial<Record<ErrorCode, SchemaName>> = {
-  notFinished: "NotFinished",
-  notFinishedAtStop: "NotFinished",
-  judgementNotFinished: "NotFinished",
-  judgementNotFinishedAtStop: "NotFinished",
-  notReady: "NotReady",
-};
+/** The schema of each body of a request or of a success, by its name. It has no references to others. */
+export function bodySchemas(): Record<string, Record<string, unknown>> {
+  const bodies = ROUTES.flatMap(({ body, successes }) => [
+    ...(body && !("media" in body) ? [body] : []),
+    ...Object.values(successes).flatMap((success) => success.body ?? []),
+  ]);
+  const named = [...new Set(bodies)].map((schema) => {
+    const { $schema: _, ...json } = z.toJSONSchema(schema, { target: "draft-2020-12" });
+    return [nameOf(schema), json] as const;
+  });
+  return Object.fromEntries(named);
+}

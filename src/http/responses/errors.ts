@@ -17,7 +17,7 @@ export const DATABASE_RETRY = { "retry-after": "2" };
 
 /** The service's errors for errors that Fastify finds before a route runs. */
 const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientError>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: ({ routeOptions }) => tooLarge(routeOptions.url, routeOptions.bodyLimit),
+  FST_ERR_CTP_BODY_TOO_LARGE: (request) => tooLarge(request),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ({ routeOptions }) =>
     clientError(routeOptions.config?.archive ? "notZip" : "notJson", []),
   FST_ERR_CTP_EMPTY_JSON_BODY: () => clientError("malformedJson", []),
@@ -25,9 +25,9 @@ const FRAMEWORK: Readonly<Record<string, (request: FastifyRequest) => ClientErro
   FST_ERR_BAD_URL: () => clientError("badRequest", []),
 };
 
-/** The error for a body above the limit. On POST /api/submit, its status is 400, like that of source code above the limit. */
-export function tooLarge(route: string | undefined, bytes: number): ClientError {
-  return clientError(route === "/api/submit" ? "submissionTooLarge" : "bodyTooLarge", [bytes]);
+/** The error for a body above the limit of the route. */
+export function tooLarge({ routeOptions: { bodyLimit, config } }: FastifyRequest): ClientError {
+  return clientError(config?.tooLarge ?? "bodyTooLarge", [bodyLimit]);
 }
 
 /** Sends every error as JSON from the list of errors; an unlisted error is logged and becomes `internal`. */

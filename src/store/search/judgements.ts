@@ -1,5 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { decodeStates, type JudgementVerdict } from "../../domain/judgement.ts";
+import type { ProfileName } from "../../domain/limits.ts";
 import type { Status } from "../../domain/submission.ts";
 import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
@@ -103,7 +104,7 @@ async function named(
     score: row.score,
     states: decodeStates(row.states),
     language: row.language,
-    profile: row.profile,
+    profile: row.profile as ProfileName,
     ...names,
     problem:
       row.problem_id === null

@@ -1,4 +1,6 @@
 import { type Kysely, sql } from "kysely";
+import type { ProfileName } from "../../domain/limits.ts";
+import type { Verdict } from "../../domain/outcome.ts";
 import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { Schema, SubmissionRow } from "../schema/schema.ts";
@@ -90,10 +92,10 @@ async function named(
   return (await withNames(db, rows)).map(({ row, names }) => ({
     id: row.id,
     status: statusOf(row),
-    verdict: row.verdict,
+    verdict: row.verdict as Verdict | null,
     cause: row.cause ?? (row.verdict === "AC" ? "normal_exit" : null),
     language: row.language,
-    profile: row.profile,
+    profile: row.profile as ProfileName,
     ...names,
     createdAtMs: row.created_at,
     startedAtMs: row.started_at,

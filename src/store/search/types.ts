@@ -1,4 +1,6 @@
 import type { Judgement, JudgementVerdict, TestState } from "../../domain/judgement.ts";
+import type { ProfileName } from "../../domain/limits.ts";
+import type { Verdict } from "../../domain/outcome.ts";
 import type { Samples } from "../../domain/samples.ts";
 import type { Program, Status, Submission } from "../../domain/submission.ts";
 
@@ -11,11 +13,11 @@ export interface Named {
 export interface FoundSubmission {
   readonly id: string;
   readonly status: Status;
-  readonly verdict: string | null;
+  readonly verdict: Verdict | null;
   /** Null until the end. */
   readonly cause: string | null;
   readonly language: string;
-  readonly profile: string;
+  readonly profile: ProfileName;
   readonly account: Named;
   readonly project: Named | null;
   readonly key: Named;
@@ -55,7 +57,7 @@ export interface FoundJudgement {
   readonly score: number | null;
   readonly states: readonly TestState[];
   readonly language: string;
-  readonly profile: string;
+  readonly profile: ProfileName;
   readonly account: Named;
   readonly project: Named | null;
   readonly key: Named;

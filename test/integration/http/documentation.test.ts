@@ -1,20 +1,17 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import Ajv2020 from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { ERRORS } from "../../../src/domain/error.ts";
+import { clientError, ERROR_CODES, ERRORS, errorExample, errorRow, errorsReturned } from "../../../src/domain/error.ts";
 import { toRecord } from "../../../src/domain/record.ts";
+import { PROBLEM_BOUNDS } from "../../../src/http/api/import-problem.ts";
+import { record } from "../../../src/http/api/record-schema.ts";
+import { ROUTES } from "../../../src/http/api/routes.ts";
+import { MAX_BODY_BYTES } from "../../../src/http/body/body.ts";
+import { MAX_DEPTH, MAX_VALUES } from "../../../src/http/body/json-shape.ts";
 import { openApi } from "../../../src/http/openapi/openapi.ts";
-import {
-  COMMON_ERRORS,
-  DASHBOARD_ERRORS,
-  OPERATIONS,
-  OTHER_API_ERRORS,
-  OUTSIDE_ERRORS,
-} from "../../../src/http/openapi/operations.ts";
-import { SCHEMAS } from "../../../src/http/openapi/schemas.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 
 test("the document is valid OpenAPI 3.1", async () => {
@@ -42,47 +39,72 @@ test("the document has exactly the endpoints of the server", async (t) => {
   const { ask } = await startHttp(t);
   const { json } = await ask({ path: "/openapi.json", key: null });
   assert.deepEqual(json, JSON.parse(JSON.stringify(openApi())));
-  const source = [
-    "submit",
-    "result",
-    "usage",
-    "submissions",
-    "judge",
-    "judgements",
-    "problems",
-    "languages",
-    "health",
-  ].map((name) => readFileSync(new URL(`../../../src/http/api/${name}.ts`, import.meta.url), "utf8"));
-  const routes = [...source.join("\n").matchAll(/server\.(get|post|delete)(?:<.*>)?\(\s*"([^"]+)"/g)];
-  const registered = routes.map(([, method, path = ""]) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
-  assert.deepEqual(OPERATIONS.map(({ method, path }) => `${method} ${path}`).sort(), registered.sort());
+  const documented = Object.entries(openApi().paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method} ${path}`),
+  );
+  assert.deepEqual(documented.sort(), ROUTES.map(({ method, path }) => `${method} ${path}`).sort());
+  // A route without a declaration would be below /api/ all the same.
+  const source = readdirSync(new URL("../../../src/http/api/", import.meta.url)).map((name) =>
+    readFileSync(new URL(`../../../src/http/api/${name}`, import.meta.url), "utf8"),
+  );
+  assert.doesNotMatch(source.join("\n"), /server\.(get|post|put|patch|delete|route)\b/);
+  assert.equal(new Set(ROUTES.map(({ id }) => id)).size, ROUTES.length);
 });
 
 test("every error is an example of each endpoint that can return it", () => {
-  const documented = new Set([
-    ...COMMON_ERRORS,
-    ...OUTSIDE_ERRORS,
-    ...DASHBOARD_ERRORS,
-    ...OTHER_API_ERRORS,
-    ...OPERATIONS.flatMap(({ errors }) => errors),
-  ]);
-  assert.deepEqual([...documented].sort(), Object.keys(ERRORS).sort());
+  const named = new Set(ROUTES.flatMap(({ errors }) => errors));
+  for (const code of ERROR_CODES) {
+    const { returned } = errorRow(code);
+    // An error that routes return cannot be one that only others return.
+    const onlyElsewhere = ["unknownRoute", "dashboard", "otherApi"].includes(returned ?? "");
+    assert.equal(named.has(code), !onlyElsewhere, code);
+  }
   const { paths, components } = openApi();
-  for (const { path, method, errors } of OPERATIONS) {
+  for (const { path, method, errors } of ROUTES) {
     const { responses } = (paths[path]?.[method] ?? {}) as { responses: Responses };
-    for (const code of [...COMMON_ERRORS, ...errors]) {
+    for (const code of errors) {
       const { status } = ERRORS[code];
       const media = responses[status]?.content["application/json"];
       assert.ok(media?.examples?.[code], `${method} ${path}: ${code}`);
     }
   }
-  assert.deepEqual(Object.keys(components.responses ?? {}).sort(), [...OUTSIDE_ERRORS].sort());
+  assert.deepEqual(Object.keys(components.responses ?? {}).sort(), [...errorsReturned("unknownRoute")].sort());
+});
+
+test("the examples of errors name the limits of the service", () => {
+  for (const [code, expected] of [
+    ["tooNested", clientError("tooNested", [MAX_DEPTH])],
+    ["tooManyValues", clientError("tooManyValues", [MAX_VALUES])],
+    ["bodyTooLarge", clientError("bodyTooLarge", [MAX_BODY_BYTES])],
+    ["submissionTooLarge", clientError("submissionTooLarge", [MAX_BODY_BYTES])],
+    ["problemsFull", clientError("problemsFull", [PROBLEM_BOUNDS.problems, PROBLEM_BOUNDS.bytes])],
+  ] as const)
+    assert.equal(errorExample(code).message, expected.message);
+});
+
+test("each endpoint refuses a request without a key, and one with an unknown parameter", async (t) => {
+  const { ask } = await startHttp(t);
+  for (const { method, path, errors } of ROUTES) {
+    assert.ok(errors.includes("unauthorized") && errors.includes("unknownQuery"));
+    const request = {
+      method: method.toUpperCase(),
+      path: path.replaceAll(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000"),
+      ...(method === "post" && { body: {} }),
+    };
+    for (const key of [null, "x", `assay_live_${"a".repeat(32)}`]) {
+      const { status, json } = await ask({ ...request, key });
+      assert.equal(status, 401, `${method} ${path} ${key}`);
+      assert.deepEqual(json, { error: "unauthorized", message: "Missing or invalid API key" });
+    }
+    const { status, json } = await ask({ ...request, path: `${request.path}?wiat=true` });
+    assert.deepEqual([status, json], [400, { error: 'unknown query parameter: "wiat"' }], `${method} ${path}`);
+  }
 });
 
 test("a record matches the schema at each stage", async (t) => {
   const { submit, store, ask } = await startHttp(t);
   const { json } = await submit();
-  const read = async () => SCHEMAS.Record.parse((await ask({ path: `/api/result/${json.id}` })).json);
+  const read = async () => record.parse((await ask({ path: `/api/result/${json.id}` })).json);
   assert.equal((await read()).status, "pending");
   const [claim] = await store.submissions.claim("w", 60_000);
   assert.ok(claim);
@@ -92,7 +114,7 @@ test("a record matches the schema at each stage", async (t) => {
   const ended = await read();
   assert.equal(ended.status, "completed");
   assert.notEqual(ended.evidence, null);
-  assert.throws(() => SCHEMAS.Record.parse({ ...toRecord(claim.submission), more: 1 }));
+  assert.throws(() => record.parse({ ...toRecord(claim.submission), more: 1 }));
 });
 
 test("the reference page and its files need no key and load only from their origin", async (t) => {

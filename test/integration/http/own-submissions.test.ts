@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SCHEMAS } from "../../../src/http/openapi/schemas.ts";
+import { usageBody } from "../../../src/http/api/usage.ts";
 import { runPending, startHttp } from "../../support/http/running.ts";
 import { SAMPLES } from "../../support/store/samples.ts";
 import { onEachDatabase } from "../../support/store/temporary.ts";
@@ -53,7 +53,7 @@ onEachDatabase((open) => {
     assert.deepEqual([before.status, before.json], [200, { id, usage: null }]);
     await runPending(store, () => ({ ...DONE, samples: SAMPLES }));
     const { json } = await ask({ path: `/api/result/${id.toUpperCase()}/usage` });
-    assert.deepEqual(SCHEMAS.Usage.parse(json), {
+    assert.deepEqual(usageBody.parse(json), {
       id,
       usage: {
         step: "execute",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { proofs } from "../../../../src/domain/explain/proofs.ts";
 import type { EvidenceRecord } from "../../../../src/domain/record.ts";
-import { jsonSchemas } from "../../../../src/http/openapi/schemas.ts";
+import { bodySchemas } from "../../../../src/http/openapi/openapi.ts";
 import { recordOf } from "../../../support/domain/explain/records.ts";
 import { report, teardown } from "../../../support/verdict/reports.ts";
 
@@ -21,7 +21,7 @@ test("explains exactly the fields of the evidence", () => {
     explained.map(({ field }) => field),
     fieldsOf(full, ""),
   );
-  const described = JSON.stringify(jsonSchemas().Record);
+  const described = JSON.stringify(bodySchemas().Record);
   for (const { field, meaning } of explained) {
     assert.ok(meaning.length > 25 && meaning.endsWith("."), `${field}: ${meaning}`);
     const name = field.split(".").at(-1) ?? "";

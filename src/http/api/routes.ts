@@ -1,0 +1,38 @@
+import type { Route } from "../route.ts";
+import { health, ready } from "./health.ts";
+import { judge } from "./judge.ts";
+import { addedJudgement, cancelJudgement, judgement, judgementEvents, judgements, rejudged } from "./judgements.ts";
+import { languageDetails, languages } from "./languages.ts";
+import { deleteProblem, importProblem, problem, problems } from "./problems.ts";
+import { cancel, events, result, stderr, stdout } from "./result.ts";
+import { batch, submissions } from "./submissions.ts";
+import { submit } from "./submit.ts";
+import { usage } from "./usage.ts";
+
+/** All routes of the public API, in the order of the reference. */
+export const ROUTES: readonly Route[] = [
+  submit,
+  result,
+  stdout,
+  stderr,
+  usage,
+  cancel,
+  events,
+  submissions,
+  batch,
+  judge,
+  addedJudgement,
+  judgements,
+  judgement,
+  cancelJudgement,
+  rejudged,
+  judgementEvents,
+  importProblem,
+  problems,
+  problem,
+  deleteProblem,
+  languages,
+  languageDetails,
+  health,
+  ready,
+];
