@@ -78,6 +78,7 @@ export const accountRoutes: readonly DashboardRoute[] = [
       },
   }),
 ];
+
 export function answer({ id, name, tier, createdAt, suspendedAt }: AccountView): AccountResource {
   return { id, name, tier, createdAt, suspendedAt };
 }

@@ -45,6 +45,7 @@ export const auditRoutes: readonly DashboardRoute[] = [
       },
   }),
 ];
+
 /** The subjects, and texts in details, that have the form of an id. */
 function idsIn(entries: readonly AuditEntry[]): string[] {
   const texts = entries.flatMap(({ subject, detail }) => [subject, ...Object.values(detail).flatMap(textsIn)]);

@@ -72,6 +72,7 @@ export const deliveryRoutes: readonly DashboardRoute[] = [
       },
   }),
 ];
+
 /** @throws ClientError notFound. */
 async function ownDelivery(store: Store, person: SignedIn, id: string): Promise<Stored> {
   const [delivery] = idText.safeParse(id).success ? await store.deliveries.list({ max: 1, id }) : [];

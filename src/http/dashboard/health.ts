@@ -27,6 +27,7 @@ export const healthRoutes: readonly DashboardRoute[] = [
       },
   }),
 ];
+
 /** @param whole whether `detail` has the full text of a platform fault, which can contain paths of the host. */
 export function checkAnswers({ checks }: Readiness, languages: Languages, whole: boolean): HealthCheck[] {
   return checks.map(({ name, ok, detail, fault }) => {

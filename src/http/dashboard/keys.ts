@@ -130,6 +130,7 @@ export const keyRoutes: readonly DashboardRoute[] = [
       },
   }),
 ];
+
 /** Finds the account of a new key, by its project if the request names one. @throws ClientError notFound. */
 async function ownerOf(
   store: Store,

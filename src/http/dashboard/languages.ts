@@ -36,6 +36,7 @@ export const languageRoutes: readonly DashboardRoute[] = [
       },
   }),
 ];
+
 function line({ command }: Command): string {
   return command.join(" ");
 }

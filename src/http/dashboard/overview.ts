@@ -74,6 +74,7 @@ export const overviewRoutes: readonly DashboardRoute[] = [
       },
   }),
 ];
+
 /** The present state. To find `ready`, it starts no self-test, because that costs a run. */
 async function nowOf({ store, workers }: DashboardDependencies, accountIds: readonly string[] | null): Promise<Now> {
   const { pending, oldestPendingMs, running, deliveries } = await store.backlog(accountIds ?? undefined);

@@ -17,9 +17,6 @@ import { findOwn, readOwn } from "./submissions.ts";
 /** A request of the playground: the account, and the fields of a client's request, which are checked like those of a client. */
 export const owned = z.looseObject({ accountId: z.string().min(1).max(100) });
 
-/** The fields of a program that are stored as bytes. */
-const BYTES = { bytes: ["code", "stdin"] };
-
 /** Runs a program of the editor, runs the program of an earlier submission again, and cancels a submission. */
 export const playgroundRoutes: readonly DashboardRoute[] = [
   dashboardRoute({
@@ -27,7 +24,7 @@ export const playgroundRoutes: readonly DashboardRoute[] = [
     path: "/submissions",
     session: "member",
     body: owned,
-    config: BYTES,
+    config: { bytes: ["code", "stdin"] },
     handler:
       ({ dependencies }) =>
       async ({ request, reply, person, body: { accountId, ...program } }): Promise<Accepted> => {
@@ -40,7 +37,6 @@ export const playgroundRoutes: readonly DashboardRoute[] = [
     method: "post",
     path: "/submissions/{id}/again",
     session: "member",
-    config: BYTES,
     handler:
       ({ dependencies, answers }) =>
       async ({ request, reply }): Promise<Accepted> => {
@@ -57,7 +53,6 @@ export const playgroundRoutes: readonly DashboardRoute[] = [
     method: "post",
     path: "/submissions/{id}/cancel",
     session: "member",
-    config: BYTES,
     handler:
       ({ dependencies }) =>
       async ({ request, actor }): Promise<Cancelled> => {
@@ -66,6 +61,7 @@ export const playgroundRoutes: readonly DashboardRoute[] = [
       },
   }),
 ];
+
 /** Returns the playground key of the account, and counts one request against its rate limit. @throws ClientError if the key may not be used. */
 export async function chargePlayground(
   d: DashboardDependencies,

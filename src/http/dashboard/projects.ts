@@ -82,6 +82,7 @@ export const projectRoutes: readonly DashboardRoute[] = [
       },
   }),
 ];
+
 async function projectOf(store: Store, person: SignedIn, id: string): Promise<Project> {
   const [project] = await answers(store, [await ownProject(store, person, id)]);
   if (!project) throw clientError("notFound", []);

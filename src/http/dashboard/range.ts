@@ -20,6 +20,7 @@ const BUCKETS_MS = [
   ...[1, 2, 5, 15, 30].map((minutes) => minutes * MINUTE_MS),
   ...[1, 2, 6].map((hours) => hours * HOUR_MS),
 ];
+
 /** A chart has the shortest buckets of which it needs no more than this. */
 const MOST_BUCKETS = 120;
 /** A range of `from` and `to` is extended into the past until it has this many buckets. */

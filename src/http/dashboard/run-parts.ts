@@ -59,6 +59,7 @@ export const runPartRoutes: readonly DashboardRoute[] = [
       },
   }),
 ];
+
 function bytesOf({ submission, program }: ReadSubmission, name: (typeof RUN_FILES)[number]): Buffer | undefined {
   if (name === "source") return sourceOf(program);
   return name === "stdin" ? program.stdin : submission.outcome?.output?.[name];
