@@ -44,6 +44,7 @@ const GROUPS = {
       "system/bounds/refused",
       "system/bounds/times",
       "system/bounds/webhooks",
+      "system/parked/huge-pages",
     ],
     atOnce: 1,
   },

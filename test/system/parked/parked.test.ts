@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, statfsSync } from "node:fs";
-import { arch, release } from "node:os";
-import { join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { arch } from "node:os";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import type { StepReports } from "../../../src/domain/report.ts";
@@ -15,7 +13,7 @@ import { type Plan, plan } from "../../../src/worker/plan.ts";
 import { preparations } from "../../../src/worker/preparations.ts";
 import { runSteps } from "../../../src/worker/run-steps.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
-import { environment, type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 
 const LIMIT = { timeout: 60_000 };
 const FROZEN = { ...LIMIT, skip: arch() !== "x64" && "interpreters are frozen only on x86-64" };
@@ -26,7 +24,6 @@ const PROGRAMS = new URL("../../programs/parked/", import.meta.url);
 let launcher: Launcher;
 let slot: Slot;
 before(async () => {
-  dropPages(join(environment("ASSAY_TEST_IMAGE"), "rootfs/opt/assay/node"));
   launcher = await startLauncher({ slots: 1, lockImage: true });
   slot = await Slot.open(launcher.socket);
 });
@@ -34,15 +31,6 @@ after(async () => {
   slot?.close();
   assert.equal(await launcher.stop(), 0, launcher.stderr());
 });
-
-/**
- * Removes the pages of the large files of a directory from memory, except those that a program uses. The launcher then reads the files
- * in huge pages, as after a boot. Otherwise, a part of the pages could be small ones that were read since the last set-up.
- */
-function dropPages(directory: string): void {
-  for (const { parentPath, name } of readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isFile()))
-    execFileSync("dd", [`if=${join(parentPath, name)}`, "iflag=nocache", "count=0", "status=none"]);
-}
 
 function planOf(name: string, code: string | Buffer, stdin = STDIN): Plan {
   const language = languages.resolve(name);
@@ -175,24 +163,6 @@ test("Node writes synchronously to a full pipe after it has waited", LIMIT, asyn
     const { execute } = await runSteps(slot, waiting);
     assert.deepEqual([execute?.exitCode, execute?.stdout.length], [0, 1_000_000], String(execute?.stderr));
   }
-});
-
-/** The type of ext4 in statfs. Its cached pages can be huge since Linux 6.16. */
-const EXT4 = 0xef53;
-const [major = 0, minor = 0] = release().split(".").map(Number);
-const hasHugePages =
-  statfsSync(environment("ASSAY_TEST_IMAGE")).type === EXT4 && (major > 6 || (major === 6 && minor >= 16));
-
-test("processes share a frozen program's file in huge pages", {
-  ...FROZEN,
-  skip: FROZEN.skip || (!hasHugePages && "needs Linux 6.16 and ext4"),
-}, async () => {
-  const code = `const maps = require("node:fs").readFileSync("/proc/self/smaps", "latin1");
-    const sizes = [...maps.matchAll(/^FilePmdMapped: +([0-9]+) kB$/gm)].map(([, kib]) => Number(kib));
-    console.log(sizes.reduce((sum, kib) => sum + kib, 0));`;
-  const { execute } = await runSteps(slot, planOf("javascript", code));
-  // At least one page is huge. Others may not be, because programs of other tests have used parts of them.
-  assert.ok(Number(execute?.stdout) >= 2 * 1024, `${execute?.stdout} KiB ${execute?.stderr}`);
 });
 
 const WHICH = 'import os; print(os.readlink("/proc/self/exe"))';
