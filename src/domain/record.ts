@@ -1,77 +1,127 @@
+import { z } from "zod";
+import { EVIDENCE_FACTS, evidenceSchema } from "./evidence-facts.ts";
+import { type Facts, factsOf, schemaOf, valuesOf } from "./facts.ts";
 import { LongText } from "./json-pieces.ts";
-import type { Evidence, Metrics, Outcome } from "./outcome.ts";
-import type { Rlimit } from "./report.ts";
-import type { Status, Submission } from "./submission.ts";
+import { PROFILE_NAMES } from "./limits.ts";
+import { CAUSES, type Integrity, type Metrics, type Outcome, type RunVerdict, VERDICTS } from "./outcome.ts";
+import { STATUSES, type Submission } from "./submission.ts";
 
 /**
  * The version of the record of a submission, as clients and webhooks receive it. No other file of the service builds the JSON of a
  * record. Groups and fields are always present, and unknown values are null, with two exceptions: an rlimit that is not in force is
  * absent, and so is `judge_actions` if the launcher did not intervene.
  */
-export const SCHEMA_VERSION = "2.0";
+export const SCHEMA_VERSION = "2.0" as const;
 
-/** The rlimits of the schema. Clients may reject a record with further fields. */
-const CONTRACT_RLIMITS = ["cpu_secs", "as_bytes", "nofile", "nproc"] as const;
+const count = z.int().min(0);
+export const verdictSchema = z.enum(VERDICTS);
+export const causeSchema = z.enum(CAUSES);
+export const profileSchema = z.enum(PROFILE_NAMES);
+export const statusSchema = z.enum(STATUSES);
+const time = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  .meta({ format: "date-time" });
 
-export interface SubmissionRecord {
-  id: string;
-  schema_version: typeof SCHEMA_VERSION;
-  language: string;
-  profile: string;
-  status: Status;
-  timestamps: { created_at: string; started_at: string | null; completed_at: string | null };
+const fact = factsOf<Submission>();
+const resultFact = <Schema extends z.ZodType>(
+  schema: Schema,
+  read: (result: RunVerdict) => z.output<Schema> | null,
+  meaning: string,
+) => fact(schema.nullable(), ({ outcome }) => outcome && read(outcome.result), meaning);
+const metric = <Schema extends z.ZodType>(
+  schema: Schema,
+  read: (metrics: Metrics) => z.output<Schema> | null,
+  meaning: string,
+) => fact(schema.nullable(), ({ outcome }) => (outcome?.metrics ? read(outcome.metrics) : null), meaning);
+
+/** The facts of a record, except for its output and its evidence. */
+export const RECORD_FACTS = {
+  id: fact(z.uuid(), ({ id }) => id, "Id of the submission"),
+  schema_version: fact(z.literal(SCHEMA_VERSION), () => SCHEMA_VERSION, "Version of this schema"),
+  language: fact(z.string(), ({ language }) => language, "Canonical name of the language"),
+  profile: fact(profileSchema, ({ profile }) => profile, "Set of limits"),
+  status: fact(statusSchema, ({ status }) => status, "`error` if and only if the verdict is IE"),
+  timestamps: {
+    created_at: fact(time, ({ createdAtMs }) => isoTime(createdAtMs), "ISO 8601, UTC, milliseconds"),
+    started_at: fact(
+      time.nullable(),
+      ({ startedAtMs }) => (startedAtMs === null ? null : isoTime(startedAtMs)),
+      "When the last attempt to run it started",
+    ),
+    completed_at: fact(
+      time.nullable(),
+      ({ completedAtMs }) => (completedAtMs === null ? null : isoTime(completedAtMs)),
+      "When it ended",
+    ),
+  },
   result: {
-    verdict: string | null;
-    cause: string | null;
-    actor: string | null;
-    exit_code: number | null;
-    signal: number | null;
-    error_message: string | null;
-  };
-  output: { stdout: string | null; stderr: string | null; integrity: string | null };
+    verdict: resultFact(verdictSchema, ({ verdict }) => verdict, "How the run ended"),
+    cause: resultFact(causeSchema, ({ cause }) => cause, "Why the run ended"),
+    actor: resultFact(z.enum(["runtime", "kernel", "judge"]), ({ actor }) => actor, "The party that ended the run"),
+    exit_code: resultFact(z.int().min(0).max(255), ({ exitCode }) => exitCode, "Null unless the program exited"),
+    signal: resultFact(z.int().min(1).max(64), ({ signal }) => signal, "The signal that ended the program"),
+    error_message: resultFact(
+      z.string(),
+      ({ errorMessage }) => errorMessage,
+      "A sentence for display; null on success",
+    ),
+  },
   metrics: {
-    cpu_time_secs: number | null;
-    wall_time_secs: number | null;
-    memory_peak_bytes: number | null;
-    cpu_wall_ratio: number | null;
-    divergence: string | null;
-  };
-  evidence: EvidenceRecord | null;
-}
+    cpu_time_secs: metric(
+      z.number().min(0),
+      ({ cpuUsec }) => round(cpuUsec / 1e6, 6),
+      "CPU time of all processes of the program",
+    ),
+    wall_time_secs: metric(
+      z.number().min(0),
+      ({ wallNs }) => round(wallNs / 1e9, 6),
+      "Time from the start to the end of the program",
+    ),
+    memory_peak_bytes: metric(
+      count,
+      ({ memoryPeakBytes }) => memoryPeakBytes,
+      "The most memory that all processes of the program used at the same time",
+    ),
+    cpu_wall_ratio: metric(
+      z.number().min(0),
+      ({ cpuUsec, wallNs }) => (wallNs > 0 ? round(cpuUsec / 1e6 / (wallNs / 1e9), 4) : null),
+      "CPU time divided by wall time",
+    ),
+    divergence: metric(
+      z.enum(["cpu_bound", "sleep_or_block_bound", "host_interference_suspected"]),
+      ({ divergence }) => divergence,
+      "What explains the ratio",
+    ),
+  },
+} as const satisfies Facts;
 
-export interface EvidenceRecord {
-  isolation: {
-    mode: string;
-    controls_applied: string[];
-    controls_missing: string[];
-    proc_policy: string;
-    sys_policy: string;
-    pidfd_mode: string;
-    reason: string;
-  };
-  limits: {
-    rlimits: { [name in (typeof CONTRACT_RLIMITS)[number]]?: Rlimit };
-    cgroup_backend: string;
-    cgroup: {
-      memory_limit_bytes: number;
-      memory_peak_bytes: number;
-      oom_events: number;
-      oom_kill_events: number;
-      cpu_usage_usec: number;
-      process_count: number;
-      process_limit: number;
-    };
-  };
-  teardown: {
-    reap_status: string;
-    descendant_containment: string;
-    zombie_count: number;
-    cleanup_verified: boolean;
-    residual_mounts: string[];
-    collection_errors: string[];
-    judge_actions?: { action_type: string; details: string }[];
-  };
-}
+const NOT_UTF8 = "Invalid UTF-8 becomes U+FFFD; without U+FFFD, the text is exactly the program's output";
+
+export const resultSchema = schemaOf(RECORD_FACTS.result);
+export const metricsSchema = schemaOf(RECORD_FACTS.metrics);
+export const outputSchema = z.strictObject({
+  stdout: z.string().nullable().describe(NOT_UTF8),
+  stderr: z.string().nullable().describe(NOT_UTF8),
+  integrity: z
+    .enum(["complete", "truncated_by_judge_limit", "crash_mid_write", "write_error"])
+    .nullable()
+    .describe("Whether all output was captured, regardless of encoding"),
+});
+
+const { id, schema_version, language, profile, status, timestamps } = schemaOf(RECORD_FACTS).shape;
+/** The whole record. Its fields have the order of the JSON. */
+export const recordSchema = z
+  .strictObject({
+    ...{ id, schema_version, language, profile, status, timestamps },
+    result: resultSchema,
+    output: outputSchema,
+    metrics: metricsSchema.describe("Usage of the execute step, including child processes"),
+    evidence: evidenceSchema.nullable().describe("Null until a run has been reported"),
+  })
+  .describe("The current state of a submission. Values that are not known yet are null");
+
+export type SubmissionRecord = z.output<typeof recordSchema>;
 
 /** @returns the record in the present state of the submission, with decoded output. Decoding takes up to 70 ms per MiB. */
 export function toRecord(submission: Submission): SubmissionRecord {
@@ -89,7 +139,7 @@ export interface LongRecord extends RecordWithoutOutput {
   readonly output: {
     readonly stdout: LongText | null;
     readonly stderr: LongText | null;
-    readonly integrity: string | null;
+    readonly integrity: Integrity | null;
   };
 }
 
@@ -99,29 +149,9 @@ export type RecordWithoutOutput = Omit<SubmissionRecord, "output">;
 /** @returns the record in the present state of the submission. */
 export function toLongRecord(submission: Submission): LongRecord {
   const { outcome } = submission;
-  return {
-    id: submission.id,
-    schema_version: SCHEMA_VERSION,
-    language: submission.language,
-    profile: submission.profile,
-    status: submission.status,
-    timestamps: {
-      created_at: isoTime(submission.createdAtMs),
-      started_at: submission.startedAtMs === null ? null : isoTime(submission.startedAtMs),
-      completed_at: submission.completedAtMs === null ? null : isoTime(submission.completedAtMs),
-    },
-    result: {
-      verdict: outcome?.result.verdict ?? null,
-      cause: outcome?.result.cause ?? null,
-      actor: outcome?.result.actor ?? null,
-      exit_code: outcome?.result.exitCode ?? null,
-      signal: outcome?.result.signal ?? null,
-      error_message: outcome?.result.errorMessage ?? null,
-    },
-    output: outputRecord(outcome),
-    metrics: metricsRecord(outcome?.metrics ?? null),
-    evidence: outcome?.evidence ? evidenceRecord(outcome.evidence) : null,
-  };
+  const { result, metrics, ...facts } = valuesOf(RECORD_FACTS, submission);
+  const evidence = outcome?.evidence ? valuesOf(EVIDENCE_FACTS, outcome.evidence) : null;
+  return { ...facts, result, output: outputRecord(outcome), metrics, evidence };
 }
 
 /** Formats milliseconds since the epoch as ISO 8601 in UTC, with milliseconds and `Z`. */
@@ -137,74 +167,6 @@ function outputRecord(outcome: Outcome | null): LongRecord["output"] {
   return { stdout: new LongText(stdout, cut), stderr: new LongText(stderr, cut), integrity };
 }
 
-function metricsRecord(metrics: Metrics | null): SubmissionRecord["metrics"] {
-  if (!metrics) {
-    return {
-      cpu_time_secs: null,
-      wall_time_secs: null,
-      memory_peak_bytes: null,
-      cpu_wall_ratio: null,
-      divergence: null,
-    };
-  }
-  const cpuSecs = metrics.cpuUsec / 1e6;
-  const wallSecs = metrics.wallNs / 1e9;
-  return {
-    cpu_time_secs: round(cpuSecs, 6),
-    wall_time_secs: round(wallSecs, 6),
-    memory_peak_bytes: metrics.memoryPeakBytes,
-    cpu_wall_ratio: wallSecs > 0 ? round(cpuSecs / wallSecs, 4) : null,
-    divergence: metrics.divergence,
-  };
-}
-
 function round(value: number, digits: number): number {
   return Number(value.toFixed(digits));
-}
-
-function evidenceRecord({ isolation, limits, teardown }: Evidence): EvidenceRecord {
-  return {
-    isolation: {
-      mode: isolation.mode,
-      controls_applied: [...isolation.controlsApplied],
-      controls_missing: [...isolation.controlsMissing],
-      proc_policy: isolation.procPolicy,
-      sys_policy: isolation.sysPolicy,
-      pidfd_mode: isolation.pidfdMode,
-      reason: isolation.reason,
-    },
-    limits: {
-      rlimits: contractRlimits(limits.rlimits),
-      cgroup_backend: limits.cgroupBackend,
-      cgroup: {
-        memory_limit_bytes: limits.memoryLimitBytes,
-        memory_peak_bytes: limits.memoryPeakBytes,
-        oom_events: limits.oomEvents,
-        oom_kill_events: limits.oomKills,
-        cpu_usage_usec: limits.cpuUsec,
-        process_count: limits.processCount,
-        process_limit: limits.processLimit,
-      },
-    },
-    teardown: {
-      reap_status: teardown.reapStatus,
-      descendant_containment: teardown.descendantContainment,
-      zombie_count: teardown.zombieCount,
-      cleanup_verified: teardown.cleanupVerified,
-      residual_mounts: [...teardown.residualMounts],
-      collection_errors: [...teardown.collectionErrors],
-      ...(teardown.judgeActions.length > 0 && {
-        judge_actions: teardown.judgeActions.map(({ type, details }) => ({ action_type: type, details })),
-      }),
-    },
-  };
-}
-
-function contractRlimits(rlimits: Evidence["limits"]["rlimits"]): EvidenceRecord["limits"]["rlimits"] {
-  const known: EvidenceRecord["limits"]["rlimits"] = {};
-  for (const name of CONTRACT_RLIMITS) {
-    const limit = rlimits[name];
-    if (limit) known[name] = { soft: limit.soft, hard: limit.hard };
-  }
-  return known;
 }

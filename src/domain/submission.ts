@@ -34,7 +34,8 @@ export interface Caller {
   readonly defaultProfile: ProfileName;
 }
 
-export type Status = "pending" | "running" | "completed" | "error";
+export const STATUSES = ["pending", "running", "completed", "error"] as const;
+export type Status = (typeof STATUSES)[number];
 
 /** A program and its input as bytes; immutable, and interpreted only inside the box. */
 export interface Program {

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { PROFILE_NAMES } from "../../domain/limits.ts";
-import { VERDICTS } from "../../domain/outcome.ts";
+import { profileSchema, statusSchema, verdictSchema } from "../../domain/record.ts";
 import { named } from "../named-schemas.ts";
 
 /** Fields that several bodies have. */
@@ -8,9 +7,9 @@ import { named } from "../named-schemas.ts";
 export const count = z.int().min(0);
 export const time = z.iso.datetime();
 export const submissionId = z.uuid().describe("Id of the submission");
-export const verdict = named("Verdict", z.enum(VERDICTS));
-export const profile = named("Profile", z.enum(PROFILE_NAMES));
-export const status = named("Status", z.enum(["pending", "running", "completed", "error"]));
+export const verdict = named("Verdict", verdictSchema);
+export const profile = named("Profile", profileSchema);
+export const status = named("Status", statusSchema);
 export const next = z
   .string()
   .nullable()

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { clientError, echo } from "../../domain/error.ts";
+import { statusSchema } from "../../domain/record.ts";
 import type { Parameter } from "../route.ts";
 
 /** Parameters that several routes have. */
@@ -54,7 +55,7 @@ export const PAGE = {
 export const LIST = {
   status: {
     description: "Lists only entries with this status",
-    schema: z.enum(["pending", "running", "completed", "error"]).optional(),
+    schema: statusSchema.optional(),
   },
   language: {
     description: "Lists only entries in this language, given by its canonical name",

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import { CAUSES, VERDICTS } from "../../domain/outcome.ts";
-import { toLongRecord } from "../../domain/record.ts";
+import { statusSchema, toLongRecord } from "../../domain/record.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import type { FoundSubmission, Search } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
@@ -23,7 +23,7 @@ const time = z.iso.datetime({ offset: true }).transform(Date.parse).optional();
 
 export const search = z.strictObject({
   verdict: z.enum(VERDICTS).optional(),
-  status: z.enum(["pending", "running", "completed", "error"]).optional(),
+  status: statusSchema.optional(),
   cause: z.enum(CAUSES).optional(),
   language: name,
   key: name,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { EvidenceRecord } from "../../../../src/domain/evidence-facts.ts";
 import { proofs } from "../../../../src/domain/explain/proofs.ts";
-import type { EvidenceRecord } from "../../../../src/domain/record.ts";
 import { bodySchemas } from "../../../../src/http/openapi/openapi.ts";
 import { recordOf } from "../../../support/domain/explain/records.ts";
 import { report, teardown } from "../../../support/verdict/reports.ts";
