@@ -14,9 +14,13 @@ import { JUDGEMENT_PARAMETERS, type Search, SUBMISSION_PARAMETERS } from "./clie
 import { ErrorPage, NotFoundPage } from "./components/not-found-page.tsx";
 import { AUDIT_FILTERS, type AuditSearch } from "./pages/audit/search.ts";
 import { overviewSearch } from "./pages/overview/search.ts";
+import type { NavigationEntry } from "./shell/navigation.ts";
 import { Shell } from "./shell/shell.tsx";
 
-/** The routes of all pages. A page is loaded when it is opened, or when the pointer is on a link to it. */
+/**
+ * The routes of all pages, with their entries in the navigation. A page is loaded when it is opened, or when the pointer is on a link to
+ * it.
+ */
 
 const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
   component: Outlet,
@@ -49,12 +53,16 @@ const inside = createRoute({
 });
 
 /** Makes the route of a page that is inside the shell, and has no parameters in its query string. */
-const page = <const P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
-  createRoute({ getParentRoute: () => inside, path, component });
+const page = <const P extends string>(
+  path: P,
+  component: ReturnType<typeof lazyRouteComponent>,
+  navigation?: NavigationEntry,
+) => createRoute({ getParentRoute: () => inside, path, component, staticData: { ...(navigation && { navigation }) } });
 
 const overview = createRoute({
   getParentRoute: () => inside,
   path: "/",
+  staticData: { navigation: { group: "Runs", label: "Overview", icon: "overview" } },
   validateSearch: overviewSearch,
   component: lazyRouteComponent(() => import("./pages/overview/overview-page.tsx"), "OverviewPage"),
 });
@@ -62,6 +70,7 @@ const overview = createRoute({
 const audit = createRoute({
   getParentRoute: () => inside,
   path: "/audit",
+  staticData: { navigation: { group: "Administration", label: "Audit trail", icon: "audit" } },
   validateSearch: (search): AuditSearch => texts(search, AUDIT_FILTERS),
   component: lazyRouteComponent(() => import("./pages/audit/audit-page.tsx"), "AuditPage"),
 });
@@ -69,6 +78,7 @@ const audit = createRoute({
 const submissions = createRoute({
   getParentRoute: () => inside,
   path: "/submissions",
+  staticData: { navigation: { group: "Runs", label: "Submissions", icon: "list" } },
   /** The filters, and the id of the run next to the list. */
   validateSearch: (search): Search & { open?: string | undefined } => texts(search, [...SUBMISSION_PARAMETERS, "open"]),
   component: lazyRouteComponent(() => import("./pages/submissions/submissions-page.tsx"), "SubmissionsPage"),
@@ -84,6 +94,7 @@ const submission = createRoute({
 const judgements = createRoute({
   getParentRoute: () => inside,
   path: "/judgements",
+  staticData: { navigation: { group: "Runs", label: "Judgements", icon: "judge" } },
   validateSearch: (search): Search => texts(search, JUDGEMENT_PARAMETERS),
   component: lazyRouteComponent(() => import("./pages/judgements/judgements-page.tsx"), "JudgementsPage"),
 });
@@ -100,6 +111,7 @@ const judgement = createRoute({
 const problems = createRoute({
   getParentRoute: () => inside,
   path: "/problems",
+  staticData: { navigation: { group: "Runs", label: "Problems", icon: "problem" } },
   validateSearch: (search): { account?: string | undefined } => texts(search, ["account"]),
   component: lazyRouteComponent(() => import("./pages/problems/problems-page.tsx"), "ProblemsPage"),
 });
@@ -107,6 +119,7 @@ const problems = createRoute({
 const playground = createRoute({
   getParentRoute: () => inside,
   path: "/playground",
+  staticData: { navigation: { group: "Runs", label: "Playground", icon: "play" } },
   validateSearch: (search): { from?: string | undefined; problem?: string | undefined } =>
     texts(search, ["from", "problem"]),
   component: lazyRouteComponent(() => import("./pages/playground/playground-page.tsx"), "PlaygroundPage"),
@@ -115,6 +128,7 @@ const playground = createRoute({
 const keys = createRoute({
   getParentRoute: () => inside,
   path: "/keys",
+  staticData: { navigation: { group: "Access", label: "API keys", icon: "key" } },
   validateSearch: ({
     ended,
     ...search
@@ -140,6 +154,7 @@ const pages = [
   page(
     "/projects",
     lazyRouteComponent(() => import("./pages/projects/projects-page.tsx"), "ProjectsPage"),
+    { group: "Access", label: "Projects", icon: "projects" },
   ),
   page(
     "/projects/$id",
@@ -153,6 +168,7 @@ const pages = [
   page(
     "/webhooks",
     lazyRouteComponent(() => import("./pages/webhooks/webhooks-page.tsx"), "WebhooksPage"),
+    { group: "Access", label: "Webhooks", icon: "webhook" },
   ),
   page(
     "/webhooks/$id",
@@ -161,19 +177,23 @@ const pages = [
   page(
     "/languages",
     lazyRouteComponent(() => import("./pages/languages/languages-page.tsx"), "LanguagesPage"),
+    { group: "Workers", label: "Languages", icon: "languages" },
   ),
   page(
     "/nodes",
     lazyRouteComponent(() => import("./pages/nodes/nodes-page.tsx"), "NodesPage"),
+    { group: "Workers", label: "Nodes", icon: "nodes" },
   ),
   page(
     "/members",
     lazyRouteComponent(() => import("./pages/members/members-page.tsx"), "MembersPage"),
+    { group: "Administration", label: "Members", icon: "members" },
   ),
   audit,
   page(
     "/settings",
     lazyRouteComponent(() => import("./pages/settings/settings-page.tsx"), "SettingsPage"),
+    { group: "Administration", label: "Settings", icon: "settings", forAdministrators: true },
   ),
   page(
     "/profile",

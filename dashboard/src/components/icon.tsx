@@ -37,9 +37,11 @@ const PATHS = {
 } as const;
 
 export type IconName = keyof typeof PATHS;
+/** The name of an icon, or the path of one that is used once. */
+export type AnyIcon = IconName | `M${string}`;
 
 /** An icon. It is hidden from screen readers, because the text next to it, or the label of its button, has the same meaning. */
-export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
+export function Icon({ name, size = 18 }: { name: AnyIcon; size?: number }) {
   return (
     <svg
       aria-hidden="true"
@@ -53,7 +55,7 @@ export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
       strokeLinecap="round"
       strokeLinejoin="round"
     >
-      <path d={PATHS[name]} />
+      <path d={name in PATHS ? PATHS[name as IconName] : name} />
     </svg>
   );
 }

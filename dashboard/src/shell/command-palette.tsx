@@ -6,11 +6,11 @@ import { useEffect, useState } from "react";
 import { fetchPage, MAX_OPTIONS } from "../client/api.ts";
 import { signOut, usePerson } from "../client/session.ts";
 import { Dialog } from "../components/dialog.tsx";
-import { Icon, type IconName } from "../components/icon.tsx";
+import { type AnyIcon, Icon, type IconName } from "../components/icon.tsx";
 import { toast } from "../components/toaster.tsx";
 import { Verdict } from "../components/verdict.tsx";
 import css from "./command-palette.module.css";
-import { NAVIGATION } from "./navigation.ts";
+import { useNavigationItems } from "./navigation.ts";
 
 /** The greatest number of matches that are listed in each group. */
 const MOST = 6;
@@ -29,7 +29,7 @@ interface Props {
 interface Choice {
   readonly id: string;
   readonly group: string;
-  readonly icon: IconName;
+  readonly icon: AnyIcon;
   readonly label: React.ReactNode;
   /** The text in which the typed words are searched. */
   readonly keywords: string;
@@ -175,7 +175,7 @@ function useNamed(): Choice[] {
 function usePages(): Choice[] {
   const navigate = useNavigate();
   const { administrator } = usePerson();
-  const items = NAVIGATION.flatMap((group) => group.items).filter((item) => administrator || !item.forAdministrators);
+  const items = useNavigationItems(administrator);
   return [...items, { icon: "person", label: "My profile", to: "/profile" } as const].map(({ icon, label, to }) => ({
     ...{ id: to, group: "Pages", icon, label, keywords: label },
     act: () => navigate({ to }),

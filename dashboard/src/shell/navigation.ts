@@ -1,46 +1,37 @@
-import type { LinkProps } from "@tanstack/react-router";
-import type { IconName } from "../components/icon.tsx";
+import { type LinkProps, useRouter } from "@tanstack/react-router";
+import type { AnyIcon } from "../components/icon.tsx";
 
-interface NavigationItem {
-  readonly icon: IconName;
+const GROUPS = ["Runs", "Access", "Workers", "Administration"] as const;
+
+/** How the navigation and the command palette show a page. Pages without it are reached from other pages. */
+export interface NavigationEntry {
+  readonly group: (typeof GROUPS)[number];
   readonly label: string;
-  readonly to: NonNullable<LinkProps["to"]>;
+  readonly icon: AnyIcon;
   readonly forAdministrators?: true;
 }
 
-/** The navigation, in groups. A new page needs a route in routes.tsx, and a line here if the navigation shows it. */
-export const NAVIGATION: readonly { readonly label: string; readonly items: readonly NavigationItem[] }[] = [
-  {
-    label: "Runs",
-    items: [
-      { icon: "overview", label: "Overview", to: "/" },
-      { icon: "list", label: "Submissions", to: "/submissions" },
-      { icon: "judge", label: "Judgements", to: "/judgements" },
-      { icon: "problem", label: "Problems", to: "/problems" },
-      { icon: "play", label: "Playground", to: "/playground" },
-    ],
-  },
-  {
-    label: "Access",
-    items: [
-      { icon: "projects", label: "Projects", to: "/projects" },
-      { icon: "key", label: "API keys", to: "/keys" },
-      { icon: "webhook", label: "Webhooks", to: "/webhooks" },
-    ],
-  },
-  {
-    label: "Workers",
-    items: [
-      { icon: "languages", label: "Languages", to: "/languages" },
-      { icon: "nodes", label: "Nodes", to: "/nodes" },
-    ],
-  },
-  {
-    label: "Administration",
-    items: [
-      { icon: "members", label: "Members", to: "/members" },
-      { icon: "audit", label: "Audit trail", to: "/audit" },
-      { icon: "settings", label: "Settings", to: "/settings", forAdministrators: true },
-    ],
-  },
-];
+export interface NavigationItem extends NavigationEntry {
+  readonly to: NonNullable<LinkProps["to"]>;
+}
+
+declare module "@tanstack/react-router" {
+  interface StaticDataRouteOption {
+    readonly navigation?: NavigationEntry;
+  }
+}
+
+/** The pages of the navigation, in the order of routes.tsx. @param administrator whether the person sees the pages for administrators. */
+export function useNavigationItems(administrator: boolean): readonly NavigationItem[] {
+  const routes = Object.values(useRouter().routesById);
+  return routes.flatMap(({ fullPath, options }) => {
+    const { navigation } = options.staticData ?? {};
+    if (!navigation || (navigation.forAdministrators && !administrator)) return [];
+    return [{ ...navigation, to: fullPath as NavigationItem["to"] }];
+  });
+}
+
+/** The items in their groups. */
+export function inGroups(items: readonly NavigationItem[]) {
+  return GROUPS.map((label) => ({ label, items: items.filter(({ group }) => group === label) }));
+}

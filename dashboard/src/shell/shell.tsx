@@ -9,7 +9,7 @@ import { Icon } from "../components/icon.tsx";
 import { LazyMenu } from "../components/lazy-menu.tsx";
 import { Toaster } from "../components/toaster.tsx";
 import { FailingBadge } from "../pages/webhooks/failing-endpoints.tsx";
-import { NAVIGATION } from "./navigation.ts";
+import { inGroups, useNavigationItems } from "./navigation.ts";
 import { OfflineNotice } from "./offline-notice.tsx";
 import { PaletteButton } from "./palette-button.tsx";
 import { PersonButton } from "./person-button.tsx";
@@ -103,13 +103,11 @@ function Brand() {
 function Navigation({ administrator, onChoice }: { administrator: boolean; onChoice?: () => void }) {
   return (
     <nav aria-label="Pages" className={css.navigation}>
-      {NAVIGATION.map(({ label, items }) => (
+      {inGroups(useNavigationItems(administrator)).map(({ label, items }) => (
         <section key={label} aria-label={label}>
           <p className={css.group}>{label}</p>
           <ul>
-            {items
-              .filter(({ forAdministrators }) => administrator || !forAdministrators)
-              .map((item) => (
+            {items.map((item) => (
                 <li key={item.label}>
                   <Link
                     to={item.to}
