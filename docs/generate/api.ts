@@ -70,12 +70,16 @@ function tree(schema: Schema, indent: string, notes: Set<string>): string[] {
     const types = isGroup ? (isNullable ? ["object"] : []) : name === "cause" ? ["string"] : typeOf(inner);
     const type = [...types, ...(isNullable ? ["null"] : [])].join(" | ");
     const optional = schema.required?.includes(name) ? "" : "?";
-    const description = given.description ?? inner.description ?? "";
+    const description = firstSentence(given.description ?? inner.description ?? "");
     const note = notes.has(description) ? "" : description;
     notes.add(description);
     const line = `${indent}${name}${optional}${type && `: ${type}`}${note ? `  # ${note}` : ""}`;
     return [line, ...(isGroup ? tree(inner, `${indent}  `, notes) : [])];
   });
+}
+
+function firstSentence(text: string): string {
+  return /^.*?\.(?= [A-Z`])/.exec(text)?.[0] ?? text;
 }
 
 function typeOf({ type, enum: values, const: only, format, items, properties }: Schema): readonly string[] {
