@@ -14,27 +14,60 @@ export interface Accepted {
 
 export interface AppliedLimits {
   rlimits: AppliedLimitsRlimits;
+  /**
+   * The cgroup version from which the numbers below were read.
+   */
   cgroup_backend: "cgroup_v2" | "cgroup_v1" | "cgroup_hybrid";
   cgroup: AppliedLimitsCgroup;
 }
 
 export interface AppliedLimitsCgroup {
+  /**
+   * The memory that all processes together could use, read back from the kernel, not copied from the request.
+   */
   memory_limit_bytes: number;
+  /**
+   * The most memory that they used at the same time, including files that they or the compiler wrote.
+   */
   memory_peak_bytes: number;
+  /**
+   * How often the memory limit was reached and the kernel could not free memory.
+   */
   oom_events: number;
+  /**
+   * Processes of this box that the kernel killed for memory. MLE is based on this counter: the box was created for this run alone, and no program can change the counter.
+   */
   oom_kill_events: number;
+  /**
+   * CPU time of all processes together, counted exactly by the kernel. CPU time of child processes is included.
+   */
   cpu_usage_usec: number;
+  /**
+   * Processes and threads that existed when the evidence was collected.
+   */
   process_count: number;
+  /**
+   * The number of processes and threads that could exist at the same time, read back from the kernel.
+   */
   process_limit: number;
 }
 
 export interface AppliedLimitsRlimits {
   /**
-   * A backstop above the CPU limit. The record does not have the limits of wall and CPU time, which follow from profile, language and request
+   * A backstop above the CPU time limit: the kernel ends a program that the launcher's timer did not end. The limits of wall and CPU time are not in the record: they follow from profile, language and request.
    */
   cpu_secs?: Rlimit;
+  /**
+   * The address space that a process could reserve. The memory limit below counts memory in use, not reservations.
+   */
   as_bytes?: Rlimit;
+  /**
+   * The number of files and connections that a process could have open at the same time.
+   */
   nofile?: Rlimit;
+  /**
+   * A backstop above the process limit below, so that the kernel counts refusals there.
+   */
   nproc?: Rlimit;
 }
 
@@ -182,18 +215,33 @@ export interface ImportProblemQuery {
 }
 
 export interface Isolation {
+  /**
+   * `strict`: every control below was in force before the first instruction of the program. In any other mode the verdict is IE.
+   */
   mode: "strict" | "incomplete";
   /**
-   * The controls that were read back from the kernel
+   * The controls that confined the program. Each was read back from the kernel before the program started, not copied from the request. The program cannot undo them.
    */
   controls_applied: string[];
   /**
-   * If it is not empty, the verdict is IE
+   * Controls that could not be confirmed. A single one makes the verdict IE, because the other evidence then proves nothing.
    */
   controls_missing: string[];
+  /**
+   * `hardened`: in `/proc` the program saw its own processes and nothing else of the machine.
+   */
   proc_policy: "hardened" | "none";
+  /**
+   * The system call filter. `builtin-deny`: the kernel refuses calls that no submission needs.
+   */
   sys_policy: "builtin-deny" | "custom" | "disabled";
+  /**
+   * `native`: the launcher referred to processes by pidfds, which the kernel never reuses for another process, so it never killed or waited for a wrong one.
+   */
   pidfd_mode: "native" | "fallback";
+  /**
+   * A summary of the isolation, with the cgroup version that the kernel uses for accounting.
+   */
   reason: string;
 }
 
@@ -549,14 +597,26 @@ export interface Limits {
   stderr_bytes: number;
 }
 
-/**
- * Usage of the execute step, including child processes
- */
 export interface Metrics {
+  /**
+   * CPU time of all processes of the program
+   */
   cpu_time_secs: number | null;
+  /**
+   * Time from the start to the end of the program
+   */
   wall_time_secs: number | null;
+  /**
+   * The most memory that all processes of the program used at the same time
+   */
   memory_peak_bytes: number | null;
+  /**
+   * CPU time divided by wall time
+   */
   cpu_wall_ratio: number | null;
+  /**
+   * What explains the ratio
+   */
   divergence: ("cpu_bound" | "sleep_or_block_bound" | "host_interference_suspected") | null;
 }
 
@@ -751,6 +811,9 @@ export interface Ready {
 }
 
 export interface Result {
+  /**
+   * How the run ended
+   */
   verdict: Verdict | null;
   /**
    * Why the run ended
@@ -764,6 +827,9 @@ export interface Result {
    * Null unless the program exited
    */
   exit_code: number | null;
+  /**
+   * The signal that ended the program
+   */
   signal: number | null;
   /**
    * A sentence for display; null on success
@@ -835,17 +901,32 @@ export type Status = "pending" | "running" | "completed" | "error";
  * The current state of a submission. Values that are not known yet are null
  */
 export interface SubmissionRecord {
+  /**
+   * Id of the submission
+   */
   id: string;
+  /**
+   * Version of this schema
+   */
   schema_version: "2.0";
   /**
    * Canonical name of the language
    */
   language: string;
+  /**
+   * Set of limits
+   */
   profile: Profile;
+  /**
+   * `error` if and only if the verdict is IE
+   */
   status: Status;
   timestamps: SubmissionRecordTimestamps;
   result: Result;
   output: Output;
+  /**
+   * Usage of the execute step, including child processes
+   */
   metrics: Metrics;
   /**
    * Null until a run has been reported
@@ -858,7 +939,13 @@ export interface SubmissionRecordTimestamps {
    * ISO 8601, UTC, milliseconds
    */
   created_at: string;
+  /**
+   * When the last attempt to run it started
+   */
   started_at: string | null;
+  /**
+   * When it ended
+   */
   completed_at: string | null;
 }
 
@@ -969,14 +1056,32 @@ export interface SubmitRequest {
 }
 
 export interface Teardown {
+  /**
+   * `clean`: the first process of the box ended and was reaped; its end makes the kernel kill all others.
+   */
   reap_status: "clean" | "incomplete";
+  /**
+   * `ok`: after the box was removed, no process was left in its cgroups. Nothing continued in the background.
+   */
   descendant_containment: "ok" | "leaked";
+  /**
+   * Processes that had ended but had not been reaped.
+   */
   zombie_count: number;
+  /**
+   * `true`: the removal of the box's processes, cgroups and mounts is proven, so the next run inherits nothing from this one.
+   */
   cleanup_verified: boolean;
+  /**
+   * Mounts of the box that remained after teardown. Empty: none.
+   */
   residual_mounts: string[];
+  /**
+   * Evidence that could not be read, and cgroups that could not be removed. An unreadable counter does not count as zero, so it makes the verdict IE. A cgroup that was not removed does not change the verdict.
+   */
   collection_errors: string[];
   /**
-   * Present only if the launcher intervened
+   * Actions of the launcher on the program with their reasons, recorded before each action. Absent: the launcher did not intervene.
    */
   judge_actions?: TeardownJudgeActions[];
 }

@@ -108,19 +108,19 @@ function Navigation({ administrator, onChoice }: { administrator: boolean; onCho
           <p className={css.group}>{label}</p>
           <ul>
             {items.map((item) => (
-                <li key={item.label}>
-                  <Link
-                    to={item.to}
-                    className={css.item}
-                    activeOptions={{ exact: item.to === "/", includeSearch: false }}
-                    {...(onChoice && { onClick: onChoice })}
-                  >
-                    <Icon name={item.icon} />
-                    {item.label}
-                    {item.to === "/webhooks" && <FailingBadge />}
-                  </Link>
-                </li>
-              ))}
+              <li key={item.label}>
+                <Link
+                  to={item.to}
+                  className={css.item}
+                  activeOptions={{ exact: item.to === "/", includeSearch: false }}
+                  {...(onChoice && { onClick: onChoice })}
+                >
+                  <Icon name={item.icon} />
+                  {item.label}
+                  {item.to === "/webhooks" && <FailingBadge />}
+                </Link>
+              </li>
+            ))}
           </ul>
         </section>
       ))}

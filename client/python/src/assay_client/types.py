@@ -39,25 +39,36 @@ class Accepted(TypedDict):
 
 class AppliedLimits(TypedDict):
     rlimits: AppliedLimitsRlimits
+    # The cgroup version from which the numbers below were read.
     cgroup_backend: Literal["cgroup_v2", "cgroup_v1", "cgroup_hybrid"]
     cgroup: AppliedLimitsCgroup
 
 
 class AppliedLimitsCgroup(TypedDict):
+    # The memory that all processes together could use, read back from the kernel, not copied from the request.
     memory_limit_bytes: int
+    # The most memory that they used at the same time, including files that they or the compiler wrote.
     memory_peak_bytes: int
+    # How often the memory limit was reached and the kernel could not free memory.
     oom_events: int
+    # Processes of this box that the kernel killed for memory. MLE is based on this counter: the box was created for this run alone, and no program can change the counter.
     oom_kill_events: int
+    # CPU time of all processes together, counted exactly by the kernel. CPU time of child processes is included.
     cpu_usage_usec: int
+    # Processes and threads that existed when the evidence was collected.
     process_count: int
+    # The number of processes and threads that could exist at the same time, read back from the kernel.
     process_limit: int
 
 
 class AppliedLimitsRlimits(TypedDict):
-    # A backstop above the CPU limit. The record does not have the limits of wall and CPU time, which follow from profile, language and request
+    # A backstop above the CPU time limit: the kernel ends a program that the launcher's timer did not end. The limits of wall and CPU time are not in the record: they follow from profile, language and request.
     cpu_secs: NotRequired[Rlimit]
+    # The address space that a process could reserve. The memory limit below counts memory in use, not reservations.
     as_bytes: NotRequired[Rlimit]
+    # The number of files and connections that a process could have open at the same time.
     nofile: NotRequired[Rlimit]
+    # A backstop above the process limit below, so that the kernel counts refusals there.
     nproc: NotRequired[Rlimit]
 
 
@@ -147,14 +158,19 @@ class ImportProblemQuery(TypedDict):
 
 
 class Isolation(TypedDict):
+    # `strict`: every control below was in force before the first instruction of the program. In any other mode the verdict is IE.
     mode: Literal["strict", "incomplete"]
-    # The controls that were read back from the kernel
+    # The controls that confined the program. Each was read back from the kernel before the program started, not copied from the request. The program cannot undo them.
     controls_applied: list[str]
-    # If it is not empty, the verdict is IE
+    # Controls that could not be confirmed. A single one makes the verdict IE, because the other evidence then proves nothing.
     controls_missing: list[str]
+    # `hardened`: in `/proc` the program saw its own processes and nothing else of the machine.
     proc_policy: Literal["hardened", "none"]
+    # The system call filter. `builtin-deny`: the kernel refuses calls that no submission needs.
     sys_policy: Literal["builtin-deny", "custom", "disabled"]
+    # `native`: the launcher referred to processes by pidfds, which the kernel never reuses for another process, so it never killed or waited for a wrong one.
     pidfd_mode: Literal["native", "fallback"]
+    # A summary of the isolation, with the cgroup version that the kernel uses for accounting.
     reason: str
 
 
@@ -377,12 +393,15 @@ class Limits(TypedDict):
 
 
 class Metrics(TypedDict):
-    """Usage of the execute step, including child processes."""
-
+    # CPU time of all processes of the program
     cpu_time_secs: float | None
+    # Time from the start to the end of the program
     wall_time_secs: float | None
+    # The most memory that all processes of the program used at the same time
     memory_peak_bytes: int | None
+    # CPU time divided by wall time
     cpu_wall_ratio: float | None
+    # What explains the ratio
     divergence: Literal["cpu_bound", "sleep_or_block_bound", "host_interference_suspected"] | None
 
 
@@ -518,6 +537,7 @@ class Ready(TypedDict):
 
 
 class Result(TypedDict):
+    # How the run ended
     verdict: Verdict | None
     # Why the run ended
     cause: Cause | None
@@ -525,6 +545,7 @@ class Result(TypedDict):
     actor: Literal["runtime", "kernel", "judge"] | None
     # Null unless the program exited
     exit_code: int | None
+    # The signal that ended the program
     signal: int | None
     # A sentence for display; null on success
     error_message: str | None
@@ -579,15 +600,20 @@ class RunUsage(TypedDict):
 class SubmissionRecord(TypedDict):
     """The current state of a submission. Values that are not known yet are null."""
 
+    # Id of the submission
     id: str
+    # Version of this schema
     schema_version: Literal["2.0"]
     # Canonical name of the language
     language: str
+    # Set of limits
     profile: Profile
+    # `error` if and only if the verdict is IE
     status: Status
     timestamps: SubmissionRecordTimestamps
     result: Result
     output: Output
+    # Usage of the execute step, including child processes
     metrics: Metrics
     # Null until a run has been reported
     evidence: Evidence | None
@@ -596,7 +622,9 @@ class SubmissionRecord(TypedDict):
 class SubmissionRecordTimestamps(TypedDict):
     # ISO 8601, UTC, milliseconds
     created_at: str
+    # When the last attempt to run it started
     started_at: str | None
+    # When it ended
     completed_at: str | None
 
 
@@ -663,13 +691,19 @@ class SubmitRequest(TypedDict):
 
 
 class Teardown(TypedDict):
+    # `clean`: the first process of the box ended and was reaped; its end makes the kernel kill all others.
     reap_status: Literal["clean", "incomplete"]
+    # `ok`: after the box was removed, no process was left in its cgroups. Nothing continued in the background.
     descendant_containment: Literal["ok", "leaked"]
+    # Processes that had ended but had not been reaped.
     zombie_count: int
+    # `true`: the removal of the box's processes, cgroups and mounts is proven, so the next run inherits nothing from this one.
     cleanup_verified: bool
+    # Mounts of the box that remained after teardown. Empty: none.
     residual_mounts: list[str]
+    # Evidence that could not be read, and cgroups that could not be removed. An unreadable counter does not count as zero, so it makes the verdict IE. A cgroup that was not removed does not change the verdict.
     collection_errors: list[str]
-    # Present only if the launcher intervened
+    # Actions of the launcher on the program with their reasons, recorded before each action. Absent: the launcher did not intervene.
     judge_actions: NotRequired[list[TeardownJudgeActions]]
 
 
