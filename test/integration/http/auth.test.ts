@@ -5,23 +5,25 @@ import type { FastifyRequest } from "fastify";
 import { resumeAccount, suspendAccount } from "../../../src/admin/accounts.ts";
 import { listKeys, revokeKey } from "../../../src/admin/keys.ts";
 import { authenticate, Failures } from "../../../src/http/access/auth.ts";
+import { EVERY_ROUTE } from "../../support/http/every-route.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { startHttp } from "../../support/http/running.ts";
 
-/** Requests for no endpoint, and with paths of all lengths. documentation.test.ts tests each endpoint. */
-const PATHS = [
+/** Requests for each endpoint, for none, and with long ids. */
+const REQUESTS = [
+  ...EVERY_ROUTE,
   { path: `/api/result/${"0".repeat(101)}` },
   { path: `/api/result/${"0".repeat(16_000)}` },
   { path: "/nowhere" },
 ];
 
-test("every path requires a key and returns 401 for a wrong one", async (t) => {
+test("every endpoint and every other path requires a key and returns 401 for a wrong one", async (t) => {
   const { ask } = await startHttp(t);
   const wrong = [null, "x", "assay_live_", `assay_live_${"a".repeat(32)}`, "' or 1=1 --"];
-  for (const endpoint of PATHS) {
+  for (const request of REQUESTS) {
     for (const key of wrong) {
-      const { status, json } = await ask({ ...endpoint, key });
-      assert.equal(status, 401, `${endpoint.path} ${key}`);
+      const { status, json } = await ask({ ...request, key });
+      assert.equal(status, 401, `${request.path} ${key}`);
       assert.deepEqual(json, { error: "unauthorized", message: "Missing or invalid API key" });
     }
   }
@@ -83,9 +85,9 @@ test("the keys of a suspended account get 403 with the reason at once, and work 
   const mine = await key();
   const [{ account } = { account: "" }] = (await listKeys(store)).filter(({ prefix }) => mine.startsWith(prefix));
   await suspendAccount(store, account, "test");
-  for (const endpoint of PATHS) {
-    const { status, json } = await ask({ ...endpoint, key: mine });
-    assert.equal(status, 403, endpoint.path);
+  for (const request of REQUESTS) {
+    const { status, json } = await ask({ ...request, key: mine });
+    assert.equal(status, 403, request.path);
     assert.deepEqual(json, { error: "this account is suspended; ask the operator of the service" });
   }
   await resumeAccount(store, account, "test");
