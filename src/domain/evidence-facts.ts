@@ -32,7 +32,7 @@ export const EVIDENCE_FACTS = {
     controls_missing: fact(
       z.array(z.string()),
       ({ isolation }) => [...isolation.controlsMissing],
-      "Controls that could not be confirmed. A single one makes the verdict IE, because the other evidence then proves nothing.",
+      "Controls that could not be confirmed: a single one makes the verdict IE, because the other evidence then proves nothing.",
     ),
     proc_policy: fact(
       z.enum(["hardened", "none"]),
@@ -59,7 +59,7 @@ export const EVIDENCE_FACTS = {
     rlimits: {
       cpu_secs: rlimit(
         "cpu_secs",
-        "A backstop above the CPU time limit: the kernel ends a program that the launcher's timer did not end. The limits of wall and CPU time are not in the record: they follow from profile, language and request.",
+        "A backstop above the CPU time limit, for a program that the launcher's timer did not end; the limits of wall and CPU time are not in the record, because they follow from profile, language and request.",
       ),
       as_bytes: rlimit(
         "as_bytes",
@@ -148,7 +148,7 @@ export const EVIDENCE_FACTS = {
         judgeActions.length === 0
           ? undefined
           : judgeActions.map(({ type, details }) => ({ action_type: type, details })),
-      "Actions of the launcher on the program with their reasons, recorded before each action. Absent: the launcher did not intervene.",
+      "Actions of the launcher on the program with their reasons, recorded before each action; absent if the launcher did not intervene.",
     ),
   },
 } as const satisfies Facts;

@@ -7,8 +7,8 @@ import { CAUSES, type Integrity, type Metrics, type Outcome, type RunVerdict, VE
 import { STATUSES, type Submission } from "./submission.ts";
 
 /**
- * The version of the record of a submission, as clients and webhooks receive it. No other file of the service builds the JSON of a
- * record. Groups and fields are always present, and unknown values are null, with two exceptions: an rlimit that is not in force is
+ * The version of the record of a submission, as clients and webhooks receive it. Its JSON is built only here, from RECORD_FACTS below and
+ * EVIDENCE_FACTS (evidence-facts.ts). Groups and fields are always present, and unknown values are null, with two exceptions: an rlimit that is not in force is
  * absent, and so is `judge_actions` if the launcher did not intervene.
  */
 export const SCHEMA_VERSION = "2.0" as const;
@@ -47,7 +47,7 @@ export const RECORD_FACTS = {
     started_at: fact(
       time.nullable(),
       ({ startedAtMs }) => (startedAtMs === null ? null : isoTime(startedAtMs)),
-      "When the last attempt to run it started",
+      "When its run started",
     ),
     completed_at: fact(
       time.nullable(),

@@ -54,7 +54,7 @@ export interface AppliedLimitsCgroup {
 
 export interface AppliedLimitsRlimits {
   /**
-   * A backstop above the CPU time limit: the kernel ends a program that the launcher's timer did not end. The limits of wall and CPU time are not in the record: they follow from profile, language and request.
+   * A backstop above the CPU time limit, for a program that the launcher's timer did not end; the limits of wall and CPU time are not in the record, because they follow from profile, language and request.
    */
   cpu_secs?: Rlimit;
   /**
@@ -224,7 +224,7 @@ export interface Isolation {
    */
   controls_applied: string[];
   /**
-   * Controls that could not be confirmed. A single one makes the verdict IE, because the other evidence then proves nothing.
+   * Controls that could not be confirmed: a single one makes the verdict IE, because the other evidence then proves nothing.
    */
   controls_missing: string[];
   /**
@@ -940,7 +940,7 @@ export interface SubmissionRecordTimestamps {
    */
   created_at: string;
   /**
-   * When the last attempt to run it started
+   * When its run started
    */
   started_at: string | null;
   /**
@@ -1081,7 +1081,7 @@ export interface Teardown {
    */
   collection_errors: string[];
   /**
-   * Actions of the launcher on the program with their reasons, recorded before each action. Absent: the launcher did not intervene.
+   * Actions of the launcher on the program with their reasons, recorded before each action; absent if the launcher did not intervene.
    */
   judge_actions?: TeardownJudgeActions[];
 }

@@ -62,7 +62,7 @@ class AppliedLimitsCgroup(TypedDict):
 
 
 class AppliedLimitsRlimits(TypedDict):
-    # A backstop above the CPU time limit: the kernel ends a program that the launcher's timer did not end. The limits of wall and CPU time are not in the record: they follow from profile, language and request.
+    # A backstop above the CPU time limit, for a program that the launcher's timer did not end; the limits of wall and CPU time are not in the record, because they follow from profile, language and request.
     cpu_secs: NotRequired[Rlimit]
     # The address space that a process could reserve. The memory limit below counts memory in use, not reservations.
     as_bytes: NotRequired[Rlimit]
@@ -162,7 +162,7 @@ class Isolation(TypedDict):
     mode: Literal["strict", "incomplete"]
     # The controls that confined the program. Each was read back from the kernel before the program started, not copied from the request. The program cannot undo them.
     controls_applied: list[str]
-    # Controls that could not be confirmed. A single one makes the verdict IE, because the other evidence then proves nothing.
+    # Controls that could not be confirmed: a single one makes the verdict IE, because the other evidence then proves nothing.
     controls_missing: list[str]
     # `hardened`: in `/proc` the program saw its own processes and nothing else of the machine.
     proc_policy: Literal["hardened", "none"]
@@ -622,7 +622,7 @@ class SubmissionRecord(TypedDict):
 class SubmissionRecordTimestamps(TypedDict):
     # ISO 8601, UTC, milliseconds
     created_at: str
-    # When the last attempt to run it started
+    # When its run started
     started_at: str | None
     # When it ended
     completed_at: str | None
@@ -703,7 +703,7 @@ class Teardown(TypedDict):
     residual_mounts: list[str]
     # Evidence that could not be read, and cgroups that could not be removed. An unreadable counter does not count as zero, so it makes the verdict IE. A cgroup that was not removed does not change the verdict.
     collection_errors: list[str]
-    # Actions of the launcher on the program with their reasons, recorded before each action. Absent: the launcher did not intervene.
+    # Actions of the launcher on the program with their reasons, recorded before each action; absent if the launcher did not intervene.
     judge_actions: NotRequired[list[TeardownJudgeActions]]
 
 
