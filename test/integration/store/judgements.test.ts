@@ -7,7 +7,7 @@ import type { DeliveryClaim, Message } from "../../../src/store/deliveries/types
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { bodyOf } from "../../../src/webhooks/body.ts";
 import { AC, addJudgement, finish, LEASE_MS, TLE } from "../../support/store/judgements.ts";
-import { addKey, enqueue, onEachDatabase } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, temporaryPostgres } from "../../support/store/temporary.ts";
 import { addEndpoint, addProject, deliveryBudget } from "../../support/webhooks/project.ts";
 
 const testOf = ({ program }: Claim) => Number(program.stdin);
@@ -85,7 +85,9 @@ onEachDatabase((temporaryStore) => {
       const reads = Array.from({ length: 60 }, () => read().then(() => ended++));
       await Promise.race(reads);
       await store.submissions.depth();
-      assert.ok(ended < reads.length, `all reads of the kind ${kind} were first`);
+      // SQLite serves statements in their order. The processes of PostgreSQL do not: on a busy machine, that of depth() can wait.
+      const most = temporaryStore === temporaryPostgres ? reads.length : reads.length / 2;
+      assert.ok(ended < most, `${ended} of ${reads.length} reads of the kind ${kind} were first`);
       await Promise.all(reads);
     }
   });
