@@ -124,7 +124,7 @@ function sendAccepted(id: string, { reply }: Call) {
   return { id, status: "pending" as const };
 }
 
-export const addedJudgement = route({
+export const judgeOnTests = route({
   id: "addJudgement",
   method: "post",
   path: "/api/judgements",
@@ -215,7 +215,7 @@ export const cancelJudgement = route({
   },
 });
 
-export const rejudged = route({
+export const judgeAgain = route({
   id: "rejudge",
   method: "post",
   path: "/api/judgements/{id}/rejudge",

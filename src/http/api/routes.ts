@@ -1,7 +1,7 @@
 import type { Route } from "../route.ts";
 import { health, ready } from "./health.ts";
 import { judge } from "./judge.ts";
-import { addedJudgement, cancelJudgement, judgement, judgementEvents, judgements, rejudged } from "./judgements.ts";
+import { cancelJudgement, judgeAgain, judgement, judgementEvents, judgements, judgeOnTests } from "./judgements.ts";
 import { languageDetails, languages } from "./languages.ts";
 import { deleteProblem, importProblem, problem, problems } from "./problems.ts";
 import { cancel, events, result, stderr, stdout } from "./result.ts";
@@ -21,11 +21,11 @@ export const ROUTES: readonly Route[] = [
   submissions,
   batch,
   judge,
-  addedJudgement,
+  judgeOnTests,
   judgements,
   judgement,
   cancelJudgement,
-  rejudged,
+  judgeAgain,
   judgementEvents,
   importProblem,
   problems,

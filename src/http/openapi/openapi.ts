@@ -107,10 +107,10 @@ export interface ParameterObject {
 
 /** The parameters of a route: those of the path first, then the query and the headers. */
 export function parametersOf({ path, query, headers }: Route["parameters"]): ParameterObject[] {
-  const objects = (place: ParameterObject["in"], parameters: Route["parameters"]["path"]) =>
+  const objects = (location: ParameterObject["in"], parameters: Route["parameters"]["path"]) =>
     Object.entries(parameters).map(([name, { description, schema }]) => {
       const { $schema: _, ...json } = z.toJSONSchema(schema, { target: "draft-2020-12" });
-      return { name, in: place, description, ...(place === "path" && { required: true as const }), schema: json };
+      return { name, in: location, description, ...(location === "path" && { required: true as const }), schema: json };
     });
   return [...objects("path", path), ...objects("query", query), ...objects("header", headers)];
 }
