@@ -2,8 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import type { WorkerFlags } from "../src/cli/installed-languages.ts";
 import type { Limits } from "../src/domain/limits.ts";
+import { profileLimits } from "../src/languages/load.ts";
 import { Slot } from "../src/sandbox/slot.ts";
 import { helloProgram } from "./launcher.ts";
 import { quantile, type Row, timesRow } from "./row.ts";
@@ -13,6 +15,7 @@ const PAUSE_MS = 5;
 
 const MIB = 1_048_576;
 const LIMITS: Limits = {
+  ...profileLimits(fileURLToPath(new URL("../languages", import.meta.url)), "judge").execute,
   wallMs: 10_000,
   cpuMs: 10_000,
   cpus: 1,

@@ -150,6 +150,14 @@ static struct request request(void)
 	r.arg[1] = (struct bytes){(const uint8_t *)second, sizeof second - 1};
 	r.stdin_data.data = (const uint8_t *)"";
 	static const struct { enum key key; uint64_t value; } numbers[] = {
+		/* Every limit has its largest value, except for those that follow. */
+#define FRAME(...)
+#define KEY(...)
+#define LIMIT(number, name, smallest, largest, rlimit) {KEY_##name, largest},
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+#undef LIMIT
 		{KEY_WALL_MS, 10000}, {KEY_CPU_MS, 10000}, {KEY_MEMORY_BYTES, 256 << 20}, {KEY_PROCESSES, 10},
 		{KEY_FILE_BYTES, 1 << 20}, {KEY_OPEN_FILES, 32}, {KEY_ADDRESS_SPACE_BYTES, UINT64_MAX},
 		{KEY_STACK_BYTES, 8 << 20}, {KEY_CPU_RLIMIT_SECS, 11}, {KEY_CPUS, 1}, {KEY_KERNEL_BYTES, 64 << 20}, {KEY_WALKABLE_BYTES, 64 << 20}, {KEY_PROCESSES_RLIMIT, 64},

@@ -1,24 +1,23 @@
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { type Limits, PROFILE_NAMES, type ProfileName } from "../../src/domain/limits.ts";
-import { loadLanguages } from "../../src/languages/load.ts";
+import { resolve } from "node:path";
+import {
+  LIMIT_NAMES,
+  LIMITS,
+  type LimitName,
+  type LimitRow,
+  type Limits,
+  PROFILE_NAMES,
+  type ProfileName,
+} from "../../src/domain/limits.ts";
+import { loadLanguages, profileLimits } from "../../src/languages/load.ts";
 import { loadPack, packNames } from "../../src/languages/packs.ts";
 import { code, table } from "./table.ts";
 
 const DATA = resolve(import.meta.dirname, "../../languages");
 const STEPS = ["compile", "execute"] as const;
-const NOTES: Partial<Record<keyof Limits, string>> = {
-  processes: " (including threads)",
-  fileBytes: " (largest file)",
-  workBytes: " (`/box`)",
-  workInodes: " (`/box`)",
-  tmpBytes: " (`/tmp`; `/dev/shm` has the same size)",
-  stdoutBytes: " (kept)",
-  stderrBytes: " (kept)",
-};
-
 type Profiles = Record<ProfileName, Record<(typeof STEPS)[number], Limits>>;
-const profiles: Profiles = JSON.parse(readFileSync(join(DATA, "profiles.json"), "utf8"));
+const profiles = Object.fromEntries(
+  PROFILE_NAMES.map((profile) => [profile, profileLimits(DATA, profile)]),
+) as Profiles;
 const languages = () =>
   loadLanguages(DATA)
     .list()
@@ -28,14 +27,18 @@ const languages = () =>
 export function limits(): string {
   const columns = PROFILE_NAMES.flatMap((profile) => STEPS.map((step) => ({ profile, step })));
   const head = ["limit", ...columns.map(({ profile, step }) => `${code(profile)} ${step}`)];
-  const names = Object.keys(profiles.judge.execute) as (keyof Limits)[];
   return table(
     head,
-    names.map((name) => [
-      `${code(name)}${NOTES[name] ?? ""}`,
+    LIMIT_NAMES.map((name) => [
+      `${code(name)}${noteOf(name)}`,
       ...columns.map(({ profile, step }) => written(name, profiles[profile][step][name])),
     ]),
   );
+}
+
+function noteOf(name: LimitName): string {
+  const { note } = LIMITS[name] as LimitRow;
+  return note === undefined ? "" : ` (${note})`;
 }
 
 /** The limits that languages change, by language and profile. */

@@ -1,9 +1,49 @@
 import { readFileSync } from "node:fs";
+import { NO_BOUND } from "../../src/domain/limits.ts";
+import { LIMIT_ENTRIES } from "../../src/sandbox/step.ts";
 
 const DEFINITION = readFileSync(new URL("../../launcher/protocol.def", import.meta.url), "utf8");
 const CONTROLS = readFileSync(new URL("../../launcher/controls.def", import.meta.url), "utf8");
 const COUNTS: Readonly<Record<string, string>> = { ONE: "", OPT: ', "optional"', MANY: ', "many"' };
 
+/** The rows of the limits in launcher/protocol.def. */
+export function limitKeys(): string {
+  const rows = LIMIT_ENTRIES.map(({ name, meaning, key, rlimit = "NO_RLIMIT" }) => [
+    ...comment(`${meaning}.`),
+    `LIMIT(${key.number}, ${name}, ${bound(name, key.smallest)}, ${bound(name, key.largest)}, ${rlimit})`,
+  ]);
+  return rows.flat().join("\n");
+}
+
+const UNITS = [
+  ["GiB", 1024 ** 3],
+  ["MiB", 1024 ** 2],
+  ["KiB", 1024],
+] as const;
+
+/** A bound as launcher/protocol.def writes it, for example 64 * GiB for a limit in bytes. */
+function bound(name: string, value: number): string {
+  if (value === NO_BOUND) return "UNLIMITED";
+  const [unit, bytes] = UNITS.find(([, size]) => name.endsWith("_BYTES") && value > 0 && value % size === 0) ?? [];
+  return bytes === undefined ? `${value}` : `${value / bytes} * ${unit}`;
+}
+
+/** A comment of C in lines of at most 140 characters. */
+function comment(text: string): string[] {
+  if (text.length <= 134) return [`/* ${text} */`];
+  const lines = text.match(/.{1,137}(?: |$)/g) ?? [];
+  return ["/*", ...lines.map((line) => ` * ${line.trimEnd()}`), " */"];
+}
+
+/** setup/ceilings. */
+export function ceilings(): string {
+  const head =
+    "# Generated from LIMIT_ENTRIES in src/sandbox/step.ts: npm run generate.\n" +
+    "# Maximum values that the launcher enforces even for a compromised service. Each line has a key of launcher/protocol.def and its\n" +
+    "# maximum, which must be at least as high as every value of that limit in languages/. A test checks this.\n";
+  const rows = LIMIT_ENTRIES.flatMap(({ name, ceiling }) => (ceiling === undefined ? [] : [`${name} ${ceiling}\n`]));
+  return head + rows.join("");
+}
 /** The frames of launcher/protocol.def as TypeScript. */
 export function frames(): string {
   const rows = [...DEFINITION.matchAll(/^FRAME\((\d+), (\w+),/gm)].map(([, number, name]) => `  ${name}: ${number},`);
@@ -16,7 +56,8 @@ export function keys(): string {
     ([, number, name, type = "", frame, count = ""]) =>
       `  ${name}: ${type.toLowerCase()}(${number}, "${frame}"${COUNTS[count]}),`,
   );
-  return ["export const KEYS = {", ...rows, "} as const satisfies Record<string, FrameKey>;"].join("\n");
+  const limits = LIMIT_ENTRIES.map(({ name, key }) => `  ${name}: int(${key.number}, "STEP"),`);
+  return ["export const KEYS = {", ...rows, ...limits, "} as const satisfies Record<string, FrameKey>;"].join("\n");
 }
 
 /** The controls of launcher/controls.def as TypeScript. */

@@ -4,7 +4,7 @@ import { commands } from "./cli.ts";
 import { settings } from "./configuration.ts";
 import { languageLimits, languageTable, limits, packTable } from "./limits.ts";
 import { metrics } from "./metrics.ts";
-import { controls, frames, keys } from "./protocol.ts";
+import { controls, frames, keys, limitKeys } from "./protocol.ts";
 import { matrix } from "./verdicts.ts";
 
 /** The parts of documents and sources that are derived from code. Each has the name of a region, and a function that makes its text. */
@@ -16,6 +16,7 @@ export const REGIONS: Readonly<Record<string, () => string>> = {
   errors,
   frames,
   keys,
+  "keys of limits": limitKeys,
   "language packs": packTable,
   languages: languageTable,
   limits,
@@ -46,4 +47,4 @@ export function regionsOf(text: string): string[] {
 }
 
 /** Sources with regions, besides the documents. */
-export const SOURCES = ["src/domain/controls.ts", "src/sandbox/protocol.ts"];
+export const SOURCES = ["launcher/protocol.def", "src/domain/controls.ts", "src/sandbox/protocol.ts"];

@@ -58,18 +58,24 @@ static int fill_exec_args(struct exec_args *shared, const struct request *r, boo
 {
 	const struct bytes *arg = runtime ? r->park_arg : r->arg;
 	const uint64_t *n = r->number;
-	const struct { int resource; uint64_t soft, hard; } limits[] = {
-		/* The hard limit is a second later: SIGXCPU has an identifiable sender, the SIGKILL of the hard limit does not. */
-		{RLIMIT_CPU, n[KEY_CPU_RLIMIT_SECS], n[KEY_CPU_RLIMIT_SECS] + 1},
-		{RLIMIT_FSIZE, n[KEY_FILE_BYTES], n[KEY_FILE_BYTES]},
-		{RLIMIT_NOFILE, n[KEY_OPEN_FILES], n[KEY_OPEN_FILES]},
-		{RLIMIT_AS, n[KEY_ADDRESS_SPACE_BYTES], n[KEY_ADDRESS_SPACE_BYTES]},
-		{RLIMIT_STACK, n[KEY_STACK_BYTES], n[KEY_STACK_BYTES]},
-		{RLIMIT_NPROC, n[KEY_PROCESSES_RLIMIT], n[KEY_PROCESSES_RLIMIT]},
+	enum { NO_RLIMIT = -1 };
+	const struct { int resource; uint64_t value; } limits[] = {
+#define FRAME(...)
+#define KEY(...)
+#define LIMIT(number, name, smallest, largest, rlimit) {rlimit, n[KEY_##name]},
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+#undef LIMIT
 	};
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-		shared->rlimit[limits[i].resource] = (struct rlimit){limits[i].soft, limits[i].hard};
-		shared->set[limits[i].resource] = true;
+		int resource = limits[i].resource;
+		if (resource == NO_RLIMIT)
+			continue;
+		/* The hard limit is a second later: SIGXCPU has an identifiable sender, the SIGKILL of the hard limit does not. */
+		rlim_t hard = limits[i].value + (resource == RLIMIT_CPU);
+		shared->rlimit[resource] = (struct rlimit){limits[i].value, hard};
+		shared->set[resource] = true;
 	}
 	size_t used = 0;
 	shared->runtime = runtime;

@@ -1,7 +1,6 @@
 import type { Checked, CheckerSpec } from "./check.ts";
-import type { ProfileName } from "./limits.ts";
+import type { ProfileName, RequestedLimits } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
-import type { RequestedLimits } from "./program-options.ts";
 import type { Status } from "./submission.ts";
 
 /** Verdicts of a judgement and of its tests. WA: the output is wrong. CE: the program does not compile. The others are those of a run. */

@@ -1,4 +1,4 @@
-import type { Limits } from "./limits.ts";
+import { LIMIT_FIELD_NAMES, LIMIT_FIELDS, type LimitField, type Limits, type RequestedLimits } from "./limits.ts";
 import type { WorkFile } from "./report.ts";
 
 /**
@@ -36,26 +36,6 @@ export interface ProgramOptions {
   /** If true, what the program writes to stderr becomes part of its stdout. */
   readonly stderrToStdout?: boolean;
 }
-
-/**
- * The limits of a step that a request can lower, by the name of the field in the request. The value of the limit is that of
- * the field times `scale`. `least` is the smallest value of the field; with less than that, hardly any program could start or end.
- */
-export const LIMIT_FIELDS = {
-  wall_time_secs: { limit: "wallMs", scale: 1000, least: 0.01 },
-  cpu_time_secs: { limit: "cpuMs", scale: 1000, least: 0.01 },
-  memory_bytes: { limit: "memoryBytes", scale: 1, least: 16_777_216 },
-  processes: { limit: "processes", scale: 1, least: 1 },
-  file_bytes: { limit: "fileBytes", scale: 1, least: 1 },
-  open_files: { limit: "openFiles", scale: 1, least: 8 },
-  stack_bytes: { limit: "stackBytes", scale: 1, least: 262_144 },
-  stdout_bytes: { limit: "stdoutBytes", scale: 1, least: 1 },
-  stderr_bytes: { limit: "stderrBytes", scale: 1, least: 1 },
-} as const satisfies Record<string, { readonly limit: keyof Limits; readonly scale: number; readonly least: number }>;
-
-export type LimitField = keyof typeof LIMIT_FIELDS;
-export const LIMIT_FIELD_NAMES = Object.keys(LIMIT_FIELDS) as LimitField[];
-export type RequestedLimits = { readonly [F in LimitField]?: number };
 
 /** The value of a limit in the unit of the field. */
 export function inField(limits: Limits, field: LimitField): number {

@@ -72,6 +72,11 @@ export function loadLanguages(directory: string, packs: readonly string[] = []):
   };
 }
 
+/** The limits of a profile, for languages that change none. @throws LanguageFileError */
+export function profileLimits(directory: string, profile: ProfileName): Required<StepLimits> {
+  return readDataFile(join(directory, PROFILES_FILE), profilesSchema)[profile];
+}
+
 /** The languages that users can choose by name. @param names only these languages, in this order; all languages by default. */
 export function listed(languages: Pick<Languages, "list" | "resolve">, names?: readonly string[]): Language[] {
   const found = names ? names.flatMap((name) => languages.resolve(name) ?? []) : languages.list();

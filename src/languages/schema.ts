@@ -1,41 +1,24 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { Language } from "../domain/language.ts";
-import type { Limits, ProfileName } from "../domain/limits.ts";
+import { LIMIT_NAMES, LIMITS, type LimitName, type Limits, type ProfileName } from "../domain/limits.ts";
 import { OperatorError } from "../domain/operator-error.ts";
 
 /** The schema of the files in languages/. Unknown keys and fractional numbers are errors. */
 
-const count = z.int().positive();
-const bytes = z.int().positive();
-const milliseconds = z.int().positive();
 const reason = z.string().min(20, "a reason must be a sentence");
 
-/** The schema of each limit. The schemas of profiles, overrides and reasons are derived from this list. */
-const limit = {
-  wallMs: milliseconds,
-  cpuMs: milliseconds,
-  cpus: count,
-  memoryBytes: bytes,
-  processes: count,
-  fileBytes: bytes,
-  openFiles: count,
-  addressSpaceBytes: bytes.nullable(),
-  stackBytes: bytes,
-  workBytes: bytes,
-  workInodes: count,
-  tmpBytes: bytes,
-  stdoutBytes: bytes,
-  stderrBytes: bytes,
-} satisfies { [K in keyof Limits]: z.ZodType<Limits[K]> };
+const limit = Object.fromEntries(
+  LIMIT_NAMES.map((name) => {
+    const value = z.int().positive();
+    return [name, "isOptional" in LIMITS[name] ? value.nullable() : value];
+  }),
+) as unknown as { readonly [Name in LimitName]: z.ZodType<Limits[Name]> };
 
-const limits: z.ZodType<Limits> = z.strictObject(limit);
-
-type LimitName = keyof typeof limit;
-const names = Object.keys(limit) as LimitName[];
+const limits = z.strictObject(limit) as unknown as z.ZodType<Limits>;
 
 function forEachLimit<T extends z.ZodType>(make: (name: LimitName) => T): Record<LimitName, T> {
-  return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<LimitName, T>;
+  return Object.fromEntries(LIMIT_NAMES.map((name) => [name, make(name)])) as Record<LimitName, T>;
 }
 
 const overrides = z.strictObject(

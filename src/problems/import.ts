@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Definition, MAX_GROUPS, MAX_TESTS } from "../domain/judgement.ts";
-import { LIMIT_FIELDS, MAX_WORDS, MAX_WORDS_BYTES } from "../domain/program-options.ts";
+import { LIMIT_FIELDS } from "../domain/limits.ts";
+import { MAX_WORDS, MAX_WORDS_BYTES } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { type LazyFile, PackageError, type PackageFiles } from "./files.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MAX_PASSES } from "../domain/check.ts";
-import type { Limits } from "../domain/limits.ts";
-import { LIMIT_FIELDS, MAX_FILES_BYTES, type RequestedLimits } from "../domain/program-options.ts";
+import { LIMIT_FIELDS, type Limits, type RequestedLimits } from "../domain/limits.ts";
+import { MAX_FILES_BYTES } from "../domain/program-options.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Read } from "./yaml.ts";
 

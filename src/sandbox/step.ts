@@ -1,7 +1,7 @@
 import type { Command } from "../domain/language.ts";
-import type { Limits } from "../domain/limits.ts";
+import { keyOf, LIMIT_NAMES, LIMITS, type LimitRow, type Limits, NO_BOUND } from "../domain/limits.ts";
 import type { WorkFile } from "../domain/report.ts";
-import { UNLIMITED } from "./protocol.ts";
+import { type KeyName, UNLIMITED } from "./protocol.ts";
 import { encodeRaw, FrameWriter } from "./wire.ts";
 
 /** One step of a submission: its command, input and limits. */
@@ -119,6 +119,62 @@ export function bytesOf(files: readonly WorkFile[]): number {
 /** The interval between samples at the start of a step. The launcher doubles it in long runs. */
 const SAMPLE_MS = 10;
 
+/** The limits that the launcher gets although no file states them, because they follow from those in LIMITS. */
+const DERIVED_LIMITS = {
+  CPU_RLIMIT_SECS: {
+    of: cpuRlimit,
+    meaning:
+      "The soft limit of RLIMIT_CPU; the hard one is a second more. The kernel counts this time by ticks, so the limit is only a backstop: set it above the CPU time that WALL_MS permits",
+    key: { number: 16, smallest: 1, largest: 1_000_000 },
+    rlimit: "RLIMIT_CPU",
+    ceiling: 241,
+  },
+  PROCESSES_RLIMIT: {
+    of: ({ processes }: Limits) => processes + PROCESS_RLIMIT_ABOVE,
+    meaning: "Set it above PROCESSES: if RLIMIT_NPROC refuses a fork, the cgroup does not count the refusal",
+    key: { number: 17, smallest: 1, largest: 65_536 },
+    rlimit: "RLIMIT_NPROC",
+  },
+  TMP_INODES: {
+    of: tmpInodes,
+    meaning: "Files and directories that /tmp can hold, and /dev/shm as well",
+    key: { number: 21, smallest: 2, largest: 16_777_216 },
+    ceiling: 16_384,
+  },
+  KERNEL_BYTES: {
+    of: kernelBytes,
+    meaning:
+      "Kernel memory of the cgroup, checked at least every 20 ms. Above it, the memory limit is lowered to little more than the current use (check_kernel_memory() in supervise/limits.c)",
+    key: { number: 25, smallest: 1_048_576, largest: 68_719_476_736 },
+    ceiling: 536_870_912,
+  },
+  WALKABLE_BYTES: {
+    of: walkableBytes,
+    meaning:
+      "The page tables of one process, times the tasks of the cgroup, or times 8 if there are fewer; checked at least every 20 ms. Above it, the kernel ends the box as out of memory (check_page_tables() in supervise/limits.c)",
+    key: { number: 32, smallest: 1_048_576, largest: NO_BOUND },
+    ceiling: 644_245_094,
+  },
+} as const satisfies Readonly<
+  Record<string, Omit<LimitRow, "field" | "note"> & { readonly of: (limits: Limits) => number }>
+>;
+
+/** How a STEP frame has a limit. */
+export interface LimitEntry extends Pick<LimitRow, "meaning" | "key" | "rlimit" | "ceiling"> {
+  readonly name: KeyName;
+  /** The value of the limit in a step with these limits; null: there is no limit. */
+  readonly of: (limits: Limits) => number | null;
+}
+
+/**
+ * The limits in a STEP frame. Their keys in launcher/protocol.def, the rlimits that the launcher sets and setup/ceilings are generated from
+ * this list.
+ */
+export const LIMIT_ENTRIES: readonly LimitEntry[] = [
+  ...LIMIT_NAMES.map((name) => ({ ...LIMITS[name], name: keyOf(name), of: (limits: Limits) => limits[name] })),
+  ...Object.entries(DERIVED_LIMITS).map(([name, row]) => ({ ...row, name: name as keyof typeof DERIVED_LIMITS })),
+];
+
 /** The value in FILE_MODES for a file without `mode`: the file gets the mode of new files. */
 const MODE_DEFAULT = 0xffff;
 
@@ -164,29 +220,12 @@ function encoded(frame: FrameWriter, step: Step, { number = 0, sampleMs = SAMPLE
   for (const [name, value] of Object.entries(command.env)) frame.bytes("ENV", `${name}=${value}`);
   for (const { name, data } of files) frame.bytes("FILE_NAME", name).bytes("FILE_DATA", data);
   if (files.some(({ mode }) => mode !== undefined)) frame.bytes("FILE_MODES", modesOf(files));
-  return frame
+  frame
     .bytes("STDIN", stdin)
     .int("KEEP_WORK", work === "keep" ? 1 : 0)
-    .int("MORE", more ? 1 : 0)
-    .int("WALL_MS", limits.wallMs)
-    .int("CPU_MS", limits.cpuMs)
-    .int("MEMORY_BYTES", limits.memoryBytes)
-    .int("PROCESSES", limits.processes)
-    .int("FILE_BYTES", limits.fileBytes)
-    .int("OPEN_FILES", limits.openFiles)
-    .int("ADDRESS_SPACE_BYTES", limits.addressSpaceBytes ?? UNLIMITED)
-    .int("STACK_BYTES", limits.stackBytes)
-    .int("CPU_RLIMIT_SECS", cpuRlimit(limits))
-    .int("PROCESSES_RLIMIT", limits.processes + PROCESS_RLIMIT_ABOVE)
-    .int("WORK_BYTES", limits.workBytes)
-    .int("WORK_INODES", limits.workInodes)
-    .int("TMP_BYTES", limits.tmpBytes)
-    .int("TMP_INODES", tmpInodes(limits))
-    .int("STDOUT_BYTES", limits.stdoutBytes)
-    .int("STDERR_BYTES", limits.stderrBytes)
-    .int("CPUS", limits.cpus)
-    .int("KERNEL_BYTES", kernelBytes(limits))
-    .int("WALKABLE_BYTES", walkableBytes(limits))
+    .int("MORE", more ? 1 : 0);
+  for (const { name, of } of LIMIT_ENTRIES) frame.int(name, of(limits) ?? UNLIMITED);
+  return frame
     .int("COLLECT", collect ? COLLECT[collect] : 0)
     .int("KEEP_FILES", number)
     .int("SAMPLE_MS", sampleMs)

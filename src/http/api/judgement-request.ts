@@ -22,7 +22,8 @@ import {
   type Stop,
   type TestMeta,
 } from "../../domain/judgement.ts";
-import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../../domain/program-options.ts";
+import { LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../../domain/limits.ts";
+import { inField } from "../../domain/program-options.ts";
 import type { Caller, Program } from "../../domain/submission.ts";
 import { programOf } from "../../domain/submission.ts";
 import type { Dependencies } from "../dependencies.ts";

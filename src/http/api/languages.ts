@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Command } from "../../domain/language.ts";
-import { type Limits, PROFILE_NAMES } from "../../domain/limits.ts";
-import { inField, LIMIT_FIELD_NAMES, type LimitField } from "../../domain/program-options.ts";
+import { LIMIT_FIELD_NAMES, type LimitField, type Limits, PROFILE_NAMES } from "../../domain/limits.ts";
+import { inField } from "../../domain/program-options.ts";
 import { listed } from "../../languages/load.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { named } from "../named-schemas.ts";

@@ -1,19 +1,22 @@
 import { z } from "zod";
 import { clientError, echo } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
-import type { Limits, StepLimits } from "../../domain/limits.ts";
 import {
-  FILE_PATH,
-  inField,
   LIMIT_FIELD_NAMES,
   LIMIT_FIELDS,
   type LimitField,
+  type Limits,
+  type RequestedLimits,
+  type StepLimits,
+} from "../../domain/limits.ts";
+import {
+  FILE_PATH,
+  inField,
   MAX_FILES,
   MAX_FILES_BYTES,
   MAX_WORDS,
   MAX_WORDS_BYTES,
   type ProgramOptions,
-  type RequestedLimits,
   VARIABLE_NAME,
 } from "../../domain/program-options.ts";
 import type { WorkFile } from "../../domain/report.ts";

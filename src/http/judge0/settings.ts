@@ -1,6 +1,6 @@
 import type { Judge0Settings } from "../../domain/judge0/submission.ts";
-import type { Limits } from "../../domain/limits.ts";
-import { inField, LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../../domain/program-options.ts";
+import { LIMIT_FIELDS, type LimitField, type Limits, type RequestedLimits } from "../../domain/limits.ts";
+import { inField } from "../../domain/program-options.ts";
 import type { Faults } from "./field-errors.ts";
 
 /** How a limit of Judge0 corresponds to one of ours. */

@@ -1,7 +1,7 @@
 import { clientError, echo } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
-import type { Limits } from "../../domain/limits.ts";
-import { FILE_PATH, LIMIT_FIELDS } from "../../domain/program-options.ts";
+import { LIMIT_FIELDS, type Limits } from "../../domain/limits.ts";
+import { FILE_PATH } from "../../domain/program-options.ts";
 import { type Caller, MAX_CODE_BYTES } from "../../domain/submission.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { findRuntime, type Runtime } from "./runtimes.ts";

@@ -1,11 +1,14 @@
 import type { Limits } from "../../../src/domain/limits.ts";
+import { profileLimits } from "../../../src/languages/load.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
+import { LANGUAGES } from "../languages/directory.ts";
 import { PATIENCE } from "../programs/timeouts.ts";
 
 const MIB = 1_048_576;
 
-/** Every limit has a different value, so that a mix-up shows. */
+/** Each of these limits has a different value, so that a mix-up shows. */
 export const LIMITS: Limits = {
+  ...profileLimits(LANGUAGES, "judge").execute,
   wallMs: 5_001 * PATIENCE,
   cpuMs: 2_002 * PATIENCE,
   cpus: 2,

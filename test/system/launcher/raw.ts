@@ -1,6 +1,8 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { NO_BOUND } from "../../../src/domain/limits.ts";
 import { FRAMES, type FrameName, KEYS, type KeyName, UNLIMITED } from "../../../src/sandbox/protocol.ts";
+import { LIMIT_ENTRIES } from "../../../src/sandbox/step.ts";
 import { Entries, type Frame, FrameReader } from "../../../src/sandbox/wire.ts";
 
 const PATIENCE_MS = 20_000;
@@ -129,12 +131,17 @@ export function frame(number: number, body: Buffer, length = body.length): Buffe
   return Buffer.concat([header, body]);
 }
 
+/** The largest value of every limit of a step. */
+const LARGEST = Object.fromEntries(
+  LIMIT_ENTRIES.map(({ name, key }) => [name, key.largest === NO_BOUND ? UNLIMITED : key.largest]),
+);
+
 /** A valid STEP as entries: small limits, empty standard input, no files. */
 export function step(
   command: readonly string[],
   changed: Partial<Record<KeyName, number | bigint | string>> = {},
 ): Entry[] {
-  const numbers: Partial<Record<KeyName, number | bigint | string>> = {
+  const small: Partial<Record<KeyName, number | bigint | string>> = {
     STDIN: "",
     KEEP_WORK: 0,
     MORE: 0,
@@ -161,8 +168,8 @@ export function step(
     KEEP_FILES: 0,
     SAMPLE_MS: 10,
     LIVE_STDIN: 0,
-    ...changed,
   };
+  const numbers = { ...small, ...LARGEST, ...small, ...changed }; // `small` first, so that the order is always the same
   return [
     ...command.map((arg) => ["ARG", arg] as const),
     ["ENV", "PATH=/usr/local/bin:/usr/bin:/bin"],

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { LIMIT_FIELD_NAMES } from "../../../src/domain/limits.ts";
 import {
   decodeProgramOptions,
   encodeProgramOptions,
   FILE_PATH,
   inField,
-  LIMIT_FIELD_NAMES,
   lowered,
   type ProgramOptions,
   VARIABLE_NAME,
