@@ -1,10 +1,12 @@
 import { pythonTypes } from "./client-python.ts";
 import { typescriptTypes } from "./client-typescript.ts";
 import { ceilings } from "./protocol.ts";
+import { schemaTypes } from "./schema.ts";
 
 /** Files that are derived from code as a whole. */
 export const FILES: Readonly<Record<string, () => string | Promise<string>>> = {
   "client/python/src/assay_client/types.py": pythonTypes,
   "client/typescript/src/types.ts": typescriptTypes,
   "setup/ceilings": ceilings,
+  "src/store/schema/schema.ts": schemaTypes,
 };

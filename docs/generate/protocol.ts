@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { NO_BOUND } from "../../src/domain/limits.ts";
 import { LIMIT_ENTRIES } from "../../src/sandbox/step.ts";
+import { comment } from "./comment.ts";
 
 const DEFINITION = readFileSync(new URL("../../launcher/protocol.def", import.meta.url), "utf8");
 const CONTROLS = readFileSync(new URL("../../launcher/controls.def", import.meta.url), "utf8");
@@ -26,13 +27,6 @@ function bound(name: string, value: number): string {
   if (value === NO_BOUND) return "UNLIMITED";
   const [unit, bytes] = UNITS.find(([, size]) => name.endsWith("_BYTES") && value > 0 && value % size === 0) ?? [];
   return bytes === undefined ? `${value}` : `${value / bytes} * ${unit}`;
-}
-
-/** A comment of C in lines of at most 140 characters. */
-function comment(text: string): string[] {
-  if (text.length <= 134) return [`/* ${text} */`];
-  const lines = text.match(/.{1,137}(?: |$)/g) ?? [];
-  return ["/*", ...lines.map((line) => ` * ${line.trimEnd()}`), " */"];
 }
 
 /** setup/ceilings. */

@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import { binOf } from "../../domain/history.ts";
-import type { Schema, UncountedRow } from "../schema/schema.ts";
+import type { Row, Schema } from "../schema/schema.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -30,7 +30,7 @@ export async function countEnds(trx: Transaction<Schema>, max: number): Promise<
 }
 
 /** Deletes and returns up to `max` of the oldest rows. */
-async function takeUncounted(trx: Transaction<Schema>, max: number): Promise<UncountedRow[]> {
+async function takeUncounted(trx: Transaction<Schema>, max: number): Promise<Row<"uncounted">[]> {
   const oldest = trx.selectFrom("uncounted").select("submission_seq").orderBy("submission_seq").limit(max);
   return await trx.deleteFrom("uncounted").where("submission_seq", "in", oldest).returningAll().execute();
 }

@@ -2,7 +2,7 @@ import type { Selectable, Transaction } from "kysely";
 import { judge0StatusOf } from "../../domain/judge0/status.ts";
 import type { Judge0Request, Judge0Settings, Repeats } from "../../domain/judge0/submission.ts";
 import { insertDelivery } from "../deliveries/outbox.ts";
-import type { Schema, SubmissionRow } from "../schema/schema.ts";
+import type { Row, Schema } from "../schema/schema.ts";
 import type { Ending } from "../submissions/outcomes.ts";
 
 /** The mark of a submission that runs several times: only for such submissions, a claim reads the number of runs. */
@@ -38,7 +38,7 @@ export async function insertJudge0(
 /** For claimed submissions that run several times, the number of runs, by sequence number. If there are none, nothing is read. */
 export async function readRepeats(
   trx: Transaction<Schema>,
-  claimed: readonly Pick<SubmissionRow, "seq" | "judge0">[],
+  claimed: readonly Pick<Row<"submissions">, "seq" | "judge0">[],
 ): Promise<Map<number, Repeats>> {
   const seqs = claimed.filter(({ judge0 }) => judge0 === SEVERAL_RUNS).map(({ seq }) => seq);
   if (seqs.length === 0) return new Map();

@@ -15,7 +15,7 @@ import {
 import { cancelled } from "../../domain/outcome.ts";
 import type { StoreNotification } from "../database/notifier.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
-import type { JudgementRow, Schema } from "../schema/schema.ts";
+import type { Row, Schema } from "../schema/schema.ts";
 import { HEADS } from "../submissions/claim.ts";
 import { ENDED_COLUMNS, type Ending, endedBy, insertOutcomes } from "../submissions/outcomes.ts";
 
@@ -27,7 +27,7 @@ import { ENDED_COLUMNS, type Ending, endedBy, insertOutcomes } from "../submissi
 const MOST_QUEUED = 64;
 
 /** A judgement that the transaction has locked: no other transaction changes its states. */
-export type Locked = Pick<JudgementRow, (typeof LOCKED_COLUMNS)[number]>;
+export type Locked = Pick<Row<"judgements">, (typeof LOCKED_COLUMNS)[number]>;
 const LOCKED_COLUMNS = [
   "seq",
   "id",
@@ -40,7 +40,7 @@ const LOCKED_COLUMNS = [
   "stop",
   "status",
   "states",
-] as const satisfies readonly (keyof JudgementRow)[];
+] as const satisfies readonly (keyof Row<"judgements">)[];
 
 /**
  * Locks those of these judgements that have not ended. A transaction locks all its judgements at once, in the order of their numbers,

@@ -18,7 +18,7 @@ import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { JudgementRow, Schema } from "../schema/schema.ts";
+import type { Row, Schema } from "../schema/schema.ts";
 import { between, newestFirst } from "../search/newest.ts";
 import { toProgram } from "../submissions/rows.ts";
 import { cancelJudgement } from "./advance.ts";
@@ -203,8 +203,8 @@ const FOUND_COLUMNS = [
   "completed_at",
   "problem_id",
   "problem_version",
-] as const satisfies readonly (keyof JudgementRow)[];
-type FoundRow = Pick<JudgementRow, (typeof FOUND_COLUMNS)[number]>;
+] as const satisfies readonly (keyof Row<"judgements">)[];
+type FoundRow = Pick<Row<"judgements">, (typeof FOUND_COLUMNS)[number]>;
 
 function selectJudgements(db: Kysely<Schema>) {
   return db.selectFrom("judgements").select(FOUND_COLUMNS);
@@ -227,7 +227,7 @@ function toFound(row: FoundRow): FoundJudgement {
   };
 }
 
-function toProblem(row: Pick<JudgementRow, "problem_id" | "problem_version">): ProblemReference | null {
+function toProblem(row: Pick<Row<"judgements">, "problem_id" | "problem_version">): ProblemReference | null {
   return row.problem_id === null ? null : { id: row.problem_id, version: row.problem_version ?? 0 };
 }
 

@@ -1,10 +1,10 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "../database/database.ts";
+import { BACKED_UP, BACKUP_FORMAT, type BackedUp, type Cell, toJson } from "./backup-format.ts";
 import { readVersion } from "./migrate.ts";
 import type { Schema } from "./schema.ts";
-import { BACKUP_FORMAT, type BackedUp, type Cell, TABLES, toJson } from "./tables.ts";
 
-/** How many rows one statement reads. A row can have 2 MiB: a program with its input, or two outputs. Tables with larger rows are `large`. */
+/** How many rows one statement reads. A row can have 2 MiB: a program with its input, or two outputs. Tables with larger rows are in `LARGE`. */
 const ROWS_AT_ONCE = 32;
 const LARGE_ROWS_AT_ONCE = 8;
 
@@ -26,7 +26,7 @@ export async function backup(
     const schema = await readVersion(db, abilities);
     await writeLine({ assay: "backup", format: BACKUP_FORMAT, schema, at: new Date(now()).toISOString() });
     let count = 0;
-    for (const table of TABLES) {
+    for (const table of BACKED_UP) {
       let columns: string[] | undefined;
       for await (const row of rowsOf(db, table)) {
         if (!columns) {
@@ -43,8 +43,8 @@ export async function backup(
 }
 
 /** The rows of a table in the order of its primary key. They are read in parts, each of which begins after the previous one. */
-async function* rowsOf(db: Kysely<Schema>, { name, key, large }: BackedUp): AsyncGenerator<Row> {
-  const atOnce = large ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
+async function* rowsOf(db: Kysely<Schema>, { name, key, isLarge }: BackedUp): AsyncGenerator<Row> {
+  const atOnce = isLarge ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
   const columns = sql.join(key.map((column) => sql.ref(column)));
   let last: Row | undefined;
   do {

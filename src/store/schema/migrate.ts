@@ -2,6 +2,7 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import type { Abilities, Database } from "../database/database.ts";
 import { StoreError } from "../database/errors.ts";
 import { retried } from "../database/transactions.ts";
+// generated: migration imports
 import { accountsAndSubmissions } from "./migrations/0001-accounts-and-submissions.ts";
 import { projectsAndWebhooks } from "./migrations/0002-projects-and-webhooks.ts";
 import { retention } from "./migrations/0003-retention.ts";
@@ -23,11 +24,13 @@ import { judge0 } from "./migrations/0018-judge0.ts";
 import { liveInput } from "./migrations/0019-live-input.ts";
 import { compileOutput } from "./migrations/0020-compile-output.ts";
 import { progress } from "./migrations/0021-progress.ts";
+// end
 import type { Schema } from "./schema.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
 /** All migrations in order; the version of a schema is the number of its migrations. Released migrations never change. */
+// generated: migrations
 const MIGRATIONS: readonly Migration[] = [
   accountsAndSubmissions,
   projectsAndWebhooks,
@@ -51,6 +54,7 @@ const MIGRATIONS: readonly Migration[] = [
   compileOutput,
   progress,
 ];
+// end
 
 /** The version of the schema that this program works with. */
 export const NEWEST = MIGRATIONS.length;

@@ -1,18 +1,18 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities, Database } from "../database/database.ts";
 import { StoreError } from "../database/errors.ts";
-import { migrateTo, NEWEST, readVersion } from "./migrate.ts";
-import type { Schema } from "./schema.ts";
 import {
+  BACKED_UP,
   BACKUP_FORMAT,
   type BackedUp,
   type BackupEnd,
   type BackupHead,
   type Cell,
   fromJson,
-  TABLES,
   type TableHead,
-} from "./tables.ts";
+} from "./backup-format.ts";
+import { migrateTo, NEWEST, readVersion } from "./migrate.ts";
+import type { Schema } from "./schema.ts";
 
 /**
  * Restores a backup into an empty database of any engine, atomically. A backup of an older release is restored with the schema of that
@@ -34,7 +34,7 @@ export async function restore({ db, abilities }: Database, lines: AsyncIterable<
     await makeEmpty(trx, abilities, head.schema);
     const count = await readRows(trx, abilities, next);
     await migrateTo(trx, abilities, NEWEST);
-    for (const { name, counts } of TABLES) if (counts) await abilities.advanceSequence(trx, name, counts);
+    for (const { name, identity } of BACKED_UP) if (identity) await abilities.advanceSequence(trx, name, identity);
     return count;
   });
 }
@@ -60,7 +60,7 @@ async function makeEmpty(trx: Transaction<Schema>, abilities: Abilities, version
 }
 
 async function hasRows(trx: Transaction<Schema>): Promise<boolean> {
-  for (const { name } of TABLES.filter(({ name }) => name !== "tiers")) {
+  for (const { name } of BACKED_UP.filter(({ name }) => name !== "tiers")) {
     const { rows } = await sql`select 1 from ${sql.table(name)} limit 1`.execute(trx);
     if (rows.length > 0) return true;
   }
@@ -98,7 +98,7 @@ function inserter(
   { table, columns }: TableHead,
   later: (() => Promise<void>)[],
 ): (row: readonly unknown[]) => Promise<void> {
-  const known: BackedUp | undefined = TABLES.find(({ name }) => name === table);
+  const known: BackedUp | undefined = BACKED_UP.find(({ name }) => name === table);
   if (!known || !columns.every((column) => /^[a-z_][a-z0-9_]*$/.test(column))) {
     throw new StoreError(`the backup is damaged: there is no table ${table} with these columns`);
   }

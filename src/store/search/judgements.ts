@@ -5,13 +5,18 @@ import type { Status } from "../../domain/submission.ts";
 import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
-import type { JudgementRow, Schema } from "../schema/schema.ts";
+import type { Row, Schema } from "../schema/schema.ts";
 import { toProgram } from "../submissions/rows.ts";
 import type { Admit } from "../submissions/types.ts";
 import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
 import type { ContentStart, FoundJudgement, JudgementSearch, ReadJudgement, Total } from "./types.ts";
 
-const COLUMNS = ["score", "states", "problem_id", "problem_version"] as const satisfies readonly (keyof JudgementRow)[];
+const COLUMNS = [
+  "score",
+  "states",
+  "problem_id",
+  "problem_version",
+] as const satisfies readonly (keyof Row<"judgements">)[];
 
 export type JudgementSearchStore = ReturnType<typeof judgementSearch>;
 
@@ -91,7 +96,7 @@ export function judgementSearch({ db }: Database, reads: AccountReads) {
 
 async function named(
   db: Kysely<Schema>,
-  rows: readonly (SharedRow & Pick<JudgementRow, (typeof COLUMNS)[number]>)[],
+  rows: readonly (SharedRow & Pick<Row<"judgements">, (typeof COLUMNS)[number]>)[],
 ): Promise<FoundJudgement[]> {
   const ids = [...new Set(rows.flatMap(({ problem_id }) => problem_id ?? []))];
   const problems =

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { JudgementRow, Schema, SubmissionRow } from "../schema/schema.ts";
+import type { Row, Schema } from "../schema/schema.ts";
 import type { JudgementSearch, Named, Search, Total } from "./types.ts";
 
 /** The most rows of an account that one search reads: bounds how long a search delays other work on SQLite. */
@@ -19,8 +19,8 @@ const CLOCKS_MS = 60_000;
 
 /** The tables that can be searched. Their rows are found by account and sequence number. */
 interface Tables {
-  readonly submissions: SubmissionRow;
-  readonly judgements: JudgementRow;
+  readonly submissions: Row<"submissions">;
+  readonly judgements: Row<"judgements">;
 }
 export type Table = keyof Tables;
 
@@ -36,8 +36,8 @@ export const SHARED_COLUMNS = [
   "verdict",
   "created_at",
   "completed_at",
-] as const satisfies readonly (keyof SubmissionRow & keyof JudgementRow)[];
-export type SharedRow = Pick<SubmissionRow, (typeof SHARED_COLUMNS)[number]>;
+] as const satisfies readonly (keyof Row<"submissions"> & keyof Row<"judgements">)[];
+export type SharedRow = Pick<Row<"submissions">, (typeof SHARED_COLUMNS)[number]>;
 
 interface Source<T extends Table, Column extends keyof Tables[T]> {
   readonly table: T;

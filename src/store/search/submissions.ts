@@ -3,7 +3,7 @@ import type { ProfileName } from "../../domain/limits.ts";
 import type { Verdict } from "../../domain/outcome.ts";
 import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
-import type { Schema, SubmissionRow } from "../schema/schema.ts";
+import type { Row, Schema } from "../schema/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
 import { statusOf } from "../submissions/rows.ts";
@@ -12,7 +12,7 @@ import type { Admit } from "../submissions/types.ts";
 import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
 import type { FoundSubmission, ReadSubmission, Search, TestOf, Total } from "./types.ts";
 
-const COLUMNS = ["started_at", "cause"] as const satisfies readonly (keyof SubmissionRow)[];
+const COLUMNS = ["started_at", "cause"] as const satisfies readonly (keyof Row<"submissions">)[];
 
 export type SubmissionSearch = ReturnType<typeof submissionSearch>;
 
@@ -70,7 +70,7 @@ async function stillThere(db: Kysely<Schema>, id: string | null): Promise<string
 
 async function testOf(
   db: Kysely<Schema>,
-  { judgement_seq: seq, test }: Pick<SubmissionRow, "judgement_seq" | "test">,
+  { judgement_seq: seq, test }: Pick<Row<"submissions">, "judgement_seq" | "test">,
 ): Promise<(TestOf & { readonly inputBytes: number }) | null> {
   if (seq === null || test === null) return null;
   const found = await db
@@ -87,7 +87,7 @@ async function testOf(
 
 async function named(
   db: Kysely<Schema>,
-  rows: readonly (SharedRow & Pick<SubmissionRow, (typeof COLUMNS)[number]>)[],
+  rows: readonly (SharedRow & Pick<Row<"submissions">, (typeof COLUMNS)[number]>)[],
 ): Promise<FoundSubmission[]> {
   return (await withNames(db, rows)).map(({ row, names }) => ({
     id: row.id,

@@ -3,7 +3,7 @@ import type { Checked } from "../../domain/check.ts";
 import { classOf } from "../../domain/history.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import { encodeSamples } from "../../domain/samples.ts";
-import type { Schema, SubmissionRow } from "../schema/schema.ts";
+import type { Row, Schema } from "../schema/schema.ts";
 import { dropProgress } from "./progress.ts";
 import { fromOutcome } from "./rows.ts";
 
@@ -22,11 +22,11 @@ export const ENDED_COLUMNS = [
   "test",
   "judge0",
   "completed_runs",
-] as const satisfies readonly (keyof SubmissionRow)[];
+] as const satisfies readonly (keyof Row<"submissions">)[];
 
 /** A submission that ends, with its outcome. */
 export interface Ending {
-  readonly row: Pick<SubmissionRow, (typeof ENDED_COLUMNS)[number]>;
+  readonly row: Pick<Row<"submissions">, (typeof ENDED_COLUMNS)[number]>;
   readonly outcome: Outcome;
   /** What the checker decided about a run of a judgement; null or undefined if no checker did. */
   readonly checked?: Checked | null | undefined;

@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from "kysely";
 import { decodeProgress, encodeProgress, type Progress } from "../../domain/progress.ts";
-import type { Schema, SubmissionRow } from "../schema/schema.ts";
+import type { Row, Schema } from "../schema/schema.ts";
 import type { Lease } from "./types.ts";
 
 /** A claimed submission that gives up its slot between two of its runs. */
@@ -22,7 +22,7 @@ export async function putProgress(trx: Transaction<Schema>, seq: number, progres
 /** The progress of those claimed submissions that have given up a slot, by sequence number. If none has, nothing is read. */
 export async function readProgress(
   db: Kysely<Schema>,
-  claimed: readonly Pick<SubmissionRow, "seq" | "completed_runs">[],
+  claimed: readonly Pick<Row<"submissions">, "seq" | "completed_runs">[],
 ): Promise<Map<number, Progress>> {
   const seqs = claimed.filter((row) => row.completed_runs !== null).map(({ seq }) => seq);
   if (seqs.length === 0) return new Map();
@@ -33,7 +33,7 @@ export async function readProgress(
 /** Removes the progress of those ended submissions that have given up a slot. If none has, nothing is written. */
 export async function dropProgress(
   trx: Transaction<Schema>,
-  ended: readonly Pick<SubmissionRow, "seq" | "completed_runs">[],
+  ended: readonly Pick<Row<"submissions">, "seq" | "completed_runs">[],
 ): Promise<void> {
   const seqs = ended.filter((row) => row.completed_runs !== null).map(({ seq }) => seq);
   if (seqs.length === 0) return;

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { Submission } from "../../domain/submission.ts";
-import type { OutcomeRow, Schema } from "../schema/schema.ts";
+import type { Row, Schema } from "../schema/schema.ts";
 import { SUBMISSION_COLUMNS, toOutcome, toSubmission } from "./rows.ts";
 import type { Admit } from "./types.ts";
 
@@ -61,7 +61,7 @@ function withOutcome(db: Kysely<Schema>) {
 type Joined = NonNullable<Awaited<ReturnType<ReturnType<typeof withOutcome>["executeTakeFirst"]>>>;
 
 function toHead(db: Kysely<Schema>, { seq, bytes, stdout, stderr, body, ...row }: Joined): Head {
-  const withOutput = (output: Pick<OutcomeRow, "stdout" | "stderr">): Submission =>
+  const withOutput = (output: Pick<Row<"outcomes">, "stdout" | "stderr">): Submission =>
     toSubmission(row, body === null ? null : toOutcome({ ...output, body }));
   const submission = withOutput({ stdout, stderr });
   if (bytes === null || bytes <= INLINE_BYTES) return { submission, output: null };

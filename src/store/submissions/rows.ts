@@ -2,7 +2,7 @@ import type { ProfileName } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import { decodeProgramOptions, encodeProgramOptions } from "../../domain/program-options.ts";
 import type { Program, Status, Submission } from "../../domain/submission.ts";
-import type { OutcomeRow, ProgramRow, SubmissionRow } from "../schema/schema.ts";
+import type { Row } from "../schema/schema.ts";
 
 /** The columns that toSubmission needs. */
 export const SUBMISSION_COLUMNS = [
@@ -20,7 +20,7 @@ export const SUBMISSION_COLUMNS = [
 ] as const;
 
 type Named = Pick<
-  SubmissionRow,
+  Row<"submissions">,
   | "id"
   | "account_id"
   | "key_id"
@@ -38,7 +38,7 @@ type Named = Pick<
  * The status for clients. A submission that has completed some of its runs and waits for its next run is pending in the database, but
  * `running` for its client.
  */
-export function statusOf({ status, started_at }: Pick<SubmissionRow, "status" | "started_at">): Status {
+export function statusOf({ status, started_at }: Pick<Row<"submissions">, "status" | "started_at">): Status {
   return status === "pending" && started_at !== null ? "running" : (status as Status);
 }
 
@@ -59,13 +59,13 @@ export function toSubmission(row: Named, outcome: Outcome | null): Submission {
   };
 }
 
-export const PROGRAM_COLUMNS = ["code", "stdin", "additions"] as const satisfies readonly (keyof ProgramRow)[];
+export const PROGRAM_COLUMNS = ["code", "stdin", "additions"] as const satisfies readonly (keyof Row<"programs">)[];
 
-export function fromProgram({ code, stdin, options }: Program): Omit<ProgramRow, "submission_seq"> {
+export function fromProgram({ code, stdin, options }: Program): Omit<Row<"programs">, "submission_seq"> {
   return { code, stdin, additions: options ? Buffer.from(encodeProgramOptions(options), "utf8") : null };
 }
 
-export function toProgram({ code, stdin, additions }: Omit<ProgramRow, "submission_seq">): Program {
+export function toProgram({ code, stdin, additions }: Omit<Row<"programs">, "submission_seq">): Program {
   return { code, stdin, ...(additions && { options: decodeProgramOptions(additions.toString("utf8")) }) };
 }
 
@@ -94,7 +94,7 @@ interface Body extends Omit<Outcome, "output" | "samples" | "compileOutput" | "r
   readonly integrity: NonNullable<Outcome["output"]>["integrity"] | null;
 }
 
-export function fromOutcome(outcome: Outcome): Omit<OutcomeRow, "submission_seq"> {
+export function fromOutcome(outcome: Outcome): Omit<Row<"outcomes">, "submission_seq"> {
   const { output, result, runStats, samples: _, compileOutput: __, ...rest } = outcome;
   const body: Body = {
     judgement: result,
@@ -105,7 +105,7 @@ export function fromOutcome(outcome: Outcome): Omit<OutcomeRow, "submission_seq"
   return { stdout: output?.stdout ?? null, stderr: output?.stderr ?? null, body: JSON.stringify(body) };
 }
 
-export function toOutcome(row: Omit<OutcomeRow, "submission_seq">): Outcome {
+export function toOutcome(row: Omit<Row<"outcomes">, "submission_seq">): Outcome {
   const { integrity, judgement, course, ...rest } = JSON.parse(row.body) as Body;
   const { stdout, stderr } = row;
   return {

@@ -8,8 +8,8 @@ import type { Progress } from "../../../src/domain/progress.ts";
 import { StoreError } from "../../../src/store/database/errors.ts";
 import { openSqlite } from "../../../src/store/database/sqlite.ts";
 import { openDatabase, openStore, restoreStore } from "../../../src/store/open.ts";
+import { BACKED_UP } from "../../../src/store/schema/backup-format.ts";
 import { migrateTo } from "../../../src/store/schema/migrate.ts";
-import { TABLES } from "../../../src/store/schema/tables.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Lease } from "../../../src/store/submissions/types.ts";
 import { addJudgement, newVersion } from "../../support/store/judgements.ts";
@@ -125,7 +125,7 @@ onEachDatabase((temporaryStore) => {
       const tables = lines.flatMap((line) => /^\{"table":"(\w+)"/.exec(line)?.[1] ?? []);
       assert.deepEqual(
         tables,
-        TABLES.map(({ name }) => name),
+        BACKED_UP.map(({ name }) => name),
       );
       const database = await emptyDatabase(t, kind);
       assert.equal(
@@ -154,7 +154,7 @@ onEachDatabase((temporaryStore) => {
   test("a backup has every table except those of transient state or credentials", async (t) => {
     const { database } = await temporaryStore(t);
     const names = await tableNames(database);
-    assert.deepEqual(names.sort(), [...TABLES.map(({ name }) => name), ...NOT_KEPT].sort());
+    assert.deepEqual(names.sort(), [...BACKED_UP.map(({ name }) => name), ...NOT_KEPT].sort());
   });
 
   test("a backup is a consistent snapshot and does not block writers", async (t) => {

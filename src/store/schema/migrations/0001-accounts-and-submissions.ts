@@ -4,6 +4,7 @@ import type { Schema } from "../schema.ts";
 
 export async function accountsAndSubmissions(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
+    // The limits that several accounts have in common.
     .createTable("tiers")
     .addColumn("name", "text", (c) => c.primaryKey())
     .addColumn("requests_per_minute", "integer", (c) => c.notNull())
@@ -12,6 +13,7 @@ export async function accountsAndSubmissions(trx: Transaction<Schema>, { columns
   await trx.insertInto("tiers").values({ name: "beta", requests_per_minute: 60, concurrency: 10 }).execute();
 
   await trx.schema
+    // The customers of the service. Everything else belongs to one of them.
     .createTable("accounts")
     .addColumn("id", "text", (c) => c.primaryKey())
     .addColumn("name", "text", (c) => c.notNull().unique())
@@ -20,6 +22,7 @@ export async function accountsAndSubmissions(trx: Transaction<Schema>, { columns
     .execute();
 
   await trx.schema
+    // The keys of the API. Only their hashes are stored.
     .createTable("api_keys")
     .addColumn("id", "text", (c) => c.primaryKey())
     .addColumn("account_id", "text", (c) => c.notNull().references("accounts.id"))
@@ -27,19 +30,25 @@ export async function accountsAndSubmissions(trx: Transaction<Schema>, { columns
     .addColumn("name", "text", (c) => c.notNull())
     .addColumn("prefix", "text", (c) => c.notNull())
     .addColumn("hash", "text", (c) => c.notNull().unique())
+    // The limits of the key; null for those of the tier.
     .addColumn("requests_per_minute", "integer")
     .addColumn("concurrency", "integer")
+    // JSON array of profile names.
     .addColumn("profiles", "text", (c) => c.notNull())
     .addColumn("default_profile", "text", (c) => c.notNull())
     .addColumn("created_at", "bigint", (c) => c.notNull())
     .addColumn("revoked_at", "bigint")
     .addColumn("last_used_at", "bigint")
+    // Of keys of an account with equally many running submissions, the one with the lowest turn is next. A claim
+    // gives it the highest.
     .addColumn("turn", "bigint", (c) => c.notNull().defaultTo(0))
     .execute();
   await trx.schema.createIndex("api_keys_turn").on("api_keys").column("turn").execute();
 
   await trx.schema
+    // Submissions. The rows are small, because each claim, renewal and end of a submission rewrites its row.
     .createTable("submissions")
+    // The order of acceptance, independent of clocks.
     .addColumn("seq", columns.sequenceType, columns.sequence)
     .addColumn("id", "text", (c) => c.notNull().unique())
     .addColumn("account_id", "text", (c) => c.notNull().references("accounts.id"))
@@ -48,7 +57,9 @@ export async function accountsAndSubmissions(trx: Transaction<Schema>, { columns
     .addColumn("language", "text", (c) => c.notNull())
     .addColumn("profile", "text", (c) => c.notNull())
     .addColumn("status", "text", (c) => c.notNull().check(sql`status in ('pending', 'running', 'completed', 'error')`))
+    // How many attempts count against MAX_ATTEMPTS.
     .addColumn("attempts", "integer", (c) => c.notNull())
+    // Increases with every claim, and never decreases: a lease is valid only if it has this fence.
     .addColumn("fence", "integer", (c) => c.notNull().defaultTo(0))
     .addColumn("idempotency_key", "text")
     .addColumn("request_hash", "text")
@@ -68,16 +79,19 @@ export async function accountsAndSubmissions(trx: Transaction<Schema>, { columns
   );
 
   await trx.schema
+    // The programs of single submissions.
     .createTable("programs")
     .addColumn("submission_seq", "bigint", (c) => c.primaryKey().references("submissions.seq").onDelete("cascade"))
     .addColumn("code", columns.bytes, (c) => c.notNull())
     .addColumn("stdin", columns.bytes, (c) => c.notNull())
     .execute();
   await trx.schema
+    // The outcomes of ended submissions.
     .createTable("outcomes")
     .addColumn("submission_seq", "bigint", (c) => c.primaryKey().references("submissions.seq").onDelete("cascade"))
     .addColumn("stdout", columns.bytes)
     .addColumn("stderr", columns.bytes)
+    // JSON of the other fields of the Outcome (src/store/submissions/rows.ts).
     .addColumn("body", "text", (c) => c.notNull())
     .execute();
 }

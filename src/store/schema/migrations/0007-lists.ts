@@ -24,21 +24,27 @@ export async function lists(trx: Transaction<Schema>, { columns }: Abilities): P
   await sql`create index audit_door on audit (at) where action in ('person.sign-in', 'person.sign-out', 'person.refuse')`.execute(
     trx,
   );
+  // The address of the client, or its network for a refused sign-in; null if it is unknown, and for a command.
   await trx.schema.alterTable("audit").addColumn("address", "text").execute();
   await trx.schema
+    // The sign-in attempts of the last minute, in all processes.
     .createTable("sign_in_attempts")
     .addColumn("seq", columns.sequenceType, columns.sequence)
     .addColumn("at", "bigint", (c) => c.notNull())
+    // The network of the client (src/http/listener/network.ts).
     .addColumn("place", "text", (c) => c.notNull())
+    // SHA-256 of the e-mail, because unknown clients can type anything there, including a password.
     .addColumn("email_hash", "text", (c) => c.notNull())
     .execute();
   await trx.schema.createIndex("sign_in_attempts_place").on("sign_in_attempts").columns(["place", "at"]).execute();
   await trx.schema.createIndex("sign_in_attempts_email").on("sign_in_attempts").columns(["email_hash", "at"]).execute();
   await trx.schema.createIndex("sign_in_attempts_at").on("sign_in_attempts").column("at").execute();
   await trx.schema
+    // The networks from which people have signed in.
     .createTable("known_places")
     .addColumn("person_id", "text", (c) => c.notNull().references("people.id").onDelete("cascade"))
     .addColumn("place", "text", (c) => c.notNull())
+    // The time of the last sign-in from this network.
     .addColumn("at", "bigint", (c) => c.notNull())
     .addPrimaryKeyConstraint("known_places_pk", ["person_id", "place"])
     .execute();

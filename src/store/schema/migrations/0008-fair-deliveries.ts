@@ -6,12 +6,15 @@ import type { Schema } from "../schema.ts";
 export async function fairDeliveries(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     .alterTable("accounts")
+    // The turn for claims of deliveries, among accounts with equally many attempts under way.
     .addColumn("delivery_turn", "bigint", (c) => c.notNull().defaultTo(0))
     .execute();
   await trx.schema
+    // Secrets that a rotation replaced: deliveries are also signed with them until they expire.
     .createTable("former_secrets")
     .addColumn("id", "text", (c) => c.primaryKey())
     .addColumn("endpoint_id", "text", (c) => c.notNull().references("endpoints.id"))
+    // Encrypted, like the current secret.
     .addColumn("secret", columns.bytes, (c) => c.notNull())
     .addColumn("ends_at", "bigint", (c) => c.notNull())
     .execute();

@@ -5,6 +5,8 @@ import type { Schema } from "../schema.ts";
 /** Adds a table that counts tests and replays of the last minute for all processes, and an index of pending replays. */
 export async function sends(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
+    // Requests of the last minute that made the service send to webhook endpoints, and the deliveries that replays
+    // added.
     .createTable("sends")
     .addColumn("seq", columns.sequenceType, columns.sequence)
     .addColumn("at", "bigint", (c) => c.notNull())

@@ -10,7 +10,9 @@ const AT_ONCE = 1_000;
  * for accepted submissions, which all have the cause `normal_exit`. `original_id` is the id of the submission that a submission repeats.
  */
 export async function causes(trx: Transaction<Schema>, _: Abilities): Promise<void> {
+  // Null until the end, and for accepted submissions that ended before this column existed.
   await trx.schema.alterTable("submissions").addColumn("cause", "text").execute();
+  // Id of the submission that this one repeats, which may have been deleted; null for none.
   await trx.schema.alterTable("submissions").addColumn("original_id", "text").execute();
   for (let last = 0, more = true; more; ) {
     const rows = await trx

@@ -7,8 +7,12 @@ import type { Schema } from "../schema.ts";
  * audit trail by actor or action.
  */
 export async function webhookHeadersAndAuditSearch(trx: Transaction<Schema>, _: Abilities): Promise<void> {
+  // The headers of the request, and the first headers of the response: JSON pairs of names and values. Null if there
+  // was no request or no response, and for attempts of releases that did not store headers.
   await trx.schema.alterTable("attempts").addColumn("sent_headers", "text").execute();
   await trx.schema.alterTable("attempts").addColumn("answer_headers", "text").execute();
+  // When the first delivery failed since the last success; null if none has failed since. See
+  // `Endpoint.failingSinceMs`.
   await trx.schema.alterTable("endpoints").addColumn("failing_since", "bigint").execute();
   // An endpoint counts as failing if its newest delivery that ended with an attempt has failed.
   await sql`update endpoints set failing_since = (

@@ -4,8 +4,11 @@ import type { Schema } from "../schema.ts";
 
 /** Adds the history by key, of deliveries, and of queue and slots, and indexes by account, so that rows of other accounts do not matter. */
 export async function historyOfUse(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
+  // Null in rows of earlier releases: the migration that added the column has counted these submissions by key, if
+  // they had started.
   await trx.schema.alterTable("uncounted").addColumn("key_id", "text").execute();
   await trx.schema
+    // The number of ended submissions by key.
     .createTable("history_keys")
     .addColumn("at", "bigint", (c) => c.notNull())
     .addColumn("account_id", "text", (c) => c.notNull())
@@ -16,15 +19,19 @@ export async function historyOfUse(trx: Transaction<Schema>, { columns }: Abilit
     .execute();
 
   await trx.schema
+    // Ended deliveries that the history has yet to count.
     .createTable("uncounted_deliveries")
     .addColumn("delivery_seq", columns.sequenceType, (c) => c.primaryKey())
     .addColumn("endpoint_id", "text", (c) => c.notNull())
+    // `delivered` or `failed`.
     .addColumn("state", "text", (c) => c.notNull())
     .addColumn("ended_at", "bigint", (c) => c.notNull())
     .execute();
   await trx.schema
+    // The number of ended deliveries by endpoint and state.
     .createTable("history_deliveries")
     .addColumn("at", "bigint", (c) => c.notNull())
+    // The account of the endpoint.
     .addColumn("account_id", "text", (c) => c.notNull())
     .addColumn("endpoint_id", "text", (c) => c.notNull())
     .addColumn("state", "text", (c) => c.notNull())
@@ -33,11 +40,15 @@ export async function historyOfUse(trx: Transaction<Schema>, { columns }: Abilit
     .execute();
 
   await trx.schema
+    // The most submissions that were pending, and that were running, at one time in the minute or hour that begins at
+    // `at`.
     .createTable("history_load")
     .addColumn("at", "bigint", (c) => c.notNull())
+    // Empty for the whole service, which has a row even if nothing was pending or running.
     .addColumn("account_id", "text", (c) => c.notNull())
     .addColumn("pending", "bigint", (c) => c.notNull())
     .addColumn("running", "bigint", (c) => c.notNull())
+    // The slots of all workers; 0 in rows of an account.
     .addColumn("slots", "bigint", (c) => c.notNull())
     .addPrimaryKeyConstraint("history_load_pk", ["at", "account_id"])
     .execute();
