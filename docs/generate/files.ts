@@ -1,3 +1,4 @@
+import { dashboardCauses } from "./causes.ts";
 import { pythonTypes } from "./client-python.ts";
 import { typescriptTypes } from "./client-typescript.ts";
 import { ceilings } from "./protocol.ts";
@@ -7,6 +8,7 @@ import { schemaTypes } from "./schema.ts";
 export const FILES: Readonly<Record<string, () => string | Promise<string>>> = {
   "client/python/src/assay_client/types.py": pythonTypes,
   "client/typescript/src/types.ts": typescriptTypes,
+  "dashboard/src/components/causes.ts": dashboardCauses,
   "setup/ceilings": ceilings,
   "src/store/schema/schema.ts": schemaTypes,
 };

@@ -1,5 +1,6 @@
 import { endpoints, errors, recordFields, submitFields } from "./api.ts";
 import { auditActions } from "./audit.ts";
+import { causes } from "./causes.ts";
 import { commands } from "./cli.ts";
 import { settings } from "./configuration.ts";
 import { languageLimits, languageTable, limits, packTable } from "./limits.ts";
@@ -11,6 +12,7 @@ import { matrix } from "./verdicts.ts";
 /** The parts of documents and sources that are derived from code. Each has the name of a region, and a function that makes its text. */
 export const REGIONS: Readonly<Record<string, () => string>> = {
   "audit actions": auditActions,
+  causes,
   commands,
   controls,
   endpoints,

@@ -1,26 +1,10 @@
+import type { Cause } from "./causes.ts";
 import type { Limits } from "./limits.ts";
 import type { CgroupBackend, Rlimits } from "./report.ts";
 import type { Samples } from "./samples.ts";
 
 export const VERDICTS = ["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG", "IE"] as const;
 export type Verdict = (typeof VERDICTS)[number];
-
-/** Causes of a step that a limit ended. If it was the compile step, the cause has the prefix `compile_`. */
-export const LIMIT_CAUSES = ["oom_kill", "wall_timeout", "cpu_timeout", "pids_limit", "file_size_limit"] as const;
-export type LimitCause = (typeof LIMIT_CAUSES)[number];
-
-export const CAUSES = [
-  "normal_exit",
-  "nonzero_exit",
-  "fatal_signal",
-  "compile_error",
-  "internal_error",
-  "cancelled",
-  ...LIMIT_CAUSES,
-  ...LIMIT_CAUSES.map((cause) => `compile_${cause}` as const),
-] as const;
-
-export type Cause = (typeof CAUSES)[number];
 
 /** What ended the run: the program itself (`runtime`), the kernel, or the launcher (`judge`). */
 export type Actor = "runtime" | "kernel" | "judge";

@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { CAUSE_NAMES } from "./causes.ts";
 import { EVIDENCE_FACTS, evidenceSchema } from "./evidence-facts.ts";
 import { type Facts, factsOf, schemaOf, valuesOf } from "./facts.ts";
 import { LongText } from "./json-pieces.ts";
 import { PROFILE_NAMES } from "./limits.ts";
-import { CAUSES, type Integrity, type Metrics, type Outcome, type RunVerdict, VERDICTS } from "./outcome.ts";
+import { type Integrity, type Metrics, type Outcome, type RunVerdict, VERDICTS } from "./outcome.ts";
 import { STATUSES, type Submission } from "./submission.ts";
 
 /**
@@ -15,7 +16,7 @@ export const SCHEMA_VERSION = "2.0" as const;
 
 const count = z.int().min(0);
 export const verdictSchema = z.enum(VERDICTS);
-export const causeSchema = z.enum(CAUSES);
+export const causeSchema = z.enum(CAUSE_NAMES);
 export const profileSchema = z.enum(PROFILE_NAMES);
 export const statusSchema = z.enum(STATUSES);
 const time = z

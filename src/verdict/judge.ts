@@ -1,7 +1,6 @@
-import type { LimitCause, RunVerdict } from "../domain/outcome.ts";
-import { internalError, LIMIT_CAUSES } from "../domain/outcome.ts";
+import { LIMIT_CAUSES, type LimitCause, RULES } from "../domain/causes.ts";
+import { internalError, type RunVerdict } from "../domain/outcome.ts";
 import type { StepReport, StepReports } from "../domain/report.ts";
-import { TABLE } from "./table.ts";
 import { validateReport } from "./validate-report.ts";
 
 /**
@@ -44,15 +43,15 @@ function unusable(compile: StepReport): RunVerdict {
 export function judgeStep(report: StepReport): RunVerdict {
   const reason = validateReport(report);
   if (reason) return internal(reason);
-  const row = TABLE.find(({ when }) => when(report));
-  if (!row) return internal("no rule of the verdict table holds");
+  const rule = RULES.find(({ when }) => when(report));
+  if (!rule) return internal("no rule of the verdict table holds");
   return {
-    verdict: row.verdict,
-    cause: row.cause,
-    actor: row.actor,
+    verdict: rule.verdict,
+    cause: rule.cause,
+    actor: rule.actor,
     exitCode: report.exitCode,
     signal: report.signal,
-    errorMessage: row.message(report),
+    errorMessage: rule.message(report),
   };
 }
 

@@ -110,22 +110,22 @@ export interface CaseResult {
 }
 
 export type Cause =
-  | "normal_exit"
-  | "nonzero_exit"
-  | "fatal_signal"
-  | "compile_error"
   | "internal_error"
-  | "cancelled"
   | "oom_kill"
-  | "wall_timeout"
-  | "cpu_timeout"
   | "pids_limit"
   | "file_size_limit"
+  | "wall_timeout"
+  | "cpu_timeout"
+  | "fatal_signal"
+  | "nonzero_exit"
+  | "normal_exit"
+  | "compile_error"
+  | "cancelled"
   | "compile_oom_kill"
-  | "compile_wall_timeout"
-  | "compile_cpu_timeout"
   | "compile_pids_limit"
-  | "compile_file_size_limit";
+  | "compile_file_size_limit"
+  | "compile_wall_timeout"
+  | "compile_cpu_timeout";
 
 export interface Check {
   name: string;

@@ -1,4 +1,5 @@
 import type { SubmissionRow } from "../../../src/http/dashboard/api/submissions.ts";
+import { CAUSE_WORDS } from "./causes.ts";
 import css from "./verdict.module.css";
 
 /** Short names of the verdicts of a submission. The page of the submission explains its verdict. */
@@ -21,22 +22,12 @@ export const JUDGEMENT_NAMES: Readonly<Record<string, string>> = {
   ...VERDICT_NAMES,
 };
 
-/** Short names of the causes that say more than their verdicts. */
-const CAUSE_NAMES: Readonly<Record<string, string>> = {
-  compile_error: "compilation error",
-  cancelled: "cancelled",
-  compile_oom_kill: "memory limit of the compiler",
-  compile_wall_timeout: "time limit of the compiler",
-  compile_cpu_timeout: "time limit of the compiler",
-  compile_pids_limit: "process limit of the compiler",
-  compile_file_size_limit: "file size limit of the compiler",
-};
-
 type Ended = Pick<SubmissionRow, "verdict"> & { readonly cause?: string | null | undefined };
 
 /** How a run or a judgement ended, in short words. Judgements have no cause, and the cause of an old record is null. */
 export function verdictText({ verdict, cause }: Ended): string {
-  return CAUSE_NAMES[cause ?? ""] ?? JUDGEMENT_NAMES[verdict ?? ""] ?? "";
+  const words = CAUSE_WORDS[cause ?? ""] ?? JUDGEMENT_NAMES[verdict ?? ""] ?? "";
+  return cause?.startsWith("compile_") && cause !== "compile_error" ? `${words} of the compiler` : words;
 }
 
 /** The colour of a verdict. It is only for areas, because some of the colours are too light for text. */

@@ -1,3 +1,4 @@
+import { CAUSES, type CauseRow, type StepCause } from "../causes.ts";
 import type { Outcome, RunStats } from "../outcome.ts";
 import type { RecordWithoutOutput } from "../record.ts";
 
@@ -10,14 +11,6 @@ export interface Usage {
   /** Whether the program reached the limit. */
   readonly met: boolean;
 }
-
-/** The limit that the program reached, by the cause of its end. */
-const ENDED_BY: Readonly<Record<string, Usage["name"]>> = {
-  cpu_timeout: "cpu",
-  wall_timeout: "wall",
-  oom_kill: "memory",
-  pids_limit: "processes",
-};
 
 /**
  * How much the execute step used of its limits; empty if there was no execute step. Values that an old record does not have are absent.
@@ -42,8 +35,8 @@ export function usage({ result, metrics, evidence }: RecordWithoutOutput, runSta
         { name: "stderr", used: execute.stderrBytes, limit: execute.limits.stderrBytes, unit: "bytes" },
       ]
     : [];
-  const endedBy = ENDED_BY[result.cause ?? ""];
-  return [...always, ...noted].map((row) => ({ ...row, met: endedBy === row.name || row.used >= row.limit }));
+  const reached = (CAUSES[result.cause as StepCause] as CauseRow | undefined)?.usage;
+  return [...always, ...noted].map((row) => ({ ...row, met: reached === row.name || row.used >= row.limit }));
 }
 
 /** Whether the end of the stream is missing. Also true if output was cut, but it is unknown of which stream. */

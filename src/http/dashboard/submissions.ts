@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { CAUSE_NAMES } from "../../domain/causes.ts";
 import { clientError } from "../../domain/error.ts";
-import { CAUSES, VERDICTS } from "../../domain/outcome.ts";
+import { VERDICTS } from "../../domain/outcome.ts";
 import { statusSchema, toLongRecord } from "../../domain/record.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import type { FoundSubmission, Search } from "../../store/search/types.ts";
@@ -24,7 +25,7 @@ const time = z.iso.datetime({ offset: true }).transform(Date.parse).optional();
 export const search = z.strictObject({
   verdict: z.enum(VERDICTS).optional(),
   status: statusSchema.optional(),
-  cause: z.enum(CAUSES).optional(),
+  cause: z.enum(CAUSE_NAMES).optional(),
   language: name,
   key: name,
   project: name,

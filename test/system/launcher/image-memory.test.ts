@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { join, relative } from "node:path";
 import { test } from "node:test";
-import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/verdict/table.ts";
+import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/domain/causes.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 import { source } from "../../support/programs/product.ts";
 import { useBoxes } from "../forgery/boxes.ts";

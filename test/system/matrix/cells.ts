@@ -1,4 +1,5 @@
-import type { Actor, Cause, Verdict } from "../../../src/domain/outcome.ts";
+import type { Cause } from "../../../src/domain/causes.ts";
+import type { Actor, Verdict } from "../../../src/domain/outcome.ts";
 
 /**
  * The matrix: every verdict in every language, each by a program in test/programs/ or languages/examples/.

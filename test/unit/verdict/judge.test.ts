@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { RULES } from "../../../src/domain/causes.ts";
 import type { RunVerdict } from "../../../src/domain/outcome.ts";
 import type { StepReport } from "../../../src/domain/report.ts";
 import { judge, judgeStep } from "../../../src/verdict/judge.ts";
-import { TABLE } from "../../../src/verdict/table.ts";
 import { report, signalled } from "../../support/verdict/reports.ts";
 
 const short = ({ verdict, cause, actor }: RunVerdict) => `${verdict} ${cause} ${actor}`;
@@ -29,12 +29,12 @@ const ROWS: readonly [string, StepReport, string][] = [
 ];
 
 test("every row of the table decides on its own evidence", async (t) => {
-  assert.equal(ROWS.length, TABLE.length);
+  assert.equal(ROWS.length, RULES.length);
   for (const [index, [name, facts, expected]] of ROWS.entries()) {
     await t.test(name, () => {
       assert.equal(short(judgeStep(facts)), expected);
       assert.equal(
-        TABLE.findIndex((row) => row.when(facts)),
+        RULES.findIndex((row) => row.when(facts)),
         index,
       );
     });

@@ -10,7 +10,7 @@ BatchRequest: TypeAlias = "list[SubmitRequest]"
 
 BuiltInChecker: TypeAlias = "PlainChecker | TokensChecker | FloatsChecker"
 
-Cause: TypeAlias = "Literal['normal_exit', 'nonzero_exit', 'fatal_signal', 'compile_error', 'internal_error', 'cancelled', 'oom_kill', 'wall_timeout', 'cpu_timeout', 'pids_limit', 'file_size_limit', 'compile_oom_kill', 'compile_wall_timeout', 'compile_cpu_timeout', 'compile_pids_limit', 'compile_file_size_limit']"
+Cause: TypeAlias = "Literal['internal_error', 'oom_kill', 'pids_limit', 'file_size_limit', 'wall_timeout', 'cpu_timeout', 'fatal_signal', 'nonzero_exit', 'normal_exit', 'compile_error', 'cancelled', 'compile_oom_kill', 'compile_pids_limit', 'compile_file_size_limit', 'compile_wall_timeout', 'compile_cpu_timeout']"
 
 Content: TypeAlias = "str | Base64"
 

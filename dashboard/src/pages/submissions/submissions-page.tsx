@@ -4,11 +4,11 @@ import type { SubmissionRow } from "../../../../src/http/dashboard/api/submissio
 import { addressOf, fetchPage } from "../../client/api.ts";
 import type { Search } from "../../client/search.ts";
 import { useAccountOptions } from "../../client/session.ts";
+import { CAUSES } from "../../components/causes.ts";
 import { duration } from "../../components/format.ts";
 import { Page } from "../../components/page.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import { VERDICT_NAMES, Verdict } from "../../components/verdict.tsx";
-import { CAUSES } from "../../lists/causes.ts";
 import { Filters } from "../../lists/filters.tsx";
 import type { ListTableHandle } from "../../lists/list-table.tsx";
 import { type ListColumn, LiveList } from "../../lists/live-list.tsx";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { LIMIT_CAUSES, RULES } from "../../../../src/domain/causes.ts";
 import { explain } from "../../../../src/domain/explain/explanation.ts";
-import { internalError, LIMIT_CAUSES } from "../../../../src/domain/outcome.ts";
+import { internalError } from "../../../../src/domain/outcome.ts";
 import { type SubmissionRecord, toRecord } from "../../../../src/domain/record.ts";
 import { newSubmission } from "../../../../src/domain/submission.ts";
-import { TABLE } from "../../../../src/verdict/table.ts";
 import type { Plan } from "../../../../src/worker/plan.ts";
 import { runStats } from "../../../../src/worker/run-stats.ts";
 import { ENDS, ended, recordOf } from "../../../support/domain/explain/records.ts";
@@ -32,7 +32,7 @@ test("every row of the verdict table has its own text with the numbers that prov
   });
   assert.deepEqual(
     ends,
-    TABLE.map(({ verdict, cause, actor }) => `${verdict} ${cause} ${actor}`),
+    RULES.map(({ verdict, cause, actor }) => `${verdict} ${cause} ${actor}`),
   );
   const words = (name: string) => wordsOf(recordOf({ execute: ENDS[name] ?? assert.fail(name) }));
   for (const [name, says] of [
@@ -55,7 +55,7 @@ test("every row of the verdict table has its own text with the numbers that prov
     assert.match(words(name), says, name);
   }
   const different = new Set(Object.values(ENDS).map((execute) => explain(recordOf({ execute }))?.title));
-  assert.equal(different.size, new Set(TABLE.map(({ cause }) => cause)).size);
+  assert.equal(different.size, new Set(RULES.map(({ cause }) => cause)).size);
 });
 
 test("explains that the kill of a child is MLE regardless of its parent's exit code", () => {
