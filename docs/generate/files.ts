@@ -1,6 +1,7 @@
 import { dashboardCauses } from "./causes.ts";
 import { pythonTypes } from "./client-python.ts";
 import { typescriptTypes } from "./client-typescript.ts";
+import { grammarNames } from "./grammars.ts";
 import { ceilings } from "./protocol.ts";
 import { schemaTypes } from "./schema.ts";
 
@@ -9,6 +10,7 @@ export const FILES: Readonly<Record<string, () => string | Promise<string>>> = {
   "client/python/src/assay_client/types.py": pythonTypes,
   "client/typescript/src/types.ts": typescriptTypes,
   "dashboard/src/components/causes.ts": dashboardCauses,
+  "dashboard/src/components/editor/grammar-names.ts": grammarNames,
   "setup/ceilings": ceilings,
   "src/store/schema/schema.ts": schemaTypes,
 };

@@ -13,11 +13,14 @@ export function matrix(): string {
   return table(["program", "verdict", "cause", "the program ends with"], rows);
 }
 
-function endsOf({ ends, gap }: Row): string {
+function endsOf({ ends, missing }: Row): string {
   const present = LANGUAGES.filter((language) => ends[language] !== undefined);
   const byEnd = Map.groupBy(present, (language) => ends[language] as string);
   const texts = [...byEnd].map(([end, languages]) => {
     return languages.length === LANGUAGES.length ? end : `${languages.join(", ")}: ${end}`;
   });
-  return [...texts, ...(gap === undefined ? [] : [`missing: ${gap}`])].join("; ");
+  const gaps = [...Map.groupBy(Object.entries(missing), ([, reason]) => reason)].map(
+    ([reason, languages]) => `missing in ${languages.map(([language]) => language).join(", ")}: ${reason}`,
+  );
+  return [...texts, ...gaps].join("; ");
 }

@@ -46,8 +46,8 @@ export interface Language {
   readonly compilerOptions?: readonly string[] | undefined;
   /** Options of the compiler for programs of the judge that have one source (planOfJudge in src/worker/plan.ts). */
   readonly singleSourceOptions?: readonly string[] | undefined;
-  /** The numbers by which clients of Judge0 name the language (src/http/judge0/). */
-  readonly judge0?: readonly number[] | undefined;
+  /** Names of the language in other services, by the name of the service. Only the module for clients of that service knows their form. */
+  readonly foreignNames: Readonly<Record<string, unknown>>;
   /** Set if the language is not in the lists of languages, because only clients of Judge0 name it. */
   readonly unlisted?: true | undefined;
   readonly limits: Readonly<Partial<Record<ProfileName, StepOverrides>>>;

@@ -1,8 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
-import { extname, join } from "node:path";
+import { join } from "node:path";
 import { z } from "zod";
-import type { Languages } from "./load.ts";
-import { invalidFile } from "./schema.ts";
+import { EXAMPLES_FILE, type Languages, readBuiltIns } from "./load.ts";
+import { invalidFile, readDataFile } from "./schema.ts";
 
 /** An example program, with the verdict that it gets. */
 export interface Example {
@@ -14,8 +13,8 @@ export interface Example {
 
 const listSchema = z.array(
   z.strictObject({
-    /** The name of the program's file in the directory of each language, without the extension. */
-    program: z.string().regex(/^[a-z-]+$/),
+    /** The name of the program in `examples` of a language. */
+    program: z.string(),
     title: z.string().min(1),
     verdict: z.enum(["AC", "RE", "TLE", "MLE", "PLE", "FSE", "SIG"]),
     stdin: z.string().default(""),
@@ -23,30 +22,26 @@ const listSchema = z.array(
 );
 
 /**
- * Reads the examples of each language. The first one is the smoke test. If languages/examples/ has a directory for the language, the
- * programs of examples.json follow, which are the same for all these languages. The matrix tests check the verdicts on these files.
- * @returns the examples by language name. @throws LanguageFileError for a missing file or an invalid list.
+ * The examples of each language. The first one is the smoke test. The programs of examples.json follow, in a language that has `examples`.
+ * The matrix tests check their verdicts.
+ * @returns the examples by language name. @throws LanguageFileError for an invalid list, or a language that does not have all its programs.
  */
 export function loadExamples(directory: string, languages: Languages): ReadonlyMap<string, readonly Example[]> {
-  const path = join(directory, "examples", "examples.json");
-  const parsed = listSchema.safeParse(JSON.parse(text(path)));
-  if (!parsed.success) invalidFile(path, z.prettifyError(parsed.error));
+  const list = readDataFile(join(directory, EXAMPLES_FILE), listSchema);
+  const builtIns = new Map(readBuiltIns(directory).map((one) => [one.data.name, one]));
   return new Map(
-    languages.list().map(({ name, source, smokeTest }) => {
+    languages.list().map(({ name, smokeTest }) => {
       const first = { title: "Hello", verdict: "AC", code: smokeTest.code, stdin: "" };
-      const programs = existsSync(join(directory, "examples", name)) ? parsed.data : [];
-      const others = programs.map(({ program, ...example }) => {
-        return { ...example, code: text(join(directory, "examples", name, `${program}${extname(source)}`)) };
+      const { path = "", data } = builtIns.get(name) ?? {};
+      const programs = data?.examples;
+      if (!programs) return [name, [first]];
+      const others = list.map(({ program, ...example }) => {
+        const code = programs[program] ?? invalidFile(path, `there is no example ${program}`);
+        return { ...example, code };
       });
+      if (Object.keys(programs).length > list.length)
+        invalidFile(path, `it has examples that ${EXAMPLES_FILE} does not list`);
       return [name, [first, ...others]];
     }),
   );
-}
-
-function text(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    invalidFile(path, (error as Error).message);
-  }
 }

@@ -1,12 +1,14 @@
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
+import type { z } from "zod";
 import type { Command, Language, LimitOverrides } from "../domain/language.ts";
 import { type Limits, PROFILE_NAMES, type ProfileName, type StepLimits } from "../domain/limits.ts";
 import { readPack } from "./packs.ts";
 import { brokenRules } from "./rules.ts";
-import { invalidFile, languageSchema, type Profiles, profilesSchema, readDataFile } from "./schema.ts";
+import { builtInSchema, invalidFile, type Profiles, profilesSchema, readDataFile } from "./schema.ts";
 
 const PROFILES_FILE = "profiles.json";
+export const EXAMPLES_FILE = "examples.json";
 
 /** The built-in languages and the installed packs, including those that do not work on this machine. */
 export interface Languages {
@@ -26,16 +28,9 @@ export interface Languages {
 export function loadLanguages(directory: string, packs: readonly string[] = []): Languages {
   const profiles = readDataFile(join(directory, PROFILES_FILE), profilesSchema);
   const byName = new Map<string, Language>();
-  const byNumber = new Map<number, Language>();
   const list: Language[] = [];
 
-  const files = readdirSync(directory).filter((file) => file.endsWith(".json") && file !== PROFILES_FILE);
-  const found = [
-    ...files
-      .map((file) => join(directory, file))
-      .map((path) => ({ path, language: readDataFile(path, languageSchema) })),
-    ...packs.map((name) => readPack(directory, name)),
-  ];
+  const found = [...readBuiltIns(directory).map(toLanguage), ...packs.map((name) => readPack(directory, name))];
   found.sort((a, b) => (basename(a.path) < basename(b.path) ? -1 : 1));
   for (const { path, language: own } of found) {
     const language = withBaseEnvironment(own, profiles);
@@ -44,11 +39,6 @@ export function loadLanguages(directory: string, packs: readonly string[] = []):
       const other = byName.get(name);
       if (other) invalidFile(path, `the name ${name} is already used by ${other.name}`);
       byName.set(name, language);
-    }
-    for (const number of language.judge0 ?? []) {
-      const other = byNumber.get(number);
-      if (other) invalidFile(path, `Judge0's number ${number} is already used by ${other.name}`);
-      byNumber.set(number, language);
     }
     checkLimits(path, language, profiles);
     list.push(language);
@@ -70,6 +60,25 @@ export function loadLanguages(directory: string, packs: readonly string[] = []):
       return found[profile];
     },
   };
+}
+
+/** A file in languages/: the language, and what tests and the dashboard need. */
+export interface BuiltIn {
+  readonly path: string;
+  readonly data: z.output<typeof builtInSchema>;
+}
+
+/** Reads the files of the built-in languages. @throws LanguageFileError */
+export function readBuiltIns(directory: string): BuiltIn[] {
+  return readdirSync(directory)
+    .filter((file) => file.endsWith(".json") && ![PROFILES_FILE, EXAMPLES_FILE].includes(file))
+    .map((file) => join(directory, file))
+    .map((path) => ({ path, data: readDataFile(path, builtInSchema) }));
+}
+
+function toLanguage({ path, data }: BuiltIn): { readonly path: string; readonly language: Language } {
+  const { examples: _examples, matrix: _matrix, grammar: _grammar, ...language } = data;
+  return { path, language: language as Language };
 }
 
 /** The limits of a profile, for languages that change none. @throws LanguageFileError */

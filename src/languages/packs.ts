@@ -38,6 +38,7 @@ export function readPack(directory: string, name: string): { readonly path: stri
     trim: _trim,
     links: _links,
     tests: _tests,
+    grammar: _grammar,
     ...language
   } = loadPack(directory, name);
   return { path: pathOf(directory, name), language: language as Language };

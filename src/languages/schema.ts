@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import type { Language } from "../domain/language.ts";
 import { LIMIT_NAMES, LIMITS, type LimitName, type Limits, type ProfileName } from "../domain/limits.ts";
 import { OperatorError } from "../domain/operator-error.ts";
 
@@ -55,6 +54,11 @@ function isExpression(text: string): boolean {
   }
 }
 
+/** The source of a program: text, or its lines. */
+const code = z
+  .union([z.string().min(1), z.array(z.string()).min(1)])
+  .transform((text) => (typeof text === "string" ? text : `${text.join("\n")}\n`));
+
 const packageName = z.string().regex(/^[a-z0-9][a-z0-9+.-]+$/, "a package must be the name of a Debian package");
 
 const language = {
@@ -71,17 +75,35 @@ const language = {
   execute: command,
   compilerOptions: z.array(z.string().refine(isExpression, "must be a regular expression")).optional(),
   singleSourceOptions: z.array(argument).optional(),
-  judge0: z.array(z.int().positive()).optional(),
+  /** Names of the language in other services, by the name of the service. Their clients find the language by them. */
+  foreignNames: z.record(z.string(), z.unknown()).default({}),
+  /** The grammar by which the dashboard highlights programs (dashboard/src/components/editor/grammars.ts); absent: they are plain text. */
+  grammar: z.string().optional(),
   unlisted: z.literal(true).optional(),
   limits: z.strictObject({ judge: stepOverrides.exactOptional(), agent: stepOverrides.exactOptional() }).default({}),
-  smokeTest: z.strictObject({ code: z.string().min(1), stdout: z.string().min(1) }),
+  smokeTest: z.strictObject({ code, stdout: z.string().min(1) }),
 };
 
-export const languageSchema = z.strictObject(language) as z.ZodType<Language>;
+const programName = z.string().regex(/^[a-z][a-z-]*$/);
+/** How a program of the matrix ends, such as `exit 7`. There are alternatives if the kernel decides which of two processes runs first. */
+const end = z.string().regex(/^(exit|signal) \d+( or (exit|signal) \d+)*$/);
+
+/** The schema of the files in languages/, besides those for all languages. */
+export const builtInSchema = z.strictObject({
+  ...language,
+  /** The examples of the playground, by the programs of languages/examples.json. */
+  examples: z.record(programName, code).optional(),
+  /** How each program of test/system/matrix/ ends, or why the language does not have it. */
+  matrix: z
+    .record(
+      programName,
+      z.union([end, z.strictObject({ end, intervention: z.string() }), z.strictObject({ none: z.string().min(1) })]),
+    )
+    .optional(),
+});
 
 /** A path in the image, relative to its root, as the lines for image/layer contain it. */
 const path = z.string().regex(/^[a-z][A-Za-z0-9_./*+-]*$/, "a path must be relative to the root, without blanks");
-const code = z.string().min(1);
 const exitCode = z.int().min(1).max(255);
 
 /** The schema of the files in languages/packs/. */

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Language } from "../../domain/language.ts";
 import type { Dependencies } from "../dependencies.ts";
 
@@ -9,12 +10,19 @@ export interface Numbered {
   readonly language: Language;
 }
 
-/** The languages that work now, sorted by number. The files in languages/ state the numbers. */
+const numbers = z.array(z.int().positive());
+
+/** The numbers that Judge0 uses for a language; its file in languages/ states them. */
+export function numbersOf({ foreignNames }: Pick<Language, "foreignNames">): readonly number[] {
+  return foreignNames.judge0 === undefined ? [] : numbers.parse(foreignNames.judge0);
+}
+
+/** The languages that work now, sorted by number. */
 export function numbered({ languages, workers }: Known): Numbered[] {
   return workers
     .languages()
     .flatMap((name) => languages.resolve(name) ?? [])
-    .flatMap((language) => (language.judge0 ?? []).map((id) => ({ id, language })))
+    .flatMap((language) => numbersOf(language).map((id) => ({ id, language })))
     .sort((a, b) => a.id - b.id);
 }
 
@@ -24,7 +32,7 @@ export function byNumber(known: Known, id: number): Language | undefined {
 
 /** The label of a language, even if it does not work now; for an unknown number, the number. */
 export function nameOfNumber({ languages }: Pick<Known, "languages">, id: number): string {
-  return languages.list().find(({ judge0 }) => judge0?.includes(id))?.label ?? String(id);
+  return languages.list().find((language) => numbersOf(language).includes(id))?.label ?? String(id);
 }
 
 /** The language of a program that consists of files with scripts of its own, instead of one source. */

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from "fastify";
 import satisfies from "semver/functions/satisfies.js";
+import { z } from "zod";
 import { clientError, echo } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
 import { listed } from "../../languages/load.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { PISTON } from "./conventions.ts";
-import { PISTON_NAMES } from "./names.ts";
 
 /** A language as Piston describes it. */
 export interface Runtime {
@@ -19,8 +19,23 @@ export interface Runtime {
 /** The most characters of a version selector. Parsing a long one would take seconds. */
 export const MAX_SELECTOR = 100;
 
-export function runtimeOf({ name, aliases, label }: Pick<Language, "name" | "aliases" | "label">): Runtime {
-  const { language = name, aliases: more = [], runtime } = PISTON_NAMES[name] ?? {};
+/** How clients of Piston name a language, as its file in languages/ states it. */
+const pistonName = z.strictObject({
+  /** The name; absent if it is the same as ours. */
+  language: z.string().optional(),
+  /** Aliases in addition to those that the language has here. */
+  aliases: z.array(z.string()).default([]),
+  /** The name of Piston's package with the language; absent if it is that of the language. */
+  runtime: z.string().optional(),
+});
+
+export function runtimeOf({
+  name,
+  aliases,
+  label,
+  foreignNames,
+}: Pick<Language, "name" | "aliases" | "label" | "foreignNames">): Runtime {
+  const { language = name, aliases: more, runtime } = pistonName.parse(foreignNames.piston ?? {});
   const others = new Set([name, ...aliases, ...more]);
   others.delete(language);
   return { language, version: versionOf(label), aliases: [...others], runtime };

@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import type { TestContext } from "node:test";
-import { listed, loadLanguages } from "../../../src/languages/load.ts";
+import { listed, loadLanguages, readBuiltIns } from "../../../src/languages/load.ts";
 import { packNames } from "../../../src/languages/packs.ts";
 
 export const LANGUAGES = join(import.meta.dirname, "../../../languages");
@@ -25,15 +25,16 @@ export const ENDINGS: Readonly<Record<string, string>> = Object.fromEntries(
     .map(({ name, source }) => [name, extname(source).slice(1)]),
 );
 
-const PROGRAMS = ["../../../languages/examples/", "../../programs/"].map((path) => new URL(path, import.meta.url));
+const EXAMPLES = new Map(readBuiltIns(LANGUAGES).map(({ data }) => [data.name, data.examples ?? {}]));
 
-/** The path of a program in languages/examples/ or test/programs/; undefined if the language does not have it. */
-export function pathOf(language: string, program: string): URL | undefined {
-  return PROGRAMS.map((url) => new URL(`${language}/${program}.${ENDINGS[language]}`, url)).find(existsSync);
+/** The source of a program: an example of the language, or a file in test/programs/; undefined if the language does not have it. */
+export function programOf(language: string, program: string): string | undefined {
+  const path = new URL(`../../programs/${language}/${program}.${ENDINGS[language]}`, import.meta.url);
+  return EXAMPLES.get(language)?.[program] ?? (existsSync(path) ? readFileSync(path, "utf8") : undefined);
 }
 
 /** Names of the languages that have a program. */
-export const languagesOf = (program: string) => NAMES.filter((name) => pathOf(name, program));
+export const languagesOf = (program: string) => NAMES.filter((name) => programOf(name, program) !== undefined);
 
 /** Parsed JSON that a test makes invalid. */
 // biome-ignore lint/suspicious/noExplicitAny: tests make it invalid

@@ -7,7 +7,7 @@ import { after, before, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { assay, dataDirectory, NOBODY, type Serving, serveWith } from "../cli/processes.ts";
-import { pathOf } from "../languages/directory.ts";
+import { programOf } from "../languages/directory.ts";
 import { environment, type Launcher, startLauncher } from "../launcher/launcher.ts";
 import { COLD } from "../sandbox/parked.ts";
 import { migratedTemplate, postgresServer } from "../store/temporary.ts";
@@ -164,11 +164,11 @@ async function postgresUrl(t: TestContext): Promise<string> {
   return server.url(name);
 }
 
-/** The source of a program in languages/examples/ or test/programs/. */
+/** The source of an example of a language, or of a program in test/programs/. */
 export function source(language: string, name: string): string {
-  const path = pathOf(language, name);
-  if (!path) throw new Error(`there is no program ${name} in ${language}`);
-  return readFileSync(path, "utf8");
+  const code = programOf(language, name);
+  if (code === undefined) throw new Error(`there is no program ${name} in ${language}`);
+  return code;
 }
 
 /** Resident memory of a process in bytes. */

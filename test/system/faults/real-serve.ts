@@ -25,7 +25,7 @@ import { type Answer, send } from "../../support/programs/product.ts";
 
 const CHECKOUT = resolve(import.meta.dirname, "../../..");
 /** Few languages, because a restarted service runs all smoke tests before it continues. */
-const LANGUAGES = ["c.json", "profiles.json", "python.json"];
+const LANGUAGES = ["c.json", "examples.json", "profiles.json", "python.json"];
 
 const STOP_MS = 60_000;
 

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { JUDGEMENT_VERDICTS, type JudgementVerdict } from "../../../src/domain/judgement.ts";
 import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { source, useProduct } from "../../support/programs/product.ts";
-import { INPUT, LANGUAGES, type LanguageName, MATRIX } from "../matrix/cells.ts";
+import { INPUT, LANGUAGES, MATRIX } from "../matrix/cells.ts";
 import { judge } from "./judged.ts";
 
 interface RunRecord {
@@ -17,7 +17,7 @@ const BROKEN = { type: "program", interface: "kattis", language: "python", code:
 const SHORT = { wall_time_secs: 1.5, cpu_time_secs: 1 };
 
 /** A judgement with this verdict, by the programs of the matrix. */
-function requestFor(verdict: JudgementVerdict, language: LanguageName): object | null {
+function requestFor(verdict: JudgementVerdict, language: string): object | null {
   const echo = { language, code: source(language, "echo") };
   if (verdict === "AC") return { ...echo, tests: [{ stdin: INPUT, expected: INPUT }] };
   if (verdict === "WA") return { ...echo, tests: [{ stdin: INPUT, expected: "another line" }] };

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { languagesOf, pathOf } from "../../support/languages/directory.ts";
+import { languagesOf, programOf } from "../../support/languages/directory.ts";
 import { environment } from "../../support/launcher/launcher.ts";
 
 /** The list to which recorded.test.ts compares the filter. */
@@ -107,7 +107,7 @@ function callsOf(log: string): Made[] {
 export function recordAll(): Map<string, readonly Made[]> {
   const all = new Map<string, readonly Made[]>();
   for (const language of languagesOf("typical")) {
-    const { compile, execute } = record(language, readFileSync(pathOf(language, "typical") as URL, "utf8"));
+    const { compile, execute } = record(language, programOf(language, "typical") ?? "");
     if (compile.length > 0) all.set(`${language}-compile`, compile);
     all.set(language, execute);
   }

@@ -1,12 +1,14 @@
+import { fileURLToPath } from "node:url";
 import type { Cause } from "../../../src/domain/causes.ts";
 import type { Actor, Verdict } from "../../../src/domain/outcome.ts";
+import { readBuiltIns } from "../../../src/languages/load.ts";
 
-/**
- * The matrix: every verdict in every language, each by a program in test/programs/ or languages/examples/.
- * matrix.test.ts runs this list, and docs/verdicts.md shows it (npm run generate).
- */
-export const LANGUAGES = ["c", "cpp", "go", "java", "javascript", "python", "rust", "typescript"] as const;
-export type LanguageName = (typeof LANGUAGES)[number];
+/** The built-in languages with the ends of the programs of the matrix, as their files in languages/ state them. */
+const BUILT_IN = readBuiltIns(fileURLToPath(new URL("../../../languages", import.meta.url))).flatMap(({ data }) =>
+  data.matrix ? [{ ...data, matrix: data.matrix }] : [],
+);
+
+export const LANGUAGES: readonly string[] = BUILT_IN.map(({ name }) => name);
 
 /**
  * The end of the program itself: `exit 7`, `signal 9`, or `neither` if it cannot be known. Alternatives (` or `) only
@@ -25,8 +27,9 @@ export type Intervention =
   /** A child may or may not exist when the program ends: the kernel decides which of the two runs first. */
   | "descendants, perhaps";
 
-export interface Row {
-  /** File name in the directory of a language, without its extension. */
+/** What is the same for the program in all languages. */
+interface Program {
+  /** The name of an example (languages/examples.json), or of a file in test/programs/, without its extension. */
   readonly program: string;
   /** A fault that the test causes; none if absent. */
   readonly injected?: "the slot is killed";
@@ -34,22 +37,24 @@ export interface Row {
   readonly cause: Cause;
   readonly actor: Actor;
   readonly intervention: Intervention;
-  /** Languages with another action. */
-  readonly interventions?: Readonly<Partial<Record<LanguageName, Intervention>>>;
   /** Required output, which proves how far the program got. Any output if absent. */
   readonly stdout?: string;
-  readonly ends: Readonly<Partial<Record<LanguageName, End>>>;
-  /** The reason for missing languages. */
-  readonly gap?: string;
+  /** The languages that get this verdict, if others get another one, which has a row of its own; all if absent. */
+  readonly holds?: (language: { readonly end: End; readonly compiles: boolean }) => boolean;
   /** Programs that only wait can run alongside programs that need a core. */
   readonly waits?: true;
 }
 
+export interface Row extends Omit<Program, "holds"> {
+  /** Languages with another action. */
+  readonly interventions: Readonly<Record<string, Intervention>>;
+  readonly ends: Readonly<Record<string, End>>;
+  /** The languages that do not have the program, with the reason. */
+  readonly missing: Readonly<Record<string, string>>;
+}
+
 /** Input of every program. `echo` prints it; the others ignore it. */
 export const INPUT = "a line\nand one without its end";
-
-const everywhere = (end: End): Record<LanguageName, End> =>
-  Object.fromEntries(LANGUAGES.map((name) => [name, end])) as Record<LanguageName, End>;
 
 const AC = { verdict: "AC", cause: "normal_exit", actor: "runtime", intervention: "none" } as const;
 const RE = { verdict: "RE", cause: "nonzero_exit", actor: "runtime", intervention: "none" } as const;
@@ -62,99 +67,66 @@ const FSE = { verdict: "FSE", cause: "file_size_limit", actor: "kernel", interve
 const SIG = { verdict: "SIG", cause: "fatal_signal", actor: "runtime", intervention: "none" } as const;
 const IE = { verdict: "IE", cause: "internal_error", actor: "judge", intervention: "none" } as const;
 
-export const MATRIX: readonly Row[] = [
-  { program: "echo", ...AC, stdout: INPUT, ends: everywhere("exit 0") },
-  { program: "exit-seven", ...RE, ends: everywhere("exit 7") },
-  {
-    program: "uncaught-exception",
-    ...RE,
-    ends: {
-      go: "exit 2",
-      java: "exit 1",
-      javascript: "exit 1",
-      python: "exit 1",
-      rust: "exit 101",
-      typescript: "exit 1",
-    },
-    gap: "C has no exceptions; in C++ it is a signal (below)",
-  },
-  {
-    program: "does-not-compile",
-    ...COMPILE,
-    ends: { c: "exit 1", cpp: "exit 1", go: "exit 2", java: "exit 1", rust: "exit 1", typescript: "exit 1" },
-    gap: "the others have no compile step (next row)",
-  },
-  {
-    program: "does-not-compile",
-    ...RE,
-    ends: { javascript: "exit 1", python: "exit 1" },
-    gap: "the others have a compile step (row above)",
-  },
-  { program: "sleeps", ...WALL, ends: everywhere("signal 9"), waits: true },
-  { program: "busy", ...CPU, ends: everywhere("signal 9") },
-  { program: "busy-threads", ...CPU, ends: everywhere("signal 9") },
-  { program: "busy-children", ...CPU, ends: everywhere("signal 9") },
-  { program: "eats-memory", ...MLE, ends: everywhere("signal 9") },
-  {
-    program: "eats-managed-heap",
-    ...MLE,
-    ends: { go: "signal 9", java: "signal 9", javascript: "signal 9", python: "signal 9", typescript: "signal 9" },
-    gap: "no managed heap",
-  },
-  { program: "eats-files-and-memory", ...MLE, stdout: "the memory fits\n", ends: everywhere("signal 9") },
+const exits = ({ end }: { readonly end: End }) => end.startsWith("exit ");
+const dies = ({ end }: { readonly end: End }) => end.startsWith("signal ");
+
+/** The programs, each with its verdict. `matrix` in a file of languages/ has the ends in that language. */
+const PROGRAMS: readonly Program[] = [
+  { program: "echo", ...AC, stdout: INPUT },
+  { program: "exit-seven", ...RE },
+  { program: "uncaught-exception", ...RE, holds: exits },
+  { program: "does-not-compile", ...COMPILE, holds: ({ compiles }) => compiles },
+  { program: "does-not-compile", ...RE, holds: ({ compiles }) => !compiles },
+  { program: "sleeps", ...WALL, waits: true },
+  { program: "busy", ...CPU },
+  { program: "busy-threads", ...CPU },
+  { program: "busy-children", ...CPU },
+  { program: "eats-memory", ...MLE },
+  { program: "eats-managed-heap", ...MLE },
+  { program: "eats-files-and-memory", ...MLE, stdout: "the memory fits\n" },
   // The parent exits with 0 when its child is killed, unless the launcher kills it first.
-  { program: "child-eats-memory", ...MLE, ends: everywhere("signal 9 or exit 0") },
-  {
-    program: "starts-processes-without-end",
-    ...PLE,
-    intervention: "descendants",
-    ends: { ...everywhere("exit 1"), go: "exit 2", rust: "exit 101" },
-  },
-  {
-    program: "starts-threads-without-end",
-    ...PLE,
-    intervention: "none",
-    ends: { ...everywhere("exit 1"), cpp: "signal 6", go: "exit 2", rust: "exit 101" },
-  },
-  {
-    // If the runtime ignores SIGXFSZ, the program gets EFBIG and fails.
-    program: "writes-a-big-file",
-    ...FSE,
-    ends: { ...everywhere("exit 1"), c: "signal 25", cpp: "signal 25", rust: "signal 25" },
-  },
-  {
-    // The JVM does not raise SIGKILL itself. Its child does, and may outlive it for a moment.
-    program: "kills-itself",
-    ...SIG,
-    interventions: { java: "descendants, perhaps" },
-    ends: everywhere("signal 9"),
-  },
-  {
-    program: "aborts",
-    ...SIG,
-    ends: {
-      c: "signal 6",
-      cpp: "signal 6",
-      javascript: "signal 6",
-      python: "signal 6",
-      rust: "signal 6",
-      typescript: "signal 6",
-    },
-    gap: "Go and Java have no abort of their own",
-  },
-  { program: "uncaught-exception", ...SIG, ends: { cpp: "signal 6" }, gap: "an exit code elsewhere (above)" },
-  {
-    // Go and the JVM catch the fault, print a report, and abort.
-    program: "dies-of-a-fault",
-    ...SIG,
-    ends: { ...everywhere("signal 11"), go: "signal 6", java: "signal 6" },
-  },
-  { program: "sleeps", injected: "the slot is killed", ...IE, ends: everywhere("neither"), waits: true },
+  { program: "child-eats-memory", ...MLE },
+  { program: "starts-processes-without-end", ...PLE, intervention: "descendants" },
+  { program: "starts-threads-without-end", ...PLE, intervention: "none" },
+  // If the runtime ignores SIGXFSZ, the program gets EFBIG and fails.
+  { program: "writes-a-big-file", ...FSE },
+  // The JVM does not raise SIGKILL itself. Its child does, and may outlive it for a moment.
+  { program: "kills-itself", ...SIG },
+  { program: "aborts", ...SIG },
+  { program: "uncaught-exception", ...SIG, holds: dies },
+  // Go and the JVM catch the fault, print a report, and abort.
+  { program: "dies-of-a-fault", ...SIG },
+  { program: "sleeps", injected: "the slot is killed", ...IE, waits: true },
 ];
+
+/**
+ * The matrix: every verdict in every language, each by an example or a program in test/programs/. matrix.test.ts runs this list, and
+ * docs/verdicts.md shows it (npm run generate).
+ */
+export const MATRIX: readonly Row[] = PROGRAMS.map(({ holds = () => true, ...row }) => {
+  const interventions: Record<string, Intervention> = {};
+  const ends: Record<string, End> = {};
+  const missing: Record<string, string> = {};
+  for (const { name, compile, matrix } of BUILT_IN) {
+    const expected = matrix[row.program];
+    if (expected === undefined) throw new Error(`languages/${name}.json does not say how ${row.program} ends`);
+    if (typeof expected === "object" && "none" in expected) {
+      missing[name] = expected.none;
+      continue;
+    }
+    const { end, intervention = row.intervention } = typeof expected === "string" ? { end: expected } : expected;
+    if (row.injected) ends[name] = "neither";
+    else if (holds({ end, compiles: compile !== null })) {
+      ends[name] = end;
+      if (intervention !== row.intervention) interventions[name] = intervention as Intervention;
+    }
+  }
+  return { ...row, interventions, ends, missing };
+});
 
 export interface Cell {
   readonly row: Row;
-  readonly language: LanguageName;
+  readonly language: string;
   readonly end: End;
 }
 

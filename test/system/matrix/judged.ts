@@ -22,7 +22,7 @@ export function assertJudged({ row, language, end }: Cell, raw: unknown, limits:
   const cause = late ? "wall_timeout" : row.cause;
   assert.deepEqual([result.verdict, result.cause, result.actor], [row.verdict, cause, row.actor]);
   assert.ok(end.split(" or ").includes(ended(record)), `ended with ${ended(record)}, not with ${end}`);
-  assertActions(record, late ? "wall kill" : (row.interventions?.[language] ?? row.intervention));
+  assertActions(record, late ? "wall kill" : (row.interventions[language] ?? row.intervention));
   if (row.stdout !== undefined) assert.equal(output.stdout, row.stdout);
 
   assert.equal(cgroup.memory_limit_bytes, limits.memoryBytes);

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { loadExamples } from "../../../src/languages/examples.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { LanguageFileError } from "../../../src/languages/schema.ts";
-import { LANGUAGES, languagesOf, languagesWith, NAMES } from "../../support/languages/directory.ts";
+import { type Data, LANGUAGES, languagesOf, languagesWith, NAMES } from "../../support/languages/directory.ts";
 import { INPUT, MATRIX } from "../../system/matrix/cells.ts";
 
 const languages = loadLanguages(LANGUAGES);
 const examples = loadExamples(LANGUAGES, languages);
 const WITH_EXAMPLES = languagesOf("echo");
-const LISTED = JSON.parse(readFileSync(join(LANGUAGES, "examples", "examples.json"), "utf8")) as {
+const LISTED = JSON.parse(readFileSync(join(LANGUAGES, "examples.json"), "utf8")) as {
   program: string;
   verdict: string;
   stdin?: string;
@@ -44,15 +44,17 @@ test("the matrix runs each program in each language with the listed verdict", ()
   }
 });
 
-test("reports a missing program or an invalid list with the file name", (t) => {
-  const missing = languagesWith(t, "python.json", () => {});
-  rmSync(join(missing, "examples", "python", "busy.py"));
-  assert.throws(() => loadExamples(missing, languages), {
-    name: LanguageFileError.name,
-    message: /examples\/python\/busy\.py: ENOENT/,
-  });
-  const wrong = languagesWith(t, "examples/examples.json", (list) => {
-    list[0].verdict = "IE";
-  });
-  assert.throws(() => loadExamples(wrong, languages), /examples\.json: .*verdict/s);
+test("reports a missing or an unlisted program, or an invalid list, with the file name", (t) => {
+  const rejects = (file: string, change: (data: Data) => void, message: RegExp) =>
+    assert.throws(() => loadExamples(languagesWith(t, file, change), languages), {
+      name: LanguageFileError.name,
+      message,
+    });
+  rejects("python.json", (python) => delete python.examples.busy, /python\.json: there is no example busy/);
+  rejects(
+    "python.json",
+    (python) => (python.examples.more = "pass\n"),
+    /python\.json: it has examples that examples\.json/,
+  );
+  rejects("examples.json", (list) => (list[0].verdict = "IE"), /examples\.json: .*verdict/s);
 });

@@ -1,8 +1,8 @@
 import type { Extension } from "@codemirror/state";
+import { GRAMMAR_NAMES } from "./grammar-names.ts";
 
-/** Functions that load the grammar of a built-in language. The first program in a language calls its function. */
+/** Functions that load a grammar, by the name that `grammar` in a file of languages/ has. The first program calls the function. */
 const GRAMMARS: Readonly<Record<string, () => Promise<Extension>>> = {
-  c: async () => (await import("@codemirror/lang-cpp")).cpp(),
   cpp: async () => (await import("@codemirror/lang-cpp")).cpp(),
   go: async () => (await import("@codemirror/lang-go")).go(),
   java: async () => (await import("@codemirror/lang-java")).java(),
@@ -14,5 +14,5 @@ const GRAMMARS: Readonly<Record<string, () => Promise<Extension>>> = {
 
 /** @returns the grammar; an empty list for a language without one, whose programs are plain text. */
 export async function grammarOf(language: string): Promise<Extension> {
-  return (await GRAMMARS[language]?.()) ?? [];
+  return (await GRAMMARS[GRAMMAR_NAMES[language] ?? ""]?.()) ?? [];
 }

@@ -1,5 +1,0 @@
-int main(void)
-{
-	volatile int *nowhere = 0;
-	return *nowhere;
-}

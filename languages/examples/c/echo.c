@@ -1,9 +1,0 @@
-#include <stdio.h>
-
-int main(void)
-{
-	int c;
-	while ((c = getchar()) != EOF)
-		putchar(c);
-	return 0;
-}

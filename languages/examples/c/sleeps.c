@@ -1,3 +1,0 @@
-#include <unistd.h>
-
-int main(void) { sleep(600); }

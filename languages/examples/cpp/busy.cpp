@@ -1,5 +1,0 @@
-int main()
-{
-	for (volatile unsigned i = 0;; i = i + 1)
-		;
-}

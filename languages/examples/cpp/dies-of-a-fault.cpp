@@ -1,5 +1,0 @@
-int main()
-{
-	volatile int *nowhere = nullptr;
-	return *nowhere;
-}

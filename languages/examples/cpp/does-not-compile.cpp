@@ -1,3 +1,0 @@
-#include <vector>
-
-int main() { std::vector<int> v = "text"; }

@@ -1,7 +1,0 @@
-package main
-
-import "time"
-
-func main() {
-	time.Sleep(10 * time.Minute)
-}

@@ -1,3 +1,0 @@
-hoard = []
-while True:
-    hoard.append(bytearray(1_000_000))

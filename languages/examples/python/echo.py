@@ -1,3 +1,0 @@
-import sys
-
-sys.stdout.buffer.write(sys.stdin.buffer.read())

@@ -1,5 +1,0 @@
-fn main() {
-    loop {
-        std::hint::spin_loop();
-    }
-}

@@ -1,3 +1,0 @@
-fn main() {
-    let count: u32 = "text";
-}

@@ -1,2 +1,0 @@
-const count: number = "text";
-console.log(count);
