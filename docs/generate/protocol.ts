@@ -1,11 +1,14 @@
 import { readFileSync } from "node:fs";
 import { NO_BOUND } from "../../src/domain/limits.ts";
+import { MEASURED, type MeasuredRow } from "../../src/domain/measured.ts";
 import { LIMIT_ENTRIES } from "../../src/sandbox/step.ts";
 import { comment } from "./comment.ts";
 
 const DEFINITION = readFileSync(new URL("../../launcher/protocol.def", import.meta.url), "utf8");
 const CONTROLS = readFileSync(new URL("../../launcher/controls.def", import.meta.url), "utf8");
 const COUNTS: Readonly<Record<string, string>> = { ONE: "", OPT: ', "optional"', MANY: ', "many"' };
+
+const MEASURED_ROWS: readonly MeasuredRow[] = Object.values(MEASURED);
 
 /** The rows of the limits in launcher/protocol.def. */
 export function limitKeys(): string {
@@ -21,6 +24,20 @@ const UNITS = [
   ["MiB", 1024 ** 2],
   ["KiB", 1024],
 ] as const;
+
+/** The rows of the measured numbers in launcher/protocol.def. */
+export function measuredKeys(): string {
+  const rows = MEASURED_ROWS.map(({ key: { name, number }, meaning, cgroup, isOptional }) => {
+    const count = isOptional ? "OPT" : "ONE";
+    return [
+      ...comment(`${meaning}.`),
+      cgroup
+        ? `FACT(${number}, ${name}, ${count}, "${cgroup}")`
+        : `KEY(${number}, ${name}, INT, ENDED, ${count}, 0, UNLIMITED)`,
+    ];
+  });
+  return rows.flat().join("\n");
+}
 
 /** A bound as launcher/protocol.def writes it, for example 64 * GiB for a limit in bytes. */
 function bound(name: string, value: number): string {
@@ -46,12 +63,21 @@ export function frames(): string {
 
 /** The keys of launcher/protocol.def as TypeScript. */
 export function keys(): string {
-  const rows = [...DEFINITION.matchAll(/^KEY\((\d+), (\w+), (INT|BYTES), (\w+), (ONE|OPT|MANY),/gm)].map(
-    ([, number, name, type = "", frame, count = ""]) =>
-      `  ${name}: ${type.toLowerCase()}(${number}, "${frame}"${COUNTS[count]}),`,
+  const measured = new Set(MEASURED_ROWS.map(({ key }) => key.name));
+  const found = [...DEFINITION.matchAll(/^KEY\((\d+), (\w+), (INT|BYTES), (\w+), (ONE|OPT|MANY),/gm)];
+  const rows = found
+    .filter(([, , name = ""]) => !measured.has(name))
+    .map(
+      ([, number, name, type = "", frame, count = ""]) =>
+        `  ${name}: ${type.toLowerCase()}(${number}, "${frame}"${COUNTS[count]}),`,
+    );
+  const facts = MEASURED_ROWS.map(
+    ({ key, isOptional }) => `  ${key.name}: int(${key.number}, "ENDED"${isOptional ? COUNTS.OPT : ""}),`,
   );
   const limits = LIMIT_ENTRIES.map(({ name, key }) => `  ${name}: int(${key.number}, "STEP"),`);
-  return ["export const KEYS = {", ...rows, ...limits, "} as const satisfies Record<string, FrameKey>;"].join("\n");
+  return ["export const KEYS = {", ...rows, ...limits, ...facts, "} as const satisfies Record<string, FrameKey>;"].join(
+    "\n",
+  );
 }
 
 /** The controls of launcher/controls.def as TypeScript. */

@@ -5,7 +5,7 @@ import { commands } from "./cli.ts";
 import { settings } from "./configuration.ts";
 import { languageLimits, languageTable, limits, packTable } from "./limits.ts";
 import { metrics } from "./metrics.ts";
-import { controls, frames, keys, limitKeys } from "./protocol.ts";
+import { controls, frames, keys, limitKeys, measuredKeys } from "./protocol.ts";
 import { migrationImports, migrations } from "./schema.ts";
 import { matrix } from "./verdicts.ts";
 
@@ -25,6 +25,7 @@ export const REGIONS: Readonly<Record<string, () => string>> = {
   limits,
   "limits of languages": languageLimits,
   matrix,
+  "measured keys": measuredKeys,
   metrics,
   "migration imports": migrationImports,
   migrations,

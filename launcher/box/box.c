@@ -159,7 +159,7 @@ static struct lane *take_lane(struct slot *s)
 void read_baseline(const struct groups *g, struct box *b)
 {
 	const struct { enum fact fact; uint64_t *base; } counters[] = {
-		{FACT_CPU_USEC, &b->base_cpu_usec}, {FACT_PRESSURE_FULL, &b->base_full_usec}, {FACT_PRESSURE_SOME, &b->base_some_usec},
+		{FACT_CPU_USEC, &b->base_cpu_usec}, {FACT_PRESSURE_FULL_USEC, &b->base_full_usec}, {FACT_PRESSURE_SOME_USEC, &b->base_some_usec},
 	};
 	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
 		if (leaf_read(g, b->leaf, counters[i].fact, counters[i].base) < 0) {

@@ -77,8 +77,8 @@ struct mounted_trees {
 #define V2_CORE \
 	[FACT_CPU_USEC] = {TREE_UNIFIED, "cpu.stat", "usage_usec"}, \
 	[FACT_POPULATED] = {TREE_UNIFIED, "cgroup.events", "populated"}, \
-	[FACT_PRESSURE_FULL] = {TREE_UNIFIED, "cpu.pressure", "full"}, \
-	[FACT_PRESSURE_SOME] = {TREE_UNIFIED, "cpu.pressure", "some"}
+	[FACT_PRESSURE_FULL_USEC] = {TREE_UNIFIED, "cpu.pressure", "full"}, \
+	[FACT_PRESSURE_SOME_USEC] = {TREE_UNIFIED, "cpu.pressure", "some"}
 
 static const struct backend backends[BACKENDS] = {
 	[BACKEND_V2] = {
@@ -473,9 +473,14 @@ int groups_close(struct groups *g, const char *instance)
 const char *fact_name(enum fact fact)
 {
 	static const char *const name[FACT_COUNT] = {
-		"memory limit", "memory peak", "memory limit hits", "oom events", "oom kills", "process limit",
-		"process count", "refused forks", "process peak", "cpu time", "populated", "cpu pressure full",
-		"cpu pressure some", "memory", "kernel memory",
+#define FRAME(...)
+#define KEY(...)
+#define FACT(number, name, count, text) text,
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+#undef FACT
+		"populated", "memory", "kernel memory",
 	};
 	return name[fact];
 }
@@ -487,7 +492,7 @@ int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, u
 	const struct fact_source *source = &g->backend->fact[fact];
 	static struct area area;
 
-	if (!source->file || ((fact == FACT_PRESSURE_FULL || fact == FACT_PRESSURE_SOME) && !g->pressure)) {
+	if (!source->file || ((fact == FACT_PRESSURE_FULL_USEC || fact == FACT_PRESSURE_SOME_USEC) && !g->pressure)) {
 		errno = ENODATA;
 		return -1;
 	}
@@ -504,7 +509,7 @@ int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, u
 			p += strcspn(p, "\n"), p += *p == '\n';
 		const char *total = strstr(p, "total=");
 		p += *p ? length + 1 : 0;
-		if (fact == FACT_PRESSURE_FULL || fact == FACT_PRESSURE_SOME)
+		if (fact == FACT_PRESSURE_FULL_USEC || fact == FACT_PRESSURE_SOME_USEC)
 			p = total && total < p + strcspn(p, "\n") ? total + strlen("total=") : "";
 	}
 	/* strtoull would accept a sign and leading blanks, including a line end. */

@@ -20,19 +20,15 @@
 enum tree { TREE_MEMORY, TREE_PIDS, TREE_CPU, TREE_UNIFIED, TREE_COUNT };
 
 enum fact {
-	FACT_MEMORY_LIMIT,
-	FACT_MEMORY_PEAK,
-	FACT_MEMORY_HITS,    /* how often the memory limit was reached, with or without a kill */
-	FACT_OOM_EVENTS,
-	FACT_OOM_KILLS,
-	FACT_PIDS_LIMIT,
-	FACT_PIDS_CURRENT,
-	FACT_PIDS_REFUSED,
-	FACT_PIDS_PEAK,
-	FACT_CPU_USEC,
+	/* Those that a run reports (protocol.def). */
+#define FRAME(...)
+#define KEY(...)
+#define FACT(number, name, count, text) FACT_##name,
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+#undef FACT
 	FACT_POPULATED,
-	FACT_PRESSURE_FULL,
-	FACT_PRESSURE_SOME,
 	FACTS_OF_A_RUN,
 	FACT_MEMORY_NOW = FACTS_OF_A_RUN,
 	FACT_KERNEL_NOW, /* the part of the memory that the kernel uses: mappings, page tables, inodes, queued data */

@@ -101,7 +101,7 @@ static void try_facts(const char *text)
 		for (int fact = 0; fact < FACT_COUNT; fact++) {
 			struct leaf leaf;
 			uint64_t value = 0, again = 0;
-			bool pressure = fact == FACT_PRESSURE_FULL || fact == FACT_PRESSURE_SOME;
+			bool pressure = fact == FACT_PRESSURE_FULL_USEC || fact == FACT_PRESSURE_SOME_USEC;
 			leaf.fact[fact] = list;
 			int read = leaf_read(&g, &leaf, (enum fact)fact, &value);
 			if (!backends[b].fact[fact].file)

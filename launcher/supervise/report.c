@@ -23,13 +23,15 @@ static void report_rlimits(const struct outcome *o, struct queue *out)
 void outcome_report(const struct outcome *o, const struct box *b, struct queue *out)
 {
 	static const char *const reason[] = {"none", "wall", "cpu", "oom", "client"};
+	enum { ONE, OPT };
 	static const struct { enum fact fact; enum key key; bool optional; } facts[] = {
-		{FACT_CPU_USEC, KEY_CPU_USEC, false}, {FACT_MEMORY_PEAK, KEY_MEMORY_PEAK, false},
-		{FACT_MEMORY_LIMIT, KEY_MEMORY_LIMIT, false}, {FACT_MEMORY_HITS, KEY_MEMORY_HITS, false},
-		{FACT_OOM_EVENTS, KEY_OOM_EVENTS, false}, {FACT_OOM_KILLS, KEY_OOM_KILLS, false},
-		{FACT_PIDS_CURRENT, KEY_PIDS_CURRENT, false}, {FACT_PIDS_REFUSED, KEY_PIDS_REFUSED, false}, {FACT_PIDS_PEAK, KEY_PIDS_PEAK, true},
-		{FACT_PIDS_LIMIT, KEY_PIDS_LIMIT, false}, {FACT_PRESSURE_FULL, KEY_PRESSURE_FULL_USEC, true},
-		{FACT_PRESSURE_SOME, KEY_PRESSURE_SOME_USEC, true},
+#define FRAME(...)
+#define KEY(...)
+#define FACT(number, name, count, text) {FACT_##name, KEY_##name, count == OPT},
+#include "protocol.def"
+#undef FRAME
+#undef KEY
+#undef FACT
 	};
 	queue_frame(out, FRAME_ENDED);
 	if (o->failure.step) {

@@ -601,8 +601,8 @@ static void read_counters(struct watch *w)
 	if (w->box->leaf->oom_event >= 0)
 		o->fact[FACT_OOM_EVENTS] = count_oom_events(w);
 	o->fact[FACT_CPU_USEC] -= w->box->base_cpu_usec;
-	o->fact[FACT_PRESSURE_FULL] -= w->box->base_full_usec;
-	o->fact[FACT_PRESSURE_SOME] -= w->box->base_some_usec;
+	o->fact[FACT_PRESSURE_FULL_USEC] -= w->box->base_full_usec;
+	o->fact[FACT_PRESSURE_SOME_USEC] -= w->box->base_some_usec;
 
 	struct signal_counts counts = {0};
 	if (l->signal_map >= 0) {

@@ -134,9 +134,9 @@ export const CAUSES = {
       {
         actor: "kernel",
         why: "The cgroup refused a fork. A program that handles the refusal and exits 0 is accepted; the counter stays in the evidence. Before the timers, because a timer ends a fork bomb.",
-        when: (report: StepReport) => report.pidsRefused > 0 && !exitedZero(report),
+        when: (report: StepReport) => report.forksRefused > 0 && !exitedZero(report),
         message: (report: StepReport) =>
-          `process limit of ${report.pidsLimit} reached: the kernel refused to start another process or thread`,
+          `process limit of ${report.processLimit} reached: the kernel refused to start another process or thread`,
       },
     ],
     explain: (facts: Facts): Explanation => ({

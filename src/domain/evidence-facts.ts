@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Facts, factsOf, schemaOf, type ValuesOf } from "./facts.ts";
+import { RECORDED_FACTS } from "./measured.ts";
 import type { Evidence } from "./outcome.ts";
 
 const count = z.int().min(0);
@@ -16,7 +17,7 @@ function rlimit(name: string, meaning: string) {
   return fact(rlimitSchema.exactOptional(), read, meaning);
 }
 
-/** The evidence of the record. Each fact of the launcher that clients may see is one row. */
+/** The evidence of the record. Each fact that clients may see is one row, here or in MEASURED (measured.ts). */
 export const EVIDENCE_FACTS = {
   isolation: {
     mode: fact(
@@ -73,43 +74,7 @@ export const EVIDENCE_FACTS = {
       ({ limits }) => limits.cgroupBackend,
       "The cgroup version from which the numbers below were read.",
     ),
-    cgroup: {
-      memory_limit_bytes: fact(
-        count,
-        ({ limits }) => limits.memoryLimitBytes,
-        "The memory that all processes together could use, read back from the kernel, not copied from the request.",
-      ),
-      memory_peak_bytes: fact(
-        count,
-        ({ limits }) => limits.memoryPeakBytes,
-        "The most memory that they used at the same time, including files that they or the compiler wrote.",
-      ),
-      oom_events: fact(
-        count,
-        ({ limits }) => limits.oomEvents,
-        "How often the memory limit was reached and the kernel could not free memory.",
-      ),
-      oom_kill_events: fact(
-        count,
-        ({ limits }) => limits.oomKills,
-        "Processes of this box that the kernel killed for memory. MLE is based on this counter: the box was created for this run alone, and no program can change the counter.",
-      ),
-      cpu_usage_usec: fact(
-        count,
-        ({ limits }) => limits.cpuUsec,
-        "CPU time of all processes together, counted exactly by the kernel. CPU time of child processes is included.",
-      ),
-      process_count: fact(
-        count,
-        ({ limits }) => limits.processCount,
-        "Processes and threads that existed when the evidence was collected.",
-      ),
-      process_limit: fact(
-        count,
-        ({ limits }) => limits.processLimit,
-        "The number of processes and threads that could exist at the same time, read back from the kernel.",
-      ),
-    },
+    cgroup: RECORDED_FACTS,
   },
   teardown: {
     reap_status: fact(

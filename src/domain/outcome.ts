@@ -1,5 +1,6 @@
 import type { Cause } from "./causes.ts";
 import type { Limits } from "./limits.ts";
+import type { Recorded } from "./measured.ts";
 import type { CgroupBackend, Rlimits } from "./report.ts";
 import type { Samples } from "./samples.ts";
 
@@ -55,16 +56,9 @@ export interface Evidence {
     readonly pidfdMode: "native" | "fallback";
     readonly reason: string;
   };
-  readonly limits: {
+  readonly limits: Recorded & {
     readonly rlimits: Rlimits;
     readonly cgroupBackend: CgroupBackend;
-    readonly memoryLimitBytes: number;
-    readonly memoryPeakBytes: number;
-    readonly oomEvents: number;
-    readonly oomKills: number;
-    readonly cpuUsec: number;
-    readonly processCount: number;
-    readonly processLimit: number;
   };
   readonly teardown: {
     readonly reapStatus: "clean" | "incomplete";

@@ -1,10 +1,11 @@
+import type { Measured } from "./measured.ts";
 import type { Sample } from "./samples.ts";
 
 /**
  * The launcher's report about one step: facts read from the kernel, without judgement.
  * sandbox/ decodes them; verdict/ derives the verdict and the evidence from them.
  */
-export interface StepReport {
+export interface StepReport extends Measured {
   /** Present if the box could not be set up: a failure of the platform, not of the program. */
   readonly failure?: SetupFailure;
 
@@ -24,61 +25,19 @@ export interface StepReport {
   readonly endedFirst?: boolean;
   /** In a pair: whether this program exceeded its output limit while the other one still ran and had not exceeded its output limit. */
   readonly exceededFirst?: boolean;
-  /** CPU time of the whole cgroup, to the end of its last process; microseconds. */
-  readonly cpuUsec: number;
   /** This limit, `kernelLimitBytes` and `walkableLimitBytes` are those of the request; the launcher does not report them. */
   readonly cpuLimitUsec: number;
 
-  /** Peak of the memory of the cgroup. Files that the previous step left in the work directory are not charged to this cgroup. */
-  readonly memoryPeakBytes: number;
-  /** Bytes in the kept work directory at the start of the step, at most the size of the directory; 0 if the directory is fresh. */
-  readonly keptBytes: number;
-  readonly memoryLimitBytes: number;
-  /** The highest sample of the cgroup's kernel memory, sampled every 20 ms; 0 for shorter runs. */
-  readonly kernelBytes: number;
   readonly kernelLimitBytes: number;
-  /** The highest sample of: the page tables of one process, times the number of processes and threads of the box. */
-  readonly walkableBytes: number;
   readonly walkableLimitBytes: number;
-  /** How often the memory limit was about to be exceeded and the kernel could not free memory (memory.events oom). */
-  readonly oomEvents: number;
-  /** Processes of the leaf killed by the OOM killer (memory.events oom_kill). */
-  readonly oomKills: number;
-  /** How often the memory limit was reached and the kernel tried to free memory (memory.events max; failcnt on v1). Alone, it proves nothing. */
-  readonly memoryLimitHits: number;
 
-  /** Forks refused by the cgroup (pids.events max). */
-  readonly pidsRefused: number;
-  /** Processes in the leaf at the time of the report. */
-  readonly pidsCurrent: number;
-  readonly pidsPeak: number | null;
-  readonly pidsLimit: number;
-
-  /** SIGXFSZ sent by the kernel itself, proven by the BPF program. */
-  readonly fsizeSignals: number;
-  /** SIGXCPU sent by the kernel itself. */
-  readonly cpuRlimitSignals: number;
   /** `none`: nothing counts these signals, and the two counters above are always 0. */
   readonly signalSource: "bpf" | "none";
 
-  /** cpu.pressure of the leaf in microseconds; null where the kernel has no PSI. */
-  readonly psiFullUsec: number | null;
-  readonly psiSomeUsec: number | null;
-
-  /** For each stream, the bytes that the program wrote (`Seen`), and those that were kept (`Kept`). */
-  readonly stdoutSeen: number;
-  readonly stderrSeen: number;
   readonly stdoutKept: number;
   readonly stderrKept: number;
-  /** Microseconds from the last byte of output to the end of the run; null if nothing was written. */
-  readonly outputAgeUsec: number | null;
   /** Whether reading the program's output failed. */
   readonly readError: boolean;
-
-  /** Processes still alive when the main one ended; the launcher killed them. */
-  readonly survivors: number;
-  /** Microseconds to the end of the last process: from the kill by the launcher, or without one from the end of the main process. */
-  readonly endUsec: number;
 
   /** Controls that were read back from the kernel. */
   readonly controls: readonly string[];

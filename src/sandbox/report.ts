@@ -1,3 +1,4 @@
+import { MEASURED, MEASURED_NAMES, type Measured, type MeasuredName, type MeasuredRow } from "../domain/measured.ts";
 import type {
   CgroupBackend,
   KillReason,
@@ -46,6 +47,7 @@ export function decodeReport(
   const failure = decodeFailure(ended);
   const [samples, elapsedNs] = [decodeSamples(ended.bytes("SAMPLES")), ended.int("WALL_NS")];
   return {
+    ...decodeMeasured(ended),
     exitCode: ended.optionalInt("EXIT_CODE"),
     signal: ended.optionalInt("SIGNAL"),
     sentSignal: ended.optionalInt("SENT_SIGNAL"),
@@ -54,32 +56,10 @@ export function decodeReport(
     elapsedNs,
     endedFirst: ended.optionalInt("ENDED_FIRST") === 1,
     exceededFirst: ended.optionalInt("EXCEEDED_FIRST") === 1,
-    cpuUsec: ended.int("CPU_USEC"),
-    memoryPeakBytes: ended.int("MEMORY_PEAK"),
-    keptBytes: ended.int("KEPT_BYTES"),
-    kernelBytes: ended.int("KERNEL_MEMORY"),
-    walkableBytes: ended.int("WALKABLE"),
-    memoryLimitBytes: ended.int("MEMORY_LIMIT"),
-    oomEvents: ended.int("OOM_EVENTS"),
-    oomKills: ended.int("OOM_KILLS"),
-    memoryLimitHits: ended.int("MEMORY_HITS"),
-    pidsRefused: ended.int("PIDS_REFUSED"),
-    pidsCurrent: ended.int("PIDS_CURRENT"),
-    pidsPeak: ended.optionalInt("PIDS_PEAK"),
-    pidsLimit: ended.int("PIDS_LIMIT"),
-    fsizeSignals: ended.int("FSIZE_SIGNALS"),
-    cpuRlimitSignals: ended.int("CPU_RLIMIT_SIGNALS"),
     signalSource: hello.signalSource,
-    psiFullUsec: ended.optionalInt("PRESSURE_FULL_USEC"),
-    psiSomeUsec: ended.optionalInt("PRESSURE_SOME_USEC"),
-    stdoutSeen: ended.int("STDOUT_SEEN"),
-    stderrSeen: ended.int("STDERR_SEEN"),
     stdoutKept: output.stdout.length,
     stderrKept: output.stderr.length,
-    outputAgeUsec: ended.optionalInt("OUTPUT_AGE_USEC"),
     readError: ended.int("READ_ERROR") === 1,
-    survivors: ended.int("SURVIVORS"),
-    endUsec: ended.int("END_USEC"),
     controls: ended.texts("CONTROL"),
     controlsMissing: ended.texts("CONTROL_MISSING"),
     rlimits: decodeRlimits(ended),
@@ -90,9 +70,21 @@ export function decodeReport(
     teardown: decodeTeardown(ended, torn),
     stdout: output.stdout,
     stderr: output.stderr,
-    ...(failure && { failure }), // at the end: V8 creates what follows a spread one by one
+    ...(failure && { failure }),
     ...(samples.length > 0 && { samples }),
   };
+}
+
+const MEASURED_KEYS = MEASURED_NAMES.map((name) => {
+  const { key, isOptional }: MeasuredRow = MEASURED[name];
+  return { name, key: key.name as KeyName, isOptional };
+});
+
+function decodeMeasured(ended: Entries): Measured {
+  const values: Partial<Record<MeasuredName, number | null>> = {};
+  for (const { name, key, isOptional } of MEASURED_KEYS)
+    values[name] = isOptional ? ended.optionalInt(key) : ended.int(key);
+  return values as Measured;
 }
 
 /** A program that has ended and whose box is not removed yet. */

@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { recordedOf } from "../domain/measured.ts";
 import type { Evidence, JudgeAction } from "../domain/outcome.ts";
 import type { KillReason, StepReport, StepReports } from "../domain/report.ts";
 import { missingControls } from "./controls.ts";
@@ -19,13 +20,8 @@ export function evidence({ compile, execute }: StepReports): Evidence | null {
     limits: {
       rlimits: decided.rlimits,
       cgroupBackend: decided.backend,
-      memoryLimitBytes: decided.memoryLimitBytes,
+      ...recordedOf(decided),
       memoryPeakBytes: memoryPeak(decided),
-      oomEvents: decided.oomEvents,
-      oomKills: decided.oomKills,
-      cpuUsec: decided.cpuUsec,
-      processCount: decided.pidsCurrent,
-      processLimit: decided.pidsLimit,
     },
     teardown: teardown(steps, [
       ...(compile ? judgeActions(compile, "compile step: ") : []),

@@ -63,7 +63,8 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
   {
     // On v1, and on v2 before Linux 6.11, the cgroup of the box also counts refusals that are due to the limits of cgroups above it.
     message: "the host refused a process, not the program's own limit",
-    when: (report) => report.pidsRefused > 0 && report.pidsPeak !== null && report.pidsPeak < report.pidsLimit,
+    when: (report) =>
+      report.forksRefused > 0 && report.processPeak !== null && report.processPeak < report.processLimit,
   },
   {
     message: "the evidence contradicts itself: kernel signals were counted without a source",
@@ -91,9 +92,9 @@ function numbersInRange(report: StepReport): boolean {
     report.kernelBytes,
     report.oomEvents,
     report.oomKills,
-    report.pidsRefused,
-    report.pidsCurrent,
-    report.pidsLimit,
+    report.forksRefused,
+    report.processCount,
+    report.processLimit,
     report.fsizeSignals,
     report.cpuRlimitSignals,
     report.stdoutSeen,

@@ -15,7 +15,7 @@ export function runStats({ compile, execute, compileCached }: StepReports, plan:
           runMs: round(execute.spentMs.run),
           wallMs: round((execute.elapsedNs ?? execute.wallNs) / 1e6),
           teardownMs: round(execute.spentMs.teardown),
-          processesPeak: execute.pidsPeak,
+          processesPeak: execute.processPeak,
           stdoutBytes: execute.stdoutSeen,
           stderrBytes: execute.stderrSeen,
           limits: limitsOf(plan),

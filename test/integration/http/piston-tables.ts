@@ -188,7 +188,7 @@ export const ENDS: readonly [
   ],
   [
     "too many processes",
-    ran({ exitCode: 1, pidsRefused: 3 }),
+    ran({ exitCode: 1, forksRefused: 3 }),
     {
       compile: COMPILED,
       run: {

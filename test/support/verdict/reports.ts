@@ -1,11 +1,15 @@
 import { CONTROLS } from "../../../src/domain/controls.ts";
+import { MEASURED_NAMES, type Measured } from "../../../src/domain/measured.ts";
 import type { StepReport, TeardownReport } from "../../../src/domain/report.ts";
+
+const NOTHING_MEASURED = Object.fromEntries(MEASURED_NAMES.map((name) => [name, 0])) as unknown as Measured;
 
 /** The valid report of a program that printed nothing and exited with 0. */
 export function report(changes: Partial<StepReport> = {}): StepReport {
   const stdout = changes.stdout ?? Buffer.alloc(0);
   const stderr = changes.stderr ?? Buffer.alloc(0);
   return {
+    ...NOTHING_MEASURED,
     exitCode: 0,
     signal: null,
     killReason: "none",
@@ -22,10 +26,10 @@ export function report(changes: Partial<StepReport> = {}): StepReport {
     oomEvents: changes.oomKills ?? 0,
     oomKills: 0,
     memoryLimitHits: changes.oomKills ? 1 : 0,
-    pidsRefused: 0,
-    pidsCurrent: 1,
-    pidsPeak: changes.pidsRefused ? 10 : 1,
-    pidsLimit: 10,
+    forksRefused: 0,
+    processCount: 1,
+    processPeak: changes.forksRefused ? 10 : 1,
+    processLimit: 10,
     fsizeSignals: 0,
     cpuRlimitSignals: 0,
     signalSource: "bpf",

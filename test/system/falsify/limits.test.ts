@@ -82,7 +82,7 @@ describe("an unreadable counter is an error of the evidence, and the run is IE",
   test("each file with facts", AT_ONCE, async (t) => {
     // Some kernels lack these files, and no verdict depends on them.
     const absent: Readonly<Record<string, boolean>> = {
-      "pids.peak": sound.facts.pidsPeak === null,
+      "pids.peak": sound.facts.processPeak === null,
       "cpu.pressure": sound.facts.psiFullUsec === null,
     };
     const files = Object.entries(FILES[sound.facts.backend] ?? {});
@@ -144,7 +144,7 @@ describe("a limit above the box is not attributed to the program", () => {
     });
     await stopWell(launcher);
     // From Linux 6.11 on, v2 counts the refusal in the group above, and not in the leaf.
-    const counted = facts.pidsRefused > 0;
+    const counted = facts.forksRefused > 0;
     assert.equal(result.verdict, counted ? "IE" : "RE");
     if (sound.facts.backend !== "cgroup_v2") assert.ok(counted, "the leaf does not count it");
     if (counted) assert.equal(result.errorMessage, "the host refused a process, not the program's own limit");

@@ -87,13 +87,13 @@ interface Said {
   readonly signal: number | null;
   readonly killReason: string;
   readonly oomKills: number;
-  readonly pidsRefused: number | "some";
+  readonly forksRefused: number | "some";
   readonly fsizeSignals: number | "some";
   readonly cpuRlimitSignals: number;
   readonly survivors: number | "some";
 }
 
-const QUIET = { killReason: "none", oomKills: 0, pidsRefused: 0, fsizeSignals: 0, cpuRlimitSignals: 0, survivors: 0 };
+const QUIET = { killReason: "none", oomKills: 0, forksRefused: 0, fsizeSignals: 0, cpuRlimitSignals: 0, survivors: 0 };
 const BY_JUDGE = { ...QUIET, actor: "judge", exitCode: null, signal: 9 };
 
 export const accepted: Said = {
@@ -134,11 +134,11 @@ export function assertSaid(judged: Judged, said: Said): void {
   const { facts, outcome } = judged;
   const expected = countsSignals(judged) ? said : asWithoutCounts(said);
   const { errorMessage, ...judgement } = outcome.result;
-  const counted = (key: "pidsRefused" | "fsizeSignals" | "survivors") =>
+  const counted = (key: "forksRefused" | "fsizeSignals" | "survivors") =>
     expected[key] === "some" && facts[key] > 0 ? "some" : facts[key];
   const { killReason, oomKills, cpuRlimitSignals } = facts;
-  const [pidsRefused, fsizeSignals] = [counted("pidsRefused"), counted("fsizeSignals")];
-  const actual = { ...judgement, killReason, oomKills, pidsRefused, fsizeSignals, cpuRlimitSignals };
+  const [forksRefused, fsizeSignals] = [counted("forksRefused"), counted("fsizeSignals")];
+  const actual = { ...judgement, killReason, oomKills, forksRefused, fsizeSignals, cpuRlimitSignals };
   assert.deepEqual({ ...actual, survivors: counted("survivors") }, expected, errorMessage ?? "");
   const { teardown } = outcome.evidence ?? assert.fail("there is no evidence");
   assert.equal(teardown.cleanupVerified, true, JSON.stringify(teardown));

@@ -54,12 +54,12 @@ describe("memory", () => {
 describe("refusals that a program handles", () => {
   test("a refused fork and exit 0 are AC, with the counter", async () => {
     const judged = await boxes().judged("c", "copes-with-a-refused-fork", { stdin: "0" });
-    assertSaid(judged, { ...accepted, pidsRefused: 1 });
+    assertSaid(judged, { ...accepted, forksRefused: 1 });
   });
 
   test("a refused fork and exit 3 are PLE", async () => {
     const judged = await boxes().judged("c", "copes-with-a-refused-fork", { stdin: "3" });
-    assertSaid(judged, { ...exited(3), pidsRefused: 1, verdict: "PLE", cause: "pids_limit", actor: "kernel" });
+    assertSaid(judged, { ...exited(3), forksRefused: 1, verdict: "PLE", cause: "pids_limit", actor: "kernel" });
   });
 
   test("a caught EFBIG and exit 0 are AC, with the counter", async () => {

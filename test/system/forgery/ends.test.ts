@@ -40,7 +40,7 @@ describe("a program ends at its deadline although it", () => {
   test("forks in every process while it is killed: the refused forks make it PLE", async () => {
     const limits = { wallMs: 800, cpuMs: 10_000, processes: 64 };
     const judged = await boxes().judged("c", "forks-while-it-is-killed", { limits });
-    const bomb = { ...wallTimeout, pidsRefused: "some" } as const;
+    const bomb = { ...wallTimeout, forksRefused: "some" } as const;
     assertSaid(judged, { ...bomb, verdict: "PLE", cause: "pids_limit", actor: "kernel" });
   });
 });

@@ -58,7 +58,7 @@ function seen({ compile, execute }: StepReports) {
         stderr: String(report.stderr).replaceAll(/0x[0-9a-f]{6,}/g, "0x"),
         controls: [report.controls, report.controlsMissing],
         rlimits: report.rlimits,
-        limits: [report.memoryLimitBytes, report.pidsLimit, report.pidsRefused, report.oomKills],
+        limits: [report.memoryLimitBytes, report.processLimit, report.forksRefused, report.oomKills],
       },
   );
 }

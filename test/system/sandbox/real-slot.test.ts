@@ -45,7 +45,7 @@ test("a step returns its output, its end and the limits in force", LIMIT, async 
     [undefined, 3, null, "in\n", "err\n"],
   );
   assert.equal(report.memoryLimitBytes, LIMITS.memoryBytes);
-  assert.equal(report.pidsLimit, LIMITS.processes);
+  assert.equal(report.processLimit, LIMITS.processes);
   const { nofile, as_bytes } = report.rlimits;
   assert.deepEqual([nofile?.soft, as_bytes?.soft], [LIMITS.openFiles, LIMITS.addressSpaceBytes]);
   assert.deepEqual([report.controlsMissing, report.teardown.reaped, report.teardown.pidsLeft], [[], true, 0]);

@@ -10,7 +10,7 @@ const PLAN = { execute: { limits: LIMITS } } as Plan;
 test("contains the time and output size of each step, and the limits that the evidence lacks", () => {
   const execute = report({
     spentMs: { run: 100.04, teardown: 2.26 },
-    pidsPeak: 7,
+    processPeak: 7,
     stdoutSeen: 5,
     stderrSeen: 6,
   });

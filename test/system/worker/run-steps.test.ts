@@ -47,7 +47,7 @@ for (const [name, end, verdict, cause] of [
   ["takes too long", signalled(9, { killReason: "wall" }), "TLE", "compile_wall_timeout"],
   ["uses up its CPU time", signalled(9, { killReason: "cpu" }), "TLE", "compile_cpu_timeout"],
   ["is killed for its memory", signalled(9, { oomKills: 1 }), "MLE", "compile_oom_kill"],
-  ["was refused a process", report({ exitCode: 1, pidsRefused: 1 }), "PLE", "compile_pids_limit"],
+  ["was refused a process", report({ exitCode: 1, forksRefused: 1 }), "PLE", "compile_pids_limit"],
   ["writes too large a file", report({ exitCode: 1, fsizeSignals: 1 }), "FSE", "compile_file_size_limit"],
   ["cannot be set up", report({ failure: { step: "mount", object: "/box", errno: 12 } }), "IE", "internal_error"],
   ["has a contradictory report", report(CONTRADICTORY), "IE", "internal_error"],
@@ -63,7 +63,7 @@ for (const [name, end, verdict, cause] of [
 }
 
 test("a compiler that succeeds despite refused forks and remaining processes is accepted", async () => {
-  const fake = slot(report({ pidsRefused: 2, survivors: 1 }), report());
+  const fake = slot(report({ forksRefused: 2, survivors: 1 }), report());
   assert.deepEqual(Object.keys(await runSteps(fake, { compile, execute })), ["compile", "execute"]);
 });
 

@@ -40,10 +40,10 @@ test("decodes every fact of a run, and repeats the facts of the hello in every r
     memoryLimitHits: ["MEMORY_HITS", 15],
     oomEvents: ["OOM_EVENTS", 16],
     oomKills: ["OOM_KILLS", 17],
-    pidsRefused: ["PIDS_REFUSED", 18],
-    pidsCurrent: ["PIDS_CURRENT", 19],
-    pidsPeak: ["PIDS_PEAK", 20],
-    pidsLimit: ["PIDS_LIMIT", 21],
+    forksRefused: ["PIDS_REFUSED", 18],
+    processCount: ["PIDS_CURRENT", 19],
+    processPeak: ["PIDS_PEAK", 20],
+    processLimit: ["PIDS_LIMIT", 21],
     fsizeSignals: ["FSIZE_SIGNALS", 22],
     cpuRlimitSignals: ["CPU_RLIMIT_SIGNALS", 23],
     psiFullUsec: ["PRESSURE_FULL_USEC", 24],
@@ -80,12 +80,12 @@ test("decodes every fact of a run, and repeats the facts of the hello in every r
 });
 
 test("missing counters of the kernel are null, never 0", () => {
-  const { signal, pidsPeak, psiFullUsec, psiSomeUsec, outputAgeUsec, teardown } = decode();
+  const { signal, processPeak, psiFullUsec, psiSomeUsec, outputAgeUsec, teardown } = decode();
   assert.deepEqual(
-    [signal, pidsPeak, psiFullUsec, psiSomeUsec, outputAgeUsec, teardown.populated],
+    [signal, processPeak, psiFullUsec, psiSomeUsec, outputAgeUsec, teardown.populated],
     [null, null, null, null, null, null],
   );
-  assert.equal(decode({ PIDS_PEAK: 0 }).pidsPeak, 0);
+  assert.equal(decode({ PIDS_PEAK: 0 }).processPeak, 0);
 });
 
 test("distinguishes signals from exits, and exit code 0 from no exit code", () => {

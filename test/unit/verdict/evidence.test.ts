@@ -6,7 +6,7 @@ import { report, signalled, teardown } from "../../support/verdict/reports.ts";
 
 test("evidence has the values read back for the deciding step", () => {
   const compile = report({ memoryPeakBytes: 111, cpuUsec: 222 });
-  const execute = report({ memoryPeakBytes: 333, cpuUsec: 444, oomEvents: 5, oomKills: 6, pidsCurrent: 7 });
+  const execute = report({ memoryPeakBytes: 333, cpuUsec: 444, oomEvents: 5, oomKills: 6, processCount: 7 });
   const proof = evidence({ compile, execute });
   assert.deepEqual(proof?.limits, {
     rlimits: execute.rlimits,

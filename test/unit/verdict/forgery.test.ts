@@ -22,7 +22,7 @@ const programControlled: fc.Arbitrary<Partial<StepReport>> = fc
     memoryPeakBytes: fc.nat(268_435_456),
     memoryLimitHits: fc.nat(1000),
     oomEvents: fc.nat(10),
-    pidsPeak: fc.integer({ min: 1, max: 10 }),
+    processPeak: fc.integer({ min: 1, max: 10 }),
     survivors: fc.nat(9),
     outputAgeUsec: fc.option(fc.nat(1_000_000)),
     readError: fc.boolean(),
@@ -60,11 +60,11 @@ test("without BPF, only the end by SIGXFSZ can be forged", () => {
 test("a program cannot hide an OOM kill, a refused fork that made it fail, or a timeout", () => {
   fc.assert(
     fc.property(programControlled, fc.integer({ min: 1, max: 99 }), (facts, count) => {
-      const { memoryLimitBytes, pidsLimit } = report();
+      const { memoryLimitBytes, processLimit } = report();
       const killed = { oomKills: count, oomEvents: count, memoryPeakBytes: memoryLimitBytes };
       const memory = judgeStep(report({ ...facts, ...killed })).verdict === "MLE";
       const wall = judgeStep(report({ ...facts, killReason: "wall" })).verdict === "TLE";
-      const refused = judgeStep(report({ ...facts, pidsRefused: count, pidsPeak: pidsLimit })).verdict;
+      const refused = judgeStep(report({ ...facts, forksRefused: count, processPeak: processLimit })).verdict;
       return memory && wall && refused === (facts.exitCode === 0 ? "AC" : "PLE");
     }),
     { numRuns: 2_000 },
@@ -75,7 +75,7 @@ test("every combination of facts has a verdict, and only AC has no message", () 
   const anything = fc.record({
     killReason: fc.constantFrom("none", "wall", "cpu", "oom", "client"),
     oomKills: fc.nat(2),
-    pidsRefused: fc.nat(2),
+    forksRefused: fc.nat(2),
     fsizeSignals: fc.nat(2),
     cpuRlimitSignals: fc.nat(2),
     signalSource: fc.constantFrom("bpf", "none"),

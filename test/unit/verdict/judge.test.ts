@@ -11,7 +11,7 @@ const short = ({ verdict, cause, actor }: RunVerdict) => `${verdict} ${cause} ${
 /** One report for each row of the table, in order, with evidence for that row and for none above it. */
 const ROWS: readonly [string, StepReport, string][] = [
   ["oom kill", signalled(9, { oomKills: 1, oomEvents: 1 }), "MLE oom_kill kernel"],
-  ["refused fork", report({ exitCode: 1, pidsRefused: 3 }), "PLE pids_limit kernel"],
+  ["refused fork", report({ exitCode: 1, forksRefused: 3 }), "PLE pids_limit kernel"],
   ["kernel SIGXFSZ, ignored by the runtime", report({ exitCode: 1, fsizeSignals: 1 }), "FSE file_size_limit kernel"],
   ["died of SIGXFSZ, no BPF", signalled(25, { signalSource: "none" }), "FSE file_size_limit kernel"],
   ["wall timer", signalled(9, { killReason: "wall" }), "TLE wall_timeout judge"],
@@ -56,11 +56,11 @@ test("accepts an OOM kill below the memory limit if the kernel memory bound had 
 });
 
 test("the first matching row decides", () => {
-  const everything: Partial<StepReport> = { oomKills: 1, pidsRefused: 1, fsizeSignals: 1, cpuRlimitSignals: 1 };
+  const everything: Partial<StepReport> = { oomKills: 1, forksRefused: 1, fsizeSignals: 1, cpuRlimitSignals: 1 };
   const chain: [Partial<StepReport>, string][] = [
     [everything, "MLE oom_kill kernel"],
     [{ ...everything, oomKills: 0 }, "PLE pids_limit kernel"],
-    [{ ...everything, oomKills: 0, pidsRefused: 0 }, "FSE file_size_limit kernel"],
+    [{ ...everything, oomKills: 0, forksRefused: 0 }, "FSE file_size_limit kernel"],
     [{ cpuRlimitSignals: 1 }, "TLE wall_timeout judge"],
   ];
   for (const [changes, expected] of chain) {
@@ -69,7 +69,7 @@ test("the first matching row decides", () => {
 });
 
 test("a program that handles a refusal and exits 0 is AC", () => {
-  assert.equal(short(judgeStep(report({ pidsRefused: 5 }))), "AC normal_exit runtime");
+  assert.equal(short(judgeStep(report({ forksRefused: 5 }))), "AC normal_exit runtime");
   assert.equal(short(judgeStep(report({ fsizeSignals: 2 }))), "AC normal_exit runtime");
   assert.equal(
     short(judgeStep(report({ memoryPeakBytes: 268_435_456, memoryLimitHits: 9 }))),
@@ -112,7 +112,7 @@ test("exit code and signal are separate, and the message names the cause", () =>
   assert.equal(judgeStep(report()).errorMessage, null);
   assert.match(judgeStep(signalled(9, { killReason: "wall", wallNs: 10_002_000_000 })).errorMessage ?? "", /10\.002 s/);
   assert.match(judgeStep(signalled(9, { oomKills: 1 })).errorMessage ?? "", /256 MiB/);
-  assert.match(judgeStep(report({ exitCode: 1, pidsRefused: 1 })).errorMessage ?? "", /limit of 10/);
+  assert.match(judgeStep(report({ exitCode: 1, forksRefused: 1 })).errorMessage ?? "", /limit of 10/);
 });
 
 test("a failed compile step decides alone", async (t) => {
@@ -120,7 +120,7 @@ test("a failed compile step decides alone", async (t) => {
     ["diagnostics", report({ exitCode: 1 }), "RE compile_error runtime"],
     ["a compiler that crashed", signalled(11), "RE compile_error runtime"],
     ["memory", signalled(9, { oomKills: 1 }), "MLE compile_oom_kill kernel"],
-    ["processes", report({ exitCode: 1, pidsRefused: 1 }), "PLE compile_pids_limit kernel"],
+    ["processes", report({ exitCode: 1, forksRefused: 1 }), "PLE compile_pids_limit kernel"],
     ["file size", report({ exitCode: 1, fsizeSignals: 1 }), "FSE compile_file_size_limit kernel"],
     ["wall time", signalled(9, { killReason: "wall" }), "TLE compile_wall_timeout judge"],
     ["CPU time", signalled(9, { killReason: "cpu" }), "TLE compile_cpu_timeout judge"],

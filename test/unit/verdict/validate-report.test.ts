@@ -33,12 +33,12 @@ const UNBELIEVABLE: readonly (readonly [string, StepReport, RegExp])[] = [
   ],
   [
     "killed for memory without an OOM kill",
-    signalled(9, { killReason: "oom", pidsRefused: 1 }),
+    signalled(9, { killReason: "oom", forksRefused: 1 }),
     /no OOM kill was counted/,
   ],
   ["killed for memory below its own limit", bySignal({ memoryLimitHits: 0 }), /host ran out of memory/],
   ["killed for memory without an OOM event of its group", bySignal({ oomEvents: 0 }), /host ran out of memory/],
-  ["refused a process below its own limit", killed({ pidsRefused: 1, pidsPeak: 9 }), /host refused a process/],
+  ["refused a process below its own limit", killed({ forksRefused: 1, processPeak: 9 }), /host refused a process/],
   ["kernel signals without a source", killed({ signalSource: "none", fsizeSignals: 1 }), /without a source/],
   ["stopped by the service", bySignal({ killReason: "client" }), /stopped by the service/],
 ];

@@ -13,7 +13,7 @@ const metOf = (rows: readonly Usage[]) => rows.filter(({ met }) => met).map(({ n
 
 test("lists usage with the limit in force", () => {
   const steps = {
-    execute: report({ stdout: Buffer.from("four"), stdoutSeen: 9_999, pidsPeak: 3, wallNs: 1_500_000_000 }),
+    execute: report({ stdout: Buffer.from("four"), stdoutSeen: 9_999, processPeak: 3, wallNs: 1_500_000_000 }),
   };
   assert.deepEqual(usage(recordOf(steps), runStats(steps, PLAN)), [
     { name: "memory", used: 9_000_000, limit: 268_435_456, unit: "bytes", met: false },

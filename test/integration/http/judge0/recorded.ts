@@ -59,7 +59,7 @@ const STATUSES: readonly (readonly [id: number, description: string, end: Outcom
   [11, "Runtime Error (NZEC)", ran("", { exitCode: 7 }), ""],
   [12, "Runtime Error (Other)", ran("", { exitCode: null, signal: 4 })],
   [12, "Runtime Error (Other)", ran("", { exitCode: null, signal: 9, oomKills: 1 })],
-  [12, "Runtime Error (Other)", ran("", { exitCode: 1, pidsRefused: 1 })],
+  [12, "Runtime Error (Other)", ran("", { exitCode: 1, forksRefused: 1 })],
   [13, "Internal Error", internalError("the slot was lost")],
   [13, "Internal Error", cancelled("cancelled by a request of the client")],
 ];

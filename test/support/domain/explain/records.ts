@@ -34,7 +34,7 @@ const SPENT = { cpu_secs: { soft: 4, hard: 5 } };
 /** A step for each row of the verdict table, in order, named by its result. */
 export const ENDS: Readonly<Record<string, StepReport>> = {
   "MLE oom_kill kernel": signalled(9, { oomKills: 1, memoryPeakBytes: 268_435_456 }),
-  "PLE pids_limit kernel": report({ exitCode: 1, pidsRefused: 3 }),
+  "PLE pids_limit kernel": report({ exitCode: 1, forksRefused: 3 }),
   "FSE file_size_limit kernel": signalled(25, { fsizeSignals: 1 }),
   "FSE file_size_limit kernel, without BPF": signalled(25, { signalSource: "none" }),
   "TLE wall_timeout judge": signalled(9, { killReason: "wall", wallNs: 5_000_000_000 }),
