@@ -103,8 +103,9 @@ export class Session {
     socket.on("pong", () => {
       this.#isAlive = true;
     });
-    // A message that is too large or not UTF-8 is also such an error; `ws` itself begins to close the connection.
-    socket.on("error", () => socket.terminate());
+    // A message that is too large or not UTF-8. `ws` itself begins to close the connection, and discards what the client still sends. If the
+    // connection ended at once, the rest of the message would reset it, and the client could lose the frame that says why.
+    socket.on("error", () => this.#endSoon());
     socket.once("close", () => this.#leave());
   }
 
@@ -281,8 +282,12 @@ export class Session {
 
   #close(why: keyof typeof CLOSED): undefined {
     const [code, reason] = CLOSED[why];
-    this.#isOver = true;
     this.#socket.close(code, reason);
+    this.#endSoon();
+  }
+
+  #endSoon(): void {
+    this.#isOver = true;
     setTimeout(() => this.#socket.terminate(), CLOSE_MS).unref();
   }
 
