@@ -15,6 +15,7 @@ import { toSubmitRequest } from "../api/submit-request.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { admitMessage } from "../listener/burst-guard.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
+import { linger } from "../responses/linger.ts";
 import { type LongAnswers, noRoom } from "../responses/long-answers.ts";
 import { pistonAnswer } from "./answer.ts";
 import { MOST_WAITS, pistonError } from "./conventions.ts";
@@ -103,9 +104,16 @@ export class Session {
     socket.on("pong", () => {
       this.#isAlive = true;
     });
-    // A message that is too large or not UTF-8. `ws` itself begins to close the connection, and discards what the client still sends. If the
-    // connection ended at once, the rest of the message would reset it, and the client could lose the frame that says why.
-    socket.on("error", () => this.#endSoon());
+    // A message that is too large or not UTF-8. `ws` itself sends the close frame, and reads no further message. If the connection ended at
+    // once, the rest of the message would reset it, and the client could lose that frame.
+    socket.on("error", () => {
+      this.#isOver = true;
+      linger(
+        this.#request.raw.socket,
+        () => false,
+        () => socket.terminate(),
+      );
+    });
     socket.once("close", () => this.#leave());
   }
 
@@ -282,12 +290,8 @@ export class Session {
 
   #close(why: keyof typeof CLOSED): undefined {
     const [code, reason] = CLOSED[why];
-    this.#socket.close(code, reason);
-    this.#endSoon();
-  }
-
-  #endSoon(): void {
     this.#isOver = true;
+    this.#socket.close(code, reason);
     setTimeout(() => this.#socket.terminate(), CLOSE_MS).unref();
   }
 

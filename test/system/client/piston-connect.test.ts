@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { connect } from "node:tls";
 import { PistonClient } from "../../support/http/piston-client.ts";
 import { useProduct } from "../../support/programs/product.ts";
 
@@ -133,6 +136,26 @@ for (const [name, [expected, ...messages]] of Object.entries(CLOSES)) {
     assert.equal(client.received.length, expected.startsWith("4002") ? 1 : 0);
   });
 }
+
+test("a client that goes on with a message that is too large is disconnected", LIMIT, async (t) => {
+  const { service, data, key } = product();
+  const ca = readFileSync(join(data, "tls", "server.pem"));
+  const options = { port: service.port, host: "127.0.0.1", ca, allowHalfOpen: true };
+  const socket = connect(options);
+  socket.on("error", () => {});
+  const headers = `Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${"A".repeat(22)}==`;
+  socket.write(`GET /piston/api/v2/connect HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${key}\r\n${headers}\r\n\r\n`);
+  const [answer] = await once(socket, "data");
+  assert.match(String(answer), /^HTTP\/1\.1 101 /);
+  const [text, masked, size] = [0x81, 0xff, [0, 0, 0x10, 0, 0, 0, 0, 0]];
+  socket.write(Buffer.from([text, masked, ...size, 1, 2, 3, 4]));
+  const piece = Buffer.alloc(1_048_576);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  while (!socket.destroyed && socket.bytesWritten < 256 * piece.length)
+    if (!socket.write(piece)) await Promise.race([new Promise((resolve) => socket.once("drain", resolve)), closed]);
+  t.diagnostic(`${socket.bytesWritten >> 20} MiB`);
+  assert.ok(socket.destroyed, "it took 256 MiB");
+});
 
 const WAITS = "import time\nprint('up', flush=True)\ntime.sleep(9)";
 const WRONG: Readonly<Record<string, readonly [string, object]>> = {
