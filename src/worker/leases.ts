@@ -72,13 +72,13 @@ export class Leases {
   }
 
   /** For each account, the number of its runs that are running or whose output is compared. Accounts without any are absent. */
-  byAccount(): ReadonlyMap<string, number> {
+  runningByAccount(): ReadonlyMap<string, number> {
     return this.#count((run) => isRunning(run) || isComparing(run));
   }
 
-  /** The accounts of which at least this many outputs are being compared or wait for their comparison. */
-  comparing(least: number): readonly string[] {
-    return [...this.#count(isComparing)].flatMap(([accountId, amount]) => (amount >= least ? accountId : []));
+  /** For each account, the number of its outputs that are being compared or wait for their comparison. Accounts without any are absent. */
+  comparingByAccount(): ReadonlyMap<string, number> {
+    return this.#count(isComparing);
   }
 
   #count(counts: (run: ActiveRun) => boolean): ReadonlyMap<string, number> {

@@ -98,12 +98,12 @@ export class Slots {
     }
   }
 
-  /** The accounts of which at least this many cancelled runs have boxes that have not been removed yet. */
-  endingOf(least: number): readonly string[] {
+  /** For each account, the number of its cancelled runs whose boxes have not been removed yet. Accounts without any are absent. */
+  endingByAccount(): ReadonlyMap<string, number> {
     const amounts = new Map<string, number>();
     for (const accountId of this.#ending.values())
       if (accountId !== null) amounts.set(accountId, (amounts.get(accountId) ?? 0) + 1);
-    return [...amounts].flatMap(([accountId, amount]) => (amount >= least ? accountId : []));
+    return amounts;
   }
 
   /** Closes all slots and kills their programs. */

@@ -7,10 +7,9 @@ import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
-import { ClaimLoop } from "./claim-loop.ts";
+import { ClaimLoop, type ClaimLoopOptions } from "./claim-loop.ts";
 import { CommitDelay } from "./delay-to-share-commit.ts";
 import { type ActiveRun, Leases } from "./leases.ts";
-import { Ahead } from "./prefetch.ts";
 import { preparations } from "./preparations.ts";
 import { ProofSchedule } from "./proof-schedule.ts";
 import { Runner } from "./runner.ts";
@@ -34,8 +33,8 @@ export interface WorkerOptions {
   readonly artifactBytes?: number;
   /** Memory for runtimes that wait for submissions; 0: none. */
   readonly parkBytes?: number;
-  /** Decides how many submissions the worker claims ahead, if not the default. */
-  readonly ahead?: Pick<Ahead, "amount" | "holdMs" | "ran" | "pause">;
+  /** How many submissions the worker claims ahead, and how long they may wait, if not the default. */
+  readonly ahead?: ClaimLoopOptions["ahead"];
   /** Pause between two smoke tests while the worker runs, if not the default. */
   readonly proveNextMs?: number;
 }
@@ -70,7 +69,6 @@ export class Worker implements WorkerPool {
   readonly #leases: Leases;
   readonly #runner: Runner;
   readonly #claims: ClaimLoop;
-  readonly #ahead: NonNullable<WorkerOptions["ahead"]>;
   readonly #gather = new CommitDelay();
   readonly #stopping = new AbortController();
   /** Outcomes that may wait for the database. If more of them wait, fewer runs start. */
@@ -108,7 +106,6 @@ export class Worker implements WorkerPool {
       artifactBytes,
       stopping: this.#stopping.signal,
     });
-    this.#ahead = options.ahead ?? new Ahead(workers);
     this.#claims = new ClaimLoop({
       store,
       workerId: this.id,
@@ -116,7 +113,8 @@ export class Worker implements WorkerPool {
       log,
       slots: this.#slots,
       leases: this.#leases,
-      ahead: this.#ahead,
+      workers,
+      ahead: options.ahead,
       choose: (claim, slots) => runtimes.take(slots, this.#runner.kindOf(claim), claim.submission.accountId),
       serve: (run, slot) => void this.#serve(run, slot),
     });
@@ -178,13 +176,13 @@ export class Worker implements WorkerPool {
       // A checker, or another run of the submission, may follow in this slot.
       const continues = run.claim.test?.checker.type === "program" || run.claim.repeats !== null;
       run.removingBox = !continues && processes === 0 && memoryPeakBytes < QUICKLY_REMOVED_BYTES;
-      this.#claims.startHeld();
+      this.#claims.advance();
     });
     const startedMs = performance.now();
     const free = () => {
-      this.#ahead.ran(performance.now() - startedMs);
+      this.#claims.ran(performance.now() - startedMs);
       this.#slots.give(slot, run.claim.submission.accountId, run.comparing);
-      this.#claims.startHeld();
+      this.#claims.advance();
     };
     const result = await this.#runner.run(run, slot, () => {
       run.comparing = true;

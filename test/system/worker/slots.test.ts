@@ -105,7 +105,7 @@ test("a cancelled run counts as running until the launcher has removed its box",
   slot.cancel();
   await assert.rejects(running, /cancelled/);
   slots.give(slot, "account");
-  assert.deepEqual([slots.endingOf(1), slots.endingOf(2)], [["account"], []]);
+  assert.deepEqual([...slots.endingByAccount()], [["account", 1]]);
   const [peer] = peers;
   assert.ok(peer);
   await peer.ended; // the launcher kills the program
@@ -114,7 +114,7 @@ test("a cancelled run counts as running until the launcher has removed its box",
   assert.deepEqual([slots.busy, slots.capacity, slots.alive, slots.freeCount], [1, COUNT - 1, COUNT - 1, COUNT - 1]);
   peer.sayLast(hello({ SLOT: 0 })); // what the launcher says about the run has no effect
   await slot.gone;
-  assert.deepEqual([slots.busy, slots.capacity, slots.endingOf(1)], [0, COUNT, []]);
+  assert.deepEqual([slots.busy, slots.capacity, slots.endingByAccount().size], [0, COUNT, 0]);
   t.mock.timers.tick(4);
   await open(1);
   assert.equal(slots.freeCount, COUNT);

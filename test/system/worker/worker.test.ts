@@ -501,12 +501,6 @@ test(
   },
 );
 
-/** Claims this many ahead, until a pause. */
-function claimsAhead(amount: number, holdMs: number) {
-  const ahead = { amount, holdMs, ran: () => {}, pause: () => (ahead.amount = 0) };
-  return ahead;
-}
-
 /** Two programs that run, and three that are claimed and wait. */
 async function twoAndThree({ submit, now }: Working, seconds: number) {
   const running = await Promise.all([1, 2].map(() => submit(`import time; time.sleep(${seconds}); print('long')`)));
@@ -521,7 +515,7 @@ async function twoAndThree({ submit, now }: Working, seconds: number) {
 }
 
 test("runs that are claimed ahead for one account delay no other account that comes later", LIMIT, async (t) => {
-  const there = await working(t, { ahead: claimsAhead(8, 20_000), workers: 1 });
+  const there = await working(t, { ahead: { amount: 8, holdMs: 20_000 }, workers: 1 });
   const { store, key, submit, now } = there;
   const isClaimed = async (id: string, accountId: string) =>
     (await store.submissions.get(id, accountId))?.status === "running";
@@ -540,7 +534,7 @@ test("runs that are claimed ahead for one account delay no other account that co
 });
 
 test("submissions that are claimed ahead and cannot start soon are pending again", LIMIT, async (t) => {
-  const there = await working(t, { ahead: claimsAhead(4, 300) });
+  const there = await working(t, { ahead: { amount: 4, holdMs: 300 } });
   const { running, held, states } = await twoAndThree(there, 2);
   await sleep(600);
   assert.deepEqual(await states(), Array(3).fill("pending 0"));
@@ -549,7 +543,7 @@ test("submissions that are claimed ahead and cannot start soon are pending again
 });
 
 test("a submission that is cancelled before its start never runs, and costs no slot", LIMIT, async (t) => {
-  const there = await working(t, { ahead: claimsAhead(4, 20_000) });
+  const there = await working(t, { ahead: { amount: 4, holdMs: 20_000 } });
   const { running, held } = await twoAndThree(there, 1);
   const [first, second, third] = held as [string, string, string];
   assert.equal(await there.store.submissions.cancel(second, there.key.accountId), true);
@@ -560,7 +554,7 @@ test("a submission that is cancelled before its start never runs, and costs no s
 });
 
 test("stopping returns the submissions that are claimed ahead", LIMIT, async (t) => {
-  const there = await working(t, { ahead: claimsAhead(4, 20_000), drainMs: 10_000 });
+  const there = await working(t, { ahead: { amount: 4, holdMs: 20_000 }, drainMs: 10_000 });
   const { running, states } = await twoAndThree(there, 1);
   await there.worker.stop();
   for (const id of running) assert.equal(stdoutOf(await there.now(id)), "long\n");

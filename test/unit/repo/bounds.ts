@@ -63,7 +63,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/bounds/queue-boxes.test.ts",
   ],
   "submissions claimed before they can start": [
-    "test/unit/worker/prefetch.test.ts",
+    "test/unit/worker/schedule.test.ts",
     "test/integration/store/claim.test.ts",
     "test/system/worker/worker.test.ts",
   ],

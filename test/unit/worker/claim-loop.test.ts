@@ -6,50 +6,151 @@ import type { Claim } from "../../../src/store/submissions/types.ts";
 import { ClaimLoop, type ClaimLoopOptions } from "../../../src/worker/claim-loop.ts";
 import type { ActiveRun } from "../../../src/worker/leases.ts";
 
-const claimOf = (accountId: string) => ({ submission: { accountId } }) as Claim;
+type Answer = (readonly string[])[] | Error;
 
-test("while many boxes of an account are ending, none of its submissions starts, and those of others do", async () => {
-  const started: string[] = [];
-  const barred: (readonly string[])[] = [];
-  const ending = new Map([["hostile", 4]]);
-  const claims = [claimOf("hostile"), claimOf("honest")];
+/**
+ * A loop with two slots. `answers` has what each claim finds: the accounts of submissions, or an error. `log` says what the loop does.
+ */
+function loopOf({ answers, holdMs = 60_000, free = 2 }: { answers: Answer[]; holdMs?: number; free?: number }) {
+  const log: string[] = [];
   const slots = {
-    capacity: 2,
-    freeCount: 2,
+    capacity: free,
+    freeCount: free,
     alive: 2,
-    take: () => ({}),
-    endingOf: (least: number) => [...ending].flatMap(([account, amount]) => (amount >= least ? account : [])),
+    take: () => {
+      slots.capacity--;
+      slots.freeCount--;
+      return {};
+    },
+    endingByAccount: () => new Map<string, number>(),
   };
+  let answered = Promise.withResolvers<void>();
   const loop = new ClaimLoop({
     store: {
       onWork: () => () => {},
       submissions: {
-        claim: async (...[, , , , accounts]: Parameters<Store["submissions"]["claim"]>) => {
-          barred.push(accounts ?? []);
-          return claims.splice(0);
+        claim: async (...[, , startable, ahead]: Parameters<Store["submissions"]["claim"]>) => {
+          log.push(`claim ${startable}+${ahead}`);
+          await answered.promise;
+          const answer = answers.shift() ?? [];
+          if (answer instanceof Error) throw answer;
+          return answer.map(([id, accountId]) => ({ submission: { id, accountId } }) as Claim);
         },
       },
     } as unknown as Store,
     workerId: "w",
     leaseMs: 60_000,
+    workers: 2,
+    ahead: { amount: 2, holdMs },
     log: pino({ enabled: false }),
     slots: slots as unknown as ClaimLoopOptions["slots"],
     leases: {
-      comparing: () => [],
-      byAccount: () => new Map(),
+      comparingByAccount: () => new Map(),
+      runningByAccount: () => new Map(),
       hold: (claim: Claim) => ({ claim, abandoned: false, heldSinceMs: performance.now() }) as ActiveRun,
-      giveBack: async () => {},
+      drop: ({ claim }: ActiveRun) => log.push(`drop ${claim.submission.id}`),
+      giveBack: async ({ claim }: ActiveRun) => void log.push(`give back ${claim.submission.id}`),
     } as unknown as ClaimLoopOptions["leases"],
-    ahead: { amount: 0, holdMs: 60_000, pause: () => {} },
     choose: () => undefined,
-    serve: ({ claim }) => started.push(claim.submission.accountId),
+    serve: ({ claim }) => log.push(`start ${claim.submission.id}`),
+  });
+  const answer = async () => {
+    answered.resolve();
+    for (let turn = 0; turn < 10; turn++) await new Promise((next) => setImmediate(next));
+    answered = Promise.withResolvers();
+  };
+  const until = async (line: string) => {
+    while (!log.includes(line)) await new Promise((next) => setImmediate(next));
+  };
+  return { loop, log, slots, answer, until };
+}
+
+test("claimed submissions start on free slots, and the others when a slot becomes free", async () => {
+  const { loop, log, slots, answer } = loopOf({
+    answers: [
+      [
+        ["a1", "a"],
+        ["a2", "a"],
+        ["b1", "b"],
+      ],
+    ],
   });
   loop.wake();
-  while (barred.length === 0 || started.length === 0) await new Promise((turn) => setImmediate(turn));
-  // The submission was claimed before its account had so many: it waits in this worker, or is given back.
-  assert.deepEqual([barred[0], started, loop.held], [["hostile"], ["honest"], 1]);
-  ending.set("hostile", 3);
-  loop.startHeld();
-  assert.deepEqual([started, loop.held], [["honest", "hostile"], 0]);
+  await answer();
+  assert.deepEqual([log, loop.held], [["claim 2+2", "start a1", "start b1"], 1]);
+  Object.assign(slots, { capacity: 1, freeCount: 1 });
+  loop.advance();
+  assert.deepEqual([log.slice(3), loop.held], [["start a2"], 0]);
   await loop.stop();
+  assert.equal(log.length, 4);
+});
+
+test("a notification during a claim causes another claim, and two of them cause one", async () => {
+  const { loop, log, answer } = loopOf({ answers: [[], []] });
+  loop.wake();
+  loop.wake();
+  loop.wake();
+  assert.deepEqual(log, ["claim 2+2"]);
+  await answer();
+  assert.deepEqual(log, ["claim 2+2", "claim 2+2"]);
+  await answer();
+  assert.equal(log.length, 2, "nobody has woken it since");
+  await loop.stop();
+});
+
+test("submissions that cannot start in time are given back, the last claimed first, and none is claimed ahead until a run ends", async () => {
+  const { loop, log, answer, until } = loopOf({
+    answers: [
+      [
+        ["a1", "a"],
+        ["b1", "b"],
+      ],
+    ],
+    holdMs: 20,
+    free: 0,
+  });
+  loop.wake();
+  await answer();
+  assert.deepEqual(log, ["claim 0+2"]);
+  await until("give back a1");
+  assert.deepEqual([log.slice(1), loop.held], [["give back b1", "give back a1"], 0]);
+  loop.wake();
+  assert.equal(log.length, 3);
+  loop.ran(1_000);
+  loop.wake();
+  assert.deepEqual(log.slice(3), ["claim 0+2"]);
+  const stopped = loop.stop();
+  await answer();
+  await stopped;
+});
+
+test("a claim that fails is tried again after a second without a notification", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const { loop, log, answer } = loopOf({ answers: [new Error("the database is away"), [["a1", "a"]]] });
+  loop.wake();
+  await answer();
+  assert.deepEqual(log, ["claim 2+2"]);
+  t.mock.timers.tick(999);
+  assert.equal(log.length, 1);
+  t.mock.timers.tick(1);
+  assert.equal(log.length, 2);
+  await answer();
+  assert.deepEqual(log.slice(2), ["start a1"]);
+  await loop.stop();
+});
+
+test("a stop waits for the claim under way, and gives back what it brought", async () => {
+  const { loop, log, answer } = loopOf({ answers: [[["a1", "a"]]] });
+  loop.wake();
+  let hasStopped = false;
+  const stopped = loop.stop().then(() => {
+    hasStopped = true;
+  });
+  await Promise.resolve();
+  assert.equal(hasStopped, false);
+  await answer();
+  await stopped;
+  assert.deepEqual(log, ["claim 2+2", "give back a1"]);
+  loop.wake();
+  assert.equal(log.length, 2);
 });
