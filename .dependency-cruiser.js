@@ -84,6 +84,13 @@ export default {
       "Only store depends on databases: use the Store (src/store/store.ts), never a driver.",
     ),
     {
+      name: "database-imports-no-store",
+      severity: "error",
+      comment: "The layer of the database knows no table by its meaning: hand it what it needs (src/store/open.ts).",
+      from: { path: "^src/store/database/" },
+      to: { path: "^src/store/", pathNot: "^src/store/database/" },
+    },
+    {
       name: "no-circular",
       severity: "error",
       comment: "Two files import each other: merge them, or move the shared part to a third file.",

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Schema } from "../../src/store/schema/schema.ts";
+import type { Schema } from "../../src/store/database/schema.ts";
 import { type BenchDatabase, within } from "./database.ts";
 
 const DAY_MS = 86_400_000;

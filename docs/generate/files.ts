@@ -3,7 +3,7 @@ import { pythonTypes } from "./client-python.ts";
 import { typescriptTypes } from "./client-typescript.ts";
 import { grammarNames } from "./grammars.ts";
 import { ceilings } from "./protocol.ts";
-import { schemaTypes } from "./schema.ts";
+import { migrationList, schemaTypes } from "./schema.ts";
 
 /** Files that are derived from code as a whole. */
 export const FILES: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -12,5 +12,6 @@ export const FILES: Readonly<Record<string, () => string | Promise<string>>> = {
   "dashboard/src/components/causes.ts": dashboardCauses,
   "dashboard/src/components/editor/grammar-names.ts": grammarNames,
   "setup/ceilings": ceilings,
-  "src/store/schema/schema.ts": schemaTypes,
+  "src/store/database/schema.ts": schemaTypes,
+  "src/store/schema/migrations.ts": migrationList,
 };

@@ -6,7 +6,6 @@ import { settings } from "./configuration.ts";
 import { languageLimits, languageTable, limits, packTable } from "./limits.ts";
 import { metrics } from "./metrics.ts";
 import { controls, frames, keys, limitKeys, measuredKeys } from "./protocol.ts";
-import { migrationImports, migrations } from "./schema.ts";
 import { matrix } from "./verdicts.ts";
 
 /** The parts of documents and sources that are derived from code. Each has the name of a region, and a function that makes its text. */
@@ -27,8 +26,6 @@ export const REGIONS: Readonly<Record<string, () => string>> = {
   matrix,
   "measured keys": measuredKeys,
   metrics,
-  "migration imports": migrationImports,
-  migrations,
   "record fields": recordFields,
   settings,
   "submit fields": submitFields,
@@ -53,9 +50,4 @@ export function regionsOf(text: string): string[] {
 }
 
 /** Sources with regions, besides the documents. */
-export const SOURCES = [
-  "launcher/protocol.def",
-  "src/domain/controls.ts",
-  "src/sandbox/protocol.ts",
-  "src/store/schema/migrate.ts",
-];
+export const SOURCES = ["launcher/protocol.def", "src/domain/controls.ts", "src/sandbox/protocol.ts"];

@@ -100,7 +100,7 @@ function byReference(all: readonly Table[]): Table[] {
   return [...ordered];
 }
 
-/** src/store/schema/schema.ts. */
+/** src/store/database/schema.ts. */
 export function schemaTypes(): string {
   const all = tables();
   const said = descriptions();
@@ -123,7 +123,7 @@ export function schemaTypes(): string {
     const list = key.map((column) => `"${column}"`).join(", ");
     return `  { name: "${name}", key: [${list}]${identity ? `, identity: "${identity}"` : ""}${itself ? `, refersToItself: "${itself}"` : ""} },`;
   });
-  return `// Generated from schema.postgres.sql and the comments of migrations/: npm run generate.
+  return `// Generated from src/store/schema/schema.postgres.sql and the comments of its migrations: npm run generate.
 import type { Generated, Selectable } from "kysely";
 
 /**
@@ -154,15 +154,23 @@ ${shapes.join("\n")}
 `;
 }
 
-/** The imports of the migrations in src/store/schema/migrate.ts. */
-export function migrationImports(): string {
-  return MIGRATIONS.map((file) => `import { ${functionOf(file)} } from "./migrations/${file}";`).join("\n");
-}
+/** src/store/schema/migrations.ts. */
+export function migrationList(): string {
+  const imports = MIGRATIONS.map((file) => `import { ${functionOf(file)} } from "./migrations/${file}";`);
+  const rows = MIGRATIONS.map((file) => `  ${functionOf(file)},`);
+  return `// Generated from migrations/: npm run generate.
+import type { Transaction } from "kysely";
+import type { Abilities } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
+${imports.join("\n")}
 
-/** The list of migrations in src/store/schema/migrate.ts. */
-export function migrations(): string {
-  const rows = MIGRATIONS.map((file) => `  ${functionOf(file)},\n`);
-  return `const MIGRATIONS: readonly Migration[] = [\n${rows.join("")}];`;
+export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
+
+/** All migrations in order; the version of a schema is the number of its migrations. Released migrations never change. */
+export const MIGRATIONS: readonly Migration[] = [
+${rows.join("\n")}
+];
+`;
 }
 
 /** The name of the function that a migration exports: accountsAndSubmissions in 0001-accounts-and-submissions.ts. */

@@ -85,9 +85,12 @@ export async function restoreStore({ database }: StoreOptions, lines: AsyncItera
   }
 }
 
+/** The module that a thread with a connection to SQLite loads. */
+const OPERATIONS_MODULE = new URL("./operations.ts", import.meta.url).href;
+
 /** Opens a database without checking its schema. @throws if it is unusable. */
 export function openDatabase(database: DatabaseLocation): Database | Promise<Database> {
-  return database.kind === "sqlite" ? openSqlite(database.path) : openPostgres(database.url);
+  return database.kind === "sqlite" ? openSqlite(database.path, OPERATIONS_MODULE) : openPostgres(database.url);
 }
 
 function composeStore(database: Database, now: () => number, steady: () => number): Store {

@@ -1,6 +1,6 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from "kysely";
 import type { ListPage } from "./access/types.ts";
-import type { Schema } from "./schema/schema.ts";
+import type { Schema } from "./database/schema.ts";
 
 /** The number of rows of a list, unless the caller states one. */
 export const USUAL_ROWS = 1_000;

@@ -3,8 +3,8 @@ import type { Selectable } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { Schema } from "../schema/schema.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
 import type { Account } from "./types.ts";
 

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Caller } from "../../domain/submission.ts";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 import { isLive, profilesOf } from "./key-rows.ts";
 
 /** The caller that a live key stands for. */

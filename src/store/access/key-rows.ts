@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from "kysely";
 import type { ProfileName } from "../../domain/limits.ts";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 import type { ApiKey } from "./types.ts";
 
 export type KeyRow = Selectable<Schema["api_keys"]>;

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
+import type { Schema } from "../database/schema.ts";
 import { WINDOW_MS } from "../quota/recent-requests.ts";
-import type { Schema } from "../schema/schema.ts";
 import type { KeyUsage } from "./types.ts";
 
 /**

@@ -3,9 +3,9 @@ import type { Selectable, Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { afterPosition, liveAt, pageOf } from "../pagination.ts";
-import type { Schema } from "../schema/schema.ts";
 import type { ListPage, Project } from "./types.ts";
 
 type ProjectRow = Selectable<Schema["projects"]>;

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 
 /** The most entries that one search reads in each index: bounds how long a search delays other work on SQLite. */
 const MAX_ROWS = 5_000;

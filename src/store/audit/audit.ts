@@ -3,8 +3,8 @@ import { type AuditAction, type AuditActor, addressOf, nameOf } from "../../doma
 import type { AuditEntry } from "../access/types.ts";
 import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { Schema } from "../schema/schema.ts";
 import { type NamedObject, namedObjects } from "./audit-names.ts";
 import { type AuditSearch, searchAudit } from "./audit-search.ts";
 

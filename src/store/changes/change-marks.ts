@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { Schema } from "../database/schema.ts";
 import { dueNow, runningNow, waiting } from "../queue/backlog.ts";
-import type { Schema } from "../schema/schema.ts";
 
 /** Texts whose changes show that something of the accounts has changed. */
 export interface Marks {

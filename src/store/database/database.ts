@@ -1,7 +1,7 @@
 import type { ColumnDataType, ColumnDefinitionBuilder, Kysely, RawBuilder, Transaction } from "kysely";
-import type { Schema } from "../schema/schema.ts";
 import type { StoreNotification } from "./notifier.ts";
 import type { Call } from "./operations.ts";
+import type { Schema } from "./schema.ts";
 
 /**
  * A database with what its engine can do. Code depends on these abilities instead of the engine's name, so that

@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql, type Transaction } from "kysely";
 import pg from "pg";
-import type { Schema } from "../schema/schema.ts";
 import type { Listening, Notify } from "./database.ts";
 import { isAboutSubmission, isTopic, type StoreNotification } from "./notifier.ts";
+import type { Schema } from "./schema.ts";
 
 const CHANNEL = "assay";
 /** The interval of heartbeats on the connection. */

@@ -1,46 +1,38 @@
 import { sql, type Transaction } from "kysely";
-import { type Take, takeQuota } from "../quota/quota.ts";
-import type { Schema } from "../schema/schema.ts";
-import { type ClaimRequest, claim } from "../submissions/claim.ts";
-import { enqueue } from "../submissions/enqueue.ts";
-import { type Finish, finish, type Release, release, renew } from "../submissions/lease.ts";
-import type { Enqueue, Lease } from "../submissions/types.ts";
 import type { Abilities } from "./database.ts";
+import type { Schema } from "./schema.ts";
 
-type Trx = Transaction<Schema>;
 type Locks = Pick<Abilities, "lock">;
 
 /**
- * The frequent operations by name, so that an engine with its connection in another thread can run a whole operation there,
- * with one message instead of one per statement. Arguments and results are plain data.
+ * A frequent operation. An engine with its connection in another thread runs the whole operation there, with one message instead of one
+ * per statement. Therefore, arguments and results are plain data.
  */
-export const OPERATIONS = {
-  takeQuota: (trx: Trx, _: Locks, { takes, nowMs }: { takes: readonly Take[]; nowMs: number }) =>
-    takeQuota(trx, takes, nowMs),
-  enqueue: (trx: Trx, locks: Locks, asked: { requests: readonly Enqueue[]; nowMs: number }) =>
-    enqueue(trx, locks, asked),
-  claim: (trx: Trx, locks: Locks, request: ClaimRequest) => claim(trx, locks, request),
-  renew: (trx: Trx, _: Locks, { lease, leaseUntilMs }: { lease: Lease; leaseUntilMs: number }) =>
-    renew(trx, lease, leaseUntilMs),
-  finish: (trx: Trx, _: Locks, { group, nowMs }: { group: readonly Finish[]; nowMs: number }) =>
-    finish(trx, group, nowMs),
-  release: (trx: Trx, locks: Locks, { releases, nowMs }: { releases: readonly Release[]; nowMs: number }) =>
-    release(trx, locks, releases, nowMs),
-};
+export interface Operation<Asked, Result> {
+  /** The name in the list of operations (Operations). */
+  readonly name: string;
+  readonly run: (trx: Transaction<Schema>, locks: Locks, asked: Asked) => Promise<Result>;
+}
 
-export type Operation = keyof typeof OPERATIONS;
-export type OperationInput<O extends Operation> = Parameters<(typeof OPERATIONS)[O]>[2];
-export type Result<O extends Operation> = Awaited<ReturnType<(typeof OPERATIONS)[O]>>;
+/** Operations by their names. A module that exports them as OPERATIONS can be loaded in the thread of a connection. */
+export type Operations = Readonly<Record<string, Operation<never, unknown>>>;
 
+/** An operation with its argument, as a message between threads. */
 export interface Call {
-  readonly operation: Operation;
+  readonly operation: string;
   readonly asked: unknown;
 }
 
 /** Runs an operation by its name. @param asked the argument of the operation; its type must be that of the operation. */
-export function perform(trx: Trx, locks: Locks, { operation, asked }: Call): Promise<unknown> {
-  const run = OPERATIONS[operation] as (trx: Trx, locks: Locks, asked: unknown) => Promise<unknown>;
-  return run(trx, locks, asked);
+export function perform(
+  operations: Operations,
+  trx: Transaction<Schema>,
+  locks: Locks,
+  { operation, asked }: Call,
+): Promise<unknown> {
+  const found = operations[operation];
+  if (!found) throw new Error(`there is no operation ${operation}`);
+  return found.run(trx, locks, asked as never);
 }
 
 /**

@@ -1,10 +1,10 @@
 import { Kysely, PostgresDialect, type PostgresPool, sql } from "kysely";
 import pg from "pg";
-import type { Schema } from "../schema/schema.ts";
 import type { Database } from "./database.ts";
 import { StoreError, StoreUnavailable } from "./errors.ts";
 import { notifyBy } from "./listener.ts";
 import { isOutage, reasonOf } from "./outage.ts";
+import type { Schema } from "./schema.ts";
 
 /** The oldest supported release of PostgreSQL, which Debian 12 has. */
 const OLDEST_VERSION = 15;

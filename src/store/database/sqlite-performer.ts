@@ -1,7 +1,7 @@
 import { type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver, type Transaction } from "kysely";
-import type { Schema } from "../schema/schema.ts";
 import { asBuffers } from "./bytes.ts";
-import { type Call, perform, runPieces } from "./operations.ts";
+import { type Call, type Operations, perform, runPieces } from "./operations.ts";
+import type { Schema } from "./schema.ts";
 
 type Config = ConstructorParameters<typeof SqliteDriver>[0];
 type Prepare = Exclude<Config["database"], (...args: never) => unknown>["prepare"];
@@ -16,12 +16,12 @@ interface Connection {
 export type Performer = (calls: readonly Call[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>;
 
 /** Performs operations in the thread of the connection. */
-export function performer(connection: Connection): Performer {
+export function performer(operations: Operations, connection: Connection): Performer {
   const flush = { wanted: true };
   const db = new Kysely<Schema>({ dialect: new OwnDialect(connection, flush) });
   const locks = { lock: async () => {} };
   const pieceOf = (call: Call) => (trx: Transaction<Schema>) =>
-    perform(trx, locks, { ...call, asked: asBuffers(call.asked) });
+    perform(operations, trx, locks, { ...call, asked: asBuffers(call.asked) });
   return (calls, flushed) => {
     flush.wanted = flushed;
     return db.transaction().execute((trx) => runPieces(trx, calls.map(pieceOf)));

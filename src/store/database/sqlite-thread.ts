@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statSync, writeSync } from "node:fs";
 import { parentPort } from "node:worker_threads";
 import Database from "better-sqlite3";
-import type { Call } from "./operations.ts";
+import type { Call, Operations } from "./operations.ts";
 import type { Performer } from "./sqlite-performer.ts";
 
 /*
@@ -14,6 +14,8 @@ export interface Opening {
   readonly kind: "open";
   readonly path: string;
   readonly role: "read" | "write";
+  /** The URL of the module that exports the operations (Operations); null if the connection performs none. */
+  readonly operations: string | null;
 }
 
 /** Closes the connection; the thread can open another one. */
@@ -119,6 +121,7 @@ class Connection {
   readonly #role: Opening["role"];
   readonly #database: Database.Database;
   readonly #statements = new Map<string, Database.Statement>();
+  readonly #operations: string | null;
   #flushes = true;
   #performs: Performer | undefined;
 
@@ -126,8 +129,9 @@ class Connection {
    * With WAL, commands and the reading thread can read while this thread writes. With synchronous=FULL, a commit survives a power
    * failure, not only a crash of the process.
    */
-  constructor({ path, role }: Opening) {
+  constructor({ path, role, operations }: Opening) {
     this.#path = path;
+    this.#operations = operations;
     this.#role = role;
     // SQLite would open an unwritable file read-only, and the connection would stay read-only after the disk is writable again.
     if (existsSync(path)) accessSync(path, constants.W_OK);
@@ -202,10 +206,12 @@ class Connection {
     if (size > WAL_BYTES) this.#checkpoint();
   }
 
-  /** The module is loaded at its first use, because commands of operators do not need it. */
+  /** The modules are loaded at their first use, because commands of operators do not need them. */
   async #performer(): Promise<Performer> {
+    if (this.#operations === null) throw new Error("the connection was opened without operations");
     const { performer } = await import("./sqlite-performer.ts");
-    return performer({
+    const { OPERATIONS } = (await import(this.#operations)) as { readonly OPERATIONS: Operations };
+    return performer(OPERATIONS, {
       prepare: (text) => this.#prepared(text),
       begin: (flushed) => this.#begin(flushed),
       inTransaction: () => this.inTransaction,

@@ -1,17 +1,18 @@
 import { Kysely, sql } from "kysely";
-import type { Schema } from "../schema/schema.ts";
 import type { Database } from "./database.ts";
+import type { Schema } from "./schema.ts";
 import { SqliteLinks, sqliteDialect } from "./sqlite-driver.ts";
 import { SqliteLink } from "./sqlite-link.ts";
 
 /**
  * The embedded engine: one file, durable at every commit. One thread writes and another one reads, so that no statement
  * blocks the event loop and no read waits for a transaction.
+ * @param operations the URL of the module with the operations that the writing thread performs; null for none.
  * @throws StoreError if the file is unusable; its directory must exist.
  */
-export async function openSqlite(path: string): Promise<Database> {
-  const writer = await SqliteLink.open({ path, role: "write" });
-  const links = new SqliteLinks(writer, () => SqliteLink.open({ path, role: "read" }));
+export async function openSqlite(path: string, operations: string | null): Promise<Database> {
+  const writer = await SqliteLink.open({ path, role: "write", operations });
+  const links = new SqliteLinks(writer, () => openReader(path));
   const db = new Kysely<Schema>({ dialect: sqliteDialect(links, true) });
   await db.connection().execute(async () => {}); // Kysely closes only connections that it has used
   const forgetful = new Kysely<Schema>({ dialect: sqliteDialect(links, false) });
@@ -20,7 +21,7 @@ export async function openSqlite(path: string): Promise<Database> {
     abilities: {
       oneWriter: true,
       asyncCommit: (work) => forgetful.transaction().execute(work),
-      performAll: (calls, flushed) => links.performAll(calls, flushed),
+      performAll: operations === null ? null : (calls, flushed) => links.performAll(calls, flushed),
       snapshot: (work) => snapshot(path, work),
       disableStatementTimeout: async () => {},
       lock: async () => {},
@@ -41,9 +42,13 @@ export async function openSqlite(path: string): Promise<Database> {
   };
 }
 
+function openReader(path: string): Promise<SqliteLink> {
+  return SqliteLink.open({ path, role: "read", operations: null });
+}
+
 /** In WAL mode, a reader sees the state at the beginning of its transaction, and blocks no writer. This reader has its own thread. */
 async function snapshot<T>(path: string, work: (db: Kysely<Schema>) => Promise<T>): Promise<T> {
-  const link = await SqliteLink.open({ path, role: "read" });
+  const link = await openReader(path);
   const db = new Kysely<Schema>({ dialect: sqliteDialect(new SqliteLinks(link, async () => link), true) });
   try {
     await sql`begin deferred`.execute(db);

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "kysely";
-import type { Schema } from "../schema/schema.ts";
 import type { Abilities, Database } from "./database.ts";
 import type { Notifier, StoreNotification } from "./notifier.ts";
-import { type Call, type Operation, type OperationInput, perform, type Result, runPieces } from "./operations.ts";
+import { type Call, type Operation, runPieces } from "./operations.ts";
+import type { Schema } from "./schema.ts";
 
 type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
 
@@ -46,19 +46,19 @@ export class Transactions {
   }
 
   /**
-   * Runs an operation by its name. @param asked the argument of the operation: plain data, which must not change until the operation has
-   * ended, because the engine may send it to another thread.
+   * Runs an operation. @param asked the argument of the operation: plain data, which must not change until the operation has ended, because
+   * the engine may send it to another thread.
    */
-  call<O extends Operation>(
-    operation: O,
-    asked: OperationInput<O>,
-    options: Options<Result<O>> = {},
-  ): Promise<Result<O>> {
+  call<Asked, Result>(
+    operation: Operation<Asked, Result>,
+    asked: Asked,
+    options: Options<Result> = {},
+  ): Promise<Result> {
     return this.#call(operation, asked, true, options);
   }
 
   /** As `call`, but for data that may be lost in a power failure: the call does not wait for the disk. */
-  callAsyncCommit<O extends Operation>(operation: O, asked: OperationInput<O>): Promise<Result<O>> {
+  callAsyncCommit<Asked, Result>(operation: Operation<Asked, Result>, asked: Asked): Promise<Result> {
     return this.#call(operation, asked, false, {});
   }
 
@@ -67,15 +67,14 @@ export class Transactions {
     return this.#run(work, null, false, notifications);
   }
 
-  #call<O extends Operation>(
-    operation: O,
-    asked: OperationInput<O>,
+  #call<Asked, Result>(
+    { name, run }: Operation<Asked, Result>,
+    asked: Asked,
     flushed: boolean,
-    { notifications = () => [] }: Options<Result<O>>,
-  ): Promise<Result<O>> {
-    const call = { operation, asked };
-    const work = (trx: Transaction<Schema>) => perform(trx, this.#database.abilities, call) as Promise<Result<O>>;
-    return this.#run(work, call, flushed, notifications);
+    { notifications = () => [] }: Options<Result>,
+  ): Promise<Result> {
+    const work = (trx: Transaction<Schema>) => run(trx, this.#database.abilities, asked);
+    return this.#run(work, { operation: name, asked }, flushed, notifications);
   }
 
   async #run<T>(

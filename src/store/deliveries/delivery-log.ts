@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { Attempt, Headers } from "../../domain/delivery.ts";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 import type { DeliveryStore } from "./deliveries.ts";
 import type { Delivery, DeliveryKind, RecentDeliveries } from "./types.ts";
 

@@ -6,9 +6,9 @@ import { lockAccount, lockProject } from "../access/projects.ts";
 import type { ListPage } from "../access/types.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { afterPosition, pageOf } from "../pagination.ts";
-import type { Schema } from "../schema/schema.ts";
 import { SECRETS_LOCK } from "./sealed-secrets.ts";
 import type { Endpoint, Seal } from "./types.ts";
 

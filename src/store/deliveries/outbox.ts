@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Transaction } from "kysely";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 import type { DeliveryKind } from "./types.ts";
 
 /** A submission or judgement that a transaction ends, with the sequence number of one of the two. */

@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Abilities } from "../database/database.ts";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 import { TAKEN, toClaims } from "./claim-deliveries.ts";
 import { aboutEndpoint } from "./endpoints.ts";
 import { insertDelivery } from "./outbox.ts";

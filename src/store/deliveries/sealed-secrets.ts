@@ -2,8 +2,8 @@ import type { Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { Schema } from "../schema/schema.ts";
 import type { SealedSecret, SecretCursor } from "./types.ts";
 
 /** Secrets per part. The number bounds how long other transactions wait for the transaction of one part. */

@@ -1,8 +1,8 @@
 import { sql, type Transaction } from "kysely";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { SKEW_MS, WINDOW_MS } from "../quota/recent-requests.ts";
-import type { Schema } from "../schema/schema.ts";
 import type { SendKind } from "./types.ts";
 
 /** What is counted: the requests of members, by kind, and the deliveries that replays add (`replayed`). */

@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 
 /** Adds ended deliveries to those that the history has yet to count. The transaction that ends the deliveries calls it. */
 export async function insertUncountedDeliveries(

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from "kysely";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 import { AMOUNTS } from "./count.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 import { WHOLE } from "./load.ts";
 import type { Counts, DeliveryCount, EndsOf, FailingEndpoint, Group, GroupBy, LoadCount, Range } from "./types.ts";
 

@@ -3,7 +3,7 @@ import type { Judge0Submission } from "../../domain/judge0/submission.ts";
 import type { Submission } from "../../domain/submission.ts";
 import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 import { PROGRAM_COLUMNS, toProgram } from "../submissions/rows.ts";
 import type { Admit } from "../submissions/types.ts";
 

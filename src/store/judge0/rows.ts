@@ -1,8 +1,8 @@
 import type { Selectable, Transaction } from "kysely";
 import { judge0StatusOf } from "../../domain/judge0/status.ts";
 import type { Judge0Request, Judge0Settings, Repeats } from "../../domain/judge0/submission.ts";
+import type { Row, Schema } from "../database/schema.ts";
 import { insertDelivery } from "../deliveries/outbox.ts";
-import type { Row, Schema } from "../schema/schema.ts";
 import type { Ending } from "../submissions/outcomes.ts";
 
 /** The mark of a submission that runs several times: only for such submissions, a claim reads the number of runs. */

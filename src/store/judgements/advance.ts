@@ -14,8 +14,8 @@ import {
 } from "../../domain/judgement.ts";
 import { cancelled } from "../../domain/outcome.ts";
 import type { StoreNotification } from "../database/notifier.ts";
+import type { Row, Schema } from "../database/schema.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
-import type { Row, Schema } from "../schema/schema.ts";
 import { HEADS } from "../submissions/claim.ts";
 import { ENDED_COLUMNS, type Ending, endedBy, insertOutcomes } from "../submissions/outcomes.ts";
 

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { type ExpressionBuilder, type Kysely, sql, type Transaction } from "kysely";
 import type { Abilities } from "../database/database.ts";
 import { StoreUnavailable } from "../database/errors.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { Schema } from "../schema/schema.ts";
 import { encodeProgram } from "../submissions/rows.ts";
 import type { LazyContent, NewVersion } from "./types.ts";
 

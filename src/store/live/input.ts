@@ -2,8 +2,8 @@ import type { Transaction } from "kysely";
 import { isTerminal, MAX_STDIN_BYTES, type Status } from "../../domain/submission.ts";
 import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { Schema } from "../schema/schema.ts";
 import type { Lease } from "../submissions/types.ts";
 import { heldSeq } from "./output.ts";
 

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { Schema } from "../schema/schema.ts";
 import { statusOf } from "../submissions/rows.ts";
 import type { Lease } from "../submissions/types.ts";
 import type { LiveMark, LiveOutput, LivePiece } from "./types.ts";

@@ -4,9 +4,9 @@ import type { LinkKind } from "../../domain/session.ts";
 import type { ListPage } from "../access/types.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { afterPosition, USUAL_ROWS } from "../pagination.ts";
-import type { Schema } from "../schema/schema.ts";
 import { addPerson, anybody, passwordEntry, setPassword } from "./people.ts";
 import type { Invitation, NewInvitation } from "./types.ts";
 

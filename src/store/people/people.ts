@@ -4,9 +4,9 @@ import type { AuditActor } from "../../domain/audit.ts";
 import type { ListPage } from "../access/types.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { afterPosition, USUAL_ROWS } from "../pagination.ts";
-import type { Schema } from "../schema/schema.ts";
 import type { Person, PersonChanges } from "./types.ts";
 
 export type PersonRow = Selectable<Schema["people"]>;

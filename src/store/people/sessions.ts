@@ -3,8 +3,8 @@ import { SESSION_IDLE_MS, SESSION_LONGEST_MS } from "../../domain/session.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { Schema } from "../schema/schema.ts";
 import type { ClientAddress, SessionPerson } from "./types.ts";
 
 /** The time of use of a session is stored at most this often, because an open page sends requests every few seconds. */

@@ -3,8 +3,8 @@ import { type Selectable, sql, type Transaction } from "kysely";
 import { SIGN_IN_ACTIONS } from "../../domain/audit.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { Schema } from "../schema/schema.ts";
 
 const WINDOW_MS = 60_000;
 /** The most by which clocks of machines differ; a time that is further ahead means that a clock was set back. */

@@ -4,9 +4,9 @@ import type { AuditActor } from "../../domain/audit.ts";
 import type { Definition } from "../../domain/judgement.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { keepComplete } from "../judgements/versions.ts";
-import type { Schema } from "../schema/schema.ts";
 import type { FoundProblem, NewProblem, Problem, ProblemBounds, ProblemVersion, PutProblem } from "./types.ts";
 
 /** The most versions of a problem. When an import adds a further one, the oldest is removed from the problem. */

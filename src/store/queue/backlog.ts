@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { Backlog } from "../../domain/status.ts";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 
 /**
  * Counts waiting and running work, at every scrape. Each statement uses an index that has only the queue, so the number of records does not

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { AccountShare, Shares } from "../../domain/status.ts";
+import type { Schema } from "../database/schema.ts";
 import { WINDOW_MS } from "../quota/recent-requests.ts";
-import type { Schema } from "../schema/schema.ts";
 
 interface Counted {
   readonly account_id: string;

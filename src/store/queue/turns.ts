@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from "kysely";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 
 type Trx = Transaction<Schema>;
 

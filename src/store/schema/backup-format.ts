@@ -1,4 +1,4 @@
-import { type Schema, TABLES, type TableShape } from "./schema.ts";
+import { type Schema, TABLES, type TableShape } from "../database/schema.ts";
 
 type TableName = keyof Schema;
 

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import { BACKED_UP, BACKUP_FORMAT, type BackedUp, type Cell, toJson } from "./backup-format.ts";
 import { readVersion } from "./migrate.ts";
-import type { Schema } from "./schema.ts";
 
 /** How many rows one statement reads. A row can have 2 MiB: a program with its input, or two outputs. Tables with larger rows are in `LARGE`. */
 const ROWS_AT_ONCE = 32;

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities, Database } from "../database/database.ts";
 import { StoreError } from "../database/errors.ts";
+import type { Schema } from "../database/schema.ts";
 import {
   BACKED_UP,
   BACKUP_FORMAT,
@@ -12,7 +13,6 @@ import {
   type TableHead,
 } from "./backup-format.ts";
 import { migrateTo, NEWEST, readVersion } from "./migrate.ts";
-import type { Schema } from "./schema.ts";
 
 /**
  * Restores a backup into an empty database of any engine, atomically. A backup of an older release is restored with the schema of that

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Row, Schema } from "../schema/schema.ts";
+import type { Row, Schema } from "../database/schema.ts";
 import type { JudgementSearch, Named, Search, Total } from "./types.ts";
 
 /** The most rows of an account that one search reads: bounds how long a search delays other work on SQLite. */

@@ -3,7 +3,7 @@ import type { ProfileName } from "../../domain/limits.ts";
 import type { Verdict } from "../../domain/outcome.ts";
 import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
-import type { Row, Schema } from "../schema/schema.ts";
+import type { Row, Schema } from "../database/schema.ts";
 import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
 import { statusOf } from "../submissions/rows.ts";

@@ -1,9 +1,9 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import { nextQueue, type OwnedQueue } from "../../fairness/turn.ts";
 import type { Abilities } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import { readRepeats } from "../judge0/rows.ts";
 import { countRunning, type KeyOfAccount, takeTurns } from "../queue/turns.ts";
-import type { Schema } from "../schema/schema.ts";
 import { loadPrograms } from "./programs.ts";
 import { readProgress } from "./progress.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";

@@ -1,9 +1,9 @@
 import type { Transaction } from "kysely";
 import type { StoreNotification } from "../database/notifier.ts";
+import type { Schema } from "../database/schema.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import { endJudge0 } from "../judge0/rows.ts";
 import { advanceJudgements, type Locked } from "../judgements/advance.ts";
-import type { Schema } from "../schema/schema.ts";
 import { type Ending, insertOutcomes, insertUncounted } from "./outcomes.ts";
 
 /**

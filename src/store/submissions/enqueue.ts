@@ -2,10 +2,10 @@ import { sql, type Transaction } from "kysely";
 import { encodeStates, type TestState } from "../../domain/judgement.ts";
 import { isLive } from "../access/key-rows.ts";
 import type { Abilities } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import { insertJudge0, markOf } from "../judge0/rows.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 import { keepComplete } from "../judgements/versions.ts";
-import type { Schema } from "../schema/schema.ts";
 import { fromProgram, SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import type { Enqueue, Enqueued } from "./types.ts";
 

@@ -4,9 +4,9 @@ import { cancelled, internalError, type Outcome } from "../../domain/outcome.ts"
 import { MAX_ATTEMPTS } from "../../domain/submission.ts";
 import type { Abilities } from "../database/database.ts";
 import type { StoreNotification } from "../database/notifier.ts";
+import type { Schema } from "../database/schema.ts";
 import { lockJudgements } from "../judgements/advance.ts";
 import { type KeyOfAccount, returnTurns } from "../queue/turns.ts";
-import type { Schema } from "../schema/schema.ts";
 import { end } from "./end.ts";
 import { ENDED_COLUMNS, type Ending, endedBy } from "./outcomes.ts";
 import { putProgress, type Yield } from "./progress.ts";

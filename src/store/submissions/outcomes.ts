@@ -3,7 +3,7 @@ import type { Checked } from "../../domain/check.ts";
 import { classOf } from "../../domain/history.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import { encodeSamples } from "../../domain/samples.ts";
-import type { Row, Schema } from "../schema/schema.ts";
+import type { Row, Schema } from "../database/schema.ts";
 import { dropProgress } from "./progress.ts";
 import { fromOutcome } from "./rows.ts";
 

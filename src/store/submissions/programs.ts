@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { type Definition, mostPoints } from "../../domain/judgement.ts";
 import { forRun } from "../../domain/program-options.ts";
 import type { Program } from "../../domain/submission.ts";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 import { decodeProgram, PROGRAM_COLUMNS, toProgram } from "./rows.ts";
 import type { ClaimedTest } from "./types.ts";
 

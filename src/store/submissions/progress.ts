@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from "kysely";
 import { decodeProgress, encodeProgress, type Progress } from "../../domain/progress.ts";
-import type { Row, Schema } from "../schema/schema.ts";
+import type { Row, Schema } from "../database/schema.ts";
 import type { Lease } from "./types.ts";
 
 /** A claimed submission that gives up its slot between two of its runs. */

@@ -2,9 +2,9 @@ import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { purgeVersion } from "../judgements/versions.ts";
-import type { Schema } from "../schema/schema.ts";
 
 export type RetentionStore = ReturnType<typeof retentionStore>;
 

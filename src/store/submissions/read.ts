@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { Submission } from "../../domain/submission.ts";
-import type { Row, Schema } from "../schema/schema.ts";
+import type { Row, Schema } from "../database/schema.ts";
 import { SUBMISSION_COLUMNS, toOutcome, toSubmission } from "./rows.ts";
 import type { Admit } from "./types.ts";
 

@@ -2,7 +2,7 @@ import type { ProfileName } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import { decodeProgramOptions, encodeProgramOptions } from "../../domain/program-options.ts";
 import type { Program, Status, Submission } from "../../domain/submission.ts";
-import type { Row } from "../schema/schema.ts";
+import type { Row } from "../database/schema.ts";
 
 /** The columns that toSubmission needs. */
 export const SUBMISSION_COLUMNS = [

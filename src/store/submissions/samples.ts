@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { decodeSamples, type Samples } from "../../domain/samples.ts";
-import type { Schema } from "../schema/schema.ts";
+import type { Schema } from "../database/schema.ts";
 
 /** The samples of a submission, by its sequence number; null if it has none. */
 export async function samplesOf(db: Kysely<Schema>, seq: number): Promise<Samples | null> {

@@ -9,6 +9,7 @@ import { Batcher } from "../database/batcher.ts";
 import type { Database } from "../database/database.ts";
 import type { Notifier, StoreNotification } from "../database/notifier.ts";
 import type { Transactions } from "../database/transactions.ts";
+import { OPERATIONS } from "../operations.ts";
 import { isNext } from "./claim.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
@@ -65,7 +66,7 @@ export function submissionStore(
   const enqueues = new Batcher((requests: readonly Enqueue[]) => {
     announceWork();
     return transactions.call(
-      "enqueue",
+      OPERATIONS.enqueue,
       { requests, nowMs: now() },
       {
         // A known submission is announced as well: if the response to its first request was lost, its notification may have been, too.
@@ -80,7 +81,7 @@ export function submissionStore(
     // The end of a run of a judgement adds further runs to the queue.
     if (queue.more || group.some(({ judged }) => judged !== null)) announceWork();
     const { held } = await transactions.call(
-      "finish",
+      OPERATIONS.finish,
       { group, nowMs: now() },
       // After the end of a run, its key may run another submission.
       {
@@ -92,7 +93,7 @@ export function submissionStore(
   });
   const releases = new Batcher(async (requests: readonly Release[]) => {
     const { held } = await transactions.call(
-      "release",
+      OPERATIONS.release,
       { releases: requests, nowMs: now() },
       { notifications: ({ held, notifications }) => (held.includes(true) ? [...notifications, WORK] : []) },
     );
@@ -121,7 +122,7 @@ export function submissionStore(
       const nowMs = now();
       const { added } = queue;
       const { claims, more } = await transactions.call(
-        "claim",
+        OPERATIONS.claim,
         { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max, ahead, barred },
         {
           notifications: ({ claims }) =>
@@ -170,7 +171,7 @@ export function submissionStore(
      * @returns false for a void lease, after which the caller stops the run.
      */
     renew(lease: Lease, leaseMs: number): Promise<boolean> {
-      return transactions.call("renew", { lease, leaseUntilMs: now() + leaseMs });
+      return transactions.call(OPERATIONS.renew, { lease, leaseUntilMs: now() + leaseMs });
     },
 
     /**

@@ -216,7 +216,7 @@ onEachDatabase((temporaryStore) => {
 test("a backup of an older release is restored with its schema and then migrated", async (t) => {
   const old = await emptyDatabase(t, "sqlite");
   assert.ok(old.kind === "sqlite");
-  const engine = await openSqlite(old.path);
+  const engine = await openSqlite(old.path, null);
   await engine.db.transaction().execute(async (trx) => {
     await migrateTo(trx, engine.abilities, 1);
     await sql`insert into accounts (id, name, tier, created_at) values ('a', 'old', 'beta', 1)`.execute(trx);

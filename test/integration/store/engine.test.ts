@@ -8,16 +8,16 @@ import { sql, type Transaction } from "kysely";
 import type { Database } from "../../../src/store/database/database.ts";
 import { Notifier } from "../../../src/store/database/notifier.ts";
 import { openPostgres } from "../../../src/store/database/postgres.ts";
+import type { Schema } from "../../../src/store/database/schema.ts";
 import { openSqlite } from "../../../src/store/database/sqlite.ts";
 import { Transactions } from "../../../src/store/database/transactions.ts";
 import { migrate, migrateTo, NEWEST, readVersion } from "../../../src/store/schema/migrate.ts";
-import type { Schema } from "../../../src/store/schema/schema.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 
 async function sqlite(t: TestContext): Promise<Database> {
   const directory = mkdtempSync(join(tmpdir(), "assay-engine-"));
   t.after(() => rmSync(directory, { recursive: true }));
-  return opened(t, await openSqlite(join(directory, "assay.sqlite")));
+  return opened(t, await openSqlite(join(directory, "assay.sqlite"), null));
 }
 
 async function postgres(t: TestContext): Promise<Database> {

@@ -8,10 +8,11 @@ import { seed } from "../../../bench/load/seed.ts";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { type Call, perform, runPieces } from "../../../src/store/database/operations.ts";
 import { BY_INDEX } from "../../../src/store/database/postgres.ts";
+import type { Schema } from "../../../src/store/database/schema.ts";
 import { SqliteLinks, sqliteDialect } from "../../../src/store/database/sqlite-driver.ts";
 import { SqliteLink } from "../../../src/store/database/sqlite-link.ts";
 import type { Request } from "../../../src/store/database/sqlite-thread.ts";
-import type { Schema } from "../../../src/store/schema/schema.ts";
+import { OPERATIONS } from "../../../src/store/operations.ts";
 import { enqueue, onEachDatabase, type Temporary } from "../../support/store/temporary.ts";
 import { addEndpoint, addProject, DONE, deliveryBudget } from "../../support/webhooks/project.ts";
 
@@ -316,7 +317,7 @@ async function recorded(t: TestContext, { kind }: DatabaseLocation, work: () => 
     t.mock.method(SqliteLinks.prototype, "performAll", function (this: SqliteLinks, calls: readonly Call[]) {
       const db = new Kysely<Schema>({ dialect: sqliteDialect(this, true) });
       const locks = { lock: async () => {} };
-      const pieces = calls.map((call) => (trx: Transaction<Schema>) => perform(trx, locks, call));
+      const pieces = calls.map((call) => (trx: Transaction<Schema>) => perform(OPERATIONS, trx, locks, call));
       return db.transaction().execute((trx) => runPieces(trx, pieces));
     });
   }

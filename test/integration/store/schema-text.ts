@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "../../../src/store/database/database.ts";
-import type { Schema } from "../../../src/store/schema/schema.ts";
+import type { Schema } from "../../../src/store/database/schema.ts";
 
 /** The actual schema of a database, from its catalogue, in a form that is the same for every release of the engine. */
 export function schemaText({ db, abilities }: Database): Promise<string> {

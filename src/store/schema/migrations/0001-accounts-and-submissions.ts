@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 export async function accountsAndSubmissions(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema

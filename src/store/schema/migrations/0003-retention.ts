@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Adds indexes that find the oldest records without reading younger ones. */
 export async function retention(trx: Transaction<Schema>): Promise<void> {

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Adds the users of the dashboard, their memberships in accounts, their sessions, and one-time links. */
 export async function people(trx: Transaction<Schema>): Promise<void> {

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Data for the dashboard: an index of submissions by account, the history, and live output. */
 export async function history(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {

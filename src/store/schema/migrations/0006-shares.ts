@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Adds turns and suspensions of accounts. */
 export async function shares(trx: Transaction<Schema>): Promise<void> {

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /**
  * Adds indexes that have the rows of a list by account and in their order, so that the rows of other accounts do not matter. Also adds tables

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Adds turns of accounts in the outbox, former secrets with an expiry, and an index of failed deliveries. */
 export async function fairDeliveries(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {

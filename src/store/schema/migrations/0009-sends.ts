@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Adds a table that counts tests and replays of the last minute for all processes, and an index of pending replays. */
 export async function sends(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Adds the further files, arguments, environment and limits of a program. */
 export async function additions(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /**
  * Adds judgements: programs that are run on many tests. A version is an immutable definition of the tests, whose contents are stored once

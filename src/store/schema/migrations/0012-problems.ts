@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Adds problems with their numbered versions, and to judgements the id of their problem, which may have been deleted. */
 export async function problems(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Transaction } from "kysely";
 import type { Outcome } from "../../../domain/outcome.ts";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 const AT_ONCE = 1_000;
 

@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Adds the samples of memory and CPU time during runs. They are not in the table of outcomes, because that is read more often. */
 export async function samples(trx: Transaction<Schema>): Promise<void> {

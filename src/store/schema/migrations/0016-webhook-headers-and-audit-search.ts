@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /**
  * Adds the headers of webhook requests and responses, the time since when an endpoint has been failing, and indexes for a search of the

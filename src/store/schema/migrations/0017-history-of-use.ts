@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Adds the history by key, of deliveries, and of queue and slots, and indexes by account, so that rows of other accounts do not matter. */
 export async function historyOfUse(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {

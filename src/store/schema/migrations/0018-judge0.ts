@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /**
  * Adds what clients of Judge0 send in addition to the program, and the Judge0 status. Submissions and deliveries are marked if they have

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Adds input for running programs. `submissions.live` is 2 for submissions that take it. */
 export async function liveInput(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {

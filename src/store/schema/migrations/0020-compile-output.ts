@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /** Adds the output of successful compilations, such as warnings. Only submissions that came through the Judge0 API store it. */
 export async function compileOutput(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {

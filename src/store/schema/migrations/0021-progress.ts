@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Abilities } from "../../database/database.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 /**
  * Adds how far submissions of several runs have come, so that they can give up their slot between two runs. Submissions that did are marked

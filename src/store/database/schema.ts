@@ -1,4 +1,4 @@
-// Generated from schema.postgres.sql and the comments of migrations/: npm run generate.
+// Generated from src/store/schema/schema.postgres.sql and the comments of its migrations: npm run generate.
 import type { Generated, Selectable } from "kysely";
 
 /**
