@@ -10,6 +10,7 @@ import type { Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import { StoreUnavailable } from "../store/database/errors.ts";
+import type { AddOptions } from "../store/database/transactions.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
@@ -115,14 +116,14 @@ export class Runner {
   }
 
   /**
-   * Stores what a run has led to. Never rejects.
+   * Stores what a run has led to. Never rejects. @param options whether an outcome may wait for those of other runs.
    * @returns true if the outcome or the progress was stored, or the run will be repeated. The store then notifies all workers.
    */
-  async store({ claim, abandoned }: ActiveRun, result: Result): Promise<boolean> {
+  async store({ claim, abandoned }: ActiveRun, result: Result, options: AddOptions): Promise<boolean> {
     if (abandoned) return false;
     try {
       return await this.#withRetries(() =>
-        "progress" in result ? this.#yield(claim, result.progress) : this.#endOnce(claim, result),
+        "progress" in result ? this.#yield(claim, result.progress) : this.#endOnce(claim, result, options),
       );
     } catch (error) {
       // The lease expires, and a sweep then requeues or fails the submission.
@@ -157,7 +158,7 @@ export class Runner {
    * Stores the outcome of a run. A run with the profile `judge` that ended as an internal error is repeated instead, while attempts
    * remain, because the error proves nothing about the program.
    */
-  async #endOnce(claim: Claim, { outcome, checked }: Tested): Promise<boolean> {
+  async #endOnce(claim: Claim, { outcome, checked }: Tested, options: AddOptions): Promise<boolean> {
     const { store, log, meter, tracer } = this.#options;
     const { lease } = claim;
     const { language } = claim.submission;
@@ -169,7 +170,7 @@ export class Runner {
       return true;
     }
     const judged = claim.test && { checked, judgementSeq: claim.test.judgementSeq };
-    if (!(await store.submissions.finish(lease, outcome, judged))) return false;
+    if (!(await store.submissions.finish(lease, outcome, judged, options))) return false;
     meter.count("ended", { language, verdict });
     tracer.ended(claim.submission, outcome, Date.now());
     // A judgement has up to 500 runs.

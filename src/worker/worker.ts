@@ -8,7 +8,6 @@ import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
 import { ClaimLoop, type ClaimLoopOptions } from "./claim-loop.ts";
-import { CommitDelay } from "./delay-to-share-commit.ts";
 import { type ActiveRun, Leases } from "./leases.ts";
 import { preparations } from "./preparations.ts";
 import { ProofSchedule } from "./proof-schedule.ts";
@@ -69,7 +68,6 @@ export class Worker implements WorkerPool {
   readonly #leases: Leases;
   readonly #runner: Runner;
   readonly #claims: ClaimLoop;
-  readonly #gather = new CommitDelay();
   readonly #stopping = new AbortController();
   /** Outcomes that may wait for the database. If more of them wait, fewer runs start. */
   readonly #mostEnded: number;
@@ -189,13 +187,10 @@ export class Worker implements WorkerPool {
       free();
     });
     if (!run.comparing) free();
-    // While many runs are held, the end of a run waits for the ends of others, which are stored together. Storing them causes the next
-    // claim, so this must not wait until all held runs have started.
-    if (!("progress" in result) && run.claim.test && this.#claims.held > LEAST_HELD * this.#options.workers)
-      await this.#gather.join();
-    else this.#gather.release();
+    // While many runs are held, the end of a run may wait for the ends of others, which are stored together. No slot waits meanwhile.
+    const mayWait = run.claim.test !== null && this.#claims.held > LEAST_HELD * this.#options.workers;
     // Storing the result wakes the loop, so that the next claim can share the transaction.
-    const stored = await this.#runner.store(run, result);
+    const stored = await this.#runner.store(run, result, { mayWait });
     this.#leases.drop(run);
     if (!stored || this.#leases.ended >= this.#mostEnded) this.#claims.wake();
   }

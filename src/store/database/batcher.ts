@@ -6,21 +6,19 @@ interface WaitingCall<A, R> {
   readonly reject: (error: unknown) => void;
 }
 
-/** The most requests in a group: bounds how long the group holds its locks. */
+/** The most requests in a group: bounds how long a statement takes. */
 const MAX_GROUP = 64;
 
 /**
- * Batches requests of one kind: requests that arrive while a group runs form the next group. Under load, many requests share each
- * statement, lock and commit; a single request does not wait for others. A batcher also uses only one connection at a time. Otherwise,
- * requests that wait for a lock of the database could take all connections of the pool, and the holder of the lock would get no connection
- * for its next transaction.
+ * Batches reads of one kind: reads that arrive while a group is read form the next group. Under load, many reads share each statement; a
+ * single one does not wait for others. A batcher also uses only one connection at a time. (Work that writes is grouped by Transactions.)
  */
 export class Batcher<A, R> {
   readonly #run: (requests: readonly A[]) => Promise<readonly R[]>;
   #waiting: WaitingCall<A, R>[] = [];
   #running = false;
 
-  /** @param run runs a group atomically, and returns one result for each request, in order. */
+  /** @param run reads for a group, and returns one result for each request, in order. */
   constructor(run: (requests: readonly A[]) => Promise<readonly R[]>) {
     this.#run = run;
   }
@@ -45,7 +43,7 @@ export class Batcher<A, R> {
       const results = await this.#run(group.map(({ request }) => request));
       for (const [at, { resolve }] of group.entries()) resolve(results[at] as R);
     } catch (error) {
-      // After the loss of a connection, it is unknown whether the group was committed, so its requests are not repeated.
+      // After the loss of a connection, the others would fail as well.
       if (group.length === 1 || error instanceof StoreUnavailable) for (const { reject } of group) reject(error);
       // A failing request must not fail the others.
       else for (const one of group) await this.#runGroup([one]);

@@ -1,4 +1,3 @@
-import { Batcher } from "../database/batcher.ts";
 import type { Database } from "../database/database.ts";
 import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
 import type { Transactions } from "../database/transactions.ts";
@@ -12,7 +11,7 @@ export type QuotaStore = ReturnType<typeof quotaStore>;
  * Counts the requests of each key in the last minute, over all processes and restarts. Each admitted request is a row with the next
  * number of its key. A further request is admitted if the row `limit` numbers before it is a minute old or does not exist, so one row is
  * read by its number, and none is counted. The primary key, not a lock, prevents two processes from taking the same number.
- * Concurrent requests of a process are batched: otherwise, requests of one key would take the same number, and all but one would
+ * Concurrent requests of a process share an operation: otherwise, requests of one key would take the same number, and all but one would
  * wait for the other commit and start again.
  *
  * On a database with one writer, one process serves all requests. It also keeps the last minute in memory, so that a request that only
@@ -21,7 +20,18 @@ export type QuotaStore = ReturnType<typeof quotaStore>;
  */
 export function quotaStore({ abilities }: Database, transactions: Transactions, now: () => number) {
   // A power failure may lose the counts of the last requests; in return, requests do not wait for the disk.
-  const takes = new Batcher((all: readonly Take[]) => takeAll(transactions, all, now));
+  const add = transactions.group({
+    operation: OPERATIONS.takeQuota,
+    asked: (takes: readonly Take[]) => ({ takes, nowMs: now() }),
+    answers: (taken) => taken,
+    isUnflushed: true,
+  });
+  const takeOne = async (take: Take): Promise<Taken> => {
+    for (;;) {
+      const taken = await add(take);
+      if (taken !== undefined) return taken;
+    }
+  };
   const oldest = new Map<string, Numbered>();
   const recent = abilities.oneWriter ? new RecentRequests() : null;
   /** The number of requests that wait to be counted in the database; while there are any, further requests that only read do not wait. */
@@ -35,7 +45,7 @@ export function quotaStore({ abilities }: Database, transactions: Transactions, 
     const wait = () => recent?.waitSecs(keyId, { limit, amount, counted }, now()) ?? 0;
     const spent = wait();
     if (spent > 0) return inMemory(spent);
-    const taken = takes.add({ keyId, limit, amount, counted, from: oldest.get(keyId)?.n ?? 0 });
+    const taken = takeOne({ keyId, limit, amount, counted, from: oldest.get(keyId)?.n ?? 0 });
     const answer = recent && onlyReads ? await inTime(taken, uncounted > 0 ? 0 : READ_PATIENCE_MS) : await taken;
     if (answer === undefined) {
       uncounted++;
@@ -111,16 +121,4 @@ export interface AdmittedRequests {
   readonly used: number;
   /** The seconds until the oldest request leaves the window; 0 if there is none. */
   readonly resetSecs: number;
-}
-
-async function takeAll(transactions: Transactions, all: readonly Take[], now: () => number): Promise<Taken[]> {
-  const answers = new Map<Take, Taken>();
-  for (let left = all; left.length > 0; left = left.filter((one) => !answers.has(one))) {
-    const some = await transactions.callAsyncCommit(OPERATIONS.takeQuota, { takes: left, nowMs: now() });
-    for (const [at, one] of left.entries()) {
-      const answer = some[at];
-      if (answer !== undefined) answers.set(one, answer);
-    }
-  }
-  return all.map((one) => answers.get(one) as Taken);
 }

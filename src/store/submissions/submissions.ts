@@ -8,7 +8,7 @@ import { addAuditEntry } from "../audit/audit.ts";
 import { Batcher } from "../database/batcher.ts";
 import type { Database } from "../database/database.ts";
 import type { Notifier, StoreNotification } from "../database/notifier.ts";
-import type { Transactions } from "../database/transactions.ts";
+import type { AddOptions, Transactions } from "../database/transactions.ts";
 import { OPERATIONS } from "../operations.ts";
 import { isNext } from "./claim.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
@@ -38,9 +38,9 @@ export function submissionStore(
   const { db } = database;
   const { oneWriter } = database.abilities;
   /**
-   * Announces work before the transaction that adds it. With one writer, transactions run in the order of their calls. The transaction of
-   * the claim that the notification causes therefore comes directly after this one: it finds the work, and both share one commit. With
-   * several writers, this function does nothing, and the notification follows the commit.
+   * Announces work before the call that adds it. With one writer, work is committed in the order of the calls. The claim that the
+   * notification causes comes directly after the work: it finds the work, and both share one commit. With several writers, this function
+   * does nothing, and the notification follows the commit.
    */
   const announceWork = () => oneWriter && wakeups.publish(WORK);
   /** Used with one writer only. `more`: whether submissions may be pending. `added`: how often work has been announced. */
@@ -63,45 +63,36 @@ export function submissionStore(
     return swept;
   };
   const reads = new Batcher((wanted: readonly Wanted[]) => readHeads(db, wanted));
-  const enqueues = new Batcher((requests: readonly Enqueue[]) => {
-    announceWork();
-    return transactions.call(
-      OPERATIONS.enqueue,
-      { requests, nowMs: now() },
-      {
-        // A known submission is announced as well: if the response to its first request was lost, its notification may have been, too.
-        notifications: (results) =>
-          results.some((result) => "submission" in result && result.submission.status === "pending")
-            ? [oneWriter ? ADDED : WORK]
-            : [],
-      },
-    );
+  const enqueue = transactions.group({
+    operation: OPERATIONS.enqueue,
+    asked: (requests: readonly Enqueue[]) => ({ requests, nowMs: now() }),
+    answers: (results) => results,
+    // A known submission is announced as well: if the response to its first request was lost, its notification may have been, too.
+    notifications: (results) =>
+      results.some((result) => "submission" in result && result.submission.status === "pending")
+        ? [oneWriter ? ADDED : WORK]
+        : [],
   });
-  const finishes = new Batcher(async (group: readonly Finish[]) => {
-    // The end of a run of a judgement adds further runs to the queue.
-    if (queue.more || group.some(({ judged }) => judged !== null)) announceWork();
-    const { held } = await transactions.call(
-      OPERATIONS.finish,
-      { group, nowMs: now() },
-      // After the end of a run, its key may run another submission.
-      {
-        notifications: ({ notifications }) =>
-          oneWriter || notifications.length === 0 ? notifications : [...notifications, WORK],
-      },
-    );
-    return held;
+  const finish = transactions.group({
+    operation: OPERATIONS.finish,
+    asked: (group: readonly Finish[]) => ({ group, nowMs: now() }),
+    answers: ({ held }) => held,
+    // After the end of a run, its key may run another submission.
+    notifications: ({ notifications }) =>
+      oneWriter || notifications.length === 0 ? notifications : [...notifications, WORK],
   });
-  const releases = new Batcher(async (requests: readonly Release[]) => {
-    const { held } = await transactions.call(
-      OPERATIONS.release,
-      { releases: requests, nowMs: now() },
-      { notifications: ({ held, notifications }) => (held.includes(true) ? [...notifications, WORK] : []) },
-    );
-    return held;
+  const release = transactions.group({
+    operation: OPERATIONS.release,
+    asked: (releases: readonly Release[]) => ({ releases, nowMs: now() }),
+    answers: ({ held }) => held,
+    notifications: ({ held, notifications }) => (held.includes(true) ? [...notifications, WORK] : []),
   });
   const store = {
     /** Accepts a submission, or returns the reason for its refusal (enqueue.ts). */
-    enqueue: (request: Enqueue): Promise<Enqueued> => enqueues.add(request),
+    enqueue(request: Enqueue): Promise<Enqueued> {
+      announceWork();
+      return enqueue(request);
+    },
 
     /**
      * Claims up to `max` pending submissions: they become `running` and get a lease and, unless they have completed some of their runs, `startedAtMs`.
@@ -177,10 +168,14 @@ export function submissionStore(
     /**
      * Ends a submission with its outcome, and wakes those that wait for its end.
      * @param judged what the judgement needs of one of its runs; null for a single submission.
+     * @param options whether it may wait for the ends of other runs.
      * @returns false, without changes, for a void lease.
      */
-    finish: (lease: Lease, outcome: Outcome, judged: CheckedRun | null = null): Promise<boolean> =>
-      finishes.add({ lease, outcome, judged }),
+    finish(lease: Lease, outcome: Outcome, judged: CheckedRun | null = null, options?: AddOptions): Promise<boolean> {
+      // The end of a run of a judgement adds further runs to the queue.
+      if (queue.more || judged !== null) announceWork();
+      return finish({ lease, outcome, judged }, options);
+    },
 
     /**
      * Releases a claimed submission: it is `pending` again, and the attempt does not count. An agent run that has begun ends
@@ -190,7 +185,7 @@ export function submissionStore(
      * @param begun whether code of the program may have run.
      * @returns false, without changes, for a void lease.
      */
-    release: (lease: Lease, begun: boolean): Promise<boolean> => releases.add({ lease, begun }),
+    release: (lease: Lease, begun: boolean): Promise<boolean> => release({ lease, begun }),
 
     /** Whether a claimed submission may go on with its next run, because no waiting submission precedes it in fair order. */
     isNext: (lease: Lease): Promise<boolean> => isNext(db, lease),
