@@ -144,10 +144,16 @@ test("a body that trickles times out, and its status counts", LIMIT, async (t) =
       response.writeHead(status);
       drip = setInterval(() => response.write("."), 20);
     };
-    const { sent } = await sendTo(t, trickle, { options: { timeoutMs: 1_500 } });
-    assert.deepEqual(seen(sent), [result, status, "the response was interrupted: no response within 1.5 s"]);
-    assert.match(sent.attempt.answer?.toString() ?? "", /^\.{2,}$/);
-    assert.ok(sent.attempt.latencyMs < 3_100);
+    // On a busy machine, connecting can take as long as the first time limit. Then there is no status, and the next attempt has more time.
+    for (const timeoutMs of [1_500, 6_000, 24_000]) {
+      const { sent } = await sendTo(t, trickle, { options: { timeoutMs } });
+      if (sent.attempt.status === null && timeoutMs < 24_000) continue;
+      const interrupted = `the response was interrupted: no response within ${timeoutMs / 1000} s`;
+      assert.deepEqual(seen(sent), [result, status, interrupted]);
+      assert.match(sent.attempt.answer?.toString() ?? "", /^\.{2,}$/);
+      assert.ok(sent.attempt.latencyMs < timeoutMs + 1_600);
+      break;
+    }
   }
 });
 

@@ -204,14 +204,21 @@ with open("input", "w+") as file:
 
 test("times, memory and the CPU budget begin with the step", LIMIT, async () => {
   const steps = startedAnew(planOf("java", languages.resolve("java")?.smokeTest.code ?? ""));
-  const cold = await runSteps(slot, steps);
-  await park(steps);
-  const parked = await runSteps(slot, steps);
-  for (const value of ["cpuUsec", "wallNs"] as const) {
-    const [mine, other] = [parked.compile?.[value] ?? 0, cold.compile?.[value] ?? 0];
-    assert.ok(mine < 0.6 * other, `${value}: ${mine} of ${other}`);
+  // Other programs on the machine only add to a time, so the shortest of some runs shows what a run itself needs.
+  const shortest = { cold: { cpuUsec: Infinity, wallNs: Infinity }, parked: { cpuUsec: Infinity, wallNs: Infinity } };
+  for (let runs = 0; runs < 3; runs++) {
+    const cold = await runSteps(slot, steps);
+    await park(steps);
+    const parked = await runSteps(slot, steps);
+    for (const [kind, { compile }] of Object.entries({ cold, parked }) as ["cold" | "parked", typeof cold][])
+      for (const value of ["cpuUsec", "wallNs"] as const)
+        shortest[kind][value] = Math.min(shortest[kind][value], compile?.[value] ?? 0);
+    assert.ok((parked.execute?.memoryPeakBytes ?? 0) > 1_048_576);
   }
-  assert.ok((parked.execute?.memoryPeakBytes ?? 0) > 1_048_576);
+  for (const value of ["cpuUsec", "wallNs"] as const) {
+    const [mine, other] = [shortest.parked[value], shortest.cold[value]];
+    assert.ok(mine > 0 && mine < 0.6 * other, `${value}: ${mine} of ${other}`);
+  }
 });
 
 test("a runtime serves only a step with its command, environment and limits", LIMIT, async () => {
