@@ -19,6 +19,7 @@ const MODULES = {
   metrics: ["domain", "store"],
   tracing: ["domain"],
   http: ["domain", "fairness", "languages", "store", "admin", "problems"],
+  compat: ["domain", "fairness", "languages", "store", "problems", "http"],
   worker: ["domain", "fairness", "languages", "verdict", "store", "sandbox"],
   problems: ["domain", "languages", "worker"],
 };
@@ -53,12 +54,12 @@ const dashboardFolders = Object.entries(DASHBOARD).map(([folder, allowed]) => ({
   to: { path: "^dashboard/src/", pathNot: `^dashboard/src/(${[folder, ...allowed].join("|")})/` },
 }));
 
-/** A package that only one module may import. */
+/** A package that only one module may import, or several, as in `http|compat`. */
 const owned = (module, packages, comment) => ({
   name: `only-${module}-uses-${packages[0]}`,
   severity: "error",
   comment,
-  from: { path: "^src/", pathNot: `^src/${module}(/|\\.ts$)` },
+  from: { path: "^src/", pathNot: `^src/(${module})(/|\\.ts$)` },
   to: { path: `^(node_modules/)?(${packages.join("|")})(/|$)` },
 });
 
@@ -66,7 +67,7 @@ export default {
   forbidden: [
     ...modules,
     ...dashboardFolders,
-    owned("http", ["fastify"], "Only http depends on Fastify."),
+    owned("http|compat", ["fastify"], "Only http, and the routes for clients of other services, depend on Fastify."),
     owned("http", ["@modelcontextprotocol"], "Only http depends on the SDK of the protocol of assistants."),
     owned(
       "metrics",

@@ -10,6 +10,8 @@ import pino from "pino";
 import { createKey } from "../src/admin/keys.ts";
 import { dashboardOf } from "../src/cli/dashboard.ts";
 import { installedLanguages } from "../src/cli/installed-languages.ts";
+import { FOREIGN_APIS } from "../src/compat/apis.ts";
+import { FOREIGN_ROUTES } from "../src/compat/routes.ts";
 import { type Meter, NO_METER } from "../src/domain/meter.ts";
 import { internalError } from "../src/domain/outcome.ts";
 import { HttpServer } from "../src/http/server.ts";
@@ -43,6 +45,7 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
     sealer: keySealer(randomBytes(32)),
     allowed: [],
     post: threadedPost({ ca: null }),
+    foreignApis: FOREIGN_APIS,
     userAgent: "bench",
   };
   const config = { database, retentionMs: null, ownAuthority: null };
@@ -54,7 +57,7 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
     workers,
     log,
     meter,
-    canonicalLanguage: () => "python",
+    foreignRoutes: FOREIGN_ROUTES,
     maxPending: 1_000,
     holdMs: 1_000,
     dashboardDir: null,

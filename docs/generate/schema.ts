@@ -22,6 +22,12 @@ interface Column {
   readonly isIdentity: boolean;
 }
 
+/** Columns and the name that they have in a view. */
+interface View {
+  readonly name: string;
+  readonly columns: readonly Column[];
+}
+
 interface Table {
   readonly name: string;
   readonly columns: readonly Column[];
@@ -30,10 +36,12 @@ interface Table {
   readonly references: readonly { readonly column: string; readonly table: string }[];
 }
 
+/** The statements that make the schema on PostgreSQL. */
+const TEXT = readFileSync(new URL("schema.postgres.sql", SCHEMA), "utf8");
+
 /** The tables of src/store/schema/schema.postgres.sql, except for the version of the schema. */
 function tables(): Table[] {
-  const text = readFileSync(new URL("schema.postgres.sql", SCHEMA), "utf8");
-  const found = [...text.matchAll(/^create table (\w+) \(\n([\s\S]*?)\n\);$/gm)].map(([, name = "", body = ""]) => {
+  const found = [...TEXT.matchAll(/^create table (\w+) \(\n([\s\S]*?)\n\);$/gm)].map(([, name = "", body = ""]) => {
     const lines = body.split(",\n").map((line) => line.trim());
     return {
       name,
@@ -50,6 +58,21 @@ function tables(): Table[] {
   return found.filter(({ name }) => name !== "schema_version");
 }
 
+/** The views, each of which selects columns of one table, possibly under other names. */
+function views(all: readonly Table[]): View[] {
+  return [...TEXT.matchAll(/^create view (\w+) as select ([^;]*?) from (\w+);$/gm)].map(
+    ([, name = "", list = "", base = ""]) => {
+      const columns = list.split(", ").map((one) => {
+        const [from = "", as = from] = one.split(" as ");
+        const column = all.find((table) => table.name === base)?.columns.find((known) => known.name === from);
+        if (!column) throw new Error(`schema.postgres.sql: the view ${name} has the unknown column ${from}`);
+        return { ...column, name: as };
+      });
+      return { name, columns };
+    },
+  );
+}
+
 function toColumn(line: string): Column {
   const [, name = "", type = "", required, rest = ""] =
     /^(\w+) (double precision|\w+)( not null)?(.*)$/.exec(line) ?? [];
@@ -61,8 +84,8 @@ function toColumn(line: string): Column {
 }
 
 /**
- * What the migrations say of tables and columns, by names such as "submissions" and "submissions.seq": the comment directly before
- * `createTable` or `addColumn`.
+ * What the migrations say of tables, views and columns, by names such as "submissions" and "submissions.seq": the comment directly before
+ * `createTable`, `addColumn` or `create view`.
  */
 function descriptions(): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
@@ -75,7 +98,7 @@ function descriptions(): ReadonlyMap<string, string> {
         pending.push(said);
         continue;
       }
-      const created = /\.createTable\("(\w+)"\)/.exec(line)?.[1];
+      const created = /(?:\.createTable\("|create view )(\w+)/.exec(line)?.[1];
       table = created ?? /(?:\.alterTable\("|alter table )(\w+)/.exec(line)?.[1] ?? table;
       const column = /(?:\.addColumn\("|add column )(\w+)/.exec(line)?.[1];
       const subject = column ? `${table}.${column}` : created;
@@ -108,7 +131,7 @@ export function schemaTypes(): string {
     const text = said.get(subject);
     return text === undefined ? [] : comment(text, { open: "/**", indent });
   };
-  const types = all.flatMap(({ name, columns }) => [
+  const types = [...all, ...views(all)].flatMap(({ name, columns }) => [
     ...described(name, "  "),
     `  ${name}: {`,
     ...columns.flatMap((column) => [
@@ -121,14 +144,19 @@ export function schemaTypes(): string {
     const identity = columns.find(({ isIdentity }) => isIdentity)?.name;
     const itself = references.find(({ table }) => table === name)?.column;
     const list = key.map((column) => `"${column}"`).join(", ");
-    return `  { name: "${name}", key: [${list}]${identity ? `, identity: "${identity}"` : ""}${itself ? `, refersToItself: "${itself}"` : ""} },`;
+    const more = [
+      ...(identity ? [`identity: "${identity}"`] : []),
+      ...(itself ? [`refersToItself: "${itself}"`] : []),
+      ...(said.get(name)?.includes("A row can have several MiB.") ? ["isLarge: true"] : []),
+    ];
+    return `  { name: "${name}", key: [${list}]${more.map((one) => `, ${one}`).join("")} },`;
   });
   return `// Generated from src/store/schema/schema.postgres.sql and the comments of its migrations: npm run generate.
 import type { Generated, Selectable } from "kysely";
 
 /**
- * The tables and their columns. Times are milliseconds since the epoch. Programs, input and output are bytes, because PostgreSQL's text type
- * rejects U+0000.
+ * The tables and views, and their columns. Times are milliseconds since the epoch. Programs, input and output are bytes, because
+ * PostgreSQL's text type rejects U+0000.
  */
 export interface Schema {
 ${types.join("\n")}
@@ -145,6 +173,8 @@ export interface TableShape {
   readonly identity?: string;
   /** A column that references other rows of the table. */
   readonly refersToItself?: string;
+  /** Whether a row can have several MiB, so that fewer rows are read at once. */
+  readonly isLarge?: true;
 }
 
 /** All tables, each after those that it references. */

@@ -34,7 +34,7 @@ export function dashboardOf(options: DashboardOptions): ManagementDependencies {
       sendTest(store, sending, endpointId, actor, stopping).catch((error: unknown) => {
         throw stopping.aborted ? clientError("shuttingDown", []) : error;
       }),
-    bodyBegin: beginOf,
+    bodyBegin: (message, most) => beginOf(message, most, sending.foreignApis),
     ownAuthority: config.ownAuthority,
     languages,
     examples: installedExamples(languages),

@@ -1,4 +1,6 @@
 import pino, { type Logger } from "pino";
+import { FOREIGN_APIS } from "../compat/apis.ts";
+import { FOREIGN_ROUTES } from "../compat/routes.ts";
 import { type Config, ConfigError } from "../config.ts";
 import type { Meter } from "../domain/meter.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
@@ -71,6 +73,7 @@ export async function startService(config: Config): Promise<Service> {
     ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
     store,
     workers,
+    foreignRoutes: FOREIGN_ROUTES,
     log,
     meter,
     tracer,
@@ -194,7 +197,14 @@ function startOwnWorker(
   log: Logger,
   told: { readonly meter: Meter; readonly tracer: Tracer },
 ): OwnWorker {
-  const worker = Worker.start({ ...config, store, languages: installedLanguages(), log, ...told });
+  const worker = Worker.start({
+    ...config,
+    store,
+    languages: installedLanguages(),
+    foreignApis: FOREIGN_APIS,
+    log,
+    ...told,
+  });
   const { leaseMs } = config;
   const announcer = store.manyProcesses
     ? WorkerHeartbeat.start({ store, id: worker.id, worker, leaseMs, log }, worker.begun)

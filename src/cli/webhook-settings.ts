@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { FOREIGN_APIS } from "../compat/apis.ts";
 import { type Config, ConfigError } from "../config.ts";
 import type { KeyRing, Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
@@ -65,7 +66,13 @@ export function sendOptions(sealer: Sealer, { allow, ca }: WebhookSettings): Sen
   } catch {
     throw new ConfigError("ASSAY_WEBHOOK_CA: there is no certificate in the file");
   }
-  return { sealer, allowed: allow, post: threadedPost({ ca }), userAgent: `Assay/${VERSION}` };
+  return {
+    sealer,
+    allowed: allow,
+    post: threadedPost({ ca }),
+    foreignApis: FOREIGN_APIS,
+    userAgent: `Assay/${VERSION}`,
+  };
 }
 
 /**

@@ -50,8 +50,8 @@ const list = {
   badIdempotencyKey: row(400, () => "Idempotency-Key must be a UUID"),
   badRequest: row(400, () => "malformed request", { returned: "everyRoute" }),
   invalidRequest: row(400, (where: string, why: string) => `${where}: ${why}`, { example: ["name", "must be text"] }),
-  pistonRequest: row(400, (text: string) => text, {
-    returned: "otherApi",
+  foreignRequest: row(400, (text: string) => text, {
+    returned: "foreignApi",
     example: ["language is required and must be a string"],
   }),
   unauthorized: row(401, () => "unauthorized", { message: "Missing or invalid API key", returned: "everyRoute" }),
@@ -66,8 +66,9 @@ const list = {
     returned: "dashboard",
   }),
   notAllowed: row(403, () => "only an administrator may do this", { returned: "dashboard" }),
-  pistonPackages: row(403, () => "the operator of the service installs languages, with: assay languages add NAME", {
-    returned: "otherApi",
+  foreignRefused: row(403, (text: string) => text, {
+    returned: "foreignApi",
+    example: ["the operator of the service installs languages"],
   }),
   foreignOrigin: row(403, () => "the request does not come from this service's own pages", { returned: "dashboard" }),
   submissionNotFound: row(404, () => "submission not found"),
@@ -135,7 +136,7 @@ const list = {
     returned: "unknownRoute",
     headers: { "retry-after": "1" },
   }),
-  upgradeRequired: row(426, () => "open a WebSocket here", { returned: "otherApi" }),
+  upgradeRequired: row(426, () => "open a WebSocket here", { returned: "foreignApi" }),
   tooManyWatched: row(429, () => "too many runs or lists are watched at the same time: close one of them", {
     headers: { "retry-after": "1" },
   }),
@@ -178,9 +179,9 @@ const list = {
  * - `jsonBody`, `archive`: requests of routes that read a JSON body or an archive.
  * - `unknownRoute`: requests for unknown paths or methods, and for pages without a key.
  * - `dashboard`: only requests of the dashboard's pages, whose API is not described.
- * - `otherApi`: only clients of Judge0 and Piston, whose APIs docs/ describes.
+ * - `foreignApi`: only clients of other services, whose APIs docs/ describes.
  */
-export type Returned = "everyRoute" | "jsonBody" | "archive" | "unknownRoute" | "dashboard" | "otherApi";
+export type Returned = "everyRoute" | "jsonBody" | "archive" | "unknownRoute" | "dashboard" | "foreignApi";
 
 interface RowOptions<Args extends readonly unknown[]> {
   /** Values for the example of the text in the documentation. */

@@ -48,7 +48,9 @@ export interface Language {
   readonly singleSourceOptions?: readonly string[] | undefined;
   /** Names of the language in other services, by the name of the service. Only the module for clients of that service knows their form. */
   readonly foreignNames: Readonly<Record<string, unknown>>;
-  /** Set if the language is not in the lists of languages, because only clients of Judge0 name it. */
+  /**
+   * Set if the name stands for no language, such as `executable`: lists of languages leave it out, and docs/languages.md describes it.
+   */
   readonly unlisted?: true | undefined;
   readonly limits: Readonly<Partial<Record<ProfileName, StepOverrides>>>;
   /** The smoke test: a program that prints `stdout` and exits 0. */

@@ -97,6 +97,9 @@ export interface RunStats {
   } | null;
 }
 
+/** The most bytes that are stored of what the compiler wrote for a program that compiled. */
+export const MAX_COMPILE_OUTPUT_BYTES = 16_384;
+
 /**
  * How a submission ended. The status `error` means that the platform failed, or that the submission was cancelled. It always has the
  * verdict IE, and neither output nor metrics, because a run that proves nothing must not look like a result.
@@ -112,10 +115,15 @@ export interface Outcome {
   readonly evidence: Evidence | null;
   /** Absent in old records, and if the status is `error`. */
   readonly runStats?: RunStats;
-  /** The means over all runs of a submission that ran several times. They are not part of the record, which shows the last run. */
-  readonly means?: Pick<Metrics, "cpuUsec" | "memoryPeakBytes">;
-  /** What the compiler wrote for a program that compiled, for a client of Judge0; not part of the record, and stored apart from it. */
+  /**
+   * The means over all runs of a submission that ran several times, and the number of these runs, which outcomes of earlier releases do not
+   * have. They are not part of the record, which shows the last run.
+   */
+  readonly means?: Pick<Metrics, "cpuUsec" | "memoryPeakBytes"> & { readonly runs?: number };
+  /** The first bytes of what the compiler wrote for a program that compiled; not part of the record, and stored apart from it. */
   readonly compileOutput?: Buffer;
+  /** What the module of another service's API noted about the outcome (ForeignApi.note); not part of the record, and stored apart from it. */
+  readonly foreignNote?: number;
   /** Samples of a run that was long enough; not part of the record, and stored apart from it. */
   readonly samples?: Samples;
 }

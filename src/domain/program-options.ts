@@ -9,6 +9,8 @@ export const MAX_FILES = 48;
 export const MAX_FILES_BYTES = 1_048_576;
 export const MAX_WORDS = 32;
 export const MAX_WORDS_BYTES = 16_384;
+/** How often a submission can ask to run its program. */
+export const MAX_RUNS = 20;
 
 /**
  * A path below /box: at most eight names of letters, digits and `. _ - + $`. A name does not begin with a dot, and not with `-`,
@@ -35,6 +37,8 @@ export interface ProgramOptions {
   readonly compilerOptions?: readonly string[];
   /** If true, what the program writes to stderr becomes part of its stdout. */
   readonly stderrToStdout?: boolean;
+  /** How often the program runs: one run after the other, until one is not accepted. Undefined for once. */
+  readonly runs?: number;
 }
 
 /** The value of a limit in the unit of the field. */
@@ -85,6 +89,7 @@ export function encodeProgramOptions({
   compileLimits,
   compilerOptions,
   stderrToStdout,
+  runs,
 }: ProgramOptions): string {
   const encoded = files.map(({ name, data }) => [name, data.toString("base64")]);
   return JSON.stringify({
@@ -97,6 +102,7 @@ export function encodeProgramOptions({
     compileLimits: compileLimits && byField(compileLimits),
     compilerOptions,
     stderrToStdout,
+    runs,
   });
 }
 

@@ -4,12 +4,15 @@ import type { WorkerPool } from "../domain/readiness.ts";
 import type { Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Store } from "../store/store.ts";
+import type { ForeignRoutes } from "./foreign-routes.ts";
 
 /** What the server needs of the rest of the service. src/main.ts puts it together. */
 export interface Dependencies {
   readonly store: Store;
   readonly workers: Pick<WorkerPool, "capacity" | "languages" | "readiness">;
   readonly languages: Languages;
+  /** The routes for clients of other services (src/compat/routes.ts). */
+  readonly foreignRoutes: readonly ForeignRoutes[];
   readonly log: Logger;
   /** Counts requests, for metrics. */
   readonly meter?: Meter;

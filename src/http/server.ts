@@ -14,12 +14,11 @@ import { ProblemImports } from "./api/import-problem.ts";
 import { ROUTES } from "./api/routes.ts";
 import { checkStorable } from "./api/storable.ts";
 import { MAX_BODY_BYTES, readJsonOnly } from "./body/body.ts";
-import { withoutLastSlash } from "./compatibility.ts";
 import type { DashboardDependencies } from "./dashboard/dependencies.ts";
 import { dashboardRoutes } from "./dashboard/routes.ts";
 import { SessionGuard } from "./dashboard/session.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { judge0Routes } from "./judge0/routes.ts";
+import { ForeignPaths } from "./foreign-routes.ts";
 import { type ConnectionLimits, ConnectionQuota } from "./listener/connection-quota.ts";
 import { type Clients, Connections, RequestsUnderWay } from "./listener/connections.ts";
 import { createListener, type ListenerLimits, MAX_HEADER_BYTES, tls } from "./listener/listener.ts";
@@ -28,7 +27,6 @@ import { httpsCheck, type TrustsHop, trustedHops } from "./listener/transport.ts
 import { routeUpgrades } from "./listener/upgrade.ts";
 import { deferQuota, mcpRoute } from "./mcp/route.ts";
 import { documentationRoutes } from "./openapi/documentation.ts";
-import { pistonRoutes } from "./piston/routes.ts";
 import type { DrainLimits } from "./responses/drain.ts";
 import { answerBrokenRequest, sendError, sendErrors } from "./responses/errors.ts";
 import { addHeaders } from "./responses/headers.ts";
@@ -51,7 +49,7 @@ const LAST_ANSWERS_MS = 2_000;
  * The HTTP server of the API, the dashboard and the documents. Every request of the API passes the same steps: HTTPS, number of connections,
  * shutdown, authentication, rate limit, route. There is no exception for `/api/health*`: every endpoint needs a key. The documents need
  * none, and the dashboard uses sessions instead. Errors are JSON from the list of errors (src/domain/error.ts); the routes for clients of
- * Judge0 and Piston give some of them the form that these clients expect.
+ * other services (foreign-routes.ts) give some of them the form that these clients expect.
  */
 export class HttpServer {
   readonly #server: FastifyInstance;
@@ -162,8 +160,7 @@ export class HttpServer {
     const services = { dependencies, answers, imports, stopping: this.#waits.signal };
     addRoutes(this.#server, ROUTES, services);
     mcpRoute(this.#server, dependencies, answers, this.#waits.signal);
-    judge0Routes(this.#server, dependencies, answers, this.#waits.signal);
-    pistonRoutes(this.#server, dependencies, answers, this.#waits.signal);
+    for (const { add } of dependencies.foreignRoutes) add(this.#server, dependencies, answers, this.#waits.signal);
     documentationRoutes(this.#server);
     dashboardRoutes(this.#server, sessions, services);
   }
@@ -255,20 +252,22 @@ async function forget({ store, log }: Dependencies): Promise<void> {
 }
 
 function create(
-  { log, holdMs }: Dependencies,
+  { log, holdMs, foreignRoutes }: Dependencies,
   meter: Meter,
   transport: Transport,
   trusts: TrustsHop,
   clients: Clients,
   limits?: Partial<ListenerLimits>,
 ): FastifyInstance {
-  return fastify({
-    serverFactory: (handler) => createListener(transport, handler, holdMs, meter, clients, limits),
+  const foreignPaths = new ForeignPaths(foreignRoutes);
+  const takesWebSocket = (url: string) => foreignPaths.takesWebSocket(url);
+  const server = fastify({
+    serverFactory: (handler) => createListener(transport, handler, holdMs, meter, clients, takesWebSocket, limits),
     loggerInstance: log,
     // The hook `onResponse` logs one line for each response. Fastify would log two for each request.
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
-    rewriteUrl: ({ url = "" }) => withoutLastSlash(url),
+    rewriteUrl: ({ url = "" }) => foreignPaths.withoutLastSlash(url),
     requestIdHeader: false,
     trustProxy: transport.kind === "proxied" ? trusts : false,
     // While the server closes, the hook `onRequest` rejects requests, with an error like any other.
@@ -280,4 +279,6 @@ function create(
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, meter),
     frameworkErrors: (error, request, reply) => void sendError(error, request, reply, meter),
   }) as unknown as FastifyInstance;
+  server.decorate("foreignPaths", foreignPaths);
+  return server;
 }

@@ -16,9 +16,9 @@ import { deliveryStore } from "./deliveries/deliveries.ts";
 import { endpointStore } from "./deliveries/endpoints.ts";
 import { secretStore } from "./deliveries/sealed-secrets.ts";
 import { sendStore } from "./deliveries/sends.ts";
+import { foreignSubmissionStore } from "./foreign/foreign-submissions.ts";
 import { historyStore } from "./history/history.ts";
 import { instrumented } from "./instrumented.ts";
-import { judge0Store } from "./judge0/judge0.ts";
 import { judgementStore } from "./judgements/judgements.ts";
 import { liveInputStore } from "./live/input.ts";
 import { liveStore } from "./live/output.ts";
@@ -125,7 +125,7 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     workers: workerStore(database, transactions, wakeups, now),
     retention: retentionStore(database, transactions, now),
     submissionSearch: submissionSearch(database, reads),
-    judge0: judge0Store(database, reads),
+    foreign: foreignSubmissionStore(database, reads),
     judgementSearch: judgementSearch(database, reads),
     history: historyStore(database, transactions, reads, now),
     live: liveStore(database, transactions, wakeups),

@@ -8,8 +8,8 @@ import type { DeliveryStore } from "./deliveries/deliveries.ts";
 import type { EndpointStore } from "./deliveries/endpoints.ts";
 import type { SecretStore } from "./deliveries/sealed-secrets.ts";
 import type { SendStore } from "./deliveries/sends.ts";
+import type { ForeignSubmissionStore } from "./foreign/foreign-submissions.ts";
 import type { HistoryStore } from "./history/history.ts";
-import type { Judge0Store } from "./judge0/judge0.ts";
 import type { JudgementStore } from "./judgements/judgements.ts";
 import type { LiveInputStore } from "./live/input.ts";
 import type { LiveStore } from "./live/output.ts";
@@ -59,7 +59,7 @@ export interface Store {
   readonly live: LiveStore;
   readonly liveInput: LiveInputStore;
   readonly judgements: JudgementStore;
-  readonly judge0: Judge0Store;
+  readonly foreign: ForeignSubmissionStore;
   readonly problems: ProblemStore;
 
   /** Whether services and workers in other processes, possibly on other machines, can use the same database. */

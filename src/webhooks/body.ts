@@ -1,5 +1,5 @@
+import { type ForeignApis, foreignApiOf } from "../domain/foreign-api.ts";
 import { jsonPieces } from "../domain/json-pieces.ts";
-import { DEFAULT_FIELDS, judge0Answer } from "../domain/judge0/fields.ts";
 import { toJudgementRecord } from "../domain/judgement-record.ts";
 import { toLongRecord } from "../domain/record.ts";
 import { EventLoopTurns } from "../fairness/turn.ts";
@@ -14,12 +14,12 @@ const eventLoop = new EventLoopTurns();
 /**
  * Encodes the body of a message. It is identical in every attempt, because the record of an ended submission or judgement never changes.
  * Encoded at once, a record of 12.6 MB blocked the event loop for 130 ms.
- * @param owner the account. Accounts take turns on the event loop.
+ * @param owner the account. Accounts take turns on the event loop. @param apis write the bodies of callbacks.
  */
-export async function bodyOf(message: Message, owner: string): Promise<Body> {
+export async function bodyOf(message: Message, owner: string, apis: ForeignApis): Promise<Body> {
   if ("body" in message) return [message.body];
   const pieces: Buffer[] = [];
-  for (const piece of jsonPieces(toJson(message))) {
+  for (const piece of jsonPieces(toJson(message, apis))) {
     pieces.push(Buffer.from(piece, "utf8"));
     await eventLoop.turn(owner);
   }
@@ -27,10 +27,14 @@ export async function bodyOf(message: Message, owner: string): Promise<Body> {
 }
 
 /** The first bytes of the body of a message, for people. @returns `isCut`: whether the body is longer. */
-export function beginOf(message: Message, most: number): { readonly begin: Buffer; readonly isCut: boolean } {
+export function beginOf(
+  message: Message,
+  most: number,
+  apis: ForeignApis,
+): { readonly begin: Buffer; readonly isCut: boolean } {
   const pieces: Buffer[] = [];
   let length = 0;
-  for (const piece of "body" in message ? [message.body] : jsonPieces(toJson(message))) {
+  for (const piece of "body" in message ? [message.body] : jsonPieces(toJson(message, apis))) {
     pieces.push(Buffer.from(piece));
     length += Buffer.byteLength(piece);
     if (length > most) break;
@@ -38,12 +42,12 @@ export function beginOf(message: Message, most: number): { readonly begin: Buffe
   return { begin: Buffer.concat(pieces).subarray(0, most), isCut: length > most };
 }
 
-/** The form in which Judge0 sends a callback. */
-const CALLBACK = { fields: DEFAULT_FIELDS, base64: true, languageName: String };
-
-/** For a submission, its record, or the answer of Judge0's API in a callback; for a judgement, an event that contains its record. */
-function toJson(message: Exclude<Message, { body: Buffer }>): unknown {
-  if ("judge0" in message) return judge0Answer(message.judge0, CALLBACK);
+/**
+ * For a submission, its record; for the callback of a submission, what the API of its client sends; for a judgement, an event that contains
+ * its record.
+ */
+function toJson(message: Exclude<Message, { body: Buffer }>, apis: ForeignApis): unknown {
+  if ("foreign" in message) return foreignApiOf(apis, message.foreign.api).callbackBody(message.foreign);
   if ("submission" in message) return toLongRecord(message.submission);
   const { judgement } = message;
   const timestamp = new Date(judgement.completedAtMs ?? 0).toISOString();

@@ -17,7 +17,7 @@ export async function deliver(
 ): Promise<(Sent & { nextState: "delivered" | "again" | "failed" }) | undefined> {
   const message = await store.deliveries.message(claim);
   if (!message) return undefined;
-  const sent = await send(claim, await bodyOf(message, claim.accountId), options, stop);
+  const sent = await send(claim, await bodyOf(message, claim.accountId, options.foreignApis), options, stop);
   const now = options.now ?? Date.now;
   const next = nextAfter(claim, sent.result, now());
   const recorded = await store.deliveries.recordAttempt(claim, sent.attempt, next);

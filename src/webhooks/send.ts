@@ -1,4 +1,5 @@
 import { ATTEMPT_TIMEOUT_MS, type Attempt, type Headers } from "../domain/delivery.ts";
+import type { ForeignApis } from "../domain/foreign-api.ts";
 import type { Sealer } from "../domain/sealer.ts";
 import type { HostPort } from "../domain/transport.ts";
 import type { DeliveryClaim } from "../store/deliveries/types.ts";
@@ -13,6 +14,8 @@ export interface SendOptions {
   readonly allowed: readonly HostPort[];
   /** Sends the requests: in a service, in threads of their own (threaded-post.ts). */
   readonly post: PostTo;
+  /** What writes the bodies of callbacks (src/compat/apis.ts). */
+  readonly foreignApis: ForeignApis;
   /** The header `user-agent`, such as `Assay/1.2.3`. */
   readonly userAgent: string;
   readonly timeoutMs?: number;

@@ -1,17 +1,16 @@
-import { judge0StatusOf } from "../domain/judge0/status.ts";
-import type { Repeats } from "../domain/judge0/submission.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import { addMeasured, NOTHING_MEASURED, type Progress } from "../domain/progress.ts";
 import type { Artifact } from "./artifacts.ts";
 import type { CompileCache } from "./run-steps.ts";
 
-/** The status of Judge0 for an accepted run. */
-const ACCEPTED = 3;
-
 /** The outcome of a submission of several runs; or, with `progress`, its last run before it gives up the slot. */
 export type Repeated = { readonly outcome: Outcome } | { readonly outcome: Outcome; readonly progress: Progress };
 
 export interface RepeatOptions {
+  /** How often the program runs at most. */
+  readonly runs: number;
+  /** Whether the program may run again after this outcome. */
+  readonly isAccepted: (outcome: Outcome) => boolean;
   /** What was completed in earlier claims of the submission; null if nothing was. */
   readonly progress: Progress | null;
   readonly cache: CompileCache;
@@ -27,10 +26,15 @@ export interface RepeatOptions {
  * Runs a program `runs` times, or until a run is not accepted.
  * @returns the outcome of the last run, with the means of all runs. If the submission gives up the slot before, its progress.
  */
-export async function repeat(
-  { runs, expected }: Repeats,
-  { progress, cache, runOnce, mayContinue, signal }: RepeatOptions,
-): Promise<Repeated> {
+export async function repeat({
+  runs,
+  isAccepted,
+  progress,
+  cache,
+  runOnce,
+  mayContinue,
+  signal,
+}: RepeatOptions): Promise<Repeated> {
   let ownArtifact: Artifact | undefined;
   const keeps: CompileCache = {
     owner: cache.owner,
@@ -47,11 +51,15 @@ export async function repeat(
   for (let completed = (progress?.runs ?? 0) + 1; ; completed++) {
     const outcome = await runOnce(keeps);
     measured = addMeasured(measured, outcome.metrics);
-    const isLast = completed >= runs || signal.aborted || judge0StatusOf(outcome, expected) !== ACCEPTED;
+    const isLast = completed >= runs || signal.aborted || !isAccepted(outcome);
     if (isLast) {
       if (!outcome.metrics) return { outcome };
       const mean = (sum: number) => Math.round(sum / measured.runs);
-      const means = { cpuUsec: mean(measured.cpuUsec), memoryPeakBytes: mean(measured.memoryPeakBytes) };
+      const means = {
+        cpuUsec: mean(measured.cpuUsec),
+        memoryPeakBytes: mean(measured.memoryPeakBytes),
+        runs: measured.runs,
+      };
       return { outcome: { ...outcome, means } };
     }
     if (!(await mayContinue(0))) return { outcome, progress: { runs: completed, measured, nextPass: null } };

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { MAX_COMPILE_OUTPUT_BYTES } from "../domain/judge0/submission.ts";
+import type { ForeignApis } from "../domain/foreign-api.ts";
 import { type Meter, secondsSince } from "../domain/meter.ts";
-import { internalError, type Outcome } from "../domain/outcome.ts";
+import { internalError, MAX_COMPILE_OUTPUT_BYTES, type Outcome } from "../domain/outcome.ts";
 import type { Progress } from "../domain/progress.ts";
 import type { StepReports } from "../domain/report.ts";
 import type { Submission } from "../domain/submission.ts";
@@ -37,6 +37,8 @@ export interface RunnerOptions {
   readonly log: Logger;
   readonly meter: Meter;
   readonly tracer: Tracer;
+  /** What judges the outcomes of submissions that came through other services' APIs. */
+  readonly foreignApis: ForeignApis;
   /** Memory for compiled programs of earlier submissions; 0: none. */
   readonly artifactBytes: number;
   /** Aborted when the worker stops. A submission of several runs then gives up its slot after its present run. */
@@ -197,17 +199,12 @@ export class Runner {
 
   async #result(claim: Claim, on: OnSlot, startedMs: number): Promise<Result> {
     const { slot, signal } = on;
-    const { program, submission, test, repeats, progress } = claim;
+    const { program, submission, test } = claim;
     const cache = this.#cacheFor(submission);
     const mayContinue = (bytes: number) => this.#mayContinue(claim, startedMs, bytes);
-    if (!test) {
-      const runOnce = (keeps: CompileCache) => this.#outcome(claim, slot, keeps, signal);
-      if (!repeats) return { outcome: await runOnce(cache), checked: null };
-      const repeated = await repeat(repeats, { progress, cache, runOnce, mayContinue, signal });
-      return "progress" in repeated ? repeated : { ...repeated, checked: null };
-    }
+    if (!test) return await this.#single(claim, on, cache, mayContinue);
     try {
-      const context = { ...on, accountId: submission.accountId, progress, mayContinue };
+      const context = { ...on, accountId: submission.accountId, progress: claim.progress, mayContinue };
       return await this.#checker.judge(test, program.stdin, context, (stdin, interact) =>
         this.#outcome({ ...claim, program: { ...program, stdin } }, slot, cache, signal, interact),
       );
@@ -219,6 +216,32 @@ export class Runner {
       const reason = isCompared ? error.message : "the sandbox was lost before the check ended";
       return { outcome: internalError(reason), checked: null };
     }
+  }
+
+  /** Runs a submission that is no run of a judgement: once, or as often as it asks for. */
+  async #single(
+    claim: Claim,
+    { slot, signal }: OnSlot,
+    cache: CompileCache,
+    mayContinue: (bytes: number) => Promise<boolean>,
+  ): Promise<Result> {
+    const { foreign, progress } = claim;
+    const api = foreign && this.#options.foreignApis.get(foreign.api);
+    if (api === undefined) {
+      const reason = "this release does not know the API through which the submission came";
+      return { outcome: internalError(reason), checked: null };
+    }
+    const runOnce = (keeps: CompileCache) => this.#outcome(claim, slot, keeps, signal);
+    const runs = runsOf(claim);
+    const isAccepted = (outcome: Outcome) =>
+      api && foreign ? api.isAccepted(outcome, foreign) : outcome.result.verdict === "AC";
+    const ended =
+      runs > 1
+        ? await repeat({ runs, isAccepted, progress, cache, runOnce, mayContinue, signal })
+        : { outcome: await runOnce(cache) };
+    if ("progress" in ended) return ended;
+    const noted = api && foreign && { foreignNote: api.note(ended.outcome, foreign) };
+    return { outcome: { ...ended.outcome, ...noted }, checked: null };
   }
 
   /** Turns any exception of the run into an internal error of the submission. */
@@ -241,7 +264,7 @@ export class Runner {
       countLeftovers(outcome, meter);
       if (outcome.status === "completed") {
         const samples = samplesOf(reports, steps);
-        const warnings = claim.judge0 ? warningsOf(reports) : undefined;
+        const warnings = claim.test ? undefined : warningsOf(reports);
         const more = { ...(samples && { samples }), ...(warnings && { compileOutput: warnings }) };
         return { ...outcome, runStats: runStats(reports, steps), ...more };
       }
@@ -301,6 +324,11 @@ export class Runner {
       put: (compile, artifact) => this.#artifacts.put(accountId, artifactKey(language, compile), artifact),
     };
   }
+}
+
+/** How often a submission runs at most. */
+export function runsOf({ program }: Pick<Claim, "program">): number {
+  return program.options?.runs ?? 1;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
+import type { ForeignApis } from "../domain/foreign-api.ts";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import type { Check, WorkerPool } from "../domain/readiness.ts";
 import type { SlotCounts } from "../domain/status.ts";
@@ -11,7 +12,7 @@ import { ClaimLoop, type ClaimLoopOptions } from "./claim-loop.ts";
 import { type ActiveRun, Leases } from "./leases.ts";
 import { preparations } from "./preparations.ts";
 import { ProofSchedule } from "./proof-schedule.ts";
-import { Runner } from "./runner.ts";
+import { Runner, runsOf } from "./runner.ts";
 import { Runtimes } from "./runtimes.ts";
 import { SelfTest } from "./self-test.ts";
 import { Slots } from "./slots.ts";
@@ -19,6 +20,8 @@ import { Slots } from "./slots.ts";
 export interface WorkerOptions {
   readonly store: Store;
   readonly languages: Languages;
+  /** What judges the outcomes of submissions that came through other services' APIs (src/compat/apis.ts). */
+  readonly foreignApis: ForeignApis;
   readonly launcherSocket: string;
   /** How many submissions may run at the same time. The launcher needs at least one more slot, for proofs. */
   readonly workers: number;
@@ -75,7 +78,16 @@ export class Worker implements WorkerPool {
   readonly begun: Promise<void>;
 
   private constructor(options: WorkerOptions) {
-    const { store, languages, launcherSocket, leaseMs, log, meter = NO_METER, tracer = NO_TRACER } = options;
+    const {
+      store,
+      languages,
+      foreignApis,
+      launcherSocket,
+      leaseMs,
+      log,
+      meter = NO_METER,
+      tracer = NO_TRACER,
+    } = options;
     this.#options = options;
     const { workers, parkBytes = 0 } = options;
     this.#wanted = workers + (parkBytes > 0 ? waitingSlots(workers) : 0);
@@ -96,6 +108,7 @@ export class Worker implements WorkerPool {
     this.#runner = new Runner({
       store,
       languages,
+      foreignApis,
       workerId: this.id,
       leaseMs,
       log,
@@ -172,7 +185,7 @@ export class Worker implements WorkerPool {
     run.slot = slot;
     slot.onEnded(({ memoryPeakBytes, processes }) => {
       // A checker, or another run of the submission, may follow in this slot.
-      const continues = run.claim.test?.checker.type === "program" || run.claim.repeats !== null;
+      const continues = run.claim.test?.checker.type === "program" || runsOf(run.claim) > 1;
       run.removingBox = !continues && processes === 0 && memoryPeakBytes < QUICKLY_REMOVED_BYTES;
       this.#claims.advance();
     });

@@ -15,6 +15,7 @@ import type {
   JudgeRequest,
   LanguageDetails,
   Ready,
+  Runs,
   SubmissionRecord,
   Submissions,
   SubmissionsQuery,
@@ -85,6 +86,17 @@ export class Assay {
   async stderr(id: string, { signal }: CallOptions = {}): Promise<Uint8Array> {
     const path = `/api/result/${encodeURIComponent(id)}/stderr`;
     return await this.#transport.bytes({ method: "GET", path, signal, isRepeatable: true });
+  }
+
+  /** @returns what the compiler wrote for a program that it compiled, such as warnings; its bytes need not be text. */
+  async compileOutput(id: string, { signal }: CallOptions = {}): Promise<Uint8Array> {
+    const path = `/api/result/${encodeURIComponent(id)}/compile-output`;
+    return await this.#transport.bytes({ method: "GET", path, signal, isRepeatable: true });
+  }
+
+  /** @returns how often the program of a submission ran, and the means of its runs. */
+  async runs(id: string, options: CallOptions = {}): Promise<Runs> {
+    return await this.#get(`/api/result/${encodeURIComponent(id)}/runs`, options);
   }
 
   /** @returns the memory and CPU time of a submission that has ended, over the time of its run. */

@@ -247,7 +247,7 @@ export interface Isolation {
 
 export interface JudgeRequest {
   /**
-   * Name or alias of a language; GET /api/languages lists the names
+   * Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile
    */
   language: string;
   /**
@@ -368,7 +368,7 @@ export interface JudgementProblem {
 
 export interface JudgementRequest {
   /**
-   * Name or alias of a language; GET /api/languages lists the names
+   * Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile
    */
   language: string;
   /**
@@ -763,7 +763,7 @@ export interface ProgramChecker {
    */
   interface: "kattis" | "testlib";
   /**
-   * Name or alias of a language; GET /api/languages lists the names
+   * Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile
    */
   language: string;
   /**
@@ -895,6 +895,25 @@ export interface RunUsage {
   samples: UsageSample[];
 }
 
+export interface Runs {
+  /**
+   * Id of the submission
+   */
+  id: string;
+  /**
+   * How often the program ran. Null for several runs that an earlier release of the service did not count
+   */
+  runs: number | null;
+  /**
+   * The mean of the runs; null if the program was not executed
+   */
+  cpu_time_secs: number | null;
+  /**
+   * The mean of the runs; null if the program was not executed
+   */
+  memory_peak_bytes: number | null;
+}
+
 export type Status = "pending" | "running" | "completed" | "error";
 
 /**
@@ -996,7 +1015,7 @@ export interface SubmissionsQuery {
 
 export interface SubmitRequest {
   /**
-   * Name or alias of a language; GET /api/languages lists the names
+   * Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile
    */
   language: string;
   /**
@@ -1023,6 +1042,10 @@ export interface SubmitRequest {
    * Whether GET /api/result/{id}/events sends the output while the program runs
    */
   stream?: boolean;
+  /**
+   * How often the program runs, up to 20: one run after the other, until one has a verdict other than AC. The record shows the last run, and GET /api/result/{id}/runs the means. Each run counts as a request. Not together with `stream`
+   */
+  runs?: number;
   /**
    * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program
    */

@@ -6,7 +6,6 @@ import type { Caller } from "../../domain/submission.ts";
 import { MinuteBudget } from "../../fairness/minute-budget.ts";
 import { WorkTurns } from "../../fairness/turn.ts";
 import type { KeyStore } from "../../store/access/keys.ts";
-import { otherApi } from "../compatibility.ts";
 import { network } from "../listener/network.ts";
 
 /** Failed authentications per network (see network()) and minute. Beyond this, unknown keys from the network are looked up one at a time. */
@@ -87,9 +86,9 @@ export async function isStillValid(request: FastifyRequest, keys: KeyStore): Pro
   return found !== undefined && !found.suspended;
 }
 
-function keyOf({ url, headers }: FastifyRequest): string | string[] | undefined {
-  const api = otherApi(url);
-  return api ? api.keyOf(headers) : headers["x-api-key"];
+function keyOf({ server, url, headers }: FastifyRequest): string | string[] | undefined {
+  const foreign = server.foreignPaths.of(url);
+  return foreign ? foreign.keyOf(headers) : headers["x-api-key"];
 }
 
 async function lookUp(hash: string, keys: KeyStore): Promise<Caller | undefined> {

@@ -1,5 +1,5 @@
 import { clientError, type ErrorCode } from "../../domain/error.ts";
-import type { Judge0Request } from "../../domain/judge0/submission.ts";
+import type { ForeignRequest } from "../../domain/foreign-api.ts";
 import { NO_METER } from "../../domain/meter.ts";
 import {
   type Caller,
@@ -11,6 +11,7 @@ import {
 } from "../../domain/submission.ts";
 import type { NewJudgement } from "../../store/judgements/types.ts";
 import type { Enqueued } from "../../store/submissions/types.ts";
+import { countRequests } from "../access/rate-limit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { ValidatedRequest } from "./submit-request.ts";
 
@@ -31,8 +32,8 @@ export interface AcceptOptions {
   readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement. */
   readonly judgement?: NewJudgement;
-  /** Set if the request came through the API for clients of Judge0. */
-  readonly judge0?: Judge0Request;
+  /** Set if the request came from a client of another service's API. */
+  readonly foreign?: ForeignRequest;
   /** The problem and version that the request names, by which a repeated request is recognised; undefined for a request with tests. */
   readonly judgedOn?: string | undefined;
   /** The error if the key was revoked or expired after its authentication; by default `unauthorized`. */
@@ -45,7 +46,8 @@ export class VersionGone extends Error {
 }
 
 /**
- * Adds a submission to the queue, and its judgement if it is the first run of one.
+ * Adds a submission to the queue, and its judgement if it is the first run of one. The caller has counted it against the rate limit as one
+ * request; this function counts the further runs of a submission that asks for several.
  * @throws ClientError if the submission is not accepted. @throws VersionGone if the tests of the judgement have been deleted.
  */
 export async function accept(
@@ -58,12 +60,14 @@ export async function accept(
     takesInput = false,
     originalId,
     judgement,
-    judge0,
+    foreign,
     judgedOn,
     revoked = "unauthorized",
   }: AcceptOptions = {},
 ): Promise<Accepted> {
   if (refusal && key === undefined) throw refusal;
+  const { runs = 1 } = submit.options ?? {};
+  await countRequests(caller, { store }, { amount: runs - 1, counted: 1 });
   const result = await store.submissions.enqueue({
     submission: newSubmission(submit, caller, Date.now()),
     program: programOf(submit),
@@ -74,7 +78,7 @@ export async function accept(
     takesInput,
     originalId,
     ...(judgement && { judgement }),
-    ...(judge0 && { judge0 }),
+    ...(foreign && { foreign }),
   });
   if (result.kind === "unknown") throw refusal ?? new Error("a new submission was not accepted");
   if (result.kind === "revoked") throw clientError(revoked, []);

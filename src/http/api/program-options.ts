@@ -75,7 +75,10 @@ export const additionFields = {
   stderr_to_stdout: z.boolean().describe("Whether stderr is merged into stdout, in the order of the writes").optional(),
 } as const;
 
-type Fields = z.output<z.ZodObject<typeof additionFields>>;
+type Fields = z.output<z.ZodObject<typeof additionFields>> & {
+  /** How often the program runs. Only single submissions have this field. */
+  readonly runs?: number | undefined;
+};
 
 interface Around {
   readonly hasCode: boolean;
@@ -86,9 +89,10 @@ interface Around {
 /** @returns undefined if the request has none of these fields, or only empty ones. @throws ClientError for the first fault. */
 export function toProgramOptions(fields: Fields, around: Around): ProgramOptions | undefined {
   const { files = {}, entry, args = [], env = {}, limits = {}, compile_limits: compileLimits = {} } = fields;
-  const { compiler_options: options = [], stderr_to_stdout: stderrToStdout = false } = fields;
+  const { compiler_options: options = [], stderr_to_stdout: stderrToStdout = false, runs = 1 } = fields;
   const parts = [files, args, env, limits, compileLimits, options];
-  if (entry === undefined && !stderrToStdout && parts.every((part) => Object.keys(part).length === 0)) return undefined;
+  const isPlain = entry === undefined && !stderrToStdout && runs === 1;
+  if (isPlain && parts.every((part) => Object.keys(part).length === 0)) return undefined;
   return {
     files: checkFiles(files, entry, around),
     entry: entry ?? null,
@@ -100,6 +104,7 @@ export function toProgramOptions(fields: Fields, around: Around): ProgramOptions
     }),
     ...(options.length > 0 && { compilerOptions: checkOptions(options, around) }),
     ...(stderrToStdout && { stderrToStdout }),
+    ...(runs > 1 && { runs }),
   };
 }
 

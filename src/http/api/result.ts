@@ -2,14 +2,17 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { abortAfter } from "../../domain/abort-after.ts";
 import { clientError } from "../../domain/error.ts";
+import { MAX_COMPILE_OUTPUT_BYTES } from "../../domain/outcome.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { isTerminal, type Submission } from "../../domain/submission.ts";
 import { isStillValid } from "../access/auth.ts";
 import { ownerOf } from "../access/caller.ts";
+import { named } from "../named-schemas.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { StreamBudget } from "../responses/stream-budget.ts";
 import { type Call, route, type Services } from "../route.ts";
+import { count, submissionId } from "./fields.ts";
 import { SUBMISSION_ID, WAIT } from "./parameters.ts";
 import { record } from "./record-schema.ts";
 import { readMark, sendEvents } from "./sse-output.ts";
@@ -86,6 +89,69 @@ function outputEndpoint(stream: "stdout" | "stderr") {
     },
   });
 }
+
+export const compileOutput = route({
+  id: "compileOutput",
+  method: "get",
+  path: "/api/result/{id}/compile-output",
+  summary: "Read what the compiler wrote",
+  description:
+    `Returns what the compiler wrote for a program that it compiled, such as warnings: at most the first ${MAX_COMPILE_OUTPUT_BYTES} bytes, and none ` +
+    "if the language has no compiler, or the submission is a run of a judgement. If the compiler rejected the program, its messages are in stderr.",
+  parameters: { path: { id: SUBMISSION_ID } },
+  successes: {
+    200: { description: "All stored bytes", media: "application/octet-stream" },
+    206: { description: "The requested range", media: "application/octet-stream" },
+  },
+  errors: ["noOutput", "rangeOutside", "noRoom"],
+  handler: (services) => async (call) => {
+    const { id, accountId, outcome } = await find(call, services);
+    if (!outcome?.output) throw clientError("noOutput", []);
+    const bytes = await services.dependencies.store.submissions.compileOutput(id, accountId);
+    return sendBytes(services.answers, call.request, call.reply, bytes ?? Buffer.alloc(0));
+  },
+});
+
+export const runsBody = named(
+  "Runs",
+  z.strictObject({
+    id: submissionId,
+    runs: count
+      .nullable()
+      .describe(
+        "How often the program ran. Null for several runs that an earlier release of the service did not count",
+      ),
+    cpu_time_secs: z.number().min(0).nullable().describe("The mean of the runs; null if the program was not executed"),
+    memory_peak_bytes: count.nullable().describe("The mean of the runs; null if the program was not executed"),
+  }),
+);
+
+/** The means over the runs of a submission that asks for several; the record shows the last run. */
+export const runs = route({
+  id: "runs",
+  method: "get",
+  path: "/api/result/{id}/runs",
+  summary: "Read the means over several runs",
+  description:
+    "A submission with `runs` runs until one run has a verdict other than AC. Its record shows the last run. This returns the number of its " +
+    "runs, and the means of their CPU time and of their highest use of memory.",
+  parameters: { path: { id: SUBMISSION_ID } },
+  successes: { 200: { description: "The number of runs and their means", body: runsBody } },
+  errors: ["noOutput", "noRoom"],
+  handler: (services) => async (call) => {
+    const { id, outcome } = await find(call, services);
+    if (!outcome?.output) throw clientError("noOutput", []);
+    const { metrics, means } = outcome;
+    const { cpuUsec, memoryPeakBytes } = { cpuUsec: null, memoryPeakBytes: null, ...metrics, ...means };
+    const ran = metrics ? 1 : 0;
+    return {
+      id,
+      runs: means ? (means.runs ?? null) : ran,
+      cpu_time_secs: cpuUsec === null ? null : cpuUsec / 1e6,
+      memory_peak_bytes: memoryPeakBytes,
+    };
+  },
+});
 
 export const cancel = route({
   id: "cancel",

@@ -4,7 +4,7 @@ import { judge } from "./judge.ts";
 import { cancelJudgement, judgeAgain, judgement, judgementEvents, judgements, judgeOnTests } from "./judgements.ts";
 import { languageDetails, languages } from "./languages.ts";
 import { deleteProblem, importProblem, problem, problems } from "./problems.ts";
-import { cancel, events, result, stderr, stdout } from "./result.ts";
+import { cancel, compileOutput, events, result, runs, stderr, stdout } from "./result.ts";
 import { batch, submissions } from "./submissions.ts";
 import { submit } from "./submit.ts";
 import { usage } from "./usage.ts";
@@ -15,6 +15,8 @@ export const ROUTES: readonly Route[] = [
   result,
   stdout,
   stderr,
+  compileOutput,
+  runs,
   usage,
   cancel,
   events,

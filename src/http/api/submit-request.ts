@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type ClientError, clientError, type ErrorCode, echo } from "../../domain/error.ts";
 import { isProfileName, type ProfileName } from "../../domain/limits.ts";
+import { MAX_RUNS } from "../../domain/program-options.ts";
 import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../../domain/submission.ts";
 import { listed } from "../../languages/load.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -16,7 +17,11 @@ export const submitBody = named(
   "SubmitRequest",
   z
     .strictObject({
-      language: z.string().describe("Name or alias of a language; GET /api/languages lists the names"),
+      language: z
+        .string()
+        .describe(
+          "Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile",
+        ),
       code: z
         .string()
         .meta({
@@ -39,6 +44,15 @@ export const submitBody = named(
       stream: z
         .boolean()
         .describe("Whether GET /api/result/{id}/events sends the output while the program runs")
+        .optional(),
+      runs: z
+        .int()
+        .min(1)
+        .max(MAX_RUNS)
+        .describe(
+          `How often the program runs, up to ${MAX_RUNS}: one run after the other, until one has a verdict other than AC. The record shows ` +
+            "the last run, and GET /api/result/{id}/runs the means. Each run counts as a request. Not together with `stream`",
+        )
         .optional(),
       ...additionFields,
     })
@@ -112,6 +126,7 @@ export function toSubmitRequest(
   const options = toProgramOptions(fields, { hasCode: code !== undefined, language, limits });
   const submit = { language: language.name, code: code ?? "", stdin, profile, ...(options && { options }) };
   const live = fields.stream === true;
+  if (live && (fields.runs ?? 1) > 1) throw clientError("invalidRequest", ["runs", "more than one with stream"]);
   if (available.includes(language.name)) return { submit, refusal: null, live };
   return { submit, refusal: available.length > 0 ? unsupported() : unproven(), live };
 }
@@ -133,7 +148,8 @@ function checkShape(body: unknown): Fields {
   const field = String(issue?.path[0]);
   const value: unknown = Object.getOwnPropertyDescriptor(body, field)?.value;
   if (value === undefined) throw clientError("fieldMissing", [field]);
-  if ((Object.hasOwn(additionFields, field) && field !== "entry") || field === "stream") throw invalidPart(issue);
+  if ((Object.hasOwn(additionFields, field) && field !== "entry") || field === "stream" || field === "runs")
+    throw invalidPart(issue);
   if (typeof value !== "string") throw clientError("fieldNotString", [field]);
   throw clientError("unknownProfile", [echo(value)]);
 }

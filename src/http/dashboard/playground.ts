@@ -45,7 +45,8 @@ export const playgroundRoutes: readonly DashboardRoute[] = [
         const projectId =
           project && (await dependencies.store.projects.get(project.id))?.archivedAtMs === null ? project.id : null;
         reply.code(202);
-        const body = { language, profile, ...toFields(program) };
+        // Once: the page watches the output of one run.
+        const body = { language, profile, ...toFields(program), runs: 1 };
         return await run(dependencies, request, account.id, body, { projectId, originalId: id });
       },
   }),

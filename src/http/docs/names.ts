@@ -1,27 +1,19 @@
-/** The documents of docs/ by kind, in the order of the menu. docs/README.md lists them as well, with a phrase for each. */
-export const GUIDES_BY_KIND = {
-  "Quick start": ["quick-start"],
-  Tutorials: [
-    "tutorials/grade-a-class",
-    "tutorials/move-a-judge0-site",
-    "tutorials/call-from-an-agent",
-    "tutorials/three-machines",
-  ],
-  Reference: [
-    "api",
-    "judging",
-    "webhooks",
-    "mcp",
-    "judge0",
-    "piston",
-    "languages",
-    "limits",
-    "dashboard",
-    "cli",
-    "configuration",
-  ],
-  Explanations: ["verdicts", "operations", "scaling", "security", "decisions"],
-} as const;
+import { readFileSync } from "node:fs";
+
+/** The documents by kind, in the order of the menu: the sections of docs/README.md, and the links in them. */
+export const GUIDES_BY_KIND: Readonly<Record<string, readonly string[]>> = kindsIn(
+  readFileSync(new URL("../../../docs/README.md", import.meta.url), "utf8"),
+);
 
 /** The paths of all documents below docs/, without their suffix. */
-export const GUIDES = Object.values(GUIDES_BY_KIND).flat();
+export const GUIDES: readonly string[] = Object.values(GUIDES_BY_KIND).flat();
+
+function kindsIn(markdown: string): Record<string, string[]> {
+  const [, ...sections] = markdown.split(/^## /m);
+  return Object.fromEntries(
+    sections.map((section) => {
+      const [kind = ""] = section.split("\n", 1);
+      return [kind, [...section.matchAll(/^- \[[^\]]*\]\(([a-z0-9/-]+)\.md\)/gm)].map(([, name = ""]) => name)];
+    }),
+  );
+}

@@ -1,6 +1,12 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { createServer as createHttp, METHODS, type RequestListener, type Server } from "node:http";
+import {
+  createServer as createHttp,
+  type IncomingMessage,
+  METHODS,
+  type RequestListener,
+  type Server,
+} from "node:http";
 import { createServer as createHttps } from "node:https";
 import { createSecureContext } from "node:tls";
 import type { Meter } from "../../domain/meter.ts";
@@ -9,7 +15,7 @@ import { answerConnect, answerExpectation, answerUnknownMethod } from "../respon
 import { lingerAfter } from "../responses/linger.ts";
 import { admitPipelined, BurstGuard, limitChunks } from "./burst-guard.ts";
 import type { Clients } from "./connections.ts";
-import { isWebSocketRequest } from "./upgrade.ts";
+import { asksForWebSocket } from "./upgrade.ts";
 
 /** Limits on connections. All times are in milliseconds. */
 export interface ListenerLimits {
@@ -48,7 +54,7 @@ const LIMITS: ListenerLimits = {
 /**
  * Creates a listener with the limits above. It uses HTTPS if the transport is `https`, otherwise plain HTTP.
  * @param holdMs the longest time that `wait=true` waits for a result. @param meter counts connections that are closed without a
- * response. @param limits replace some of LIMITS, in tests.
+ * response. @param takesWebSocket whether the route with this URL takes a WebSocket. @param limits replace some of LIMITS, in tests.
  */
 export function createListener(
   transport: Transport,
@@ -56,6 +62,7 @@ export function createListener(
   holdMs: number,
   meter: Meter,
   clients: Clients,
+  takesWebSocket: (url: string) => boolean,
   limits: Partial<ListenerLimits> = {},
 ): Server {
   // Node would reject a request without Host in a response without a body. checkHost() in server.ts rejects it like any other error.
@@ -63,7 +70,8 @@ export function createListener(
     ...LIMITS,
     ...limits,
     requireHostHeader: false,
-    shouldUpgradeCallback: isWebSocketRequest,
+    // Other upgrades are ignored, as HTTP permits: the request gets an ordinary response, and its connection keeps Node's limits.
+    shouldUpgradeCallback: (request: IncomingMessage) => asksForWebSocket(request) && takesWebSocket(request.url ?? ""),
   };
   const listener: RequestListener = (request, response) => {
     if (!admitPipelined(request, response, meter)) return;

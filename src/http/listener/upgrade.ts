@@ -3,8 +3,6 @@ import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { clientError } from "../../domain/error.ts";
-import { withoutLastSlash } from "../compatibility.ts";
-import { PISTON_CONNECT } from "../piston/conventions.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import { linger } from "../responses/linger.ts";
 import { countRequest } from "./burst-guard.ts";
@@ -41,13 +39,9 @@ const webSockets = new WebSocketServer({
   ...MAX_PARTS,
 });
 
-/**
- * Whether a request asks for the only WebSocket that there is. Other upgrades are ignored, as HTTP permits: the request gets an ordinary
- * response, and its connection keeps Node's limits.
- */
-export function isWebSocketRequest({ method, url = "", headers: { upgrade } }: IncomingMessage): boolean {
-  const [path = ""] = withoutLastSlash(url).split("?", 1);
-  return method === "GET" && upgrade?.toLowerCase() === "websocket" && path === PISTON_CONNECT;
+/** Whether a request asks for a WebSocket, by its method and its headers. */
+export function asksForWebSocket({ method, headers: { upgrade } }: IncomingMessage): boolean {
+  return method === "GET" && upgrade?.toLowerCase() === "websocket";
 }
 
 /**

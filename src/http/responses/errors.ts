@@ -7,7 +7,6 @@ import { AdminError } from "../../admin/error.ts";
 import { ClientError, clientError, type ErrorCode } from "../../domain/error.ts";
 import type { Meter } from "../../domain/meter.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
-import { otherApi } from "../compatibility.ts";
 import { awaitsContinue } from "./expect-continue.ts";
 import { ALWAYS } from "./headers.ts";
 import { linger } from "./linger.ts";
@@ -46,7 +45,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   return reply
     .code(status)
     .headers({ ...ALWAYS, "x-request-id": request.id, ...headers, ...(awaitsContinue(request) && CLOSE) })
-    .send(otherApi(request.url)?.errorBody?.(sent) ?? body);
+    .send(request.server.foreignPaths.of(request.url)?.errorBody?.(sent) ?? body);
 }
 
 function toClientError(error: unknown, request: FastifyRequest): ClientError | undefined {

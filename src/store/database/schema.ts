@@ -2,8 +2,8 @@
 import type { Generated, Selectable } from "kysely";
 
 /**
- * The tables and their columns. Times are milliseconds since the epoch. Programs, input and output are bytes, because PostgreSQL's text type
- * rejects U+0000.
+ * The tables and views, and their columns. Times are milliseconds since the epoch. Programs, input and output are bytes, because
+ * PostgreSQL's text type rejects U+0000.
  */
 export interface Schema {
   /** The customers of the service. Everything else belongs to one of them. */
@@ -81,7 +81,7 @@ export interface Schema {
     /** The address of the client, or its network for a refused sign-in; null if it is unknown, and for a command. */
     address: string | null;
   };
-  /** The inputs and answers of tests. Each content is stored once per account. */
+  /** The inputs and answers of tests. Each content is stored once per account. A row can have several MiB. */
   contents: {
     seq: Generated<number>;
     account_id: string;
@@ -115,7 +115,7 @@ export interface Schema {
     /** Why the delivery failed, if it was ended without a further attempt, as after the removal of its endpoint; otherwise null. */
     reason: string | null;
     judgement_seq: number | null;
-    /** 1 for a Judge0 callback, which has another body and URL than other deliveries; otherwise null. */
+    /** 1 for a callback, which has another body and URL than other deliveries; otherwise null. */
     callback: number | null;
   };
   /** The webhook endpoints, which receive the results of projects. */
@@ -207,7 +207,10 @@ export interface Schema {
     created_at: number;
     expires_at: number;
   };
-  /** What submissions have that came through the Judge0 API, in addition to their program and outcome. */
+  /**
+   * What submissions have that came through the Judge0 API, in addition to their program and outcome. A row can have several MiB. Releases
+   * from the view foreign_submissions on use only the view.
+   */
   judge0_submissions: {
     submission_seq: number;
     /** The account of the submission. An index has the submissions of an account in their order. */
@@ -215,7 +218,7 @@ export interface Schema {
     language_id: number;
     expected_output: Buffer | null;
     additional_files: Buffer | null;
-    /** JSON; src/domain/judge0/submission.ts has the format. */
+    /** JSON; src/compat/judge0/submission.ts has the format. */
     settings: string;
     callback_url: string | null;
     /** The endpoint whose secret signs the callback; null without a callback. */
@@ -224,6 +227,8 @@ export interface Schema {
     status: number | null;
     /** The output of a successful compilation; null if there is none. */
     compile_output: Buffer | null;
+    /** The name of the API (ForeignApi.name). */
+    api: Generated<string>;
   };
   /** The programs of judgements. They have their own table, because the rows of `judgements` are read often. */
   judged_programs: {
@@ -296,6 +301,8 @@ export interface Schema {
     stderr: Buffer | null;
     /** JSON of the other fields of the Outcome (src/store/submissions/rows.ts). */
     body: string;
+    /** What the compiler wrote for a program that compiled; null if it wrote nothing. */
+    compile_output: Buffer | null;
   };
   /** Users of the dashboard. */
   people: {
@@ -408,7 +415,10 @@ export interface Schema {
     /** SHA-256 of the e-mail, because unknown clients can type anything there, including a password. */
     email_hash: string;
   };
-  /** How far submissions have come that gave up their slot between two of their runs. The end of a submission deletes its row. */
+  /**
+   * How far submissions have come that gave up their slot between two of their runs. The end of a submission deletes its row. A row can
+   * have several MiB.
+   */
   submission_progress: {
     submission_seq: number;
     /** JSON; src/domain/progress.ts has the format. */
@@ -446,7 +456,10 @@ export interface Schema {
     cause: string | null;
     /** Id of the submission that this one repeats, which may have been deleted; null for none. */
     original_id: string | null;
-    /** 1 if there is a row in judge0_submissions, 2 if the submission also runs several times; otherwise null. */
+    /**
+     * Only for releases before the view foreign_submissions: 1 if there is a row in judge0_submissions, 2 if the submission also runs
+     * several times; otherwise null.
+     */
     judge0: number | null;
     /** The number of completed runs when the submission last gave up its slot between two runs; null if it never did. */
     completed_runs: number | null;
@@ -512,6 +525,19 @@ export interface Schema {
     announced_at: number;
     lease_until: number;
   };
+  /** What clients of other services' APIs have sent in addition to the program; src/domain/foreign-api.ts describes the columns. */
+  foreign_submissions: {
+    submission_seq: number;
+    account_id: string;
+    api: Generated<string>;
+    category: number;
+    data: string;
+    reference: Buffer | null;
+    attachment: Buffer | null;
+    callback_url: string | null;
+    endpoint_id: string | null;
+    note: number | null;
+  };
 }
 
 /** A row of a table. */
@@ -525,6 +551,8 @@ export interface TableShape {
   readonly identity?: string;
   /** A column that references other rows of the table. */
   readonly refersToItself?: string;
+  /** Whether a row can have several MiB, so that fewer rows are read at once. */
+  readonly isLarge?: true;
 }
 
 /** All tables, each after those that it references. */
@@ -540,7 +568,7 @@ export const TABLES: readonly TableShape[] = [
   { name: "deliveries", key: ["seq"], identity: "seq" },
   { name: "attempts", key: ["delivery_seq", "number"] },
   { name: "audit", key: ["seq"], identity: "seq" },
-  { name: "contents", key: ["seq"], identity: "seq" },
+  { name: "contents", key: ["seq"], identity: "seq", isLarge: true },
   { name: "former_secrets", key: ["id"] },
   { name: "history", key: ["at", "account_id", "language", "verdict"] },
   { name: "history_deliveries", key: ["at", "account_id", "endpoint_id", "state"] },
@@ -549,7 +577,7 @@ export const TABLES: readonly TableShape[] = [
   { name: "history_times", key: ["at", "account_id", "kind", "bin"] },
   { name: "people", key: ["id"] },
   { name: "invitations", key: ["id"] },
-  { name: "judge0_submissions", key: ["submission_seq"] },
+  { name: "judge0_submissions", key: ["submission_seq"], isLarge: true },
   { name: "judged_programs", key: ["judgement_seq"] },
   { name: "known_places", key: ["person_id", "place"] },
   { name: "live_input", key: ["submission_seq", "n"] },
@@ -565,7 +593,7 @@ export const TABLES: readonly TableShape[] = [
   { name: "sends", key: ["seq"], identity: "seq" },
   { name: "sessions", key: ["hash"] },
   { name: "sign_in_attempts", key: ["seq"], identity: "seq" },
-  { name: "submission_progress", key: ["submission_seq"] },
+  { name: "submission_progress", key: ["submission_seq"], isLarge: true },
   { name: "uncounted", key: ["submission_seq"] },
   { name: "uncounted_deliveries", key: ["delivery_seq"] },
   { name: "version_contents", key: ["version_seq", "test", "place"] },

@@ -3,7 +3,7 @@ import type { Signing } from "../../domain/webhook.ts";
 import type { QueueOwner } from "../../fairness/turn.ts";
 import type { Abilities } from "../database/database.ts";
 import type { Schema } from "../database/schema.ts";
-import { callbackUrls } from "../judge0/rows.ts";
+import { callbackUrls } from "../foreign/rows.ts";
 import { chooseDeliveries, type DeliveryBudget, type Due, type DueEndpoint } from "./choose-deliveries.ts";
 import type { DeliveryClaim, DeliveryKind } from "./types.ts";
 import { insertUncountedDeliveries } from "./uncounted.ts";

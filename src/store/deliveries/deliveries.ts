@@ -5,7 +5,7 @@ import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
-import { readJudge0 } from "../judge0/judge0.ts";
+import { readForeign } from "../foreign/foreign-submissions.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
 import { readEnded } from "../submissions/read.ts";
 import type { DeliveryBudget } from "./choose-deliveries.ts";
@@ -25,7 +25,7 @@ import { insertUncountedDeliveries } from "./uncounted.ts";
 
 /**
  * The outbox of webhook deliveries. The transaction that ends a judgement, or a submission that is not a run of one, adds a
- * delivery for each active endpoint of its project, and a callback if a client of Judge0 asked for it. A crash therefore neither
+ * delivery for each active endpoint of its project, and a callback if the client of another service's API asked for it. A crash therefore neither
  * loses nor duplicates deliveries. Several processes can send the deliveries of one outbox.
  */
 export type DeliveryStore = ReturnType<typeof deliveryStore>;
@@ -75,8 +75,8 @@ export function deliveryStore(
       }
       const submission = row?.submission_seq ? await readEnded(db, row.submission_seq) : undefined;
       if (!submission || row?.callback !== 1) return submission && { submission };
-      const judge0 = await readJudge0(db, submission);
-      return judge0 && { judge0 };
+      const foreign = await readForeign(db, submission);
+      return foreign && { foreign };
     },
 
     /**

@@ -18,9 +18,9 @@ export async function listDeliveries(
     .selectAll("deliveries")
     .select(["submissions.id as submission_id", "projects.account_id"])
     .select(({ fn, selectFrom }) => {
-      const callback = selectFrom("judge0_submissions")
+      const callback = selectFrom("foreign_submissions")
         .select("callback_url")
-        .whereRef("judge0_submissions.submission_seq", "=", "deliveries.submission_seq")
+        .whereRef("foreign_submissions.submission_seq", "=", "deliveries.submission_seq")
         .where("deliveries.callback", "=", 1);
       return fn.coalesce(callback, "endpoints.url").as("url");
     })

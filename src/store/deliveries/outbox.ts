@@ -48,7 +48,7 @@ interface NewDelivery {
   readonly message_id: string;
   readonly kind: DeliveryKind;
   readonly body: Buffer | null;
-  /** 1 for a Judge0 callback; null or absent for other deliveries. */
+  /** 1 for a callback; null or absent for other deliveries. */
   readonly callback?: number | null;
   readonly created_at: number;
 }

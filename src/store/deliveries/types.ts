@@ -1,5 +1,5 @@
 import type { Attempt } from "../../domain/delivery.ts";
-import type { Judge0Submission } from "../../domain/judge0/submission.ts";
+import type { ForeignSubmission } from "../../domain/foreign-api.ts";
 import type { Judgement } from "../../domain/judgement.ts";
 import type { Submission } from "../../domain/submission.ts";
 import type { Signing } from "../../domain/webhook.ts";
@@ -24,16 +24,16 @@ export interface DeliveryClaim {
     readonly secrets: readonly Buffer[];
     readonly signing: Signing;
   };
-  /** For a Judge0 callback, the URL that gets a PUT instead of the POST to the endpoint; null for other deliveries. */
+  /** For a callback, the URL that gets a PUT instead of the POST to the endpoint; null for other deliveries. */
   readonly callbackUrl: string | null;
 }
 
 /** `result`: the end of a submission or judgement. `replay`: the message of an earlier delivery, again. `test`: a test message. */
 export type DeliveryKind = "result" | "replay" | "test";
 
-/** The message of a delivery: an ended submission or judgement, the submission of a Judge0 callback, or the body of a test. */
+/** The message of a delivery: an ended submission or judgement, the submission of a callback, or the body of a test. */
 export type Message =
-  | { readonly judge0: Judge0Submission }
+  | { readonly foreign: ForeignSubmission }
   | { readonly submission: Submission }
   | { readonly judgement: Judgement }
   | { readonly body: Buffer };
@@ -44,7 +44,7 @@ export interface Delivery {
   /** A newer delivery has a higher number; numbers can be missing in between. */
   readonly seq: number;
   readonly endpointId: string;
-  /** The URL of the endpoint, or that of the Judge0 callback. */
+  /** The URL of the endpoint, or that of the callback. */
   readonly url: string;
   /** The account of the endpoint. */
   readonly accountId: string;

@@ -15,19 +15,8 @@ const NOT_BACKED_UP: Partial<Readonly<Record<TableName, string>>> = {
   invitations: "a restore of an old copy must not grant access",
 };
 
-/** The tables of which a row can have several MiB. Fewer of their rows are read at once. */
-const LARGE: readonly TableName[] = ["contents", "submission_progress", "judge0_submissions"];
-
-/** A table in a backup. */
-export interface BackedUp extends TableShape {
-  readonly isLarge: boolean;
-}
-
 /** The tables of a backup, each after the tables that it references. */
-export const BACKED_UP: readonly BackedUp[] = TABLES.filter(({ name }) => !(name in NOT_BACKED_UP)).map((table) => ({
-  ...table,
-  isLarge: LARGE.includes(table.name),
-}));
+export const BACKED_UP: readonly TableShape[] = TABLES.filter(({ name }) => !(name in NOT_BACKED_UP));
 
 export const BACKUP_FORMAT = 1;
 

@@ -1,10 +1,10 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "../database/database.ts";
-import type { Schema } from "../database/schema.ts";
-import { BACKED_UP, BACKUP_FORMAT, type BackedUp, type Cell, toJson } from "./backup-format.ts";
+import type { Schema, TableShape } from "../database/schema.ts";
+import { BACKED_UP, BACKUP_FORMAT, type Cell, toJson } from "./backup-format.ts";
 import { readVersion } from "./migrate.ts";
 
-/** How many rows one statement reads. A row can have 2 MiB: a program with its input, or two outputs. Tables with larger rows are in `LARGE`. */
+/** How many rows one statement reads. A row can have 2 MiB: a program with its input, or two outputs. Tables with larger rows are marked as large. */
 const ROWS_AT_ONCE = 32;
 const LARGE_ROWS_AT_ONCE = 8;
 
@@ -43,7 +43,7 @@ export async function backup(
 }
 
 /** The rows of a table in the order of its primary key. They are read in parts, each of which begins after the previous one. */
-async function* rowsOf(db: Kysely<Schema>, { name, key, isLarge }: BackedUp): AsyncGenerator<Row> {
+async function* rowsOf(db: Kysely<Schema>, { name, key, isLarge }: TableShape): AsyncGenerator<Row> {
   const atOnce = isLarge ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
   const columns = sql.join(key.map((column) => sql.ref(column)));
   let last: Row | undefined;

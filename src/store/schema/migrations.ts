@@ -23,6 +23,7 @@ import { judge0 } from "./migrations/0018-judge0.ts";
 import { liveInput } from "./migrations/0019-live-input.ts";
 import { compileOutput } from "./migrations/0020-compile-output.ts";
 import { progress } from "./migrations/0021-progress.ts";
+import { foreignSubmissions } from "./migrations/0022-foreign-submissions.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
@@ -49,4 +50,5 @@ export const MIGRATIONS: readonly Migration[] = [
   liveInput,
   compileOutput,
   progress,
+  foreignSubmissions,
 ];

@@ -1,11 +1,10 @@
 import { sql, type Transaction } from "kysely";
 import type { Abilities, Database } from "../database/database.ts";
 import { StoreError } from "../database/errors.ts";
-import type { Schema } from "../database/schema.ts";
+import type { Schema, TableShape } from "../database/schema.ts";
 import {
   BACKED_UP,
   BACKUP_FORMAT,
-  type BackedUp,
   type BackupEnd,
   type BackupHead,
   type Cell,
@@ -98,7 +97,7 @@ function inserter(
   { table, columns }: TableHead,
   later: (() => Promise<void>)[],
 ): (row: readonly unknown[]) => Promise<void> {
-  const known: BackedUp | undefined = BACKED_UP.find(({ name }) => name === table);
+  const known: TableShape | undefined = BACKED_UP.find(({ name }) => name === table);
   if (!known || !columns.every((column) => /^[a-z_][a-z0-9_]*$/.test(column))) {
     throw new StoreError(`the backup is damaged: there is no table ${table} with these columns`);
   }
@@ -116,7 +115,7 @@ function inserter(
 
 async function refer(
   trx: Transaction<Schema>,
-  { name, key: [id = ""], refersToItself = "" }: BackedUp,
+  { name, key: [id = ""], refersToItself = "" }: TableShape,
   columns: readonly string[],
   cells: readonly Cell[],
   referred: Cell,

@@ -211,6 +211,7 @@ create table judge0_submissions (
   endpoint_id text,
   status integer,
   compile_output bytea,
+  api text not null default 'judge0'::text,
   constraint judge0_submissions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint judge0_submissions_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES endpoints(id),
   constraint judge0_submissions_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
@@ -294,6 +295,7 @@ create table outcomes (
   stdout bytea,
   stderr bytea,
   body text not null,
+  compile_output bytea,
   constraint outcomes_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
   constraint outcomes_pkey PRIMARY KEY (submission_seq)
 );
@@ -521,3 +523,35 @@ create table workers (
   lease_until bigint not null,
   constraint workers_pkey PRIMARY KEY (id)
 );
+create view foreign_submissions as select submission_seq, account_id, api, language_id as category, settings as data, expected_output as reference, additional_files as attachment, callback_url, endpoint_id, status as note from judge0_submissions;
+CREATE OR REPLACE FUNCTION judge0_submission_accepted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    declare
+      runs integer := (new.settings::jsonb ->> 'number_of_runs')::integer;
+    begin
+      -- A restore adds submissions that have ended.
+      if not exists (select from submissions where seq = new.submission_seq and status = 'pending') then
+        return null;
+      end if;
+      update submissions set judge0 = case when runs > 1 then 2 else 1 end
+      where seq = new.submission_seq and judge0 is null;
+      if runs > 1 then
+        update programs
+        set additions = convert_to((coalesce(convert_from(additions, 'UTF8'), '{"files":[],"entry":null,"args":[],"env":[],"limits":{}}')::jsonb
+          || jsonb_build_object('runs', runs))::text, 'UTF8')
+        where submission_seq = new.submission_seq;
+      end if;
+      return null;
+    end $function$;
+CREATE OR REPLACE FUNCTION judge0_submission_ended()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    begin
+      update outcomes set compile_output = new.compile_output where submission_seq = new.submission_seq;
+      return null;
+    end $function$;
+CREATE TRIGGER judge0_submission_accepted AFTER INSERT ON judge0_submissions FOR EACH ROW WHEN ((new.api = 'judge0'::text)) EXECUTE FUNCTION judge0_submission_accepted();
+CREATE TRIGGER judge0_submission_ended AFTER UPDATE OF compile_output ON judge0_submissions FOR EACH ROW WHEN ((new.compile_output IS NOT NULL)) EXECUTE FUNCTION judge0_submission_ended();

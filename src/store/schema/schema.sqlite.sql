@@ -109,6 +109,19 @@ CREATE INDEX endpoints_failing on endpoints (failing_since, id) where failing_si
 CREATE INDEX endpoints_newest on endpoints (created_at, id) where removed_at is null;
 CREATE INDEX "endpoints_project" on "endpoints" ("project_id");
 CREATE INDEX endpoints_unremoved on endpoints (project_id) where removed_at is null;
+CREATE VIEW foreign_submissions as
+    select submission_seq, account_id, api, language_id as category, settings as data, expected_output as reference,
+      additional_files as attachment, callback_url, endpoint_id, status as note
+    from judge0_submissions;
+CREATE TRIGGER foreign_submissions_insert instead of insert on foreign_submissions begin
+      insert into judge0_submissions (submission_seq, account_id, api, language_id, settings, expected_output,
+        additional_files, callback_url, endpoint_id, status)
+      values (new.submission_seq, new.account_id, new.api, new.category, new.data, new.reference, new.attachment,
+        new.callback_url, new.endpoint_id, new.note);
+    end;
+CREATE TRIGGER foreign_submissions_update instead of update of note on foreign_submissions begin
+      update judge0_submissions set status = new.note where submission_seq = new.submission_seq;
+    end;
 CREATE TABLE "former_secrets" (
   "id" text primary key,
   "endpoint_id" text not null references "endpoints" ("id"),
@@ -182,7 +195,8 @@ CREATE TABLE "judge0_submissions" (
   "callback_url" text,
   "endpoint_id" text references "endpoints" ("id"),
   "status" integer,
-  "compile_output" blob
+  "compile_output" blob,
+  "api" text default 'judge0' not null
 );
 CREATE INDEX "judge0_submissions_account" on "judge0_submissions" ("account_id", "submission_seq");
 CREATE TABLE "judged_programs" (
@@ -247,7 +261,8 @@ CREATE TABLE "outcomes" (
   "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
   "stdout" blob,
   "stderr" blob,
-  "body" text not null
+  "body" text not null,
+  "compile_output" blob
 );
 CREATE TABLE "people" (
   "id" text primary key,

@@ -2,7 +2,6 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import { nextQueue, type OwnedQueue } from "../../fairness/turn.ts";
 import type { Abilities } from "../database/database.ts";
 import type { Schema } from "../database/schema.ts";
-import { readRepeats } from "../judge0/rows.ts";
 import { countRunning, type KeyOfAccount, takeTurns } from "../queue/turns.ts";
 import { loadPrograms } from "./programs.ts";
 import { readProgress } from "./progress.ts";
@@ -63,7 +62,9 @@ export async function claim(
   await takeTurns(trx, chosen);
   const rows = await trx
     .selectFrom("submissions")
-    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "judgement_seq", "test", "judge0", "completed_runs"])
+    .leftJoin("foreign_submissions", "foreign_submissions.submission_seq", "submissions.seq")
+    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "judgement_seq", "test", "completed_runs"])
+    .select(["api", "data", "reference"])
     .where(
       "seq",
       "in",
@@ -71,7 +72,6 @@ export async function claim(
     )
     .execute();
   const programs = await loadPrograms(trx, rows);
-  const repeats = await readRepeats(trx, rows);
   const progress = await readProgress(trx, rows);
   const place = new Map(seqs.map((seq, index) => [seq, index]));
   rows.sort((a, b) => (place.get(a.seq) ?? 0) - (place.get(b.seq) ?? 0));
@@ -84,8 +84,8 @@ export async function claim(
       lease: { submissionId: row.id, workerId: request.workerId, fence: row.fence, attempt: row.attempts },
       live: row.live !== null,
       takesInput: row.live === 2,
-      judge0: row.judge0 !== null,
-      repeats: repeats.get(row.seq) ?? null,
+      foreign:
+        row.api === null || row.data === null ? null : { api: row.api, data: row.data, reference: row.reference },
       progress: progress.get(row.seq) ?? null,
     };
   });
@@ -169,8 +169,8 @@ async function countAhead(trx: Transaction<Schema>, chosen: readonly Chosen[]): 
       select octet_length(body) from submission_progress
       where submission_seq = submissions.seq and submissions.completed_runs is not null
     ), 0) + coalesce((
-      select octet_length(expected_output) from judge0_submissions
-      where submission_seq = submissions.seq and submissions.judge0 = 2
+      select octet_length(data) + coalesce(octet_length(reference), 0) from foreign_submissions
+      where submission_seq = submissions.seq
     ), 0) as bytes
     from submissions where seq in (${sql.join(seqs)})`.execute(trx);
   const found = new Map(rows.map((row) => [Number(row.seq), row]));

@@ -2,7 +2,7 @@ import type { Transaction } from "kysely";
 import type { StoreNotification } from "../database/notifier.ts";
 import type { Schema } from "../database/schema.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
-import { endJudge0 } from "../judge0/rows.ts";
+import { endForeign } from "../foreign/rows.ts";
 import { advanceJudgements, type Locked } from "../judgements/advance.ts";
 import { type Ending, insertOutcomes, insertUncounted } from "./outcomes.ts";
 
@@ -25,7 +25,7 @@ export async function end(
   const single = ended.filter(({ row }) => row.judgement_seq === null);
   for (const { row } of single)
     delivers = (await insertDeliveries(trx, { ...row, submission_seq: row.seq }, nowMs)) || delivers;
-  delivers = (await endJudge0(trx, single, nowMs)) || delivers;
+  delivers = (await endForeign(trx, single, nowMs)) || delivers;
   const runs = await advanceJudgements(trx, ended, judgements, nowMs);
   return [
     ...ended.map(({ row }): StoreNotification => ({ kind: "ended", id: row.id })),

@@ -3,7 +3,7 @@ import { encodeStates, type TestState } from "../../domain/judgement.ts";
 import { isLive } from "../access/key-rows.ts";
 import type { Abilities } from "../database/database.ts";
 import type { Schema } from "../database/schema.ts";
-import { insertJudge0, markOf } from "../judge0/rows.ts";
+import { insertForeign } from "../foreign/rows.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 import { keepComplete } from "../judgements/versions.ts";
 import { fromProgram, SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
@@ -128,7 +128,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
     .insertInto("submissions")
     .values(
       accepted.map((request) => {
-        const { submission, idempotency, live, takesInput, originalId, judge0 } = request;
+        const { submission, idempotency, live, takesInput, originalId } = request;
         const judgement_seq = judgements.get(request) ?? null;
         return {
           id: submission.id,
@@ -146,7 +146,6 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
           original_id: originalId ?? null,
           judgement_seq,
           test: judgement_seq === null ? null : 0,
-          judge0: markOf(judge0),
         };
       }),
     )
@@ -160,11 +159,11 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
     return seq === undefined || judgement ? [] : [{ submission_seq: seq, ...fromProgram(program) }];
   });
   if (programs.length > 0) await trx.insertInto("programs").values(programs).execute();
-  const theirs = accepted.flatMap(({ submission: { id, accountId }, judge0 }) => {
+  const foreign = accepted.flatMap(({ submission: { id, accountId }, foreign }) => {
     const seq = seqs.get(id);
-    return judge0 && seq !== undefined ? [{ seq, accountId, judge0 }] : [];
+    return foreign && seq !== undefined ? [{ seq, accountId, foreign }] : [];
   });
-  await insertJudge0(trx, theirs);
+  await insertForeign(trx, foreign);
   return seqs;
 }
 

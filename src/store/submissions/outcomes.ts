@@ -20,7 +20,6 @@ export const ENDED_COLUMNS = [
   "started_at",
   "judgement_seq",
   "test",
-  "judge0",
   "completed_runs",
 ] as const satisfies readonly (keyof Row<"submissions">)[];
 

@@ -34,6 +34,23 @@ export async function readHeads(db: Kysely<Schema>, wanted: readonly Wanted[]): 
   });
 }
 
+/** Implements SubmissionStore.compileOutput. */
+export async function readCompileOutput(
+  db: Kysely<Schema>,
+  id: string,
+  accountId: string,
+): Promise<Buffer | null | undefined> {
+  if (id.includes("\0")) return undefined; // PostgreSQL rejects such texts
+  const row = await db
+    .selectFrom("submissions")
+    .leftJoin("outcomes", "outcomes.submission_seq", "submissions.seq")
+    .select("compile_output")
+    .where("submissions.id", "=", id)
+    .where("submissions.account_id", "=", accountId)
+    .executeTakeFirst();
+  return row?.compile_output;
+}
+
 /** Reads a submission of any account by its sequence number, with its output; undefined if it does not exist. */
 export async function readEnded(db: Kysely<Schema>, seq: number): Promise<Submission | undefined> {
   const row = await withOutcome(db).where("submissions.seq", "=", seq).executeTakeFirst();

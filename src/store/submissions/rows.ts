@@ -84,28 +84,31 @@ export function decodeProgram(bytes: Buffer): Program {
   };
 }
 
-/**
- * The JSON in the column `body`: the outcome without the bytes of its output, its samples and its compile output. Stored rows have other
- * names for some fields of Outcome.
- */
-interface Body extends Omit<Outcome, "output" | "samples" | "compileOutput" | "result" | "runStats"> {
+/** The JSON in the column `body`: the outcome without what other columns and tables have. Stored rows have other names for some fields. */
+interface Body extends Omit<Outcome, "output" | "samples" | "compileOutput" | "foreignNote" | "result" | "runStats"> {
   readonly judgement: Outcome["result"];
   readonly course?: Outcome["runStats"];
   readonly integrity: NonNullable<Outcome["output"]>["integrity"] | null;
 }
 
 export function fromOutcome(outcome: Outcome): Omit<Row<"outcomes">, "submission_seq"> {
-  const { output, result, runStats, samples: _, compileOutput: __, ...rest } = outcome;
+  const { output, result, runStats, compileOutput, samples: _, foreignNote: __, ...rest } = outcome;
   const body: Body = {
     judgement: result,
     ...rest,
     ...(runStats && { course: runStats }),
     integrity: output?.integrity ?? null,
   };
-  return { stdout: output?.stdout ?? null, stderr: output?.stderr ?? null, body: JSON.stringify(body) };
+  return {
+    stdout: output?.stdout ?? null,
+    stderr: output?.stderr ?? null,
+    body: JSON.stringify(body),
+    compile_output: compileOutput ?? null,
+  };
 }
 
-export function toOutcome(row: Omit<Row<"outcomes">, "submission_seq">): Outcome {
+/** The outcome of a row, without the compile output, which is read apart from it. */
+export function toOutcome(row: Pick<Row<"outcomes">, "stdout" | "stderr" | "body">): Outcome {
   const { integrity, judgement, course, ...rest } = JSON.parse(row.body) as Body;
   const { stdout, stderr } = row;
   return {

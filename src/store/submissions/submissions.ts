@@ -14,7 +14,7 @@ import { isNext } from "./claim.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
 import { type CheckedRun, cancel, type Finish, type Release, readRunning, repeat, sweep, yieldSlot } from "./lease.ts";
-import { complete, type Head, readHeads, type Wanted } from "./read.ts";
+import { complete, type Head, readCompileOutput, readHeads, type Wanted } from "./read.ts";
 import { readSamples } from "./samples.ts";
 import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
 
@@ -262,6 +262,13 @@ export function submissionStore(
      * another account.
      */
     samples: (id: string, accountId: string): Promise<Samples | null | undefined> => readSamples(db, id, accountId),
+
+    /**
+     * What the compiler wrote for a program that compiled, at most MAX_COMPILE_OUTPUT_BYTES. @returns null if it wrote nothing, the program
+     * was not compiled, or the submission has not ended; undefined for an unknown id and for a submission of another account.
+     */
+    compileOutput: (id: string, accountId: string): Promise<Buffer | null | undefined> =>
+      readCompileOutput(db, id, accountId),
 
     /** @returns the number of pending submissions of all keys. */
     depth(): Promise<number> {

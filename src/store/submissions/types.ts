@@ -1,5 +1,5 @@
 import type { CheckerSpec } from "../../domain/check.ts";
-import type { Judge0Request, Repeats } from "../../domain/judge0/submission.ts";
+import type { ClaimedForeignRequest, ForeignRequest } from "../../domain/foreign-api.ts";
 import type { Progress } from "../../domain/progress.ts";
 import type { Program, Submission } from "../../domain/submission.ts";
 import type { NewJudgement } from "../judgements/types.ts";
@@ -15,10 +15,8 @@ export interface Claim {
   readonly takesInput: boolean;
   /** The test, if the submission is a run of a judgement; otherwise null. */
   readonly test: ClaimedTest | null;
-  /** Whether it came through the Judge0 API. */
-  readonly judge0: boolean;
-  /** How often it runs; null for once. */
-  readonly repeats: Repeats | null;
+  /** What its client has sent besides, if it is one of another service's API; otherwise null. */
+  readonly foreign: ClaimedForeignRequest | null;
   /** How far it came before it gave up its slot; null if it starts with its first run. */
   readonly progress: Progress | null;
 }
@@ -66,8 +64,8 @@ export interface Enqueue {
   readonly originalId?: string | undefined;
   /** The submission is the first run of this judgement, which is added with it. */
   readonly judgement?: NewJudgement;
-  /** Set when the request came through the Judge0 API. */
-  readonly judge0?: Judge0Request;
+  /** Set when the request came from a client of another service's API. */
+  readonly foreign?: ForeignRequest;
 }
 
 export type Enqueued =

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { AdminError } from "../../../src/admin/error.ts";
 import { dashboardOf, nodesOf } from "../../../src/cli/dashboard.ts";
 import { installedLanguages } from "../../../src/cli/installed-languages.ts";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import { ClientError } from "../../../src/domain/error.ts";
 import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
 import { temporaryStore } from "../../support/store/temporary.ts";
@@ -16,7 +17,13 @@ test("a test message in progress when the service stops is abandoned, logged, an
   const { store, database, clock } = await temporaryStore(t);
   const { id } = await addEndpoint(store, await addProject(store), { url: receiver.url });
   const allowed = [{ host: "127.0.0.1", port: receiver.port }];
-  const sending = { sealer, allowed, post: threadedPost({ ca: certificates.ca }), userAgent: "Assay/0.0.0" };
+  const sending = {
+    sealer,
+    allowed,
+    post: threadedPost({ ca: certificates.ca }),
+    foreignApis: FOREIGN_APIS,
+    userAgent: "Assay/0.0.0",
+  };
   const stopping = new AbortController();
   const config = { database, retentionMs: null, ownAuthority: null };
   const languages = installedLanguages();

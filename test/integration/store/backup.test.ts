@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
-import type { Judge0Request } from "../../../src/domain/judge0/submission.ts";
+import type { ForeignRequest } from "../../../src/domain/foreign-api.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import type { Progress } from "../../../src/domain/progress.ts";
 import { StoreError } from "../../../src/store/database/errors.ts";
@@ -67,16 +67,18 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   await endOne(store, project, { ...DONE, samples: SAMPLES });
   assert.equal(await store.history.count(10), 10);
   await endOne(store, project, internalError("nul \0 and \u{1f600}"));
-  const judge0: Judge0Request = {
-    languageId: 71,
-    settings: {} as Judge0Request["settings"],
-    expectedOutput: Buffer.from([0, 255]),
-    additionalFiles: Buffer.from("PK"),
+  const foreign: ForeignRequest = {
+    api: "judge0",
+    category: 71,
+    data: "{}",
+    reference: Buffer.from([0, 255]),
+    attachment: Buffer.from("PK"),
     callback: { url: "https://receiver.example/done", endpointId: endpoint.id },
   };
-  await submit(store, project, "judge", null, judge0);
+  await submit(store, project, "judge", null, foreign);
   const [theirs] = await store.submissions.claim("w", 1_000);
-  await store.submissions.finish(theirs?.lease as Lease, DONE);
+  const compileOutput = Buffer.from([0, 254]);
+  await store.submissions.finish(theirs?.lease as Lease, { ...DONE, foreignNote: 3, compileOutput });
   for (const claim of await store.deliveries.claimDue({ leaseMs: 1_000, ...deliveryBudget(3) })) {
     const attempt = { atMs: 1, latencyMs: 2, status: 500, error: null, answer: Buffer.from([0, 255, 254]) };
     await store.deliveries.recordAttempt(claim, attempt, { state: "failed" });
@@ -249,7 +251,8 @@ async function tableNames(database: DatabaseLocation): Promise<string[]> {
     const names =
       database.kind === "sqlite"
         ? sql<{ name: string }>`select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'`
-        : sql<{ name: string }>`select table_name as name from information_schema.tables where table_schema = 'public'`;
+        : sql<{ name: string }>`select table_name as name from information_schema.tables
+            where table_schema = 'public' and table_type = 'BASE TABLE'`;
     return (await names.execute(db)).rows.map(({ name }) => name);
   } finally {
     await db.destroy();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import type { Group, JudgementVerdict, Stop } from "../../../src/domain/judgement.ts";
 import { toJudgementRecord } from "../../../src/domain/judgement-record.ts";
 import type { DeliveryClaim, Message } from "../../../src/store/deliveries/types.ts";
@@ -77,8 +78,8 @@ onEachDatabase((temporaryStore) => {
       load: () => store.history.load(range),
       "list of deliveries": () => store.deliveries.list({ accountIds, endpointId: "none", max }),
       "audit trail": () => store.audit.search({ accountIds, max }),
-      "list of Judge0": () => store.judge0.list(accountId, { skip: 0, most: max }),
-      "statistics of Judge0": () => store.judge0.statistics(accountId),
+      "submissions through another API": () => store.foreign.list(accountId, "judge0", { skip: 0, most: max }),
+      "counts of submissions through another API": () => store.foreign.counts(accountId, "judge0"),
     };
     for (const [kind, read] of Object.entries(kinds)) {
       let ended = 0;
@@ -365,7 +366,7 @@ onEachDatabase((temporaryStore) => {
       [[id, "result"]],
     );
     const [claim] = claimed as [DeliveryClaim];
-    const body = Buffer.concat(await bodyOf((await store.deliveries.message(claim)) as Message, "owner"));
+    const body = Buffer.concat(await bodyOf((await store.deliveries.message(claim)) as Message, "owner", FOREIGN_APIS));
     const { type, timestamp, data } = JSON.parse(body.toString());
     assert.deepEqual(
       [type, timestamp, data.id, data.verdict],

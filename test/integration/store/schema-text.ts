@@ -49,15 +49,42 @@ async function postgresText(db: Kysely<Schema>): Promise<string> {
     where c.relnamespace = current_schema::regnamespace
       and not exists (select from pg_constraint n where n.conindid = i.indexrelid)
     order by c.relname, x.relname`.execute(db);
+  // The definitions of views and triggers are brought to one line, because releases of PostgreSQL break and qualify them differently.
+  const views = await sql<{ name: string; body: string }>`
+    select c.relname as name, pg_get_viewdef(c.oid) as body
+    from pg_class c where c.relkind = 'v' and c.relnamespace = current_schema::regnamespace order by c.relname`.execute(
+    db,
+  );
+  const functions = await sql<{ line: string }>`
+    select replace(pg_get_functiondef(p.oid), current_schema || '.', '') as line
+    from pg_proc p where p.pronamespace = current_schema::regnamespace order by p.proname`.execute(db);
+  const triggers = await sql<{ line: string }>`
+    select replace(pg_get_triggerdef(g.oid), current_schema || '.', '') as line
+    from pg_trigger g join pg_class c on c.oid = g.tgrelid
+    where not g.tgisinternal and c.relnamespace = current_schema::regnamespace order by c.relname, g.tgname`.execute(
+    db,
+  );
+  const oneLine = (text: string) => text.trim().replace(/;$/, "").replaceAll(/\s+/g, " ");
+  const others = [
+    ...views.rows.map(({ name, body }) => `create view ${name} as ${plainSelect(oneLine(body))}`),
+    ...functions.rows.map(({ line }) => line.trim()),
+    ...triggers.rows.map(({ line }) => oneLine(line)),
+  ];
   const tables = [...new Set(columns.rows.map(({ table }) => table))];
-  return join(
-    tables.flatMap((table) => {
+  return join([
+    ...tables.flatMap((table) => {
       const own = (part: { rows: { table: string; line: string }[] }) =>
         part.rows.filter((row) => row.table === table).map(({ line }) => line);
       const lines = [...own(columns), ...own(constraints)].map((line) => `  ${line}`);
       return [`create table ${table} (\n${lines.join(",\n")}\n)`, ...own(indexes)];
     }),
-  );
+    ...others,
+  ]);
+}
+
+/** `SELECT t.a, t.b AS c FROM t` as `select a, b as c from t`. */
+function plainSelect(text: string): string {
+  return text.replaceAll(/\b(SELECT|AS|FROM)\b/g, (word) => word.toLowerCase()).replaceAll(/\b\w+\.(\w+)/g, "$1");
 }
 
 function join(statements: readonly string[]): string {

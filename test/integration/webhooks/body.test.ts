@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import { toRecord } from "../../../src/domain/record.ts";
 import { newWebhookSecret } from "../../../src/domain/webhook.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
@@ -27,7 +28,7 @@ test("building and signing bodies of 12 MB at once does not block the event loop
   const turns = watchTurns();
   const bodies = await Promise.all(
     Array.from({ length: AT_ONCE }, async (_, n) => {
-      const body = await bodyOf(message, `${n % 2}`);
+      const body = await bodyOf(message, `${n % 2}`, FOREIGN_APIS);
       await sign({ id, atMs: 0, body, owner: `${n % 2}` }, [newWebhookSecret(), newWebhookSecret()], "standard");
       return body;
     }),

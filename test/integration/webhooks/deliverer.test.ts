@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { Webhook } from "standardwebhooks";
 import { rotateEndpointSecret } from "../../../src/admin/endpoints.ts";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import { toRecord } from "../../../src/domain/record.ts";
 import type { Delivery } from "../../../src/store/deliveries/types.ts";
@@ -50,6 +51,7 @@ function start(t: TestContext, store: Store, receivers: readonly Receiver[], mor
     sealer,
     allowed: receivers.map(({ port }) => ({ host: "127.0.0.1", port })),
     post: threadedPost({ ca: certificates.ca }),
+    foreignApis: FOREIGN_APIS,
     userAgent: "Assay/0.0.0",
     drainMs: 5_000,
     log: pino({ level: "silent" }),

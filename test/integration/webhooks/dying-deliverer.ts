@@ -1,4 +1,5 @@
 import pino from "pino";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { Deliverer } from "../../../src/webhooks/deliverer.ts";
@@ -19,6 +20,7 @@ Deliverer.start({
   sealer: keySealer(Buffer.from(key, "hex")),
   allowed: [{ host: "127.0.0.1", port }],
   post: threadedPost({ ca }),
+  foreignApis: FOREIGN_APIS,
   userAgent: "Assay/0.0.0",
   drainMs: 0,
   leaseMs,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createServer, type Server, Socket } from "node:net";
 import { after, before, mock, test } from "node:test";
 import type { SecureContext } from "node:tls";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import type { HostPort } from "../../../src/domain/transport.ts";
 import { checkUrl } from "../../../src/webhooks/permitted-addresses.ts";
 import { type PostTo, post } from "../../../src/webhooks/post.ts";
@@ -54,7 +55,14 @@ const postHere =
 const NEVER = new AbortController().signal;
 
 function sendTo(url: string, resolve: Resolve, allowed: readonly HostPort[] = [], timeoutMs = 2_000): Promise<Sent> {
-  const options = { sealer, allowed, post: postHere(DEFAULT_TRUST, resolve), userAgent: "Assay/0.0.0", timeoutMs };
+  const options = {
+    sealer,
+    allowed,
+    post: postHere(DEFAULT_TRUST, resolve),
+    foreignApis: FOREIGN_APIS,
+    userAgent: "Assay/0.0.0",
+    timeoutMs,
+  };
   return send(claimFor(url), [Buffer.from("{}")], options, NEVER);
 }
 
@@ -170,6 +178,7 @@ test("does not follow redirects to refused addresses", async (t) => {
         sealer,
         allowed,
         post: postHere(trustedAuthorities(certificates.ca), resolvePublic),
+        foreignApis: FOREIGN_APIS,
         userAgent: "Assay/0.0.0",
       };
       const before = [begun.mock.callCount(), accepted] as const;

@@ -13,6 +13,7 @@ import { Webhook } from "standardwebhooks";
 import { createEndpoint, rotateEndpointSecret } from "../../../src/admin/endpoints.ts";
 import { provenSealerOf } from "../../../src/cli/webhook-settings.ts";
 import { reseal } from "../../../src/cli/webhooks.ts";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { Deliverer } from "../../../src/webhooks/deliverer.ts";
 import { addKey } from "../../../src/webhooks/key-file.ts";
@@ -227,6 +228,7 @@ onEachDatabase((open) => {
       sealer,
       allowed: [{ host: "127.0.0.1", port: receiver.port }],
       post: threadedPost({ ca: certificates.ca }),
+      foreignApis: FOREIGN_APIS,
       userAgent: "Assay/0.0.0",
       drainMs: 5_000,
       log: pino({ level: "silent" }),

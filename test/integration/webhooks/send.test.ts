@@ -7,6 +7,7 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createServer as createTlsServer } from "node:tls";
 import { Webhook } from "standardwebhooks";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import type { Signing } from "../../../src/domain/webhook.ts";
 import { post } from "../../../src/webhooks/post.ts";
 import { type SendOptions, type Sent, send } from "../../../src/webhooks/send.ts";
@@ -38,6 +39,7 @@ const allow = (port: number, more: Partial<SendOptions> = {}): SendOptions => ({
   sealer,
   allowed: [{ host: "127.0.0.1", port }],
   post: threaded,
+  foreignApis: FOREIGN_APIS,
   userAgent: "Assay/0.0.0",
   ...more,
 });

@@ -10,7 +10,10 @@ import pino from "pino";
 import { createKey, type NewKey } from "../../../src/admin/keys.ts";
 import { dashboardOf } from "../../../src/cli/dashboard.ts";
 import { installedLanguages } from "../../../src/cli/installed-languages.ts";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
+import { FOREIGN_ROUTES } from "../../../src/compat/routes.ts";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
+import { foreignApiOf } from "../../../src/domain/foreign-api.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Readiness, WorkerPool } from "../../../src/domain/readiness.ts";
 import type { Transport } from "../../../src/domain/transport.ts";
@@ -114,6 +117,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
     sealer,
     allowed: (receivers?.ports ?? []).map((port) => ({ host: "127.0.0.1", port })),
     post: threadedPost({ ca: receivers?.ca ?? null }),
+    foreignApis: FOREIGN_APIS,
     userAgent: "Assay/0.0.0",
   };
   const nodes = async () => [
@@ -126,6 +130,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
       meter,
       store,
+      foreignRoutes: FOREIGN_ROUTES,
       workers: options.engineOver?.(store) ?? {
         capacity: () => engine.workers,
         languages: () => engine.languages,
@@ -246,10 +251,17 @@ export async function runPending(
 ): Promise<number> {
   const claims = await store.submissions.claim("worker", 60_000, 100);
   for (const claim of claims) {
-    const outcome = outcomeOf(claim);
+    const outcome = notedBy(claim, outcomeOf(claim));
     await store.submissions.finish(claim.lease, outcome, await checkedBy(claim, outcome));
   }
   return claims.length;
+}
+
+/** The outcome with what a worker notes about it if the submission came through another service's API. */
+function notedBy({ foreign }: Claim, outcome: Outcome): Outcome {
+  return foreign
+    ? { ...outcome, foreignNote: foreignApiOf(FOREIGN_APIS, foreign.api).note(outcome, foreign) }
+    : outcome;
 }
 
 /** The part of the end of a run that its judgement needs, with its built-in checker. */

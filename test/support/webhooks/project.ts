@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { Judge0Request } from "../../../src/domain/judge0/submission.ts";
+import type { ForeignRequest } from "../../../src/domain/foreign-api.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import { newSubmission, programOf } from "../../../src/domain/submission.ts";
 import { newWebhookSecret, type Signing } from "../../../src/domain/webhook.ts";
@@ -73,12 +73,18 @@ export async function submit(
   project: Pick<Project, "key"> & { readonly id: string | null },
   profile: "judge" | "agent" = "judge",
   idempotency: { readonly key: string; readonly requestHash: string } | null = null,
-  judge0?: Judge0Request,
+  foreign?: ForeignRequest,
 ): Promise<string> {
   const request = { language: "python", profile, code: "print(42)", stdin: "" } as const;
   const limits = { requestsPerMinute: 60, concurrency: 10, profiles: [profile], defaultProfile: profile } as const;
   const submission = newSubmission(request, { ...project.key, projectId: project.id, ...limits }, Date.now());
-  const enqueue = { submission, program: programOf(request), idempotency, maxPending: 1000, ...(judge0 && { judge0 }) };
+  const enqueue = {
+    submission,
+    program: programOf(request),
+    idempotency,
+    maxPending: 1000,
+    ...(foreign && { foreign }),
+  };
   const answer = await store.submissions.enqueue(enqueue);
   return "submission" in answer ? answer.submission.id : submission.id;
 }

@@ -4,7 +4,7 @@ import { connect as connectTcp } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
-import { PISTON_CONNECT } from "../../../src/http/piston/conventions.ts";
+import { PISTON_CONNECT } from "../../../src/compat/piston/conventions.ts";
 import { type BoundedService, boundedService } from "./service.ts";
 
 const LIMIT = { timeout: 30_000 };

@@ -4,6 +4,7 @@ import { before, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createServer } from "node:tls";
 import pino from "pino";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import type { Delivery } from "../../../src/store/deliveries/types.ts";
 import { openStore } from "../../../src/store/open.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -38,7 +39,7 @@ before(() => {
 function serve(t: TestContext, store: Store, receivers: readonly Pick<Receiver, "port">[]): Deliverer {
   const allowed = receivers.map(({ port }) => ({ host: "127.0.0.1", port }));
   const post = threadedPost({ ca: certificates.ca });
-  const sending = { sealer, allowed, post, userAgent: "Assay/0.0.0" };
+  const sending = { sealer, allowed, post, foreignApis: FOREIGN_APIS, userAgent: "Assay/0.0.0" };
   const deliverer = Deliverer.start({ store, log: pino({ enabled: false }), drainMs: 0, ...sending });
   t.after(() => deliverer.stop());
   return deliverer;

@@ -75,6 +75,23 @@ for (const [name, { call: callWith, verify }] of Object.entries(CLIENTS)) {
     assert.equal((await call("stderr", [record.id])).base64, Buffer.from("no\n").toString("base64"));
   });
 
+  test(
+    `${name}: runs a program several times, until one run fails, and reads the warnings of its compiler`,
+    LIMIT,
+    async () => {
+      const code = "int main(void) { int unused; return 0; }\n";
+      const request = { language: "c", code, compiler_options: ["-Wall"], runs: 3 };
+      const { id, metrics } = await call("submitAndWait", [request]);
+      assert.match(Buffer.from((await call("compileOutput", [id])).base64, "base64").toString(), /unused variable/);
+      const { runs, memory_peak_bytes: mean } = await call("runs", [id]);
+      assert.equal(runs, 3);
+      assert.ok(mean > 0 && Math.abs(mean - metrics.memory_peak_bytes) < metrics.memory_peak_bytes);
+      const failed = await call("submitAndWait", [{ language: "python", code: "exit(1)", runs: 20 }]);
+      assert.equal((await call("runs", [failed.id])).runs, 1);
+      assert.equal((await call("compileOutput", [failed.id])).base64, "");
+    },
+  );
+
   // A compiled program has the files of its compile step, which belong to the peak.
   for (const [language, code] of [
     ["python", "import time\ntime.sleep(0.3)\n"],

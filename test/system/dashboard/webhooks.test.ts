@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import { Deliverer } from "../../../src/webhooks/deliverer.ts";
 import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
 import { endOne, sealer } from "../../support/webhooks/project.ts";
@@ -30,7 +31,16 @@ test("an endpoint, from its first failure to the replay of what failed", async (
   const allowed = [{ host: "127.0.0.1", port: receiver.port }];
   const post = threadedPost({ ca: certificates.ca });
   const log = pino({ level: "silent" });
-  const sending = { store, log, drainMs: 100, sealer, allowed, post, userAgent: "Assay/1.2.3" };
+  const sending = {
+    store,
+    log,
+    drainMs: 100,
+    sealer,
+    allowed,
+    post,
+    foreignApis: FOREIGN_APIS,
+    userAgent: "Assay/1.2.3",
+  };
   const deliverer = Deliverer.start(sending);
   t.after(() => deliverer.stop());
   const settled = async () => {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import { Worker } from "../../../src/worker/worker.ts";
 import { assayWithin } from "../../support/cli/processes.ts";
 import { type Running, startHttp } from "../../support/http/running.ts";
@@ -109,7 +110,15 @@ export class Machine {
       engineOver: (store) => {
         const timing = { leaseMs: 30_000, drainMs: 1_000 };
         const languages = someLanguages(TWO);
-        worker = Worker.start({ ...timing, store, languages, log, launcherSocket: this.#place.socket, workers: 1 });
+        worker = Worker.start({
+          ...timing,
+          store,
+          languages,
+          foreignApis: FOREIGN_APIS,
+          log,
+          launcherSocket: this.#place.socket,
+          workers: 1,
+        });
         return worker;
       },
     });

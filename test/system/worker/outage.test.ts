@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { Worker } from "../../../src/worker/worker.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
@@ -25,6 +26,7 @@ test("a restart of the database loses no result, repeats no run, and work resume
   const database = { kind: "postgres", url: server.url(await server.createDatabase()) } as const;
   const store = await openStore({ database });
   const worker = Worker.start({
+    foreignApis: FOREIGN_APIS,
     store,
     languages: someLanguages(["python"]),
     launcherSocket: launcher.socket,

@@ -3,6 +3,7 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { after, before, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
+import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import { isTerminal, type Submission } from "../../../src/domain/submission.ts";
 import type { Languages } from "../../../src/languages/load.ts";
@@ -63,6 +64,7 @@ async function working(
   newestLogs = logs;
   const { meter, times } = noting();
   worker = Worker.start({
+    foreignApis: FOREIGN_APIS,
     meter,
     store: wrap(store),
     languages: PYTHON,

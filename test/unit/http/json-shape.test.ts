@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { decodeBase64 } from "../../../src/compat/judge0/request.ts";
 import { parseForm } from "../../../src/http/body/form-body.ts";
 import { parseJson } from "../../../src/http/body/json-body.ts";
 import { checkShape, MAX_NAME_BYTES } from "../../../src/http/body/json-shape.ts";
-import { decodeBase64 } from "../../../src/http/judge0/request.ts";
 
 /** CPU time of a second call, in ms: the first one may be compiled. */
 function cpuMs(work: () => unknown): number {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { numbersOf } from "../../../src/http/judge0/numbers.ts";
-import { runtimeOf } from "../../../src/http/piston/runtimes.ts";
+import { numbersOf } from "../../../src/compat/judge0/numbers.ts";
+import { runtimeOf } from "../../../src/compat/piston/runtimes.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { LANGUAGES, PACKS } from "../../support/languages/directory.ts";
 

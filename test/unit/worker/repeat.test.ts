@@ -25,11 +25,18 @@ const ALONE = {
   signal: new AbortController().signal,
 };
 
+/** Accepts runs with the verdict AC and this output; null for any output. */
+const accepts =
+  (expected: string | null) =>
+  ({ result, output }: Outcome) =>
+    result.verdict === "AC" && (expected === null || output?.stdout.toString() === `${expected}\n`);
+
 async function outcomeOf(outcomes: readonly Outcome[], expected: string | null, signal = new AbortController().signal) {
   let runs = 0;
-  const repeats = { runs: outcomes.length, expected: expected === null ? null : Buffer.from(expected) };
-  const { outcome, ...more } = await repeat(repeats, {
+  const { outcome, ...more } = await repeat({
     ...ALONE,
+    runs: outcomes.length,
+    isAccepted: accepts(expected),
     runOnce: async () => outcomes[runs++] as Outcome,
     signal,
   });
@@ -42,7 +49,7 @@ test("time and memory are the means of the runs, everything else is of the last 
     const outcomes = AMOUNTS.map((amounts) => ran("1\n", amounts));
     const { outcome, runs } = await outcomeOf(outcomes, expected);
     assert.equal(runs, 3);
-    assert.deepEqual(outcome, { ...outcomes[2], means: { cpuUsec: 30_000, memoryPeakBytes: 2_000_000 } });
+    assert.deepEqual(outcome, { ...outcomes[2], means: { cpuUsec: 30_000, memoryPeakBytes: 2_000_000, runs: 3 } });
   }
 });
 
@@ -56,7 +63,7 @@ test("the first run that is not accepted decides, and is the last", async () => 
   ] as const) {
     const { outcome, runs } = await outcomeOf([first, bad, third], expected);
     assert.equal(runs, 2);
-    assert.deepEqual(outcome, { ...bad, means: { cpuUsec: 15_000, memoryPeakBytes: 2_000_000 } });
+    assert.deepEqual(outcome, { ...bad, means: { cpuUsec: 15_000, memoryPeakBytes: 2_000_000, runs: 2 } });
   }
   const failed = internalError("the slot was lost");
   assert.deepEqual(await outcomeOf([first, failed, third], null), { outcome: failed, runs: 2 });
@@ -82,7 +89,7 @@ test("a program is compiled once, also if no artifacts are kept", async () => {
     },
   };
   const runOnce = async (cache: CompileCache) => buildOutcome(await runSteps(slot, plan, { cache }));
-  await repeat({ runs: 3, expected: null }, { ...ALONE, runOnce });
+  await repeat({ ...ALONE, runs: 3, isAccepted: accepts(null), runOnce });
   assert.deepEqual(steps, ["compile", "execute", "execute", "execute"]);
 });
 
@@ -96,15 +103,14 @@ test("between two runs it gives up the slot, and a later claim continues as if i
     const first = ranInAll;
     // Two runs in each claim: the second question is answered with no.
     let asked = 0;
-    const repeated: Repeated = await repeat(
-      { runs: outcomes.length, expected: Buffer.from("1") },
-      {
-        ...ALONE,
-        progress: progress && decodeProgress(encodeProgress(progress)),
-        runOnce: async () => outcomes[ranInAll++] as Outcome,
-        mayContinue: async () => ++asked < 2,
-      },
-    );
+    const repeated: Repeated = await repeat({
+      ...ALONE,
+      runs: outcomes.length,
+      isAccepted: accepts("1"),
+      progress: progress && decodeProgress(encodeProgress(progress)),
+      runOnce: async () => outcomes[ranInAll++] as Outcome,
+      mayContinue: async () => ++asked < 2,
+    });
     claims.push(ranInAll - first);
     if (!("progress" in repeated)) {
       assert.deepEqual(repeated.outcome, together.outcome);

@@ -25,6 +25,7 @@ from .types import (
     LanguageDetails,
     Languages,
     Ready,
+    Runs,
     SubmissionRecord,
     Submissions,
     SubmissionsQuery,
@@ -88,6 +89,14 @@ class Assay:
     def stderr(self, id: str) -> bytes:
         """Returns the standard error of a submission, whose bytes need not be text."""
         return self._transport.raw(f"/api/result/{quote(id, safe='')}/stderr")
+
+    def compile_output(self, id: str) -> bytes:
+        """Returns what the compiler wrote for a program that it compiled, such as warnings. The bytes need not be text."""
+        return self._transport.raw(f"/api/result/{quote(id, safe='')}/compile-output")
+
+    def runs(self, id: str) -> Runs:
+        """Returns how often the program of a submission ran, and the means of its runs."""
+        return cast(Runs, self._get(f"/api/result/{quote(id, safe='')}/runs"))
 
     def usage(self, id: str) -> Usage:
         """Returns the memory and CPU time of a submission that has ended, over the time of its run."""

@@ -175,7 +175,7 @@ class Isolation(TypedDict):
 
 
 class JudgeRequest(TypedDict):
-    # Name or alias of a language; GET /api/languages lists the names
+    # Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile
     language: str
     # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
     code: NotRequired[str]
@@ -250,7 +250,7 @@ class JudgementProblem(TypedDict):
 
 
 class JudgementRequest(TypedDict):
-    # Name or alias of a language; GET /api/languages lists the names
+    # Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile
     language: str
     # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
     code: NotRequired[str]
@@ -510,7 +510,7 @@ class ProgramChecker(TypedDict):
     type: Literal["program"]
     # How the checker is called and how it reports its result
     interface: Literal["kattis", "testlib"]
-    # Name or alias of a language; GET /api/languages lists the names
+    # Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile
     language: str
     # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
     code: NotRequired[str]
@@ -597,6 +597,17 @@ class RunUsage(TypedDict):
     samples: list[UsageSample]
 
 
+class Runs(TypedDict):
+    # Id of the submission
+    id: str
+    # How often the program ran. Null for several runs that an earlier release of the service did not count
+    runs: int | None
+    # The mean of the runs; null if the program was not executed
+    cpu_time_secs: float | None
+    # The mean of the runs; null if the program was not executed
+    memory_peak_bytes: int | None
+
+
 class SubmissionRecord(TypedDict):
     """The current state of a submission. Values that are not known yet are null."""
 
@@ -660,7 +671,7 @@ class SubmissionsQuery(TypedDict):
 
 
 class SubmitRequest(TypedDict):
-    # Name or alias of a language; GET /api/languages lists the names
+    # Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile
     language: str
     # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
     code: NotRequired[str]
@@ -674,6 +685,8 @@ class SubmitRequest(TypedDict):
     stdin_base64: NotRequired[str]
     # Whether GET /api/result/{id}/events sends the output while the program runs
     stream: NotRequired[bool]
+    # How often the program runs, up to 20: one run after the other, until one has a verdict other than AC. The record shows the last run, and GET /api/result/{id}/runs the means. Each run counts as a request. Not together with `stream`
+    runs: NotRequired[int]
     # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program
     files: NotRequired[dict[str, Content]]
     # Path of the file in `files` that is compiled and run instead of `code`

@@ -8,7 +8,7 @@ import type { Schema } from "../../database/schema.ts";
  */
 export async function judgements(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
-    // The inputs and answers of tests. Each content is stored once per account.
+    // The inputs and answers of tests. Each content is stored once per account. A row can have several MiB.
     .createTable("contents")
     .addColumn("seq", columns.sequenceType, columns.sequence)
     .addColumn("account_id", "text", (c) => c.notNull().references("accounts.id"))

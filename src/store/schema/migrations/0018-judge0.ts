@@ -8,7 +8,8 @@ import type { Schema } from "../../database/schema.ts";
  */
 export async function judge0(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
-    // What submissions have that came through the Judge0 API, in addition to their program and outcome.
+    // What submissions have that came through the Judge0 API, in addition to their program and outcome. A row can have several MiB.
+    // Releases from the view foreign_submissions on use only the view.
     .createTable("judge0_submissions")
     .addColumn("submission_seq", "bigint", (c) => c.primaryKey().references("submissions.seq").onDelete("cascade"))
     // The account of the submission. An index has the submissions of an account in their order.
@@ -16,7 +17,7 @@ export async function judge0(trx: Transaction<Schema>, { columns }: Abilities): 
     .addColumn("language_id", "integer", (c) => c.notNull())
     .addColumn("expected_output", columns.bytes)
     .addColumn("additional_files", columns.bytes)
-    // JSON; src/domain/judge0/submission.ts has the format.
+    // JSON; src/compat/judge0/submission.ts has the format.
     .addColumn("settings", "text", (c) => c.notNull())
     .addColumn("callback_url", "text")
     // The endpoint whose secret signs the callback; null without a callback.
@@ -29,8 +30,9 @@ export async function judge0(trx: Transaction<Schema>, { columns }: Abilities): 
     .on("judge0_submissions")
     .columns(["account_id", "submission_seq"])
     .execute();
-  // 1 if there is a row in judge0_submissions, 2 if the submission also runs several times; otherwise null.
+  // Only for releases before the view foreign_submissions: 1 if there is a row in judge0_submissions, 2 if the submission also runs
+  // several times; otherwise null.
   await trx.schema.alterTable("submissions").addColumn("judge0", "integer").execute();
-  // 1 for a Judge0 callback, which has another body and URL than other deliveries; otherwise null.
+  // 1 for a callback, which has another body and URL than other deliveries; otherwise null.
   await trx.schema.alterTable("deliveries").addColumn("callback", "integer").execute();
 }

@@ -9,7 +9,7 @@ import type { Schema } from "../../database/schema.ts";
 export async function progress(trx: Transaction<Schema>, { columns }: Abilities): Promise<void> {
   await trx.schema
     // How far submissions have come that gave up their slot between two of their runs. The end of a submission
-    // deletes its row.
+    // deletes its row. A row can have several MiB.
     .createTable("submission_progress")
     .addColumn("submission_seq", "bigint", (c) => c.primaryKey().references("submissions.seq").onDelete("cascade"))
     // JSON; src/domain/progress.ts has the format.

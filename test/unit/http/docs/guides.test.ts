@@ -3,8 +3,6 @@ import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { guidePage, searchPage } from "../../../../src/http/docs/guide-page.ts";
 import { readGuides, search } from "../../../../src/http/docs/guides.ts";
-import { GUIDES_BY_KIND } from "../../../../src/http/docs/names.ts";
-import { read, section } from "../../../support/repo/documents.ts";
 
 const guides = await readGuides();
 
@@ -12,13 +10,6 @@ test("every document in docs/ is a guide, except for the list of them", () => {
   const all = readdirSync(new URL("../../../../docs/", import.meta.url), { recursive: true, encoding: "utf8" });
   const files = all.filter((name) => name.endsWith(".md") && name !== "README.md");
   assert.deepEqual(guides.map(({ path }) => `${path.slice("/docs/".length)}.md`).sort(), files.sort());
-});
-
-test("docs/README.md lists the documents of each kind in the order of the menu", () => {
-  for (const [kind, names] of Object.entries(GUIDES_BY_KIND)) {
-    const links = [...section(read("docs/README.md"), kind).matchAll(/\]\(([^)#]+)\.md\)/g)].map(([, name]) => name);
-    assert.deepEqual(links, names, kind);
-  }
 });
 
 test("a link in a document of a folder leads to the document beside it and to those above", () => {
