@@ -392,7 +392,7 @@ export const CAUSES = {
 } as const satisfies Readonly<Record<string, CauseRow>>;
 
 type Rows = typeof CAUSES;
-/** A cause that ends one step. */
+/** A cause without the name of its step. That of a step which only compiled begins with `compile_` if it is a limit. */
 export type StepCause = keyof Rows;
 /** A limit that ends a step. */
 export type LimitCause = { [Name in StepCause]: Rows[Name] extends { isLimit: true } ? Name : never }[StepCause];

@@ -41,7 +41,8 @@ export function percentiles(amounts: ReadonlyMap<number, number>): Percentiles |
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
 }
 
-/** The verdict by which the history counts a run; CE for a program with a compile error, whose verdict is RE. */
+/** The verdict by which the history counts a run; CE for a program that the compiler rejected, whose verdict is RE. A compiler that exceeds
+ * a limit counts by that limit, unlike in a judgement, where each failure of the compiler is CE. */
 export function classOf({ verdict, cause }: Pick<RunVerdict, "verdict" | "cause">): string {
   return cause === "compile_error" ? "CE" : verdict;
 }

@@ -31,7 +31,7 @@ export interface StepReport extends Measured {
   readonly kernelLimitBytes: number;
   readonly walkableLimitBytes: number;
 
-  /** `none`: nothing counts these signals, and the two counters above are always 0. */
+  /** `none`: nothing counts the signals that programs get from each other and from the kernel, and their counters are always 0. */
   readonly signalSource: "bpf" | "none";
 
   readonly stdoutKept: number;

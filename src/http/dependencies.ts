@@ -6,7 +6,7 @@ import type { Languages } from "../languages/load.ts";
 import type { Store } from "../store/store.ts";
 import type { ForeignRoutes } from "./foreign-routes.ts";
 
-/** What the server needs of the rest of the service. src/main.ts puts it together. */
+/** What the server needs of the rest of the service. src/cli/service.ts puts it together. */
 export interface Dependencies {
   readonly store: Store;
   readonly workers: Pick<WorkerPool, "capacity" | "languages" | "readiness">;

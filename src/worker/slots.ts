@@ -17,7 +17,7 @@ export interface SlotsOptions {
   readonly log: Logger;
   readonly meter: Meter;
   readonly runtimes: Runtimes;
-  /** The number of running submissions. */
+  /** The number of submissions that count as running: also ended ones, as far as too many of them wait for the database. */
   readonly running: () => number;
   /** How many submissions may run at the same time. */
   readonly most: number;

@@ -4,7 +4,7 @@ import { AUDIT_ACTIONS } from "../../domain/audit.ts";
 import type { AuditEntry } from "../../store/access/types.ts";
 import type { Audit } from "./api/audit.ts";
 import { idText, ownAccount } from "./authorize.ts";
-import { cursor } from "./pages.ts";
+import { cursor } from "./pagination.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 
 const time = z.iso.datetime().transform((text) => Date.parse(text));

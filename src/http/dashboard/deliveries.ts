@@ -6,7 +6,7 @@ import type { Delivery as Stored } from "../../store/deliveries/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { Deliveries, DeliveryResource, SentBody } from "./api/deliveries.ts";
 import { idText } from "./authorize.ts";
-import { cursor, nextOf } from "./pages.ts";
+import { cursor, nextOf } from "./pagination.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
 import { maySee, type SignedIn } from "./session.ts";

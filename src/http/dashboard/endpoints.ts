@@ -26,7 +26,7 @@ import type {
 import type { Rotation } from "./api/keys.ts";
 import { idText, ownEndpoint, ownProject } from "./authorize.ts";
 import { deliveryAnswer } from "./deliveries.ts";
-import { accountsFor, listed, pageOf } from "./pages.ts";
+import { accountsFor, listed, pageOf } from "./pagination.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { REPLAY_BOUNDS, takeSend } from "./send-limits.ts";
 import type { SignedIn } from "./session.ts";

@@ -1,6 +1,6 @@
 import { isPlaygroundKey } from "../../domain/key.ts";
 import type { FirstSteps } from "./api/first-steps.ts";
-import { accountsFor, listed } from "./pages.ts";
+import { accountsFor, listed } from "./pagination.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 
 /** The number of keys whose submissions are searched for: the newest. A new user has only a few keys. */

@@ -9,7 +9,7 @@ import type { LongAnswers } from "../responses/long-answers.ts";
 import type { Judgements } from "./api/judgements.ts";
 import { judgementDetailOf, SHOWN_BYTES, testDetailOf, toJudgementRow } from "./judgement-detail.ts";
 import { listRoutes, markOf } from "./lists.ts";
-import { accountsFor } from "./pages.ts";
+import { accountsFor } from "./pagination.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { personOf, type SignedIn } from "./session.ts";
 import { noteReading, search, toSearch } from "./submissions.ts";

@@ -6,7 +6,7 @@ import type { Store } from "../../store/store.ts";
 import type { KeyLimits, KeyResource, Keys, MadeKey, NewKey, Rotation } from "./api/keys.ts";
 import { idText, ownAccount, ownKey, ownProject } from "./authorize.ts";
 import { keyOf, keyViews } from "./key-views.ts";
-import { accountsFor, listed, pageOf } from "./pages.ts";
+import { accountsFor, listed, pageOf } from "./pagination.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import type { SignedIn } from "./session.ts";
 

@@ -6,7 +6,7 @@ import type * as stored from "../../store/people/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { Invitations, Invited, Link, Member, MemberChanges, Members, NewInvitation } from "./api/members.ts";
 import { ownAccount } from "./authorize.ts";
-import { listed, pageOf } from "./pages.ts";
+import { listed, pageOf } from "./pagination.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { actorOf, maySee, type SignedIn } from "./session.ts";
 

@@ -14,7 +14,7 @@ import {
 } from "./api/overview.ts";
 import { idText, ownEndpoint, ownKey, ownProject } from "./authorize.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
-import { accountsFor } from "./pages.ts";
+import { accountsFor } from "./pagination.ts";
 import { type Ranged, ranged, rangeOf } from "./range.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import type { SignedIn } from "./session.ts";

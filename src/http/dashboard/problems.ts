@@ -8,7 +8,7 @@ import { PACKAGE_NAME, TIME_LIMIT } from "../api/import-problem.ts";
 import type { ImportedProblem, ProblemDetail, ProblemList, ProblemRow, ProblemVersion } from "./api/problems.ts";
 import { idText, ownAccount } from "./authorize.ts";
 import { toChecker } from "./judgement-detail.ts";
-import { accountsFor, cursor, listed, nextOf } from "./pages.ts";
+import { accountsFor, cursor, listed, nextOf } from "./pagination.ts";
 import { chargePlayground } from "./playground.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { personOf } from "./session.ts";

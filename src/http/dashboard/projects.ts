@@ -11,7 +11,7 @@ import type * as stored from "../../store/access/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "./api/projects.ts";
 import { idText, ownAccount, ownProject } from "./authorize.ts";
-import { accountsFor, listed, pageOf } from "./pages.ts";
+import { accountsFor, listed, pageOf } from "./pagination.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import type { SignedIn } from "./session.ts";
 

@@ -13,7 +13,7 @@ import { RANGES, type Range } from "./api/lists.ts";
 import type { Submissions } from "./api/submissions.ts";
 import { isKnown } from "./compress.ts";
 import { listRoutes, markOf } from "./lists.ts";
-import { accountsFor } from "./pages.ts";
+import { accountsFor } from "./pagination.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { personOf, type SignedIn } from "./session.ts";
 import { deliveriesOf, detailOf, toRow } from "./submission-detail.ts";

@@ -22,11 +22,11 @@ export interface Abilities {
    * Runs a transaction without waiting for the flush of its commit: the commit survives the end of the process, but possibly not a power
    * failure. Other transactions are not affected.
    */
-  readonly asyncCommit: <T>(work: (trx: Transaction<Schema>) => Promise<T>) => Promise<T>;
+  readonly unflushed: <T>(work: (trx: Transaction<Schema>) => Promise<T>) => Promise<T>;
   /**
    * Performs operations in one transaction, in the thread of the connection. Each operation has its own savepoint, so that a
    * failure does not undo the others. Null for an engine without such a thread: operations then run like other work.
-   * @param flushed whether the commit waits for its flush to the disk; otherwise, the commit is like that of `asyncCommit`.
+   * @param flushed whether the commit waits for its flush to the disk; otherwise, the commit is like that of `unflushed`.
    * @returns the result of each operation, in order, after the commit.
    */
   readonly performAll: ((calls: readonly Call[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>) | null;

@@ -67,7 +67,7 @@ export async function openPostgres(url: string): Promise<Database> {
     abilities: {
       oneWriter: false,
       performAll: null,
-      asyncCommit: (work) =>
+      unflushed: (work) =>
         db
           .transaction()
           .setIsolationLevel("read committed")

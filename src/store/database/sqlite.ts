@@ -15,12 +15,12 @@ export async function openSqlite(path: string, operations: string | null): Promi
   const links = new SqliteLinks(writer, () => openReader(path));
   const db = new Kysely<Schema>({ dialect: sqliteDialect(links, true) });
   await db.connection().execute(async () => {}); // Kysely closes only connections that it has used
-  const forgetful = new Kysely<Schema>({ dialect: sqliteDialect(links, false) });
+  const unflushedDb = new Kysely<Schema>({ dialect: sqliteDialect(links, false) });
   return {
     db,
     abilities: {
       oneWriter: true,
-      asyncCommit: (work) => forgetful.transaction().execute(work),
+      unflushed: (work) => unflushedDb.transaction().execute(work),
       performAll: operations === null ? null : (calls, flushed) => links.performAll(calls, flushed),
       snapshot: (work) => snapshot(path, work),
       disableStatementTimeout: async () => {},

@@ -63,23 +63,23 @@ interface Begun {
  * other processes after that. There are two exceptions, both in the names of their methods: an `AsyncCommit`, and a group that
  * `isUnflushed`, may be lost in a power failure, though not by the end of the process.
  *
- * Pieces of work wait in a *lane*, which has one commit under way; what arrives meanwhile shares the next one. Under load, many requests
+ * Pieces of work wait in a *queue*, which has one commit under way; what arrives meanwhile shares the next one. Under load, many requests
  * therefore share each lock, statement and flush, and a single request does not wait.
  *
- * - With one writer, one lane has all work. Each piece has a savepoint, so that a failure of one does not affect the others.
- * - With several writers, each kind of grouped requests has a lane. It also uses only one connection at a time: requests that wait for a
+ * - With one writer, one queue has all work. Each piece has a savepoint, so that a failure of one does not affect the others.
+ * - With several writers, each kind of grouped requests has a queue. It also uses only one connection at a time: requests that wait for a
  *   lock of the database cannot take all connections of the pool, of which the holder of the lock needs one for its next transaction. Any
  *   other work is committed at once, alone.
  */
 export class Transactions {
   readonly #database: Database;
   readonly #wakeups: Notifier;
-  readonly #onlyLane: Lane | null;
+  readonly #onlyQueue: CommitQueue | null;
 
   constructor(database: Database, wakeups: Notifier) {
     this.#database = database;
     this.#wakeups = wakeups;
-    this.#onlyLane = database.abilities.oneWriter ? new Lane((waiting) => this.#commitFirst(waiting)) : null;
+    this.#onlyQueue = database.abilities.oneWriter ? new CommitQueue((waiting) => this.#commitFirst(waiting)) : null;
   }
 
   /** Runs a function. @param work may run more than once, so it must have no effects outside of the database. */
@@ -88,7 +88,7 @@ export class Transactions {
   }
 
   /** As `run`, but for data that may be lost in a power failure. It survives the end of the process; the call does not wait for the disk. */
-  runAsyncCommit<T>(work: Work<T>, { notifications = () => [] }: Options<T> = {}): Promise<T> {
+  runUnflushed<T>(work: Work<T>, { notifications = () => [] }: Options<T> = {}): Promise<T> {
     return this.#add(work, null, false, notifications);
   }
 
@@ -109,9 +109,9 @@ export class Transactions {
   group<Request, Answer, Asked, Result>(
     options: GroupOptions<Request, Answer, Asked, Result>,
   ): AddToGroup<Request, Answer> {
-    const lane = this.#onlyLane ?? new Lane((waiting) => this.#commitOne(waiting));
+    const queue = this.#onlyQueue ?? new CommitQueue((waiting) => this.#commitOne(waiting));
     const groupOf = (first: Waiting<Request, Answer>, mayWait: boolean) => {
-      const group = new Group(options, this.#database.abilities, (one) => lane.add(groupOf(one, false).close()));
+      const group = new Group(options, this.#database.abilities, (one) => queue.add(groupOf(one, false).close()));
       group.add(first, mayWait);
       return group;
     };
@@ -121,10 +121,10 @@ export class Transactions {
         const waiting = { request, resolve, reject };
         if (open?.isOpen) {
           open.add(waiting, mayWait);
-          lane.advance();
+          queue.advance();
         } else {
           open = groupOf(waiting, mayWait);
-          lane.add(open);
+          queue.add(open);
         }
       });
   }
@@ -144,12 +144,12 @@ export class Transactions {
         isCall: call !== null,
         end: (ended) => (ended.status === "fulfilled" ? resolve(ended.value as T) : reject(ended.reason)),
       };
-      if (this.#onlyLane) this.#onlyLane.add(piece);
+      if (this.#onlyQueue) this.#onlyQueue.add(piece);
       else void this.#commitAlone(piece);
     });
   }
 
-  /** Commits the first pieces of a lane together. */
+  /** Commits the first pieces of a queue together. */
   async #commitFirst(waiting: Piece[]): Promise<void> {
     const pieces = waiting.splice(0, this.#fitting(waiting));
     // One piece that needs a flush makes the whole commit flush.
@@ -212,14 +212,14 @@ export class Transactions {
 
   #transaction<T>(flushed: boolean, work: Work<T>): Promise<T> {
     const { db, abilities } = this.#database;
-    if (!flushed) return abilities.asyncCommit(work);
+    if (!flushed) return abilities.unflushed(work);
     // The level is set, because at higher levels, statements after a lock could read a snapshot from before the lock.
     return db.transaction().setIsolationLevel("read committed").execute(work);
   }
 }
 
 /** Pieces of work that are committed one commit after the other. */
-class Lane {
+class CommitQueue {
   /** Commits some of the first pieces, and removes them from the list at once. Never rejects. */
   readonly #commit: (waiting: Piece[]) => Promise<void>;
   readonly #waiting: Piece[] = [];

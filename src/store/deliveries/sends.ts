@@ -23,7 +23,7 @@ export function sendStore({ abilities }: Database, transactions: Transactions, n
      */
     take(accountId: string, kind: SendKind, limit: number): Promise<number> {
       // A power failure may lose the counts of the last requests; in return, requests do not wait for the disk.
-      return transactions.runAsyncCommit(async (trx) => {
+      return transactions.runUnflushed(async (trx) => {
         await abilities.lock(trx, "sends");
         const atMs = now();
         const { amount, oldestMs } = await sentBy(trx, accountId, kind, atMs);
@@ -36,7 +36,7 @@ export function sendStore({ abilities }: Database, transactions: Transactions, n
     /** Removes rows that no longer count. To be called periodically. */
     async forget(): Promise<void> {
       const atMs = now();
-      await transactions.runAsyncCommit((trx) =>
+      await transactions.runUnflushed((trx) =>
         trx
           .deleteFrom("sends")
           .where((eb) => eb.or([eb("at", "<=", atMs - WINDOW_MS), eb("at", ">", atMs + SKEW_MS)]))

@@ -30,7 +30,7 @@ export function historyStore(
      */
     count(max: number): Promise<number> {
       // A power failure that loses this commit loses both the counts and the deletion of the counted rows.
-      return transactions.runAsyncCommit(async (trx) => {
+      return transactions.runUnflushed(async (trx) => {
         await abilities.lock(trx, "history");
         return await countEnds(trx, max);
       });
@@ -39,7 +39,7 @@ export function historyStore(
     /** Counts up to `max` ended deliveries. @returns the number of counted deliveries; fewer than `max` if none are left. */
     async countDeliveries(max: number): Promise<number> {
       if (!(await hasUncountedDeliveries(db))) return 0;
-      return await transactions.runAsyncCommit(async (trx) => {
+      return await transactions.runUnflushed(async (trx) => {
         await abilities.lock(trx, "history");
         return await countDeliveries(trx, max);
       });
@@ -48,7 +48,7 @@ export function historyStore(
     /** Records how many submissions are pending and running now, in total and of each account. @param slots the slots of all workers. */
     async sample(slots: number): Promise<void> {
       const loads = await readQueue(db);
-      await transactions.runAsyncCommit(async (trx) => {
+      await transactions.runUnflushed(async (trx) => {
         await abilities.lock(trx, "history");
         await addLoad(trx, loads, slots, now());
       });
@@ -56,7 +56,7 @@ export function historyStore(
 
     /** Merges the rows of minutes before `mergeBeforeMs` into rows of hours, and deletes all rows before `deleteBeforeMs`. */
     async mergeAndExpire(times: { readonly mergeBeforeMs: number; readonly deleteBeforeMs: number }): Promise<void> {
-      await transactions.runAsyncCommit(async (trx) => {
+      await transactions.runUnflushed(async (trx) => {
         await abilities.lock(trx, "history");
         await mergeAndExpire(trx, times);
       });

@@ -35,7 +35,7 @@ export function liveInputStore({ db, abilities }: Database, transactions: Transa
   return {
     /** Adds input for a submission that takes it. For each submission, the caller makes one call at a time. */
     give(id: string, accountId: string, inputs: readonly LiveInput[]): Promise<GiveResult> {
-      return transactions.runAsyncCommit((trx) => give(trx, !abilities.oneWriter, id, accountId, inputs), {
+      return transactions.runUnflushed((trx) => give(trx, !abilities.oneWriter, id, accountId, inputs), {
         notifications: (given) => (given === "given" ? [{ kind: "input", id }] : []),
       });
     },

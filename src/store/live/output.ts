@@ -41,7 +41,7 @@ export function liveStore({ db, abilities }: Database, transactions: Transaction
      * @returns false, without changes, for a void lease.
      */
     append(lease: Lease, n: number, pieces: readonly LivePiece[]): Promise<boolean> {
-      return transactions.runAsyncCommit(
+      return transactions.runUnflushed(
         async (trx) => {
           const seq = await heldSeq(trx, lease, !abilities.oneWriter);
           if (seq === undefined) return false;

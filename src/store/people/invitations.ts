@@ -131,9 +131,7 @@ export function invitationStore(database: Database, transactions: Transactions, 
     /** Deletes expired invitations. To be called now and then. */
     async forget(): Promise<void> {
       const atMs = now();
-      await transactions.runAsyncCommit((trx) =>
-        trx.deleteFrom("invitations").where("expires_at", "<=", atMs).execute(),
-      );
+      await transactions.runUnflushed((trx) => trx.deleteFrom("invitations").where("expires_at", "<=", atMs).execute());
     },
   };
 }

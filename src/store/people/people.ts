@@ -117,7 +117,7 @@ export function peopleStore(database: Database, transactions: Transactions, now:
 
     /** Replaces the hash of a password by a new hash of the same password, without an audit entry, unless the password has changed. */
     async rehash(id: string, from: string, to: string): Promise<void> {
-      await transactions.runAsyncCommit((trx) =>
+      await transactions.runUnflushed((trx) =>
         trx.updateTable("people").set({ password: to }).where("id", "=", id).where("password", "=", from).execute(),
       );
     },

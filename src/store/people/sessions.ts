@@ -55,7 +55,7 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
         .executeTakeFirst();
       if (!row) return undefined;
       if (at - row.seen_at >= TOUCH_MS) {
-        const seen = transactions.runAsyncCommit(async (trx) => {
+        const seen = transactions.runUnflushed(async (trx) => {
           await trx.updateTable("sessions").set({ seen_at: at }).where("hash", "=", hash).execute();
           await trx.updateTable("people").set({ seen_at: at }).where("id", "=", row.id).execute();
         });
@@ -90,7 +90,7 @@ export function sessionStore({ db }: Database, transactions: Transactions, now: 
     /** Deletes expired sessions. To be called now and then. */
     async forget(): Promise<void> {
       const at = now();
-      await transactions.runAsyncCommit((trx) =>
+      await transactions.runUnflushed((trx) =>
         trx
           .deleteFrom("sessions")
           .where((eb) =>

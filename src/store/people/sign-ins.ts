@@ -29,7 +29,7 @@ export type SignInStore = ReturnType<typeof signInStore>;
 export function signInStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   const locked = <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
     // A power failure may lose the counts of the last attempts; in return, requests do not wait for the disk.
-    transactions.runAsyncCommit(async (trx) => {
+    transactions.runUnflushed(async (trx) => {
       await abilities.lock(trx, "sign-ins");
       return await work(trx);
     });
@@ -113,7 +113,7 @@ export function signInStore({ db, abilities }: Database, transactions: Transacti
      */
     async forget(): Promise<void> {
       const atMs = now();
-      await transactions.runAsyncCommit(async (trx) => {
+      await transactions.runUnflushed(async (trx) => {
         await trx
           .deleteFrom("sign_in_attempts")
           .where((eb) => eb.or([eb("at", "<=", atMs - WINDOW_MS), eb("at", ">", atMs + SKEW_MS)]))

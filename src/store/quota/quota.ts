@@ -78,7 +78,7 @@ export function quotaStore({ abilities }: Database, transactions: Transactions, 
       recent?.forget(now());
       const cutoff = now() - WINDOW_MS;
       for (const [keyId, { at }] of oldest) if (at <= cutoff) oldest.delete(keyId);
-      await transactions.runAsyncCommit((trx) =>
+      await transactions.runUnflushed((trx) =>
         trx
           .deleteFrom("quota")
           .where("at", "<=", cutoff)

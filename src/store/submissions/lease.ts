@@ -57,7 +57,7 @@ export interface CheckedRun {
 
 export interface Finished {
   /** For each request, whether its lease was valid. */
-  readonly held: readonly boolean[];
+  readonly valid: readonly boolean[];
   readonly notifications: readonly StoreNotification[];
 }
 
@@ -86,7 +86,7 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
     if (row) endings.push({ row, outcome, checked: judged?.checked });
     valid.push(row !== undefined);
   }
-  return { held: valid, notifications: await end(trx, endings, judgements, nowMs) };
+  return { valid, notifications: await end(trx, endings, judgements, nowMs) };
 }
 
 function howItEnds({ outcome }: Finish): string {
@@ -127,7 +127,7 @@ export async function release(
     return { lease, outcome: NOT_REPEATABLE, judged: seq === null ? null : { judgementSeq: seq, checked: null } };
   });
   const finished = await finish(trx, finishes, nowMs);
-  const valid = new Map(over.map((one, at) => [one, finished.held[at] === true]));
+  const valid = new Map(over.map((one, at) => [one, finished.valid[at] === true]));
   const unserved: KeyOfAccount[] = [];
   for (const one of releases.filter((each) => !isOver(each))) {
     const { lease, begun } = one;
@@ -140,7 +140,7 @@ export async function release(
     if (released && row && !begun) unserved.push({ keyId: row.key_id, accountId: row.account_id });
   }
   await returnTurns(trx, unserved);
-  return { held: releases.map((one) => valid.get(one) === true), notifications: finished.notifications };
+  return { valid: releases.map((one) => valid.get(one) === true), notifications: finished.notifications };
 }
 
 /**

@@ -76,7 +76,7 @@ export function submissionStore(
   const finish = transactions.group({
     operation: OPERATIONS.finish,
     asked: (group: readonly Finish[]) => ({ group, nowMs: now() }),
-    answers: ({ held }) => held,
+    answers: ({ valid }) => valid,
     // After the end of a run, its key may run another submission.
     notifications: ({ notifications }) =>
       oneWriter || notifications.length === 0 ? notifications : [...notifications, WORK],
@@ -84,8 +84,8 @@ export function submissionStore(
   const release = transactions.group({
     operation: OPERATIONS.release,
     asked: (releases: readonly Release[]) => ({ releases, nowMs: now() }),
-    answers: ({ held }) => held,
-    notifications: ({ held, notifications }) => (held.includes(true) ? [...notifications, WORK] : []),
+    answers: ({ valid }) => valid,
+    notifications: ({ valid, notifications }) => (valid.includes(true) ? [...notifications, WORK] : []),
   });
   const store = {
     /** Accepts a submission, or returns the reason for its refusal (enqueue.ts). */

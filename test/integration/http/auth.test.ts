@@ -5,6 +5,7 @@ import type { FastifyRequest } from "fastify";
 import { resumeAccount, suspendAccount } from "../../../src/admin/accounts.ts";
 import { listKeys, revokeKey } from "../../../src/admin/keys.ts";
 import { authenticate, Failures } from "../../../src/http/access/auth.ts";
+import { ForeignPaths } from "../../../src/http/foreign-routes.ts";
 import { EVERY_ROUTE } from "../../support/http/every-route.ts";
 import { Raw } from "../../support/http/raw.ts";
 import { startHttp } from "../../support/http/running.ts";
@@ -53,7 +54,14 @@ test("a key that was valid before does not wait behind guesses from its address"
   const failures = new Failures();
   const ask = (mine: string) => {
     const headers = { "x-api-key": mine };
-    const request = { ip: "192.0.2.1", url: "/api/health", headers, raw: { socket: { destroyed: false } } };
+    const raw = { socket: { destroyed: false } };
+    const request = {
+      ip: "192.0.2.1",
+      url: "/api/health",
+      headers,
+      raw,
+      server: { foreignPaths: new ForeignPaths([]) },
+    };
     return authenticate(request as unknown as FastifyRequest, store.keys, failures);
   };
   const [known, fresh] = [await key(), await key()];

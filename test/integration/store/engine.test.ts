@@ -111,20 +111,20 @@ test("SQLite: unflushed work is not flushed by itself, but with durable work", a
     await trx.insertInto("tiers").values({ name, requests_per_minute: 1, concurrency: 1 }).execute();
     return Object.values((await sql`pragma synchronous`.execute(trx)).rows[0] ?? {})[0];
   };
-  assert.equal(await transactions.runAsyncCommit(add("forgettable")), 1);
+  assert.equal(await transactions.runUnflushed(add("forgettable")), 1);
   assert.equal(await transactions.run(add("durable")), 2);
   const together = [
-    transactions.runAsyncCommit(add("a")),
+    transactions.runUnflushed(add("a")),
     transactions.run(add("b")),
-    transactions.runAsyncCommit(add("c")),
+    transactions.runUnflushed(add("c")),
   ];
   assert.deepEqual(await Promise.all(together), [2, 2, 2]);
   await assert.rejects(
-    transactions.runAsyncCommit(async () => Promise.reject(new Error("x"))),
+    transactions.runUnflushed(async () => Promise.reject(new Error("x"))),
     /x/,
   );
   assert.equal(await transactions.run(add("after a failure")), 2);
-  await transactions.runAsyncCommit(add("forgettable again"));
+  await transactions.runUnflushed(add("forgettable again"));
   // This statement is outside of a transaction. The writing thread reads a setting only if the statement also writes.
   const { rows } = await sql<{ name: string }>`
     insert into tiers (name, requests_per_minute, concurrency)
@@ -138,7 +138,7 @@ test("PostgreSQL: unflushed work commits asynchronously, and the next transactio
     const { rows } = await sql<{ value: string }>`select current_setting('synchronous_commit') as value`.execute(trx);
     return rows[0]?.value;
   };
-  assert.equal(await transactions.runAsyncCommit(setting), "off");
+  assert.equal(await transactions.runUnflushed(setting), "off");
   assert.equal(await transactions.run(setting), "on");
 });
 

@@ -15,7 +15,7 @@ export function withShortCpuTime(directory: string): string {
   chmodSync(copy, 0o755);
   for (const part of ["src", "languages", "package.json"])
     cpSync(join(CHECKOUT, part), join(copy, part), { recursive: true });
-  for (const part of ["launcher", "node_modules"]) symlinkSync(join(CHECKOUT, part), join(copy, part));
+  for (const part of ["docs", "launcher", "node_modules"]) symlinkSync(join(CHECKOUT, part), join(copy, part));
   const files = readdirSync(join(copy, "languages"), { recursive: true, encoding: "utf8" });
   for (const file of files.filter((name) => name.endsWith(".json"))) {
     const path = join(copy, "languages", file);

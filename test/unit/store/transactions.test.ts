@@ -70,7 +70,7 @@ function recorded(oneWriter: boolean, fail: Fail = () => null) {
               Promise.all(calls.map(settled)),
             )
         : null,
-      asyncCommit: (work: (trx: never) => Promise<unknown>) => committed("unflushed", () => work(TRX)),
+      unflushed: (work: (trx: never) => Promise<unknown>) => committed("unflushed", () => work(TRX)),
       isRetryable: () => false,
       notify: null,
     },
