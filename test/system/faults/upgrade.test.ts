@@ -11,7 +11,7 @@ import { type Installation, installation } from "./real-serve.ts";
 
 /** A migration that the next release could have: it only adds to tables in use. */
 const NEXT = `import { sql, type Transaction } from "kysely";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../database/schema.ts";
 
 export async function next(trx: Transaction<Schema>): Promise<void> {
   await sql\`alter table submissions add column note text\`.execute(trx);
@@ -25,7 +25,7 @@ export async function next(trx: Transaction<Schema>): Promise<void> {
 function makeNext({ checkout }: Installation): void {
   const store = join(checkout, "src/store/schema");
   writeFileSync(join(store, "migrations/next.ts"), NEXT);
-  const path = join(store, "migrate.ts");
+  const path = join(store, "migrations.ts");
   const list = /(const MIGRATIONS: readonly Migration\[\] = \[[^\]]*?),?\s*\]/;
   const text = readFileSync(path, "utf8");
   assert.match(text, list);
