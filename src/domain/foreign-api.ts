@@ -41,8 +41,8 @@ export interface ForeignApi {
   readonly name: string;
   /** The number to store with a submission that ends: what the API says about the outcome, so that it is found out only once. */
   readonly note: (outcome: Outcome, request: ClaimedForeignRequest) => number;
-  /** Whether a program that is to run several times may run again after this outcome. */
-  readonly isAccepted: (outcome: Outcome, request: ClaimedForeignRequest) => boolean;
+  /** Whether a program that is to run several times may run again after an outcome with this note. */
+  readonly isAccepted: (note: number) => boolean;
   /** The JSON of the message to the URL of a callback, with LongText for contents. */
   readonly callbackBody: (submission: ForeignSubmission) => unknown;
 }

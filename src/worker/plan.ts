@@ -33,6 +33,7 @@ const RUNS = {
 function withEntry(command: Command, { source, runs }: Language, entry: string): Command {
   const other = (word: string) => {
     if (word === source) return entry;
+    if (word === `./${source}`) return `./${entry}`;
     return runs && word === RUNS[runs](source) ? RUNS[runs](entry) : word;
   };
   return { ...command, command: command.command.map(other) };

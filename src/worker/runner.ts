@@ -233,15 +233,24 @@ export class Runner {
     }
     const runOnce = (keeps: CompileCache) => this.#outcome(claim, slot, keeps, signal);
     const runs = runsOf(claim);
-    const isAccepted = (outcome: Outcome) =>
-      api && foreign ? api.isAccepted(outcome, foreign) : outcome.result.verdict === "AC";
+    // A note can cost a comparison of megabytes, so there is one for each run.
+    const notes = new Map<Outcome["result"], number>();
+    const noteOf = (outcome: Outcome) => {
+      const note = notes.get(outcome.result) ?? (api && foreign ? api.note(outcome, foreign) : undefined);
+      if (note !== undefined) notes.set(outcome.result, note);
+      return note;
+    };
+    const isAccepted = (outcome: Outcome) => {
+      const note = noteOf(outcome);
+      return api && note !== undefined ? api.isAccepted(note) : outcome.result.verdict === "AC";
+    };
     const ended =
       runs > 1
         ? await repeat({ runs, isAccepted, progress, cache, runOnce, mayContinue, signal })
         : { outcome: await runOnce(cache) };
     if ("progress" in ended) return ended;
-    const noted = api && foreign && { foreignNote: api.note(ended.outcome, foreign) };
-    return { outcome: { ...ended.outcome, ...noted }, checked: null };
+    const foreignNote = noteOf(ended.outcome);
+    return { outcome: { ...ended.outcome, ...(foreignNote !== undefined && { foreignNote }) }, checked: null };
   }
 
   /** Turns any exception of the run into an internal error of the submission. */

@@ -11,6 +11,6 @@ const CALLBACK = { fields: DEFAULT_FIELDS, base64: true, languageName: String };
 export const JUDGE0_API: ForeignApi = {
   name: JUDGE0_NAME,
   note: (outcome, { reference }) => judge0StatusOf(outcome, reference),
-  isAccepted: (outcome, { reference }) => judge0StatusOf(outcome, reference) === ACCEPTED,
+  isAccepted: (note) => note === ACCEPTED,
   callbackBody: (submission) => judge0Answer(toJudge0Submission(submission), CALLBACK),
 };

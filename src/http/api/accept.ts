@@ -67,8 +67,9 @@ export async function accept(
 ): Promise<Accepted> {
   if (refusal && key === undefined) throw refusal;
   const { runs = 1 } = submit.options ?? {};
-  await countRequests(caller, { store }, { amount: runs - 1, counted: 1 });
-  const result = await store.submissions.enqueue({
+  if (runs > 1 && (live || takesInput))
+    throw clientError("invalidRequest", ["runs", "more than one while it is watched"]);
+  const request = {
     submission: newSubmission(submit, caller, Date.now()),
     program: programOf(submit),
     idempotency: key === undefined ? null : { key, requestHash: hashOf(submit, judgement, judgedOn) },
@@ -79,7 +80,13 @@ export async function accept(
     originalId,
     ...(judgement && { judgement }),
     ...(foreign && { foreign }),
-  });
+  };
+  // A repeated request runs nothing, so its runs do not count.
+  const known =
+    key !== undefined && runs > 1 ? await store.submissions.enqueue({ ...request, onlyKnown: true }) : undefined;
+  const isNew = known === undefined || (known.kind === "unknown" && refusal === null);
+  if (isNew) await countRequests(caller, { store }, { amount: runs - 1, counted: 1 });
+  const result = isNew ? await store.submissions.enqueue(request) : known;
   if (result.kind === "unknown") throw refusal ?? new Error("a new submission was not accepted");
   if (result.kind === "revoked") throw clientError(revoked, []);
   if (result.kind === "suspended") throw clientError("accountSuspended", []);

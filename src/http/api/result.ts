@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { abortAfter } from "../../domain/abort-after.ts";
 import { clientError } from "../../domain/error.ts";
-import { MAX_COMPILE_OUTPUT_BYTES } from "../../domain/outcome.ts";
+import { MAX_COMPILE_OUTPUT_BYTES, type Outcome } from "../../domain/outcome.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import { isTerminal, type Submission } from "../../domain/submission.ts";
 import { isStillValid } from "../access/auth.ts";
@@ -90,6 +90,18 @@ function outputEndpoint(stream: "stdout" | "stderr") {
   });
 }
 
+/** Reads a submission without its output if that is large. */
+const withoutOutput =
+  ({ dependencies: { store } }: Services): Read =>
+  async (id, accountId) =>
+    (await store.submissions.head(id, accountId))?.submission;
+
+/** @throws ClientError noOutput if the submission has not ended, or the platform failed. */
+function outcomeOf({ outcome }: Submission): Outcome {
+  if (outcome?.status !== "completed") throw clientError("noOutput", []);
+  return outcome;
+}
+
 export const compileOutput = route({
   id: "compileOutput",
   method: "get",
@@ -105,8 +117,9 @@ export const compileOutput = route({
   },
   errors: ["noOutput", "rangeOutside", "noRoom"],
   handler: (services) => async (call) => {
-    const { id, accountId, outcome } = await find(call, services);
-    if (!outcome?.output) throw clientError("noOutput", []);
+    const submission = await find(call, services, withoutOutput(services));
+    const { id, accountId } = submission;
+    outcomeOf(submission);
     const bytes = await services.dependencies.store.submissions.compileOutput(id, accountId);
     return sendBytes(services.answers, call.request, call.reply, bytes ?? Buffer.alloc(0));
   },
@@ -139,9 +152,9 @@ export const runs = route({
   successes: { 200: { description: "The number of runs and their means", body: runsBody } },
   errors: ["noOutput", "noRoom"],
   handler: (services) => async (call) => {
-    const { id, outcome } = await find(call, services);
-    if (!outcome?.output) throw clientError("noOutput", []);
-    const { metrics, means } = outcome;
+    const submission = await find(call, services, withoutOutput(services));
+    const { id } = submission;
+    const { metrics, means } = outcomeOf(submission);
     const { cpuUsec, memoryPeakBytes } = { cpuUsec: null, memoryPeakBytes: null, ...metrics, ...means };
     const ran = metrics ? 1 : 0;
     return {

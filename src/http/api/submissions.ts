@@ -67,7 +67,7 @@ export const batch = route({
   path: "/api/submissions/batch",
   summary: "Submit several programs",
   description:
-    "Accepts or rejects each program independently. Each program counts against the rate limit as one request. The entries of the " +
+    "Accepts or rejects each program independently. Each run of a program counts against the rate limit as one request. The entries of the " +
     "response have the order of the request.",
   body: named("BatchRequest", z.array(submitBody).min(1).max(MAX_BATCH)),
   successes: {

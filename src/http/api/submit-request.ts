@@ -126,7 +126,6 @@ export function toSubmitRequest(
   const options = toProgramOptions(fields, { hasCode: code !== undefined, language, limits });
   const submit = { language: language.name, code: code ?? "", stdin, profile, ...(options && { options }) };
   const live = fields.stream === true;
-  if (live && (fields.runs ?? 1) > 1) throw clientError("invalidRequest", ["runs", "more than one with stream"]);
   if (available.includes(language.name)) return { submit, refusal: null, live };
   return { submit, refusal: available.length > 0 ? unsupported() : unproven(), live };
 }

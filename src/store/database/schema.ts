@@ -537,6 +537,7 @@ export interface Schema {
     callback_url: string | null;
     endpoint_id: string | null;
     note: number | null;
+    compile_output: Buffer | null;
   };
 }
 

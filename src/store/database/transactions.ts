@@ -60,8 +60,9 @@ interface Begun {
 
 /**
  * Groups work into commits. The rule: **a result is durable when its promise resolves**, and its notifications reach listeners in this and
- * other processes after that. There are two exceptions, both in the names of their methods: an `AsyncCommit`, and a group that
- * `isUnflushed`, may be lost in a power failure, though not by the end of the process.
+ * other processes after that. There are two exceptions. What `runUnflushed` commits, and a group that `isUnflushed`, may be lost in a
+ * power failure, though not by the end of the process. And with one writer, new work is announced before its commit
+ * (store/submissions/submissions.ts), so that the claim shares the commit.
  *
  * Pieces of work wait in a *queue*, which has one commit under way; what arrives meanwhile shares the next one. Under load, many requests
  * therefore share each lock, statement and flush, and a single request does not wait.

@@ -103,7 +103,7 @@ export async function readForeign(
 ): Promise<ForeignSubmission | undefined> {
   const row = await ofSubmission(db, submission.id)
     .leftJoin("outcomes", "outcomes.submission_seq", "foreign_submissions.submission_seq")
-    .select(["api", "category", "data", "callback_url", "note", "compile_output"])
+    .select(["api", "category", "data", "callback_url", "note", "outcomes.compile_output"])
     .select(
       sql<number>`octet_length(code) + octet_length(stdin) + coalesce(octet_length(reference), 0)
       + coalesce(octet_length(attachment), 0)`.as("bytes"),

@@ -21,6 +21,7 @@ export async function insertForeign(
     callback_url: foreign.callback?.url ?? null,
     endpoint_id: foreign.callback?.endpointId ?? null,
     note: null,
+    compile_output: null,
   }));
   await trx.insertInto("foreign_submissions").values(rows).execute();
 }
@@ -50,7 +51,8 @@ export async function endForeign(trx: Transaction<Schema>, ended: readonly Endin
     if (outcome.foreignNote !== undefined)
       await trx
         .updateTable("foreign_submissions")
-        .set({ note: outcome.foreignNote })
+        // Processes of an older release, which send callbacks, find the output of the compiler here.
+        .set({ note: outcome.foreignNote, compile_output: outcome.compileOutput ?? null })
         .where("submission_seq", "=", seq)
         .execute();
     if (endpoint_id === null) continue;

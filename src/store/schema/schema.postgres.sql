@@ -523,7 +523,7 @@ create table workers (
   lease_until bigint not null,
   constraint workers_pkey PRIMARY KEY (id)
 );
-create view foreign_submissions as select submission_seq, account_id, api, language_id as category, settings as data, expected_output as reference, additional_files as attachment, callback_url, endpoint_id, status as note from judge0_submissions;
+create view foreign_submissions as select submission_seq, account_id, api, language_id as category, settings as data, expected_output as reference, additional_files as attachment, callback_url, endpoint_id, status as note, compile_output from judge0_submissions;
 CREATE OR REPLACE FUNCTION judge0_submission_accepted()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -541,7 +541,8 @@ AS $function$
         update programs
         set additions = convert_to((coalesce(convert_from(additions, 'UTF8'), '{"files":[],"entry":null,"args":[],"env":[],"limits":{}}')::jsonb
           || jsonb_build_object('runs', runs))::text, 'UTF8')
-        where submission_seq = new.submission_seq;
+        where submission_seq = new.submission_seq
+          and (additions is null or not convert_from(additions, 'UTF8')::jsonb ? 'runs');
       end if;
       return null;
     end $function$;
@@ -550,7 +551,8 @@ CREATE OR REPLACE FUNCTION judge0_submission_ended()
  LANGUAGE plpgsql
 AS $function$
     begin
-      update outcomes set compile_output = new.compile_output where submission_seq = new.submission_seq;
+      update outcomes set compile_output = new.compile_output
+      where submission_seq = new.submission_seq and compile_output is distinct from new.compile_output;
       return null;
     end $function$;
 CREATE TRIGGER judge0_submission_accepted AFTER INSERT ON judge0_submissions FOR EACH ROW WHEN ((new.api = 'judge0'::text)) EXECUTE FUNCTION judge0_submission_accepted();

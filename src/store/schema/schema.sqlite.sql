@@ -111,7 +111,7 @@ CREATE INDEX "endpoints_project" on "endpoints" ("project_id");
 CREATE INDEX endpoints_unremoved on endpoints (project_id) where removed_at is null;
 CREATE VIEW foreign_submissions as
     select submission_seq, account_id, api, language_id as category, settings as data, expected_output as reference,
-      additional_files as attachment, callback_url, endpoint_id, status as note
+      additional_files as attachment, callback_url, endpoint_id, status as note, compile_output
     from judge0_submissions;
 CREATE TRIGGER foreign_submissions_insert instead of insert on foreign_submissions begin
       insert into judge0_submissions (submission_seq, account_id, api, language_id, settings, expected_output,
@@ -119,8 +119,9 @@ CREATE TRIGGER foreign_submissions_insert instead of insert on foreign_submissio
       values (new.submission_seq, new.account_id, new.api, new.category, new.data, new.reference, new.attachment,
         new.callback_url, new.endpoint_id, new.note);
     end;
-CREATE TRIGGER foreign_submissions_update instead of update of note on foreign_submissions begin
-      update judge0_submissions set status = new.note where submission_seq = new.submission_seq;
+CREATE TRIGGER foreign_submissions_update instead of update on foreign_submissions begin
+      update judge0_submissions set status = new.note, compile_output = new.compile_output
+      where submission_seq = new.submission_seq;
     end;
 CREATE TABLE "former_secrets" (
   "id" text primary key,

@@ -69,6 +69,21 @@ onEachDatabase((open) => {
     );
   });
 
+  test(
+    "a repeated request with an idempotency key runs nothing, and does not count the runs again",
+    LIMIT,
+    async (t) => {
+      const { ask, key } = await startHttp(t, { open });
+      const own = await key({ requestsPerMinute: 25 });
+      const headers = { "idempotency-key": "3c2b8a6e-52a7-4b0f-9d57-6f1d9a3e7c11" };
+      const post = () => ask({ method: "POST", path: "/api/submit", body: { ...PYTHON, runs: 20 }, key: own, headers });
+      const first = await post();
+      assert.deepEqual([first.status, first.headers["ratelimit-remaining"]], [202, "5"]);
+      const again = await post();
+      assert.deepEqual([again.status, again.json.id, again.headers["ratelimit-remaining"]], [202, first.json.id, "4"]);
+    },
+  );
+
   test("what the compiler wrote can be read once the run has ended, by its account only", LIMIT, async (t) => {
     const { ask, submit, store, key } = await startHttp(t, { open });
     const { id } = (await submit({ language: "c", code: "int main(void) { return 0; }" })).json;

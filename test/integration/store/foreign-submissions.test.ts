@@ -69,7 +69,11 @@ test("PostgreSQL: a process of the release before and one of this release run ea
   const [claim] = await store.submissions.claim("w", 10_000);
   assert.deepEqual([claim?.submission.id, claim?.program.options?.runs], [older, 5]);
   assert.deepEqual(claim?.foreign, { api: "judge0", data: SETTINGS, reference: Buffer.from("1") });
-  await store.submissions.finish(claim?.lease as Lease, { ...DONE, foreignNote: 3 });
+  await store.submissions.finish(claim?.lease as Lease, {
+    ...DONE,
+    foreignNote: 3,
+    compileOutput: Buffer.from("note"),
+  });
   // What the release before reads when it claims a submission that this one has accepted, and writes when the submission ends.
   const foreign = { api: "judge0", category: 71, data: SETTINGS, reference: Buffer.from("1"), attachment: null };
   const newer = await submit(store, project, "judge", null, { ...foreign, callback: null });
@@ -78,10 +82,9 @@ test("PostgreSQL: a process of the release before and one of this release run ea
     const { rows } = await sql`select judge0, settings, expected_output, judge0_submissions.status
       from submissions join judge0_submissions on submission_seq = seq where id = ${newer}`.execute(db);
     assert.deepEqual(rows, [{ judge0: 2, settings: SETTINGS, expected_output: Buffer.from("1"), status: null }]);
-    const before = await sql<{
-      status: number;
-    }>`select status from judge0_submissions where submission_seq <> ${seq}`.execute(db);
-    assert.deepEqual(before.rows, [{ status: 3 }]);
+    const before =
+      await sql`select status, compile_output from judge0_submissions where submission_seq <> ${seq}`.execute(db);
+    assert.deepEqual(before.rows, [{ status: 3, compile_output: Buffer.from("note") }]);
     await sql`insert into outcomes (submission_seq, stdout, stderr, body) select ${seq}, stdout, stderr, body from outcomes`.execute(
       db,
     );

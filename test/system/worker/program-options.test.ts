@@ -163,6 +163,12 @@ test("the heap of a JVM that a program starts does not depend on the memory of t
   assert.ok(chosen > 48 && chosen <= 64, `${chosen} MiB`);
 });
 
+test("an executable runs from an entry, also in another directory", LIMIT, async () => {
+  const files = { prog: "#!/bin/sh\necho one\n", "bin/prog": "#!/bin/sh\necho two\n" };
+  assert.equal(await prints("executable", "", { entry: "prog", files }), "one\n");
+  assert.equal(await prints("executable", "", { entry: "bin/prog", files }), "two\n");
+});
+
 test("the same programs run from an entry in another directory", LIMIT, async () => {
   for (const [name, code] of [
     ["c", "#include <stdio.h>\nint main(void) { puts(__FILE__); }"],

@@ -31,20 +31,22 @@ export async function foreignSubmissions(trx: Transaction<Schema>, abilities: Ab
   // What clients of other services' APIs have sent in addition to the program; src/domain/foreign-api.ts describes the columns.
   await sql`create view foreign_submissions as
     select submission_seq, account_id, api, language_id as category, settings as data, expected_output as reference,
-      additional_files as attachment, callback_url, endpoint_id, status as note
+      additional_files as attachment, callback_url, endpoint_id, status as note, compile_output
     from judge0_submissions`.execute(trx);
   await (oneWriter ? writeThroughView(trx) : serveOlderRelease(trx));
 }
 
 /** For submissions that have not ended, the number of runs becomes an option of the program. */
 async function convertRuns(trx: Transaction<Schema>): Promise<void> {
-  const { rows } = await sql<{ seq: number; settings: string; additions: Buffer | null }>`
-    select seq, settings, additions from submissions
+  const { rows } = await sql<{ seq: number; settings: string }>`
+    select seq, settings from submissions
     join judge0_submissions on judge0_submissions.submission_seq = seq
-    join programs on programs.submission_seq = seq
     where submissions.status in ('pending', 'running') and judge0 = 2`.execute(trx);
-  for (const { seq, settings, additions } of rows) {
+  for (const { seq, settings } of rows) {
     const { number_of_runs: runs } = JSON.parse(settings) as { readonly number_of_runs: number };
+    // One at a time: the files of a full queue would not fit into memory.
+    const program = trx.selectFrom("programs").select("additions").where("submission_seq", "=", seq);
+    const { additions } = await program.executeTakeFirstOrThrow();
     const options = additions ? decodeProgramOptions(additions.toString("utf8")) : NO_OPTIONS;
     await trx
       .updateTable("programs")
@@ -64,14 +66,16 @@ async function writeThroughView(trx: Transaction<Schema>): Promise<void> {
         new.callback_url, new.endpoint_id, new.note);
     end`.execute(trx);
   await sql`
-    create trigger foreign_submissions_update instead of update of note on foreign_submissions begin
-      update judge0_submissions set status = new.note where submission_seq = new.submission_seq;
+    create trigger foreign_submissions_update instead of update on foreign_submissions begin
+      update judge0_submissions set status = new.note, compile_output = new.compile_output
+      where submission_seq = new.submission_seq;
     end`.execute(trx);
 }
 
 /**
  * PostgreSQL writes through the view by itself. The triggers are for processes of an older release: they find the mark of submissions that
- * this release accepts, and this release finds the number of runs and the output of the compiler where it expects them.
+ * this release accepts, and this release finds the number of runs and the output of the compiler where it expects them. This release also
+ * stores the output where an older one expects it (src/store/foreign/rows.ts).
  */
 async function serveOlderRelease(trx: Transaction<Schema>): Promise<void> {
   await sql`
@@ -89,7 +93,8 @@ async function serveOlderRelease(trx: Transaction<Schema>): Promise<void> {
         update programs
         set additions = convert_to((coalesce(convert_from(additions, 'UTF8'), ${sql.lit(encodeProgramOptions(NO_OPTIONS))})::jsonb
           || jsonb_build_object('runs', runs))::text, 'UTF8')
-        where submission_seq = new.submission_seq;
+        where submission_seq = new.submission_seq
+          and (additions is null or not convert_from(additions, 'UTF8')::jsonb ? 'runs');
       end if;
       return null;
     end $$`.execute(trx);
@@ -99,7 +104,8 @@ async function serveOlderRelease(trx: Transaction<Schema>): Promise<void> {
   await sql`
     create function judge0_submission_ended() returns trigger language plpgsql as $$
     begin
-      update outcomes set compile_output = new.compile_output where submission_seq = new.submission_seq;
+      update outcomes set compile_output = new.compile_output
+      where submission_seq = new.submission_seq and compile_output is distinct from new.compile_output;
       return null;
     end $$`.execute(trx);
   await sql`
