@@ -422,8 +422,9 @@ test("a receiver whose certificates are expensive delays the requests of its own
   const hostile = await startReceiver(t, { ca: "", ...makeExpensiveCertificates(18) });
   const honest = await startReceiver(t, certificates);
   const post = threadedPost({ ca: certificates.ca });
+  const enough = new AbortController();
   const sendTo = (receiver: typeof hostile, accountId: string) =>
-    send({ ...claimFor(receiver.url), accountId }, [BODY], allow(receiver.port, { post }), NEVER);
+    send({ ...claimFor(receiver.url), accountId }, [BODY], allow(receiver.port, { post }), enough.signal);
   let pending = 0;
   const attempts = Array.from({ length: 24 }, async () => {
     pending++;
@@ -434,7 +435,9 @@ test("a receiver whose certificates are expensive delays the requests of its own
   const sent = await sendTo(honest, "honest");
   assert.deepEqual(seen(sent), ["delivered", 200, null]);
   assert.ok(pending > 12, `${pending} of 24 attempts were pending`);
-  assert.match((await Promise.all(attempts))[0] ?? "", /no known authority/);
+  assert.match((await Promise.race(attempts)) ?? "", /no known authority/);
+  enough.abort(); // each attempt takes CPU time, and one of them shows what its receiver is
+  await Promise.allSettled(attempts);
 });
 
 test("only threads that send have a low priority", LIMIT, async (t) => {
