@@ -30,6 +30,7 @@ const GROUPS = {
   measuring: {
     name: "measuring",
     paths: [
+      "integration/cli/bench",
       "system/bounds/answers",
       "system/bounds/comparisons",
       "system/bounds/compile-steps",
@@ -52,7 +53,6 @@ const GROUPS = {
   services: {
     name: "services",
     paths: [
-      "integration/cli/bench",
       "integration/cli/doctor",
       "integration/cli/logs",
       "integration/cli/run",
