@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { WorkerFlags } from "../src/cli/installed-languages.ts";
 import { DATA } from "../src/cli/with-store.ts";
+import { echoRows } from "./echo.ts";
 import { endTogether } from "./end-together.ts";
 import { floodTable, measureFloods } from "./floods.ts";
 import { judgementRow } from "./judgement.ts";
@@ -41,7 +42,8 @@ export function benchCommand(): Command {
     .action(bench)
     .addCommand(serviceCommand())
     .addCommand(peersCommand())
-    .addCommand(floodsCommand());
+    .addCommand(floodsCommand())
+    .addCommand(echoCommand());
 }
 
 interface PeersFlags extends BenchFlags {
@@ -81,6 +83,25 @@ function floodsCommand(): Command {
       const tell = (words: string) => process.stderr.write(`${words}\n`);
       const rows = await measureFloods(flags, tell);
       process.stdout.write(flags.json ? `${JSON.stringify(rows, null, 2)}\n` : `${floodTable(rows)}\n`);
+    });
+}
+
+interface EchoCommandFlags extends BenchFlags {
+  readonly database?: string;
+  readonly rounds: number;
+}
+
+/** `assay bench echo`: how long a line takes to a running program and back; bench/README.md explains the rows. */
+function echoCommand(): Command {
+  return new Command("echo")
+    .description("Measure the time from a client's line of input until the client has the same line from the program.")
+    .option("--json", "print an array of {name, unit, median, p99, floor, ratio}")
+    .option("--database <url>", "PostgreSQL server; the command creates and drops a database on it (default: SQLite)")
+    .option("--rounds <number>", "sessions of each row, with 100 echoes each", wholeNumber, 10)
+    .action(async (_: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<EchoCommandFlags>();
+      const rows = await echoRows(flags);
+      process.stdout.write(flags.json ? `${JSON.stringify(rows, null, 2)}\n` : `${rowTable(rows)}\n`);
     });
 }
 

@@ -1,0 +1,154 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { availableParallelism } from "node:os";
+import { dirname } from "node:path";
+import { createInterface } from "node:readline";
+import { WebSocket } from "ws";
+import { makeDatabase } from "./load/database.ts";
+import { makeKeys, makePlace, realSandbox, startServing, userOf } from "./load/serving.ts";
+import { quantile, type Row, timesRow } from "./row.ts";
+
+/** Writes each line of its input to its output, at once. */
+const ECHO = "process.stdin.pipe(process.stdout);\n";
+/** A session must end before the program reaches its limit of wall time. */
+const ECHOES = 100;
+/** The first echoes of a session, which also start the program. */
+const WARM_UP = 5;
+
+export interface EchoFlags {
+  readonly launcherSocket: string;
+  /** A PostgreSQL server; SQLite if undefined. */
+  readonly database?: string;
+  readonly rounds: number;
+}
+
+/** Sends a line, and resolves when the line has come back. */
+interface Talk {
+  echo(line: string): Promise<void>;
+  end(): void;
+}
+
+type Begin = () => Promise<Talk>;
+
+/**
+ * Measures how long a line takes from a client to a running program and back. The floor is the same program without a box and without a
+ * service: a pipe to a child process, and one from it. Sessions of all rows and of the floor alternate, so that a change of the machine's
+ * speed affects all of them.
+ */
+export async function echoRows({ launcherSocket, database, rounds }: EchoFlags): Promise<Row[]> {
+  const place = makePlace(dirname(launcherSocket), userOf(launcherSocket));
+  const there = await makeDatabase(database, place.directory);
+  try {
+    const [key = ""] = await makeKeys(there, 1);
+    place.own();
+    const serving = await startServing(place, there, realSandbox(launcherSocket, availableParallelism()));
+    try {
+      const service = { port: serving.port, ca: place.ca, key };
+      const begins: Readonly<Record<string, Begin>> = { echo_piston: () => piston(service) };
+      const bareUs: number[] = [];
+      const us: Record<string, number[]> = Object.fromEntries(Object.keys(begins).map((name) => [name, []]));
+      for (let round = 0; round < rounds; round++) {
+        bareUs.push(...(await session(bare)));
+        for (const [name, begin] of Object.entries(begins)) us[name]?.push(...(await session(begin)));
+      }
+      const floor = quantile(bareUs, 0.5);
+      return Object.entries(us).map(([name, times]) => timesRow(name, "us", times, floor));
+    } finally {
+      await serving.stop();
+    }
+  } finally {
+    await there.drop();
+    place.remove();
+  }
+}
+
+async function session(begin: Begin): Promise<number[]> {
+  const talk = await begin();
+  const times: number[] = [];
+  for (let at = -WARM_UP; at < ECHOES; at++) {
+    const begun = performance.now();
+    await talk.echo(`line ${at}\n`);
+    if (at >= 0) times.push((performance.now() - begun) * 1000);
+  }
+  talk.end();
+  return times;
+}
+
+/** Calls the listener with the text that a program writes, and resolves echoes when their line is complete. */
+class Echoes {
+  #text = "";
+  #wanted = "";
+  #done = Promise.withResolvers<void>();
+
+  wait(line: string): Promise<void> {
+    this.#text = "";
+    this.#wanted = line;
+    this.#done = Promise.withResolvers();
+    return this.#done.promise;
+  }
+
+  hear(text: string): void {
+    this.#text += text;
+    if (this.#text === this.#wanted) this.#done.resolve();
+  }
+
+  fail(error: Error): void {
+    this.#done.reject(error);
+  }
+}
+
+async function bare(): Promise<Talk> {
+  const child = spawn(process.execPath, ["-e", ECHO], { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface(child.stdout);
+  return {
+    echo: async (line) => {
+      const heard = once(lines, "line");
+      child.stdin.write(line);
+      await heard;
+    },
+    end: () => child.stdin.end(),
+  };
+}
+
+interface ServiceAt {
+  readonly port: number;
+  readonly ca: string;
+  readonly key: string;
+}
+
+/** A session of a client of Piston. */
+async function piston({ port, ca, key }: ServiceAt): Promise<Talk> {
+  const socket = new WebSocket(`wss://127.0.0.1:${port}/piston/api/v2/connect`, {
+    ca,
+    headers: { Authorization: key },
+  });
+  const echoes = new Echoes();
+  const started = Promise.withResolvers<void>();
+  socket.on("message", (data) => {
+    const { type, stage, data: text } = JSON.parse(data.toString());
+    if (type === "stage" && stage === "run") started.resolve();
+    if (type === "data") echoes.hear(text);
+    if (type === "error") echoes.fail(new Error(data.toString()));
+  });
+  for (const lost of ["error", "close"]) {
+    socket.on(lost, () => {
+      const error = new Error("the session ended early");
+      echoes.fail(error);
+      started.reject(error);
+    });
+  }
+  await once(socket, "open");
+  socket.send(JSON.stringify({ type: "init", language: "javascript", version: "*", files: [{ content: ECHO }] }));
+  await started.promise;
+  return {
+    echo: (line) => {
+      const heard = echoes.wait(line);
+      socket.send(JSON.stringify({ type: "data", stream: "stdin", data: line }));
+      return heard;
+    },
+    end: () => {
+      socket.removeAllListeners().on("error", () => {});
+      socket.close();
+    },
+  };
+}
