@@ -10,7 +10,7 @@ import { DATA, DATABASE, type StoreOptions } from "./with-store.ts";
 export function restoreCommand(): Command {
   return new Command("restore")
     .description(
-      "Read a backup from standard input into an empty database, completely or not at all: assay restore < FILE. SQLite and PostgreSQL backups are interchangeable. Submissions that were running at the time of the backup run again; those with the profile agent end with status error.",
+      "Read a backup from standard input into an empty database, completely or not at all: assay restore < FILE. SQLite and PostgreSQL backups are interchangeable. Submissions that were running at the time of the backup run again; those with the profile agent or with live input end with status error.",
     )
     .option(...DATA)
     .option(...DATABASE)

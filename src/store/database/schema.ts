@@ -463,6 +463,8 @@ export interface Schema {
     judge0: number | null;
     /** The number of completed runs when the submission last gave up its slot between two runs; null if it never did. */
     completed_runs: number | null;
+    /** 1 if clients give the program input while it runs; otherwise null. */
+    takes_input: number | null;
   };
   /** The limits that several accounts have in common. */
   tiers: {

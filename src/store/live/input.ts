@@ -4,10 +4,14 @@ import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
+import { takesInput } from "../submissions/takes-input.ts";
 import type { Lease } from "../submissions/types.ts";
 import { heldSeq } from "./output.ts";
 
-/** The most input that clients can give to a run: as many bytes as a submission can have as its input, in at most so many pieces. */
+/**
+ * The most input that clients can give to a run: as many bytes as a submission can have as its stdin, which count, in at most so many
+ * pieces. The pipe of the program holds that much, so that a signal reaches a program that reads none of it.
+ */
 export const MAX_LIVE_INPUT = { bytes: MAX_STDIN_BYTES, pieces: 10_000 } as const;
 
 /** The most pieces that one read returns. */
@@ -20,15 +24,15 @@ export type LiveInput =
   | { readonly kind: "signal"; readonly signal: number };
 
 /**
- * `ended`: the account has no such submission, or the submission has ended or takes no input. `full`: with this input, the run would have
- * got more than MAX_LIVE_INPUT. In both cases, nothing was added.
+ * `ended`: the account has no such submission, or the submission has ended. `takesNone`: the submission takes no input. `full`: with this
+ * input, the run would have got more than MAX_LIVE_INPUT. In these cases, nothing was added.
  */
-export type GiveResult = "given" | "full" | "ended";
+export type GiveResult = "given" | "full" | "takesNone" | "ended";
 
 export type LiveInputStore = ReturnType<typeof liveInputStore>;
 
 /**
- * Input that clients give to programs while they run. Clients add it, the worker reads it, and the end of the submission deletes it. If a
+ * Input that clients give to programs while they run. The stdin of the submission is the first piece (enqueue.ts). Clients add it, the worker reads it, and the end of the submission deletes it. If a
  * run is repeated, its worker reads the input from the beginning.
  */
 export function liveInputStore({ db, abilities }: Database, transactions: Transactions, wakeups: Notifier) {
@@ -69,12 +73,13 @@ async function give(
 ): Promise<GiveResult> {
   const submission = await trx
     .selectFrom("submissions")
-    .select(["seq", "status", "live"])
+    .select(["seq", "status", "live", "takes_input"])
     .$if(locked, (row) => row.forShare()) // for the reason that heldSeq in output.ts states
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .executeTakeFirst();
-  if (submission?.live !== 2 || isTerminal(submission.status as Status)) return "ended";
+  if (!submission || isTerminal(submission.status as Status)) return "ended";
+  if (!takesInput(submission)) return "takesNone";
   const last = await trx
     .selectFrom("live_input")
     .select(["n", "total"])

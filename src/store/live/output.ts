@@ -93,6 +93,11 @@ export function liveStore({ db, abilities }: Database, transactions: Transaction
       return { status, pieces: read } as LiveOutput;
     },
 
+    /** Calls the listeners of `onChange` in this process: there is new output that the database does not have. */
+    announce(id: string): void {
+      wakeups.publish({ kind: "live", id });
+    },
+
     /**
      * Calls the listener when the submission may have started, have new output, or have ended.
      * @returns a function that ends the subscription.

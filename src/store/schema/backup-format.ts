@@ -10,7 +10,6 @@ const NOT_BACKED_UP: Partial<Readonly<Record<TableName, string>>> = {
   known_places: "only decides whether people are told of a sign-in from a new network",
   workers: "the workers that are alive now",
   live_output: "the output of runs that have not ended",
-  live_input: "the input of runs that have not ended",
   sessions: "a restore of an old copy must not grant access",
   invitations: "a restore of an old copy must not grant access",
 };

@@ -24,6 +24,7 @@ import { liveInput } from "./migrations/0019-live-input.ts";
 import { compileOutput } from "./migrations/0020-compile-output.ts";
 import { progress } from "./migrations/0021-progress.ts";
 import { foreignSubmissions } from "./migrations/0022-foreign-submissions.ts";
+import { takesInput } from "./migrations/0023-takes-input.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
@@ -51,4 +52,5 @@ export const MIGRATIONS: readonly Migration[] = [
   compileOutput,
   progress,
   foreignSubmissions,
+  takesInput,
 ];

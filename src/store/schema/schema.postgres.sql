@@ -453,6 +453,7 @@ create table submissions (
   original_id text,
   judge0 integer,
   completed_runs integer,
+  takes_input integer,
   constraint submissions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'error'::text]))),
   constraint submissions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint submissions_judgement_seq_fkey FOREIGN KEY (judgement_seq) REFERENCES judgements(seq) ON DELETE CASCADE,

@@ -396,6 +396,7 @@ CREATE TABLE "submissions" (
   "original_id" text,
   "judge0" integer,
   "completed_runs" integer,
+  "takes_input" integer,
   constraint "submissions_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "submissions_account" on "submissions" ("account_id", "seq");

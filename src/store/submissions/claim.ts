@@ -1,11 +1,12 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import { nextQueue, type OwnedQueue } from "../../fairness/turn.ts";
 import type { Abilities } from "../database/database.ts";
-import type { Schema } from "../database/schema.ts";
+import type { Row, Schema } from "../database/schema.ts";
 import { countRunning, type KeyOfAccount, takeTurns } from "../queue/turns.ts";
 import { loadPrograms } from "./programs.ts";
 import { readProgress } from "./progress.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
+import { takesInput } from "./takes-input.ts";
 import type { Claim, Lease } from "./types.ts";
 
 export interface ClaimRequest {
@@ -63,7 +64,7 @@ export async function claim(
   const rows = await trx
     .selectFrom("submissions")
     .leftJoin("foreign_submissions", "foreign_submissions.submission_seq", "submissions.seq")
-    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "judgement_seq", "test", "completed_runs"])
+    .select([...SUBMISSION_COLUMNS, "seq", "fence", "live", "takes_input", "judgement_seq", "test", "completed_runs"])
     .select(["api", "data", "reference"])
     .where(
       "seq",
@@ -83,7 +84,7 @@ export async function claim(
       submission: toSubmission(row, null),
       lease: { submissionId: row.id, workerId: request.workerId, fence: row.fence, attempt: row.attempts },
       live: row.live !== null,
-      takesInput: row.live === 2,
+      takesInput: takesInput(row),
       foreign:
         row.api === null || row.data === null ? null : { api: row.api, data: row.data, reference: row.reference },
       progress: progress.get(row.seq) ?? null,
@@ -144,14 +145,16 @@ async function choose(
 const AHEAD_BYTES = 8 * 1_048_576;
 
 /**
- * How many of these submissions, from the first on, may be claimed before they can start. The count ends before the first one with the
- * profile `agent`, because a claimed agent run is not repeated after a crash of its worker, and before the first one with which their
- * bytes exceed AHEAD_BYTES.
+ * How many of these submissions, from the first on, may be claimed before they can start. The count ends before the first one that is not
+ * repeated after a crash of its worker, because it has the profile `agent` or takes input, and before the first one with which their bytes
+ * exceed AHEAD_BYTES.
  */
 async function countAhead(trx: Transaction<Schema>, chosen: readonly Chosen[]): Promise<number> {
   const seqs = chosen.map(({ seq }) => seq);
-  const { rows } = await sql<{ seq: number; profile: string; bytes: number | string }>`
-    select seq, profile, coalesce((
+  const { rows } = await sql<
+    Pick<Row<"submissions">, "seq" | "profile" | "live" | "takes_input"> & { bytes: number | string }
+  >`
+    select seq, profile, live, takes_input, coalesce((
       select octet_length(code) + octet_length(stdin) + coalesce(octet_length(additions), 0) from programs
       where submission_seq = submissions.seq
     ), 0) + coalesce((
@@ -178,7 +181,7 @@ async function countAhead(trx: Transaction<Schema>, chosen: readonly Chosen[]): 
   const first = seqs.findIndex((seq) => {
     const row = found.get(seq);
     bytes += Number(row?.bytes ?? 0);
-    return row?.profile !== "judge" || bytes > AHEAD_BYTES;
+    return row?.profile !== "judge" || takesInput(row) || bytes > AHEAD_BYTES;
   });
   return first < 0 ? seqs.length : first;
 }

@@ -7,6 +7,7 @@ import { insertForeign } from "../foreign/rows.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 import { keepComplete } from "../judgements/versions.ts";
 import { fromProgram, SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
+import { liveColumns } from "./takes-input.ts";
 import type { Enqueue, Enqueued } from "./types.ts";
 
 /**
@@ -128,7 +129,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
     .insertInto("submissions")
     .values(
       accepted.map((request) => {
-        const { submission, idempotency, live, takesInput, originalId } = request;
+        const { submission, idempotency, live = false, takesInput = false, originalId } = request;
         const judgement_seq = judgements.get(request) ?? null;
         return {
           id: submission.id,
@@ -142,7 +143,7 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
           idempotency_key: idempotency?.key ?? null,
           request_hash: idempotency?.requestHash ?? null,
           created_at: submission.createdAtMs,
-          live: takesInput ? 2 : live ? 1 : null,
+          ...liveColumns(live, takesInput),
           original_id: originalId ?? null,
           judgement_seq,
           test: judgement_seq === null ? null : 0,
@@ -153,12 +154,20 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
     .returning(["seq", "id"])
     .execute();
   const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
-  const programs = accepted.flatMap(({ submission, program, judgement }) => {
+  const programs = accepted.flatMap(({ submission, program, takesInput, judgement }) => {
     const seq = seqs.get(submission.id);
     if (seq === undefined && judgement) throw new Error("the first run of a judgement was not inserted");
-    return seq === undefined || judgement ? [] : [{ submission_seq: seq, ...fromProgram(program) }];
+    if (seq === undefined || judgement) return [];
+    const { stdin, ...row } = fromProgram(program);
+    return [{ submission_seq: seq, ...row, stdin: takesInput ? Buffer.alloc(0) : stdin }];
   });
   if (programs.length > 0) await trx.insertInto("programs").values(programs).execute();
+  // The stdin of a submission that takes input is the beginning of that input.
+  const inputs = accepted.flatMap(({ submission: { id }, program: { stdin: bytes }, takesInput }) => {
+    const seq = takesInput && bytes.length > 0 ? seqs.get(id) : undefined;
+    return seq === undefined ? [] : [{ submission_seq: seq, n: 1, total: bytes.length, bytes, signal: null }];
+  });
+  if (inputs.length > 0) await trx.insertInto("live_input").values(inputs).execute();
   const foreign = accepted.flatMap(({ submission: { id, accountId }, foreign }) => {
     const seq = seqs.get(id);
     return foreign && seq !== undefined ? [{ seq, accountId, foreign }] : [];

@@ -4,18 +4,28 @@ import { cancelled, internalError, type Outcome } from "../../domain/outcome.ts"
 import { MAX_ATTEMPTS } from "../../domain/submission.ts";
 import type { Abilities } from "../database/database.ts";
 import type { StoreNotification } from "../database/notifier.ts";
-import type { Schema } from "../database/schema.ts";
+import type { Row, Schema } from "../database/schema.ts";
 import { lockJudgements } from "../judgements/advance.ts";
 import { type KeyOfAccount, returnTurns } from "../queue/turns.ts";
 import { end } from "./end.ts";
 import { ENDED_COLUMNS, type Ending, endedBy } from "./outcomes.ts";
 import { putProgress, type Yield } from "./progress.ts";
+import { takesInput } from "./takes-input.ts";
 import type { Lease, Swept } from "./types.ts";
 
 const LOST = internalError(`the run was lost ${MAX_ATTEMPTS} times; the platform gave up`);
 const NOT_REPEATABLE = internalError(
   "the run was interrupted; agent runs are not repeated because they may have had outside effects",
 );
+const TALKED = internalError(
+  "the run was interrupted; runs with live input are not repeated because their clients have talked with the program",
+);
+
+/** How an interrupted run ends if it may not be repeated; null if it may. */
+function endOfInterrupted(row: Pick<Row<"submissions">, "profile" | "live" | "takes_input">): Outcome | null {
+  if (row.profile !== "judge") return NOT_REPEATABLE;
+  return takesInput(row) ? TALKED : null;
+}
 
 export const CANCELLED = cancelled("cancelled by a request of the client");
 
@@ -112,7 +122,7 @@ export async function release(
   await lock(trx, "claim"); // a claim changes turns as well
   const found = await trx
     .selectFrom("submissions")
-    .select(["id", "profile", "judgement_seq", "key_id", "account_id"])
+    .select(["id", "profile", "live", "takes_input", "judgement_seq", "key_id", "account_id"])
     .where(
       "id",
       "in",
@@ -120,16 +130,18 @@ export async function release(
     )
     .execute();
   const rows = new Map(found.map((row) => [row.id, row]));
-  const isOver = ({ lease, begun }: Release) => begun && rows.get(lease.submissionId)?.profile === "agent";
-  const over = releases.filter(isOver);
-  const finishes = over.map(({ lease }): Finish => {
-    const seq = rows.get(lease.submissionId)?.judgement_seq ?? null;
-    return { lease, outcome: NOT_REPEATABLE, judged: seq === null ? null : { judgementSeq: seq, checked: null } };
-  });
-  const finished = await finish(trx, finishes, nowMs);
-  const valid = new Map(over.map((one, at) => [one, finished.valid[at] === true]));
+  const over = new Map<Release, Finish>();
+  for (const one of releases) {
+    const row = rows.get(one.lease.submissionId);
+    const outcome = one.begun && row ? endOfInterrupted(row) : null;
+    if (!row || !outcome) continue;
+    const judged = row.judgement_seq === null ? null : { judgementSeq: row.judgement_seq, checked: null };
+    over.set(one, { lease: one.lease, outcome, judged });
+  }
+  const finished = await finish(trx, [...over.values()], nowMs);
+  const valid = new Map([...over.keys()].map((one, at) => [one, finished.valid[at] === true]));
   const unserved: KeyOfAccount[] = [];
-  for (const one of releases.filter((each) => !isOver(each))) {
+  for (const one of releases.filter((each) => !over.has(each))) {
     const { lease, begun } = one;
     const result = await leased(trx, lease)
       .set({ ...UNLEASED, status: "pending", started_at: STARTED, attempts: lease.attempt - 1 })
@@ -171,7 +183,7 @@ export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<bo
 export async function readRunning(db: Kysely<Schema>) {
   const running = await db
     .selectFrom("submissions")
-    .select([...ENDED_COLUMNS, "profile", "attempts", "fence", "lease_until"])
+    .select([...ENDED_COLUMNS, "takes_input", "profile", "attempts", "fence", "lease_until"])
     .where("status", "=", sql.lit("running"))
     .execute();
   // The few running submissions are sorted here: to return them in the order of `seq`, SQLite would read all records.
@@ -197,8 +209,9 @@ export async function sweep(
   const requeued: string[] = [];
   const failed: Ending[] = [];
   for (const row of abandoned) {
-    const isRepeatable = row.profile === "judge" && row.attempts < MAX_ATTEMPTS;
-    const outcome = row.profile === "judge" ? LOST : NOT_REPEATABLE;
+    const over = endOfInterrupted(row);
+    const isRepeatable = over === null && row.attempts < MAX_ATTEMPTS;
+    const outcome = over ?? LOST;
     const became = isRepeatable ? { ...UNLEASED, status: "pending", started_at: STARTED } : endedBy(outcome, nowMs);
     const taken = await trx
       .updateTable("submissions")

@@ -178,8 +178,8 @@ export function submissionStore(
     },
 
     /**
-     * Releases a claimed submission: it is `pending` again, and the attempt does not count. An agent run that has begun ends
-     * with the status `error` instead, because it may have had outside effects. Calls are processed in order. A caller that releases
+     * Releases a claimed submission: it is `pending` again, and the attempt does not count. A run that has begun ends with the status
+     * `error` instead if it is an agent run, which may have had outside effects, or takes input. Calls are processed in order. A caller that releases
      * several submissions that have not begun must begin with the one that it claimed last: the one that is released last is served first
      * (queue/turns.ts).
      * @param begun whether code of the program may have run.
@@ -212,8 +212,8 @@ export function submissionStore(
     /**
      * Takes away leases that were not renewed for `leaseMs`. Each call compares the leases with those that earlier calls on this store
      * saw. Therefore the first call finds none, and neither does one that comes more than `leaseMs` after the previous call. A judge run is requeued while
-     * attempts are left, because it has no outside effects. An agent run, and a judge run after its last attempt, end with the
-     * status `error`.
+     * attempts are left, because it has no outside effects. An agent run, a run that takes input, and a judge run after its last attempt
+     * end with the status `error`.
      */
     async sweep(leaseMs: number): Promise<Swept> {
       const running = await readRunning(db);

@@ -14,7 +14,7 @@ import type { Store } from "../../../src/store/store.ts";
 import type { Lease } from "../../../src/store/submissions/types.ts";
 import { addJudgement, newVersion } from "../../support/store/judgements.ts";
 import { SAMPLES } from "../../support/store/samples.ts";
-import { addKey, emptyDatabase, onEachDatabase } from "../../support/store/temporary.ts";
+import { addKey, emptyDatabase, enqueue, onEachDatabase } from "../../support/store/temporary.ts";
 import {
   ACTOR,
   addEndpoint,
@@ -34,7 +34,6 @@ const NOT_KEPT = [
   "workers",
   "schema_version",
   "live_output",
-  "live_input",
   "sessions",
   "invitations",
 ];
@@ -99,6 +98,9 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   await submit(store, project);
   const [between] = await store.submissions.claim("w", 1_000);
   await store.submissions.yieldSlot(between?.lease as Lease, PROGRESS);
+  const talk = await enqueue(store, project.key, { live: true, takesInput: true, stdin: "first " });
+  assert.ok("submission" in talk);
+  await store.liveInput.give(talk.submission.id, accountId, [{ kind: "bytes", bytes: Buffer.from([0, 255]) }]);
   await store.invitations.add(
     { id: "i", hash: "h", lastsMs: 1_000 },
     { kind: "invite", email: "ada@example.com", accountId: project.key.accountId, administrator: false },
@@ -139,11 +141,17 @@ onEachDatabase((temporaryStore) => {
         assert.deepEqual(body(await linesOf(restored)), body(lines));
         // The worker that held the lease does not exist here.
         assert.deepEqual((await restored.submissions.sweepAll()).requeued, [running]);
-        const claims = await restored.submissions.claim("w", 1_000, 2);
+        const claims = await restored.submissions.claim("w", 1_000, 3);
         assert.deepEqual(
           claims.map(({ progress }) => progress),
-          [null, PROGRESS],
+          [null, PROGRESS, null],
         );
+        const [talk] = claims.filter(({ takesInput }) => takesInput);
+        assert.ok(talk);
+        assert.deepEqual(await restored.liveInput.read(talk.lease, 0), [
+          [1, { kind: "bytes", bytes: Buffer.from("first ") }],
+          [2, { kind: "bytes", bytes: Buffer.from([0, 255]) }],
+        ]);
         const later = await addProject(restored, "later");
         await endOne(restored, later);
         assert.equal((await restored.submissions.get(running, account))?.status, "running");

@@ -5,14 +5,18 @@ import { within } from "../../../bench/load/database.ts";
 import { type LiveInput, MAX_LIVE_INPUT } from "../../../src/store/live/input.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
-import { addKey, enqueue, onEachDatabase, type Temporary } from "../../support/store/temporary.ts";
+import { addKey, enqueue, onEachDatabase, sweepLater, type Temporary } from "../../support/store/temporary.ts";
 import { DONE } from "../../support/webhooks/project.ts";
 
 const bytes = (text: string): LiveInput => ({ kind: "bytes", bytes: Buffer.from(text) });
 
 /** A running submission, and the id of its account. */
-async function claimed(store: Store, takesInput = true): Promise<{ claim: Claim; account: string; id: string }> {
-  const key = await addKey(store, "key");
+async function claimed(
+  store: Store,
+  takesInput = true,
+  name = "key",
+): Promise<{ claim: Claim; account: string; id: string }> {
+  const key = await addKey(store, name);
   await enqueue(store, key, { live: true, takesInput });
   const [claim] = await store.submissions.claim("w", 1_000);
   assert.ok(claim);
@@ -78,7 +82,7 @@ onEachDatabase((temporaryStore) => {
     assert.equal(await store.liveInput.give("unknown", account, [bytes("a")]), "ended");
     const watched = await enqueue(store, other, { live: true });
     assert.ok(watched.kind === "enqueued");
-    assert.equal(await store.liveInput.give(watched.submission.id, other.accountId, [bytes("a")]), "ended");
+    assert.equal(await store.liveInput.give(watched.submission.id, other.accountId, [bytes("a")]), "takesNone");
   });
 
   test("input and output that meet the end of the run leave nothing", async (t) => {
@@ -97,6 +101,48 @@ onEachDatabase((temporaryStore) => {
       await ending.commit().execute();
       assert.deepEqual(await Promise.all(late), ["ended", false]);
     });
+  });
+
+  test("the previous release, which runs alongside this one, and this release agree on what takes input", async (t) => {
+    const { store, database } = await temporaryStore(t);
+    const { id, claim } = await claimed(store);
+    const marks = (change: { live: number; takes_input: null }) =>
+      within(database, async ({ db }) => {
+        const { live } = await db
+          .selectFrom("submissions")
+          .select("live")
+          .where("id", "=", id)
+          .executeTakeFirstOrThrow();
+        await db.updateTable("submissions").set(change).where("id", "=", id).execute();
+        return live;
+      });
+    // The previous release claims what this one has accepted, and this one what the previous one has accepted.
+    assert.equal(await marks({ live: 2, takes_input: null }), 2);
+    assert.ok(await store.submissions.release(claim.lease, false));
+    const [again] = await store.submissions.claim("w", 1_000);
+    assert.equal(again?.takesInput, true);
+  });
+
+  test("an interrupted run that takes input ends and is not repeated, unless it has not begun", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const { claim, account, id } = await claimed(store);
+    const read = async () => (await store.submissions.get(id, account))?.outcome?.result.errorMessage ?? null;
+    assert.ok(await store.submissions.release(claim.lease, false));
+    const [again] = await store.submissions.claim("w", 1_000);
+    assert.ok(again);
+    assert.equal(await read(), null);
+    assert.ok(await store.submissions.release(again.lease, true));
+    assert.match(String(await read()), /the run was interrupted; runs with live input are not repeated/);
+    const lost = await claimed(store, true, "other");
+    assert.deepEqual(await sweepLater(store, clock, 1_000), { requeued: [], failed: [lost.id] });
+  });
+
+  test("a submission that takes input is not claimed ahead, because it would end with its worker", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "key");
+    for (const takesInput of [false, false, true, false]) await enqueue(store, key, { live: true, takesInput });
+    assert.equal((await store.submissions.claim("w", 1_000, 1, 9)).length, 2);
+    assert.equal((await store.submissions.claim("w", 1_000, 1, 9)).length, 2);
   });
 
   test("the worker of a run is notified in any process", async (t) => {

@@ -91,6 +91,25 @@ for (const kind of ["sqlite", "postgres"] as const) {
       }
     });
 
+    test("submissions of the previous release that take input still do after the migration", async (t) => {
+      const { db, abilities } = await below(t, await emptyDatabase(t, kind));
+      const migrated = (version: number) => db.transaction().execute((trx) => migrateTo(trx, abilities, version));
+      await migrated(22);
+      await sql`insert into accounts (id, name, tier, created_at) values ('a', 'a', 'beta', 1)`.execute(db);
+      await sql`insert into api_keys (id, account_id, name, prefix, hash, profiles, default_profile, created_at)
+        values ('k', 'a', 'k', 'p', 'h', '["judge"]', 'judge', 1)`.execute(db);
+      for (const live of [null, 1, 2])
+        await sql`insert into submissions (id, account_id, key_id, language, profile, status, attempts, fence, created_at, live)
+          values (${`s ${live}`}, 'a', 'k', 'python', 'judge', 'pending', 0, 0, 1, ${live})`.execute(db);
+      await migrated(23);
+      const { rows } = await sql`select id, live, takes_input from submissions order by seq`.execute(db);
+      assert.deepEqual(rows, [
+        { id: "s null", live: null, takes_input: null },
+        { id: "s 1", live: 1, takes_input: null },
+        { id: "s 2", live: 2, takes_input: 1 },
+      ]);
+    });
+
     test(`the schema is the one in src/store/schema/schema.${kind}.sql`, async (t) => {
       const database = await emptyDatabase(t, kind);
       await (await openStore({ database })).close();
