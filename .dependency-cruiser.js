@@ -11,6 +11,7 @@ const MODULES = {
   languages: ["domain"],
   verdict: ["domain"],
   store: ["domain", "fairness"],
+  conversation: ["domain", "fairness", "store"],
   sandbox: ["domain"],
   admin: ["domain", "store"],
   webhooks: ["domain", "fairness", "store"],
@@ -18,9 +19,9 @@ const MODULES = {
   history: ["domain", "store"],
   metrics: ["domain", "store"],
   tracing: ["domain"],
-  http: ["domain", "fairness", "languages", "store", "admin", "problems"],
-  compat: ["domain", "fairness", "languages", "store", "problems", "http"],
-  worker: ["domain", "fairness", "languages", "verdict", "store", "sandbox"],
+  http: ["domain", "fairness", "languages", "store", "conversation", "admin", "problems"],
+  compat: ["domain", "fairness", "languages", "store", "conversation", "problems", "http"],
+  worker: ["domain", "fairness", "languages", "verdict", "store", "conversation", "sandbox"],
   problems: ["domain", "languages", "worker"],
 };
 

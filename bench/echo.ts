@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { WebSocket } from "ws";
+import { Connection } from "./load/connection.ts";
 import { makeDatabase } from "./load/database.ts";
 import { makeKeys, makePlace, realSandbox, startServing, userOf } from "./load/serving.ts";
 import { quantile, type Row, timesRow } from "./row.ts";
@@ -44,7 +45,10 @@ export async function echoRows({ launcherSocket, database, rounds }: EchoFlags):
     const serving = await startServing(place, there, realSandbox(launcherSocket, availableParallelism()));
     try {
       const service = { port: serving.port, ca: place.ca, key };
-      const begins: Readonly<Record<string, Begin>> = { echo_piston: () => piston(service) };
+      const begins: Readonly<Record<string, Begin>> = {
+        echo_piston: () => piston(service),
+        echo_connect: () => connect(service),
+      };
       const bareUs: number[] = [];
       const us: Record<string, number[]> = Object.fromEntries(Object.keys(begins).map((name) => [name, []]));
       for (let round = 0; round < rounds; round++) {
@@ -116,39 +120,78 @@ interface ServiceAt {
   readonly key: string;
 }
 
-/** A session of a client of Piston. */
-async function piston({ port, ca, key }: ServiceAt): Promise<Talk> {
-  const socket = new WebSocket(`wss://127.0.0.1:${port}/piston/api/v2/connect`, {
-    ca,
-    headers: { Authorization: key },
-  });
+/** A WebSocket of the service, and the echoes on it. @param onMessage called with each message. */
+async function connected(
+  { port, ca, key }: ServiceAt,
+  path: string,
+  onMessage: (message: { readonly type: string; readonly [field: string]: string }, echoes: Echoes) => void,
+) {
+  const socket = new WebSocket(`wss://127.0.0.1:${port}${path}`, { ca, headers: { "X-API-Key": key } });
   const echoes = new Echoes();
-  const started = Promise.withResolvers<void>();
+  const lost = Promise.withResolvers<never>();
+  lost.promise.catch(() => {}); // only the start of a session waits for it
+  const fail = (reason: string) => {
+    echoes.fail(new Error(reason));
+    lost.reject(new Error(reason));
+  };
   socket.on("message", (data) => {
-    const { type, stage, data: text } = JSON.parse(data.toString());
-    if (type === "stage" && stage === "run") started.resolve();
-    if (type === "data") echoes.hear(text);
-    if (type === "error") echoes.fail(new Error(data.toString()));
+    const message = JSON.parse(data.toString());
+    if (message.type === "error") fail(data.toString());
+    else onMessage(message, echoes);
   });
-  for (const lost of ["error", "close"]) {
-    socket.on(lost, () => {
-      const error = new Error("the session ended early");
-      echoes.fail(error);
-      started.reject(error);
-    });
-  }
-  await once(socket, "open");
+  socket.on("error", ({ message }) => fail(message)).on("close", () => fail("the session ended early"));
+  await Promise.race([once(socket, "open"), lost.promise]);
+  const end = () => {
+    socket.removeAllListeners().on("error", () => {});
+    socket.close();
+  };
+  return { socket, echoes, lost: lost.promise, end };
+}
+
+/** A session of a client of Piston. */
+async function piston(service: ServiceAt): Promise<Talk> {
+  const started = Promise.withResolvers<void>();
+  const { socket, echoes, lost, end } = await connected(
+    service,
+    "/piston/api/v2/connect",
+    ({ type, stage, data = "" }, heard) => {
+      if (type === "stage" && stage === "run") started.resolve();
+      if (type === "data") heard.hear(data);
+    },
+  );
   socket.send(JSON.stringify({ type: "init", language: "javascript", version: "*", files: [{ content: ECHO }] }));
-  await started.promise;
+  await Promise.race([started.promise, lost]);
+  const echo = (line: string) => {
+    const heard = echoes.wait(line);
+    socket.send(JSON.stringify({ type: "data", stream: "stdin", data: line }));
+    return heard;
+  };
+  return { echo, end };
+}
+
+/** A submission with live input, and a WebSocket to its program. */
+async function connect(service: ServiceAt): Promise<Talk> {
+  const api = await Connection.open(service.port, service.ca, service.key);
+  const body = Buffer.from(JSON.stringify({ language: "javascript", code: ECHO, live_input: true }));
+  const { status, text } = await api.ask("POST", "/api/submit", body);
+  if (status !== 202) throw new Error(`the submission was refused: ${status} ${text}`);
+  const { id } = JSON.parse(text) as { id: string };
+  const { socket, echoes, end } = await connected(
+    service,
+    `/api/result/${id}/connect`,
+    ({ type, text = "" }, heard) => {
+      if (type === "stdout") heard.hear(text);
+    },
+  );
   return {
     echo: (line) => {
       const heard = echoes.wait(line);
-      socket.send(JSON.stringify({ type: "data", stream: "stdin", data: line }));
+      socket.send(Buffer.from(line));
       return heard;
     },
     end: () => {
-      socket.removeAllListeners().on("error", () => {});
-      socket.close();
+      end();
+      void api.ask("POST", `/api/result/${id}/input/end`).finally(() => api.end());
     },
   };
 }

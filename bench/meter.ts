@@ -12,6 +12,7 @@ import { dashboardOf } from "../src/cli/dashboard.ts";
 import { installedLanguages } from "../src/cli/installed-languages.ts";
 import { FOREIGN_APIS } from "../src/compat/apis.ts";
 import { FOREIGN_ROUTES } from "../src/compat/routes.ts";
+import { Conversations } from "../src/conversation/conversations.ts";
 import { type Meter, NO_METER } from "../src/domain/meter.ts";
 import { internalError } from "../src/domain/outcome.ts";
 import { HttpServer } from "../src/http/server.ts";
@@ -54,6 +55,7 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
   const options = {
     ...dashboard,
     store,
+    conversations: new Conversations({ store, log, inProcess: false }),
     workers,
     log,
     meter,

@@ -2,6 +2,7 @@ import pino, { type Logger } from "pino";
 import { FOREIGN_APIS } from "../compat/apis.ts";
 import { FOREIGN_ROUTES } from "../compat/routes.ts";
 import { type Config, ConfigError } from "../config.ts";
+import { Conversations } from "../conversation/conversations.ts";
 import type { Meter } from "../domain/meter.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import { StatsAggregator } from "../history/stats-aggregator.ts";
@@ -57,7 +58,9 @@ export async function startService(config: Config): Promise<Service> {
   const sending = await sendingOf(store, config);
   const tracing = await tracingOf(config, log, "assay");
   const tracer = tracing ?? NO_TRACER;
-  const ownWorker = config.ownWorker ? startOwnWorker(config, store, log, { meter, tracer }) : null;
+  // If several processes can use the database, a client can be connected to another process than the one that runs its program.
+  const conversations = new Conversations({ store, log, inProcess: !store.manyProcesses });
+  const ownWorker = config.ownWorker ? startOwnWorker(config, store, log, { conversations, meter, tracer }) : null;
   // With a shared database, the worker of this process is one of several; otherwise, it is the only one.
   const fleet = store.manyProcesses ? await WorkerRegistry.start({ store, leaseMs: config.leaseMs, log }) : null;
   const workers = fleet ?? ownWorker?.worker;
@@ -72,6 +75,7 @@ export async function startService(config: Config): Promise<Service> {
   const dependencies: DashboardDependencies = {
     ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
     store,
+    conversations,
     workers,
     foreignRoutes: FOREIGN_ROUTES,
     log,
@@ -136,7 +140,12 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
   );
   const store = await openStore({ ...config, meter: prometheus });
   const tracing = await tracingOf(config, log, "assay-worker");
-  const ownWorker = startOwnWorker(config, store, log, { meter: prometheus, tracer: tracing ?? NO_TRACER });
+  const conversations = new Conversations({ store, log, inProcess: false });
+  const ownWorker = startOwnWorker(config, store, log, {
+    conversations,
+    meter: prometheus,
+    tracer: tracing ?? NO_TRACER,
+  });
   const { worker } = ownWorker;
   const operator = new OperatorServer(
     operatorPages(config, { prometheus, store, workers: worker, slots: () => worker.slots() }),
@@ -195,7 +204,7 @@ function startOwnWorker(
   config: Config,
   store: Store,
   log: Logger,
-  told: { readonly meter: Meter; readonly tracer: Tracer },
+  told: { readonly conversations: Conversations; readonly meter: Meter; readonly tracer: Tracer },
 ): OwnWorker {
   const worker = Worker.start({
     ...config,

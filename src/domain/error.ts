@@ -70,7 +70,7 @@ const list = {
     returned: "foreignApi",
     example: ["the operator of the service installs languages"],
   }),
-  foreignOrigin: row(403, () => "the request does not come from this service's own pages", { returned: "dashboard" }),
+  foreignOrigin: row(403, () => "the request does not come from this service's own pages"),
   submissionNotFound: row(404, () => "submission not found"),
   judgementNotFound: row(404, () => "judgement not found"),
   problemNotFound: row(404, () => "problem not found"),
@@ -103,6 +103,14 @@ const list = {
     schema: "NotFinished",
   }),
   requestTimeout: row(408, () => "the request did not arrive in time", { returned: "everyRoute" }),
+  takesNoInput: row(409, () => "the submission takes no live input: it was submitted without live_input"),
+  runEnded: row(409, () => "the run has ended"),
+  inputFull: row(
+    413,
+    (bytes: number, messages: number) =>
+      `a program gets at most ${bytes} bytes of input, with the stdin of its submission, in ${messages} pieces`,
+    { example: [MAX_STDIN_BYTES, 10_000] },
+  ),
   bodyTooLarge: row(413, (bytes: number) => `request body must be at most ${bytes} bytes`, { example: [4_194_304] }),
   submissionTooLarge: row(
     400,
@@ -136,7 +144,7 @@ const list = {
     returned: "unknownRoute",
     headers: { "retry-after": "1" },
   }),
-  upgradeRequired: row(426, () => "open a WebSocket here", { returned: "foreignApi" }),
+  upgradeRequired: row(426, () => "open a WebSocket here"),
   tooManyWatched: row(429, () => "too many runs or lists are watched at the same time: close one of them", {
     headers: { "retry-after": "1" },
   }),

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Conversations } from "../conversation/conversations.ts";
 import type { Meter } from "../domain/meter.ts";
 import type { WorkerPool } from "../domain/readiness.ts";
 import type { Tracer } from "../domain/tracer.ts";
@@ -9,6 +10,8 @@ import type { ForeignRoutes } from "./foreign-routes.ts";
 /** What the server needs of the rest of the service. src/cli/service.ts puts it together. */
 export interface Dependencies {
   readonly store: Store;
+  /** The conversations of clients with running programs. */
+  readonly conversations: Conversations;
   readonly workers: Pick<WorkerPool, "capacity" | "languages" | "readiness">;
   readonly languages: Languages;
   /** The routes for clients of other services (src/compat/routes.ts). */

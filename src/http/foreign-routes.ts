@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance } from "fastify";
 import type { ClientError } from "../domain/error.ts";
-import type { Dependencies } from "./dependencies.ts";
 import { MCP_PATH, mcpKey } from "./mcp/conventions.ts";
-import type { LongAnswers } from "./responses/long-answers.ts";
+import type { Services } from "./route.ts";
 
 /** How requests below a path differ from those of our own API, because the clients of another service or protocol send them. */
 export interface ForeignConventions {
@@ -17,13 +16,7 @@ export interface ForeignConventions {
 
 /** The routes of another service's API. */
 export interface ForeignRoutes extends ForeignConventions {
-  /** @param stopping aborts when the service stops: requests that wait must end then. */
-  readonly add: (
-    server: FastifyInstance,
-    dependencies: Dependencies,
-    answers: LongAnswers,
-    stopping: AbortSignal,
-  ) => void;
+  readonly add: (server: FastifyInstance, services: Services) => void;
 }
 
 const MCP: ForeignConventions = { path: MCP_PATH, keyOf: mcpKey };

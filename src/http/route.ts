@@ -5,6 +5,7 @@ import type { Caller } from "../domain/submission.ts";
 import { callerOf, ownerOf } from "./access/caller.ts";
 import type { ProblemImports } from "./api/import-problem.ts";
 import type { Dependencies } from "./dependencies.ts";
+import type { WebSocketBudget } from "./listener/message-socket.ts";
 import type { LongAnswers } from "./responses/long-answers.ts";
 
 declare module "fastify" {
@@ -19,6 +20,7 @@ export interface Services {
   readonly dependencies: Dependencies;
   readonly answers: LongAnswers;
   readonly imports: ProblemImports;
+  readonly sockets: WebSocketBudget;
   /** Aborts when the service stops: requests that wait must end then. */
   readonly stopping: AbortSignal;
 }

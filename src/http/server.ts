@@ -22,9 +22,10 @@ import { ForeignPaths } from "./foreign-routes.ts";
 import { type ConnectionLimits, ConnectionQuota } from "./listener/connection-quota.ts";
 import { type Clients, Connections, RequestsUnderWay } from "./listener/connections.ts";
 import { createListener, type ListenerLimits, MAX_HEADER_BYTES, tls } from "./listener/listener.ts";
+import { WebSocketBudget } from "./listener/message-socket.ts";
 import { removeStaleSocket } from "./listener/stale-socket.ts";
 import { httpsCheck, type TrustsHop, trustedHops } from "./listener/transport.ts";
-import { routeUpgrades } from "./listener/upgrade.ts";
+import { routeUpgrades, takesOwnWebSocket } from "./listener/upgrade.ts";
 import { deferQuota, mcpRoute } from "./mcp/route.ts";
 import { documentationRoutes } from "./openapi/documentation.ts";
 import type { DrainLimits } from "./responses/drain.ts";
@@ -157,10 +158,11 @@ export class HttpServer {
       );
     });
     const imports = new ProblemImports(dependencies, answers, this.#waits.signal);
-    const services = { dependencies, answers, imports, stopping: this.#waits.signal };
+    const sockets = new WebSocketBudget();
+    const services = { dependencies, answers, imports, sockets, stopping: this.#waits.signal };
     addRoutes(this.#server, ROUTES, services);
     mcpRoute(this.#server, dependencies, answers, this.#waits.signal);
-    for (const { add } of dependencies.foreignRoutes) add(this.#server, dependencies, answers, this.#waits.signal);
+    for (const { add } of dependencies.foreignRoutes) add(this.#server, services);
     documentationRoutes(this.#server);
     dashboardRoutes(this.#server, sessions, services);
   }
@@ -260,7 +262,7 @@ function create(
   limits?: Partial<ListenerLimits>,
 ): FastifyInstance {
   const foreignPaths = new ForeignPaths(foreignRoutes);
-  const takesWebSocket = (url: string) => foreignPaths.takesWebSocket(url);
+  const takesWebSocket = (url: string) => takesOwnWebSocket(url) || foreignPaths.takesWebSocket(url);
   const server = fastify({
     serverFactory: (handler) => createListener(transport, handler, holdMs, meter, clients, takesWebSocket, limits),
     loggerInstance: log,

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Captured } from "../domain/captured.ts";
 import type { StepReport, WorkFile } from "../domain/report.ts";
-import { Captured } from "./captured.ts";
 import { greet, refusal, SandboxError, StepSizeError } from "./refusal.ts";
 import { decodeEnd, decodeFile, decodeReport, type Hello, type ProgramEnd } from "./report.ts";
 import { SlotFileCache } from "./slot-file-cache.ts";

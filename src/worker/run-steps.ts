@@ -1,6 +1,8 @@
+import type { ProgramEnd } from "../conversation/conversation.ts";
 import type { StepReport, StepReports } from "../domain/report.ts";
 import type { OnOutput, Slot } from "../sandbox/slot.ts";
 import type { Step } from "../sandbox/step.ts";
+import type { LiveInput } from "../store/live/input.ts";
 import { judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
 import { type Plan, stepForArtifact } from "./plan.ts";
@@ -51,4 +53,35 @@ export async function runSteps(
   const executed = await interact(execute, onOutput);
   if (files) cache.put(compile, { report: compiled, files, keptBytes: executed.keptBytes });
   return { compile: compiled, execute: executed };
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * Runs the execute step of a program to which clients give input, and passes it what they give, in order. If that cannot be read, the
+ * program gets no more input. It then runs until it ends by itself or reaches a limit.
+ * @param onFailure called with the error if the input of clients cannot be read.
+ */
+export async function runWithInput(
+  slot: Pick<Slot, "run" | "input" | "signal">,
+  conversation: Pick<ProgramEnd, "inputs">,
+  onFailure: (error: unknown) => void,
+  step: Step,
+  onOutput?: OnOutput,
+): Promise<StepReport> {
+  const over = new AbortController();
+  const running = slot.run({ ...step, live: true }, onOutput).finally(() => over.abort());
+  // An empty piece of output is the sign for clients that the program has started.
+  onOutput?.("stdout", NOTHING);
+  const passing = async () => {
+    for await (const input of conversation.inputs(over.signal)) await pass(slot, input);
+  };
+  await Promise.all([running, passing().catch(onFailure)]);
+  return await running;
+}
+
+async function pass(slot: Pick<Slot, "input" | "signal">, input: LiveInput): Promise<void> {
+  if (input.kind === "signal") return slot.signal(input.signal);
+  if (input.kind === "end") return slot.input(NOTHING);
+  if (input.bytes.length > 0) await slot.input(input.bytes); // an empty buffer would end the input
 }

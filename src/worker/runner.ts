@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import type { Conversations } from "../conversation/conversations.ts";
 import type { ForeignApis } from "../domain/foreign-api.ts";
 import { type Meter, secondsSince } from "../domain/meter.ts";
 import { internalError, MAX_COMPILE_OUTPUT_BYTES, type Outcome } from "../domain/outcome.ts";
@@ -20,17 +21,16 @@ import { ComparerLost } from "./comparer.ts";
 import { samplesOf } from "./convert-samples.ts";
 import { type ActiveRun, logFields } from "./leases.ts";
 import { countLeftovers } from "./leftovers.ts";
-import { LiveOutput } from "./live.ts";
-import { runWithInput } from "./live-input.ts";
 import { isOwnStep, type Plan, plan } from "./plan.ts";
 import { kindOf } from "./preparations.ts";
 import { repeat } from "./repeat.ts";
 import { runStats } from "./run-stats.ts";
-import { type CompileCache, type Execute, type RunOptions, runSteps } from "./run-steps.ts";
+import { type CompileCache, type Execute, type RunOptions, runSteps, runWithInput } from "./run-steps.ts";
 import { TestChecker, type Tested, type Yielded } from "./test-checker.ts";
 
 export interface RunnerOptions {
   readonly store: Store;
+  readonly conversations: Conversations;
   readonly languages: Languages;
   readonly workerId: string;
   readonly leaseMs: number;
@@ -64,9 +64,6 @@ const STORE_RETRY_MS = 250;
 const UNASKED_MS = 100;
 /** Additional time for each byte that the next run needs. To store and read the byte takes a twentieth of this time. */
 const UNASKED_MS_PER_BYTE = 400 / 1_048_576;
-
-/** The interval of live output of a run with live input. It is short, because the client waits for an answer to its input. */
-const TALK_MS = 20;
 
 /** Runs claimed submissions and stores their outcomes. */
 export class Runner {
@@ -109,6 +106,7 @@ export class Runner {
       meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
     const context = { slot, freeSlot, signal: active.abandoning.signal };
     const result = await this.#result(claim, context, started);
+    if (claim.live) await this.#options.conversations.stop(claim);
     const { outcome } = result;
     active.ended = true;
     meter.time("ran", { language, profile }, secondsSince(started));
@@ -122,8 +120,8 @@ export class Runner {
    * @returns true if the outcome or the progress was stored, or the run will be repeated. The store then notifies all workers.
    */
   async store({ claim, abandoned }: ActiveRun, result: Result, options: AddOptions): Promise<boolean> {
-    if (abandoned) return false;
     try {
+      if (abandoned) return false;
       return await this.#withRetries(() =>
         "progress" in result ? this.#yield(claim, result.progress) : this.#endOnce(claim, result, options),
       );
@@ -131,6 +129,8 @@ export class Runner {
       // The lease expires, and a sweep then requeues or fails the submission.
       this.#options.log.error({ err: error, ...logFields(claim) }, "the result could not be stored");
       return false;
+    } finally {
+      if (claim.live) this.#options.conversations.forget(claim);
     }
   }
 
@@ -158,7 +158,7 @@ export class Runner {
 
   /**
    * Stores the outcome of a run. A run with the profile `judge` that ended as an internal error is repeated instead, while attempts
-   * remain, because the error proves nothing about the program.
+   * remain, because the error proves nothing about the program. A run that takes input is not: its clients have talked with the program.
    */
   async #endOnce(claim: Claim, { outcome, checked }: Tested, options: AddOptions): Promise<boolean> {
     const { store, log, meter, tracer } = this.#options;
@@ -166,7 +166,8 @@ export class Runner {
     const { language } = claim.submission;
     const { verdict } = outcome.result;
     // If `checked` is set, an interactor could not run, which is not a failure of the platform.
-    if (outcome.status === "error" && !checked && (await store.submissions.repeat(lease))) {
+    const mayRepeat = outcome.status === "error" && !checked && !claim.takesInput;
+    if (mayRepeat && (await store.submissions.repeat(lease))) {
       meter.count("repeated", { language });
       log.warn({ ...logFields(claim), attempt: lease.attempt }, "the platform failed this run; it will be repeated");
       return true;
@@ -307,18 +308,15 @@ export class Runner {
     { cache, interact }: Pick<Required<RunOptions>, "cache" | "interact">,
   ): Promise<StepReports> {
     if (!claim.live) return await runSteps(slot, steps, { cache, interact });
-    const { store, log } = this.#options;
-    const live = new LiveOutput(store, claim, log, claim.takesInput ? TALK_MS : undefined);
-    const talk: Execute = (step, onOutput) => runWithInput({ slot, store, claim, log }, step, onOutput);
-    try {
-      return await runSteps(slot, steps, {
-        cache,
-        interact: claim.takesInput ? talk : interact,
-        onOutput: (stream, bytes) => live.push(stream, bytes),
-      });
-    } finally {
-      await live.stop();
-    }
+    const conversation = this.#options.conversations.begin(claim);
+    const onFailure = (error: unknown) =>
+      this.#options.log.warn({ err: error, ...logFields(claim) }, "live input could not be read");
+    const talk: Execute = (step, onOutput) => runWithInput(slot, conversation, onFailure, step, onOutput);
+    return await runSteps(slot, steps, {
+      cache,
+      interact: claim.takesInput ? talk : interact,
+      onOutput: (stream, bytes) => conversation.write(stream, bytes),
+    });
   }
 
   #cacheFor({ accountId, language }: Pick<Submission, "accountId" | "language">): CompileCache {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
+import { Conversations } from "../conversation/conversations.ts";
 import type { ForeignApis } from "../domain/foreign-api.ts";
 import { type Meter, NO_METER } from "../domain/meter.ts";
 import type { Check, WorkerPool } from "../domain/readiness.ts";
@@ -19,6 +20,8 @@ import { Slots } from "./slots.ts";
 
 export interface WorkerOptions {
   readonly store: Store;
+  /** The conversations of this process, which the service shares if it is in this process; otherwise, they go through the database. */
+  readonly conversations?: Conversations;
   readonly languages: Languages;
   /** What judges the outcomes of submissions that came through other services' APIs (src/compat/apis.ts). */
   readonly foreignApis: ForeignApis;
@@ -104,9 +107,10 @@ export class Worker implements WorkerPool {
     this.#prover = new SelfTest(launcherSocket, languages, onProof, workers);
     this.#proofs = new ProofSchedule(this.#prover, log, options.proveNextMs);
     this.#leases = new Leases({ store, leaseMs, log, meter });
-    const { artifactBytes = 0 } = options;
+    const { artifactBytes = 0, conversations = new Conversations({ store, log, inProcess: false }) } = options;
     this.#runner = new Runner({
       store,
+      conversations,
       languages,
       foreignApis,
       workerId: this.id,

@@ -5,6 +5,7 @@ import type {
   Accepted,
   Batch,
   BatchRequest,
+  Content,
   Health,
   Judged,
   Judgement,
@@ -14,8 +15,10 @@ import type {
   JudgementsQuery,
   JudgeRequest,
   LanguageDetails,
+  LiveInputAccepted,
   Ready,
   Runs,
+  Signal,
   SubmissionRecord,
   Submissions,
   SubmissionsQuery,
@@ -107,6 +110,24 @@ export class Assay {
   /** @returns the events of a submission up to its end, with its output if it was submitted with `stream`. */
   events(id: string, { signal }: CallOptions = {}): AsyncGenerator<SubmissionEvent, void, undefined> {
     return submissionEvents(this.#transport, `/api/result/${encodeURIComponent(id)}/events`, signal);
+  }
+
+  /**
+   * Sends input to the program of a submission with `live_input`. This request is not repeated, because the program would get the input
+   * twice.
+   */
+  async sendInput(id: string, input: Content, options: CallOptions = {}): Promise<LiveInputAccepted> {
+    return await this.#post(`/api/result/${encodeURIComponent(id)}/input`, options, { body: { input } });
+  }
+
+  /** Ends the input of the program of a submission with `live_input`. */
+  async endInput(id: string, options: CallOptions = {}): Promise<LiveInputAccepted> {
+    return await this.#post(`/api/result/${encodeURIComponent(id)}/input/end`, options, { isRepeatable: true });
+  }
+
+  /** Sends a signal to the program of a submission with `live_input`. This request is not repeated. */
+  async sendSignal(id: string, signal: Signal, options: CallOptions = {}): Promise<LiveInputAccepted> {
+    return await this.#post(`/api/result/${encodeURIComponent(id)}/signal`, options, { body: { signal } });
   }
 
   /** Cancels a submission. One that has ended does not change. @returns its final record. */

@@ -133,6 +133,8 @@ export interface Check {
   detail: string;
 }
 
+export type ClientMessage = InputMessage | EndMessage | SignalMessage;
+
 export interface Command {
   command: string[];
   env: {
@@ -140,9 +142,31 @@ export interface Command {
   };
 }
 
+export interface ConnectQuery {
+  /**
+   * The last `id` that the client received; without it, the output begins at its start
+   */
+  after?: string;
+}
+
 export type Content = string | Base64;
 
+export interface EndMessage {
+  type: "end";
+}
+
+export interface EndedMessage {
+  type: "ended";
+  record: SubmissionRecord;
+}
+
 export interface ErrorBody {
+  error: string;
+  message?: string;
+}
+
+export interface ErrorMessage {
+  type: "error";
   error: string;
   message?: string;
 }
@@ -212,6 +236,14 @@ export interface ImportProblemQuery {
    * Time limit in seconds of CPU time, which replaces that of the package. It is required if the package has none
    */
   time_limit?: number;
+}
+
+export interface InputMessage {
+  type: "input";
+  /**
+   * Bytes for the standard input of the program: text, or {"base64": …}
+   */
+  input: Content;
 }
 
 export interface Isolation {
@@ -597,6 +629,25 @@ export interface Limits {
   stderr_bytes: number;
 }
 
+export interface LiveInput {
+  /**
+   * Bytes for the standard input of the program: text, or {"base64": …}
+   */
+  input: Content;
+}
+
+export interface LiveInputAccepted {
+  /**
+   * Id of the submission
+   */
+  id: string;
+  status: Status;
+}
+
+export interface LiveSignal {
+  signal: Signal;
+}
+
 export interface Metrics {
   /**
    * CPU time of all processes of the program
@@ -648,6 +699,19 @@ export interface Output {
    * Whether all output was captured, regardless of encoding
    */
   integrity: ("complete" | "truncated_by_judge_limit" | "crash_mid_write" | "write_error") | null;
+}
+
+export interface OutputMessage {
+  type: "stdout" | "stderr";
+  /**
+   * Position of the text in the stream, in bytes
+   */
+  at: number;
+  text: string;
+  /**
+   * The value of `after` for a client that has all messages so far, or null
+   */
+  id: string | null;
 }
 
 export interface PlainChecker {
@@ -914,7 +978,19 @@ export interface Runs {
   memory_peak_bytes: number | null;
 }
 
+export type Signal = "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGKILL" | "SIGUSR1" | "SIGUSR2" | "SIGTERM";
+
+export interface SignalMessage {
+  type: "signal";
+  signal: Signal;
+}
+
 export type Status = "pending" | "running" | "completed" | "error";
+
+export interface StatusMessage {
+  type: "status";
+  status: Status;
+}
 
 /**
  * The current state of a submission. Values that are not known yet are null
@@ -1042,6 +1118,10 @@ export interface SubmitRequest {
    * Whether GET /api/result/{id}/events sends the output while the program runs
    */
   stream?: boolean;
+  /**
+   * Whether clients can send input and signals to the program while it runs. It includes `stream`. `stdin` is the beginning of the input
+   */
+  live_input?: boolean;
   /**
    * How often the program runs, up to 20: one run after the other, until one has a verdict other than AC. The record shows the last run, and GET /api/result/{id}/runs the means. Each run counts as a request. Not together with `stream`
    */

@@ -7,7 +7,7 @@ import { judge0SubmissionRoutes } from "./submissions.ts";
 export const JUDGE0_ROUTES: ForeignRoutes = {
   path: JUDGE0,
   keyOf: judge0Key,
-  add: (server, dependencies, answers, stopping) => {
+  add: (server, { dependencies, answers, stopping }) => {
     judge0SubmissionRoutes(server, dependencies, answers, stopping);
     infoRoutes(server, dependencies);
   },

@@ -4,7 +4,6 @@ import { hasKeyForm } from "../../domain/key.ts";
 
 /** The path of Piston's API, version 2. Clients are configured with the part before `/api`. */
 export const PISTON = "/piston/api/v2";
-/** The only route that takes a WebSocket. */
 export const PISTON_CONNECT = `${PISTON}/connect`;
 
 /**

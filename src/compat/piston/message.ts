@@ -1,10 +1,9 @@
-import { constants } from "node:os";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import { parseJson } from "../../http/body/json-body.ts";
 import { checkShape } from "../../http/body/json-shape.ts";
 
-/** Codes with which a connection is closed, with their texts. All but `stopping` are Piston's. */
+/** Codes with which Piston closes a connection, with their texts. */
 export const CLOSED = {
   initialized: [4000, "Already Initialized"],
   initTimeout: [4001, "Initialization Timeout"],
@@ -13,11 +12,7 @@ export const CLOSED = {
   stdinOnly: [4004, "Can only write to stdin"],
   invalidSignal: [4005, "Invalid signal"],
   done: [4999, "Job Completed"],
-  stopping: [1001, "the service stops"],
 } as const;
-
-/** Signals that a client can send. The signals by which the kernel reports an exceeded limit are not among them. */
-const SIGNALS = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGTERM"] as const;
 
 const message = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("init") }),
@@ -30,10 +25,4 @@ export function readMessage(bytes: Buffer): z.infer<typeof message> {
   const given = message.safeParse(parseJson(bytes, checkShape(bytes))).data;
   if (!given) throw clientError("foreignRequest", ["a message must be JSON of the type init, data or signal"]);
   return given;
-}
-
-/** The number of a signal. @returns undefined for a signal that clients cannot send. */
-export function signalNumber(name: string): number | undefined {
-  const known = SIGNALS.find((one) => one === name);
-  return known && constants.signals[known];
 }

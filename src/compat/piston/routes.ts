@@ -10,9 +10,10 @@ export const PISTON_ROUTES: ForeignRoutes = {
   keyOf: pistonKey,
   errorBody: pistonError,
   webSocketPath: PISTON_CONNECT,
-  add: (server, dependencies, answers, stopping) => {
+  add: (server, services) => {
+    const { dependencies, answers, stopping } = services;
     executeRoute(server, dependencies, answers, stopping);
-    connectRoute(server, dependencies, answers, stopping);
+    connectRoute(server, services);
     runtimesRoutes(server, dependencies);
   },
 };

@@ -72,7 +72,7 @@ export async function accept(
   const request = {
     submission: newSubmission(submit, caller, Date.now()),
     program: programOf(submit),
-    idempotency: key === undefined ? null : { key, requestHash: hashOf(submit, judgement, judgedOn) },
+    idempotency: key === undefined ? null : { key, requestHash: hashOf(submit, takesInput, judgement, judgedOn) },
     maxPending,
     onlyKnown: refusal !== null,
     live,
@@ -103,7 +103,13 @@ export function queueFull(): Error {
 }
 
 /** A repeated request with tests has the same `versionSeq`, because equal tests are stored once. */
-function hashOf(submit: SubmitRequest, judgement: NewJudgement | undefined, judgedOn?: string): string {
+function hashOf(
+  submit: SubmitRequest,
+  takesInput: boolean,
+  judgement: NewJudgement | undefined,
+  judgedOn?: string,
+): string {
   const hash = requestHash(submit);
+  if (takesInput) return `${hash} live input`;
   return judgement ? `${hash} ${judgedOn ?? judgement.versionSeq} ${judgement.stop}` : hash;
 }

@@ -27,7 +27,7 @@ export const judgeBody = named(
   "JudgeRequest",
   z
     .strictObject({
-      ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true, runs: true }).shape,
+      ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true, live_input: true, runs: true }).shape,
       cases: z.array(oneCase).min(1).max(MAX_CASES),
       checker: z
         .enum(CHECKER_TYPES)

@@ -120,7 +120,7 @@ export const judgementBody = named(
   "JudgementRequest",
   z
     .strictObject({
-      ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true, runs: true }).shape,
+      ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true, live_input: true, runs: true }).shape,
       tests: z
         .array(oneTest)
         .min(1)

@@ -15,7 +15,7 @@ import { type Call, route, type Services } from "../route.ts";
 import { count, submissionId } from "./fields.ts";
 import { SUBMISSION_ID, WAIT } from "./parameters.ts";
 import { record } from "./record-schema.ts";
-import { readMark, sendEvents } from "./sse-output.ts";
+import { readMark, sendEvents, type Watched } from "./run-events.ts";
 
 /** The most streams of submissions that an account can have open at once. */
 const MAX_WATCHED = 32;
@@ -191,8 +191,8 @@ export const events = route({
   summary: "Follow a submission",
   description:
     "Sends server-sent events. The event `status` has the new status (`{status}`), and `ended` has the final record. If the " +
-    "submission has `stream`, the events `stdout` and `stderr` have the output (`{at, text}`, with the position `at` in bytes), " +
-    "from the start or after `Last-Event-ID`.",
+    "submission has `stream` or `live_input`, the events `stdout` and `stderr` have the output (`{at, text}`, with the position " +
+    "`at` in bytes), from the start or after `Last-Event-ID`.",
   parameters: {
     path: { id: SUBMISSION_ID },
     headers: {
@@ -206,26 +206,34 @@ export const events = route({
   successes: { 200: { description: "A stream of events", media: "text/event-stream" } },
   errors: ["tooManyWatched", "noRoom"],
   handler: (services) => {
-    const { dependencies, answers, stopping } = services;
-    const { store } = dependencies;
     const streams = new StreamBudget(MAX_WATCHED);
     return async (call) => {
       const { request, reply } = call;
       const { id, accountId } = await find(call, services);
       streams.open(accountId, reply);
-      const watched = {
-        id,
-        after: readMark(call.headers["Last-Event-ID"]),
-        isAllowed: () => isStillValid(request, store.keys),
-        ended: async (admit: Parameters<Read>[2]) => {
-          const submission = await store.submissions.get(id, accountId, admit);
-          return submission && toLongRecord(submission);
-        },
-      };
-      return sendEvents(store, answers, request, reply, watched, stopping);
+      const watched = watchedRun(call, services, id, call.headers["Last-Event-ID"]);
+      return sendEvents(services.answers, request, reply, watched, services.stopping);
     };
   },
 });
+
+/** The run of a submission of the caller, as a client watches it. @param after id of the last event that the client received. */
+export function watchedRun(
+  { request, caller: { accountId } }: Pick<Call, "request" | "caller">,
+  { dependencies: { store, conversations } }: Services,
+  id: string,
+  after: string | undefined,
+): Watched {
+  return {
+    conversation: conversations.of(id, accountId),
+    after: readMark(after),
+    isAllowed: () => isStillValid(request, store.keys),
+    ended: async (admit) => {
+      const submission = await store.submissions.get(id, accountId, admit);
+      return submission && { record: toLongRecord(submission), output: submission.outcome?.output ?? null };
+    },
+  };
+}
 
 /** Sends all bytes, or the range that the request asks for. A request for several ranges gets all bytes. */
 export function sendBytes(

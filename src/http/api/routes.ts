@@ -3,6 +3,7 @@ import { health, ready } from "./health.ts";
 import { judge } from "./judge.ts";
 import { cancelJudgement, judgeAgain, judgement, judgementEvents, judgements, judgeOnTests } from "./judgements.ts";
 import { languageDetails, languages } from "./languages.ts";
+import { connect, endInput, input, signal } from "./live-input.ts";
 import { deleteProblem, importProblem, problem, problems } from "./problems.ts";
 import { cancel, compileOutput, events, result, runs, stderr, stdout } from "./result.ts";
 import { batch, submissions } from "./submissions.ts";
@@ -20,6 +21,10 @@ export const ROUTES: readonly Route[] = [
   usage,
   cancel,
   events,
+  input,
+  endInput,
+  signal,
+  connect,
   submissions,
   batch,
   judge,

@@ -92,7 +92,8 @@ async function submitOne({ caller }: Call, body: unknown, counts: boolean, { dep
   try {
     const valid = toSubmitRequest(body, caller, dependencies);
     if (counts) await countRequests(caller, dependencies);
-    const { submission, queueDepth } = await accept(valid, caller, dependencies, { live: valid.live });
+    const { live, takesInput } = valid;
+    const { submission, queueDepth } = await accept(valid, caller, dependencies, { live, takesInput });
     return { id: submission.id, status: "pending" as const, queue_depth: queueDepth };
   } catch (error) {
     if (error instanceof ClientError) return { error: error.body.error };

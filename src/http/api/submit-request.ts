@@ -45,6 +45,12 @@ export const submitBody = named(
         .boolean()
         .describe("Whether GET /api/result/{id}/events sends the output while the program runs")
         .optional(),
+      live_input: z
+        .boolean()
+        .describe(
+          "Whether clients can send input and signals to the program while it runs. It includes `stream`. `stdin` is the beginning of the input",
+        )
+        .optional(),
       runs: z
         .int()
         .min(1)
@@ -95,6 +101,8 @@ export interface ValidatedRequest {
   readonly refusal: ClientError | null;
   /** Whether the output can be watched while the program runs. */
   readonly live: boolean;
+  /** Whether clients can also give the program input while it runs. */
+  readonly takesInput: boolean;
 }
 
 /**
@@ -125,9 +133,10 @@ export function toSubmitRequest(
   const limits = languages.limitsFor(language, profile);
   const options = toProgramOptions(fields, { hasCode: code !== undefined, language, limits });
   const submit = { language: language.name, code: code ?? "", stdin, profile, ...(options && { options }) };
-  const live = fields.stream === true;
-  if (available.includes(language.name)) return { submit, refusal: null, live };
-  return { submit, refusal: available.length > 0 ? unsupported() : unproven(), live };
+  const takesInput = fields.live_input === true;
+  const live = takesInput || fields.stream === true;
+  if (available.includes(language.name)) return { submit, refusal: null, live, takesInput };
+  return { submit, refusal: available.length > 0 ? unsupported() : unproven(), live, takesInput };
 }
 
 /** The error of a submission before the first smoke test has passed: no language can be offered yet. */
@@ -147,8 +156,8 @@ function checkShape(body: unknown): Fields {
   const field = String(issue?.path[0]);
   const value: unknown = Object.getOwnPropertyDescriptor(body, field)?.value;
   if (value === undefined) throw clientError("fieldMissing", [field]);
-  if ((Object.hasOwn(additionFields, field) && field !== "entry") || field === "stream" || field === "runs")
-    throw invalidPart(issue);
+  const isChecked = Object.hasOwn(additionFields, field) && field !== "entry";
+  if (isChecked || ["stream", "live_input", "runs"].includes(field)) throw invalidPart(issue);
   if (typeof value !== "string") throw clientError("fieldNotString", [field]);
   throw clientError("unknownProfile", [echo(value)]);
 }

@@ -50,7 +50,7 @@ export const submit = route({
       const { submissions } = dependencies.store;
       const wait = query.wait === "true";
       const valid = toSubmitRequest(request.body, caller, dependencies);
-      const added = await accept(valid, caller, dependencies, { key, live: valid.live });
+      const added = await accept(valid, caller, dependencies, { key, live: valid.live, takesInput: valid.takesInput });
       const { id, accountId } = added.submission;
       request.submissionId = id;
       // The client can wait for half a minute, and the program is in the store by now.

@@ -1,5 +1,5 @@
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
-import { sendEvents } from "../api/sse-output.ts";
+import { sendEvents } from "../api/run-events.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { maySee } from "./session.ts";
 import { detailOf } from "./submission-detail.ts";
@@ -18,7 +18,7 @@ export const liveRoutes: readonly DashboardRoute[] = [
         await noteReading(dependencies.store, request, "submission.read", found);
         streams.open(person.id, reply);
         const watched = {
-          id: found.id,
+          conversation: dependencies.conversations.of(found.id, found.account.id),
           heartbeatMs: dependencies.heartbeatMs,
           /** A session can end, and a person can lose an account, while a stream is open. */
           isAllowed: async () => {
@@ -28,10 +28,11 @@ export const liveRoutes: readonly DashboardRoute[] = [
           ended: async (admit: (bytes: number) => Promise<void>) => {
             await admit(MAX_CODE_BYTES + MAX_STDIN_BYTES);
             const read = await dependencies.store.submissionSearch.read(found.id, [found.account.id], admit);
-            return read && (await detailOf(dependencies, read));
+            // The detail of a run has its whole output.
+            return read && { record: await detailOf(dependencies, read), output: null };
           },
         };
-        return sendEvents(dependencies.store, answers, request, reply, watched, stopping);
+        return sendEvents(answers, request, reply, watched, stopping);
       },
   }),
 ];

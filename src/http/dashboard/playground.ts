@@ -86,8 +86,10 @@ async function run(
   { projectId = null, originalId }: { readonly projectId?: string | null; readonly originalId?: string } = {},
 ): Promise<Accepted> {
   const caller = { ...(await chargePlayground(d, request, accountId)), projectId };
-  const { submission } = await accept(toSubmitRequest(program, caller, d), caller, d, {
+  const valid = toSubmitRequest(program, caller, d);
+  const { submission } = await accept(valid, caller, d, {
     live: true,
+    takesInput: valid.takesInput,
     originalId,
     revoked: "playgroundClosed",
   });

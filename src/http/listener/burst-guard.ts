@@ -160,7 +160,7 @@ const messages = new WeakMap<Socket, number>();
 /** How many short messages can have arrived without being read, because the buffers between the kernel and a session hold them. */
 const UNREAD_MESSAGES = 2_048;
 
-/** Counts a message of a WebSocket, so that its record is free. The number of messages has a limit of its own in each route. */
+/** Counts a message of a WebSocket, so that its record is free. The number of messages has a limit of its own (message-socket.ts). */
 export function admitMessage(socket: Socket): void {
   messages.set(socket, (messages.get(socket) ?? UNREAD_MESSAGES) + 1);
 }

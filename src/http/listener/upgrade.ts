@@ -39,6 +39,14 @@ const webSockets = new WebSocketServer({
   ...MAX_PARTS,
 });
 
+/** The paths of our own routes that take a WebSocket. */
+const WEB_SOCKET_PATH = /^\/api\/result\/[^/]+\/connect(\?|$)/;
+
+/** Whether the route of our own API with this URL takes a WebSocket. */
+export function takesOwnWebSocket(url: string): boolean {
+  return WEB_SOCKET_PATH.test(url);
+}
+
 /** Whether a request asks for a WebSocket, by its method and its headers. */
 export function asksForWebSocket({ method, headers: { upgrade } }: IncomingMessage): boolean {
   return method === "GET" && upgrade?.toLowerCase() === "websocket";

@@ -12,6 +12,7 @@ import { dashboardOf } from "../../../src/cli/dashboard.ts";
 import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import { FOREIGN_ROUTES } from "../../../src/compat/routes.ts";
+import { Conversations } from "../../../src/conversation/conversations.ts";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { foreignApiOf } from "../../../src/domain/foreign-api.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
@@ -66,6 +67,8 @@ export interface Running {
   readonly clock: Clock;
   readonly another: Temporary["another"];
   readonly database: DatabaseLocation;
+  /** The conversations of the service. A test that acts as a worker of the service's process begins them here. */
+  readonly conversations: Conversations;
   readonly server: HttpServer;
   readonly port: number;
   readonly caPath: string;
@@ -99,6 +102,8 @@ export interface Options {
   /** Whether the certificate is the service's own; by default it is from elsewhere. */
   readonly ownAuthority?: boolean;
   readonly heartbeatMs?: number;
+  /** Whether conversations that begin here are in memory; by default, they go through the database. */
+  readonly inProcess?: boolean;
   /** A real engine, instead of the engine that the test controls. */
   readonly engineOver?: (store: Store) => WorkerPool;
 }
@@ -111,6 +116,8 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
   const stopping = new AbortController();
   t.after(() => stopping.abort(new Error("the test is over")));
   const logs: string[] = [];
+  const log = pino({ level: "debug" }, { write: (line: string) => logs.push(line) });
+  const conversations = new Conversations({ store, log, inProcess: options.inProcess ?? false });
   const engine: Running["engine"] = { ready: READY, workers: 3, languages: AVAILABLE };
   const { meter, times } = noting();
   const sending = {
@@ -131,13 +138,14 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       meter,
       store,
       foreignRoutes: FOREIGN_ROUTES,
+      conversations,
       workers: options.engineOver?.(store) ?? {
         capacity: () => engine.workers,
         languages: () => engine.languages,
         readiness: async () => engine.ready,
         stop: async () => {},
       },
-      log: pino({ level: "debug" }, { write: (line: string) => logs.push(line) }),
+      log,
       maxPending: options.maxPending ?? 1000,
       holdMs: options.holdMs ?? 30_000,
       dashboardDir: options.dashboardDir ?? null,
@@ -175,6 +183,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
     clock,
     another,
     database,
+    conversations,
     server,
     port,
     caPath: certPath,

@@ -167,6 +167,20 @@ for (const [name, { call: callWith, verify }] of Object.entries(CLIENTS)) {
     await call("cancel", [id]);
   });
 
+  test(`${name}: gives a running program input and its end, or a signal`, LIMIT, async () => {
+    const code = "import sys\nfor line in sys.stdin: print('got', line, end='', flush=True)\n";
+    const submit = () => call("submit", [{ language: "python", code, stdin: "first\n", live_input: true }]);
+    const { id } = await submit();
+    await call("sendInput", [id, "second\n"]);
+    await call("sendInput", [id, { base64: Buffer.from("third\n").toString("base64") }]);
+    assert.equal((await call("endInput", [id])).id, id);
+    const { result, output } = await call("wait", [id]);
+    assert.deepEqual([result.verdict, output.stdout], ["AC", "got first\ngot second\ngot third\n"]);
+    const { id: killed } = await submit();
+    await call("sendSignal", [killed, "SIGTERM"]);
+    assert.equal((await call("wait", [killed])).result.verdict, "SIG");
+  });
+
   test(`${name}: cancels, submits several programs and lists them`, LIMIT, async () => {
     const { id } = await call("submit", [{ language: "python", code: "while True: pass" }]);
     assert.equal((await call("cancel", [id])).status, "error");

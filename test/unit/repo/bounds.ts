@@ -126,10 +126,16 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "event loop delay by SQLite": ["test/system/bounds/event-loop-disk.test.ts"],
   "calls of assistants": ["test/integration/http/mcp.test.ts", "test/system/mcp/tools.test.ts"],
   "waits of a request of Piston for its run": ["test/integration/compat/piston.test.ts"],
-  "WebSockets of Piston clients": [
+  "WebSockets, of clients of Piston and of runs": [
     "test/integration/compat/piston-connect.test.ts",
+    "test/integration/http/live-input.test.ts",
     "test/integration/store/live-input.test.ts",
     "test/system/client/piston-connect.test.ts",
+  ],
+  "live input that waits in the memory of a service": ["test/integration/conversation/conversation.test.ts"],
+  "live output of a run": [
+    "test/unit/conversation/output-log.test.ts",
+    "test/integration/conversation/conversation.test.ts",
   ],
   "archives of Judge0 clients": ["test/integration/compat/judge0/hostile.test.ts"],
   "response of a service to `assay status`": ["test/integration/cli/status.test.ts"],
@@ -137,6 +143,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "live view after sign-out; WebSocket of a revoked key": [
     "test/integration/http/dashboard/live.test.ts",
     "test/integration/compat/piston-connect.test.ts",
+    "test/integration/http/live-input.test.ts",
   ],
   "cost of a list": ["test/system/bounds/keys.test.ts"],
   "keys, endpoints and projects made by members": ["test/system/bounds/keys.test.ts"],

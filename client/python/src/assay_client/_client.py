@@ -14,6 +14,7 @@ from .types import (
     Accepted,
     Batch,
     BatchRequest,
+    Content,
     Health,
     Judged,
     Judgement,
@@ -24,8 +25,10 @@ from .types import (
     JudgeRequest,
     LanguageDetails,
     Languages,
+    LiveInputAccepted,
     Ready,
     Runs,
+    Signal,
     SubmissionRecord,
     Submissions,
     SubmissionsQuery,
@@ -105,6 +108,21 @@ class Assay:
     def events(self, id: str) -> Events[SubmissionEvent]:
         """Returns the events of a submission up to its end, with its output if it was submitted with `stream`."""
         return Events(self._transport, f"/api/result/{quote(id, safe='')}/events", to_submission_event)
+
+    def send_input(self, id: str, input: Content) -> LiveInputAccepted:
+        """Sends input to the program of a submission with `live_input`.
+
+        This request is not repeated, because the program would get the input twice.
+        """
+        return cast(LiveInputAccepted, self._post(f"/api/result/{quote(id, safe='')}/input", {"input": input}))
+
+    def end_input(self, id: str) -> LiveInputAccepted:
+        """Ends the input of the program of a submission with `live_input`."""
+        return cast(LiveInputAccepted, self._post(f"/api/result/{quote(id, safe='')}/input/end", repeatable=True))
+
+    def send_signal(self, id: str, signal: Signal) -> LiveInputAccepted:
+        """Sends a signal to the program of a submission with `live_input`. This request is not repeated."""
+        return cast(LiveInputAccepted, self._post(f"/api/result/{quote(id, safe='')}/signal", {"signal": signal}))
 
     def cancel(self, id: str) -> SubmissionRecord:
         """Cancels a submission and returns its final record. A submission that has ended does not change."""

@@ -12,6 +12,8 @@ BuiltInChecker: TypeAlias = "PlainChecker | TokensChecker | FloatsChecker"
 
 Cause: TypeAlias = "Literal['internal_error', 'oom_kill', 'pids_limit', 'file_size_limit', 'wall_timeout', 'cpu_timeout', 'fatal_signal', 'nonzero_exit', 'normal_exit', 'compile_error', 'cancelled', 'compile_oom_kill', 'compile_pids_limit', 'compile_file_size_limit', 'compile_wall_timeout', 'compile_cpu_timeout']"
 
+ClientMessage: TypeAlias = "InputMessage | EndMessage | SignalMessage"
+
 Content: TypeAlias = "str | Base64"
 
 # WA: the output is wrong. CE: the program does not compile. The other verdicts have the same meaning as in the record
@@ -23,6 +25,8 @@ LanguageDetails: TypeAlias = "list[Language]"
 Languages: TypeAlias = "list[str]"
 
 Profile: TypeAlias = "Literal['judge', 'agent']"
+
+Signal: TypeAlias = "Literal['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGUSR1', 'SIGUSR2', 'SIGTERM']"
 
 Status: TypeAlias = "Literal['pending', 'running', 'completed', 'error']"
 
@@ -107,7 +111,27 @@ class Command(TypedDict):
     env: dict[str, str]
 
 
+class ConnectQuery(TypedDict):
+    # The last `id` that the client received; without it, the output begins at its start
+    after: NotRequired[str]
+
+
+class EndMessage(TypedDict):
+    type: Literal["end"]
+
+
+class EndedMessage(TypedDict):
+    type: Literal["ended"]
+    record: SubmissionRecord
+
+
 class ErrorBody(TypedDict):
+    error: str
+    message: NotRequired[str]
+
+
+class ErrorMessage(TypedDict):
+    type: Literal["error"]
     error: str
     message: NotRequired[str]
 
@@ -155,6 +179,12 @@ class ImportProblemQuery(TypedDict):
     name: NotRequired[str]
     # Time limit in seconds of CPU time, which replaces that of the package. It is required if the package has none
     time_limit: NotRequired[float]
+
+
+class InputMessage(TypedDict):
+    type: Literal["input"]
+    # Bytes for the standard input of the program: text, or {"base64": …}
+    input: Content
 
 
 class Isolation(TypedDict):
@@ -392,6 +422,21 @@ class Limits(TypedDict):
     stderr_bytes: float
 
 
+class LiveInput(TypedDict):
+    # Bytes for the standard input of the program: text, or {"base64": …}
+    input: Content
+
+
+class LiveInputAccepted(TypedDict):
+    # Id of the submission
+    id: str
+    status: Status
+
+
+class LiveSignal(TypedDict):
+    signal: Signal
+
+
 class Metrics(TypedDict):
     # CPU time of all processes of the program
     cpu_time_secs: float | None
@@ -425,6 +470,15 @@ class Output(TypedDict):
     stderr: str | None
     # Whether all output was captured, regardless of encoding
     integrity: Literal["complete", "truncated_by_judge_limit", "crash_mid_write", "write_error"] | None
+
+
+class OutputMessage(TypedDict):
+    type: Literal["stdout", "stderr"]
+    # Position of the text in the stream, in bytes
+    at: int
+    text: str
+    # The value of `after` for a client that has all messages so far, or null
+    id: str | None
 
 
 class PlainChecker(TypedDict):
@@ -608,6 +662,16 @@ class Runs(TypedDict):
     memory_peak_bytes: int | None
 
 
+class SignalMessage(TypedDict):
+    type: Literal["signal"]
+    signal: Signal
+
+
+class StatusMessage(TypedDict):
+    type: Literal["status"]
+    status: Status
+
+
 class SubmissionRecord(TypedDict):
     """The current state of a submission. Values that are not known yet are null."""
 
@@ -685,6 +749,8 @@ class SubmitRequest(TypedDict):
     stdin_base64: NotRequired[str]
     # Whether GET /api/result/{id}/events sends the output while the program runs
     stream: NotRequired[bool]
+    # Whether clients can send input and signals to the program while it runs. It includes `stream`. `stdin` is the beginning of the input
+    live_input: NotRequired[bool]
     # How often the program runs, up to 20: one run after the other, until one has a verdict other than AC. The record shows the last run, and GET /api/result/{id}/runs the means. Each run counts as a request. Not together with `stream`
     runs: NotRequired[int]
     # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program

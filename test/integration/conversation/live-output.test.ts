@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
+import { LiveOutput } from "../../../src/conversation/stored.ts";
 import { StoreUnavailable } from "../../../src/store/database/errors.ts";
 import type { LiveStore } from "../../../src/store/live/output.ts";
-import { LiveOutput } from "../../../src/worker/live.ts";
 import { addKey, enqueue, temporaryStore } from "../../support/store/temporary.ts";
 
 const EVERY_MS = 20;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Captured } from "../../../src/sandbox/captured.ts";
+import { Captured } from "../../../src/domain/captured.ts";
 
 test("captures pieces of any size in order", () => {
   fc.assert(
