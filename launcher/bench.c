@@ -62,15 +62,15 @@ static _Noreturn void bench_failed(const struct failure *f)
 }
 
 /* Makes /box with the program, in a mount namespace of its own. */
-static void prepare_bare(struct slot *s)
+static void prepare_bare(void)
 {
 	struct failure f = {0};
 	if (unshare(CLONE_NEWNS) < 0)
 		fail(&f, "namespaces", "mount");
 	if (!f.step && mount("tmpfs", "/box", "tmpfs", WORK_FLAGS, "mode=0777") < 0)
 		fail(&f, "mount", "/box");
-	s->work = open("/box", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (f.step || work_write_file(s, "hello", program, program_size, MODE_DEFAULT, &f) < 0)
+	int work = open("/box", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (f.step || work_write_file(work, "hello", program, program_size, MODE_DEFAULT, &f) < 0)
 		bench_failed(&f);
 }
 
@@ -106,7 +106,6 @@ static void start_floor(void)
 	int ends[2];
 	char go;
 	struct failure f = {0};
-	static struct slot s;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
 		fail(&f, "bench", "socket of the floor");
 		bench_failed(&f);
@@ -122,7 +121,7 @@ static void start_floor(void)
 		return;
 	}
 	close(ends[0]);
-	prepare_bare(&s);
+	prepare_bare();
 	while (read(ends[1], &go, 1) == 1) {
 		double us = run_bare();
 		if (write(ends[1], &us, sizeof us) != sizeof us)
@@ -169,30 +168,33 @@ static struct request request(void)
 	return r;
 }
 
-static void park(struct slot *s, struct box *b)
+static void park(struct slot *s, struct box *b, struct run *run)
 {
 	struct failure f = {0};
-	if (box_build(s, b, &shape, false, &f) < 0 || work_write_file(s, "hello", program, program_size, MODE_DEFAULT, &f) < 0)
+	if (build_box_and_run(s, b, run, &shape, false, &f) < 0 || work_write_file(b->work, "hello", program, program_size, MODE_DEFAULT, &f) < 0)
 		bench_failed(&f);
 }
 
 /* Returns the microseconds from start to evidence; `removed` receives the microseconds until the box is removed. */
-static double run_box(struct slot *s, struct box *b, const struct request *r, double *removed)
+static double run_box(struct slot *s, struct box *b, struct run *run, const struct request *r, double *removed)
 {
 	static const int never;
-	static struct outcome o;
+	const struct outcome *o = &run->outcome;
 	struct queue out = {0};
+	struct client client = {.connection = -1, .out = &out, .stopping = &never};
 	struct teardown t;
+	run->request = r;
+	run->out = &out;
 	uint64_t start = now_ns();
-	supervise(s, b, r, &out, -1, NULL, &never, NULL, NULL, &o);
+	supervise(s, &run, 1, &client);
 	uint64_t end = now_ns();
-	box_destroy(s, b, &t);
+	remove_box_and_run(s, b, run, &t);
 	*removed = (double)(now_ns() - start) / 1000;
-	bool right = !o.failure.step && o.exited && o.code == 0 && o.output_bytes[0] > 0 && o.errors == 0 && controls_applied(b) &&
+	bool right = !o->failure.step && o->exited && o->code == 0 && o->output_bytes[0] > 0 && o->errors == 0 && controls_applied(run) &&
 		t.reaped && t.pids_left == 0 && t.leftovers == 0 && t.mounts == 0;
 	queue_free(&out);
 	if (!right) {
-		struct failure f = {o.failure.step ? o.failure.step : "bench", "hello did not run as it should", o.failure.err};
+		struct failure f = {o->failure.step ? o->failure.step : "bench", "hello did not run as it should", o->failure.err};
 		bench_failed(&f);
 	}
 	return (double)(end - start) / 1000;
@@ -211,15 +213,15 @@ static void print_spread(const char *name, double *us, unsigned n, const char *e
 }
 
 /* Returns the CPU time of the slot, in microseconds, for a program that sleeps for a second, with samples or without. */
-static double second_us(struct slot *s, struct box *b, bool sampled)
+static double second_us(struct slot *s, struct box *b, struct run *run, bool sampled)
 {
 	struct request r = request();
 	double removed;
 	r.args = 2;
 	r.number[KEY_SAMPLE_MS] = sampled ? SAMPLE_MS : 0;
-	park(s, b);
+	park(s, b, run);
 	clock_t start = clock();
-	run_box(s, b, &r, &removed);
+	run_box(s, b, run, &r, &removed);
 	return (double)(clock() - start);
 }
 
@@ -239,18 +241,19 @@ static int saturate(const struct launcher *l, bool boxes, unsigned workers, doub
 			continue;
 		static struct slot s;
 		static struct box b;
+		static struct run run;
 		struct failure f = {0};
 		struct request r = request();
 		double unused;
 		if (!boxes)
-			prepare_bare(&s);
+			prepare_bare();
 		else if (slot_prepare(&s, l, FIRST_WORKER + i, &f) < 0)
 			bench_failed(&f);
 		uint64_t second, start = now_ns();
 		while ((second = (now_ns() - start) / 1000000000u) < SATURATED_SECONDS) {
 			if (boxes) {
-				park(&s, &b);
-				run_box(&s, &b, &r, &unused);
+				park(&s, &b, &run);
+				run_box(&s, &b, &run, &r, &unused);
 			} else if (run_bare() < 0) {
 				_exit(1);
 			}
@@ -284,6 +287,7 @@ static int measure(struct launcher *l, unsigned runs)
 	owner_pid = getpid();
 	static struct slot s;
 	static struct box b;
+	static struct run run;
 	struct failure f = {0};
 	struct request r = request();
 	double *bare = calloc(runs, sizeof *bare), *warm = calloc(runs, sizeof *warm), *removed = calloc(runs, sizeof *removed);
@@ -300,15 +304,15 @@ static int measure(struct launcher *l, unsigned runs)
 	if (!bare || !warm || !removed || !sampled || !unsampled || slot_prepare(&s, l, 0, &f) < 0)
 		bench_failed(&f);
 	for (unsigned i = 0; i < runs; i++) {
-		park(&s, &b);
+		park(&s, &b, &run);
 		usleep(PAUSE_US);
 		bare[i] = floor_us();
 		usleep(PAUSE_US);
-		warm[i] = run_box(&s, &b, &r, &removed[i]);
+		warm[i] = run_box(&s, &b, &run, &r, &removed[i]);
 	}
 	for (unsigned i = 0; i < seconds; i++) {
-		unsampled[i] = second_us(&s, &b, false);
-		sampled[i] = second_us(&s, &b, true);
+		unsampled[i] = second_us(&s, &b, &run, false);
+		sampled[i] = second_us(&s, &b, &run, true);
 	}
 	if (measured) {
 		printf("{\"runs\":%u,\"cpus\":%u,", runs, cpus);

@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "box/box.h"
 #include "image-memory.h"
 #include "image-root.h"
 #include "prepare.h"
+#include "run/run.h"
 #include "seccomp.h"
 #include "serve.h"
 #include "signals.h"
@@ -96,10 +96,10 @@ static void check_namespaces(void)
 }
 
 /* Reports whether a slot can open the memory of a program, as the holders of supervise/kill.c do. */
-static void check_address_spaces(const struct launcher *l, const struct box *b)
+static void check_address_spaces(const struct launcher *l, const struct run *run)
 {
 	char name[32];
-	snprintf(name, sizeof name, "%d/mem", (int)b->program);
+	snprintf(name, sizeof name, "%d/mem", (int)run->program);
 	int fd = openat(l->proc, name, O_RDONLY | O_CLOEXEC);
 	print("address_spaces", fd >= 0, fd >= 0 ? "those of programs can be held" : strerror(errno));
 	if (fd >= 0)
@@ -112,38 +112,39 @@ static bool check_box(const struct launcher *l)
 	static const struct shape shape = {1 << 20, 64, 1 << 20, 64};
 	static struct slot s;
 	static struct box b;
+	static struct run run;
 	struct failure f = {0};
 	struct teardown t;
 	char text[160];
 
-	if (slot_prepare(&s, l, 0, &f) < 0 || box_build(&s, &b, &shape, false, &f) < 0) {
+	if (slot_prepare(&s, l, 0, &f) < 0 || build_box_and_run(&s, &b, &run, &shape, false, &f) < 0) {
 		print_failure("box", &f);
 		return false;
 	}
 	print("own_image", s.own_image, s.own_image ? "an overlay for each slot" : "the kernel cannot mount an overlay");
-	leaf_limit(&l->groups, b.leaf, 16 << 20, 10, &f);
+	leaf_limit(&l->groups, run.leaf, 16 << 20, 10, &f);
 	uint64_t memory = 0, pids = 0, peak = 0;
-	leaf_read(&l->groups, b.leaf, FACT_MEMORY_LIMIT, &memory);
-	leaf_read(&l->groups, b.leaf, FACT_PIDS_LIMIT, &pids);
+	run_read(&run, FACT_MEMORY_LIMIT, &memory);
+	run_read(&run, FACT_PIDS_LIMIT, &pids);
 	print("memory_limit", memory == 16 << 20, f.step ? f.object : "written and read back");
 	print("process_limit", pids == 10, f.step ? f.object : "written and read back");
-	bool has_peak = leaf_read(&l->groups, b.leaf, FACT_MEMORY_PEAK, &peak) == 0;
+	bool has_peak = run_read(&run, FACT_MEMORY_PEAK, &peak) == 0;
 	print("memory_peak", has_peak, has_peak ? "readable" : "the kernel does not count it (v2: Linux 5.19)");
 	unsigned applied = 0;
 	bool good = true;
 	for (int c = 0; c < CONTROL_COUNT; c++) {
-		applied += control_applied(&b, c);
-		if (!b.control[c] || control_applied(&b, c)) /* those of limits are not read here, but when a program starts and ends */
+		applied += control_applied(&run, c);
+		if (!run.control[c] || control_applied(&run, c)) /* those of limits are not read here, but when a program starts and ends */
 			continue;
-		snprintf(text, sizeof text, "%s: %s", control_name[c], b.control[c]);
+		snprintf(text, sizeof text, "%s: %s", control_name[c], run.control[c]);
 		print("box", false, text);
 		good = false;
 	}
 	snprintf(text, sizeof text, "%u controls confirmed by the kernel", applied);
 	if (good)
 		print("box", true, text);
-	check_address_spaces(l, &b);
-	box_destroy(&s, &b, &t);
+	check_address_spaces(l, &run);
+	remove_box_and_run(&s, &b, &run, &t);
 	bool clean = t.reaped && t.populated <= 0 && !t.pids_left && !t.leftovers && !t.errors;
 	print("teardown", clean, clean ? "no process, group or mount left" : t.leftovers ? t.leftover[0] : "see the launcher's log");
 	return good && clean;

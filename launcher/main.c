@@ -7,7 +7,7 @@
  *              image, forks a slot for each connection and sweeps after
  *              a slot that died. It reads no byte of a client or a payload.
  *   slot       slot/. Root. It reads requests of the service (wire/ checks them),
- *              builds boxes (box/), watches programs (supervise/) and reports facts.
+ *              builds boxes (box/) with programs (run/), watches these (supervise/) and reports facts.
  *   init       box/init.c. Pid 1 of a box, with uid 0 and without capabilities.
  *   program    box/init.c up to its exec, then the payload. Unprivileged and filtered.
  *

@@ -1,5 +1,5 @@
 /*
- * Counts signals by a small BPF program (signals.h). prepare.c and check.c load it, box/box.c starts the count for a box,
+ * Counts signals by a small BPF program (signals.h). prepare.c and check.c load it, run/run.c starts the count for a run,
  * supervise/supervise.c takes the counts, and serve.c deletes those of dead slots.
  */
 #define _GNU_SOURCE

@@ -8,41 +8,25 @@
 #include "slot/resources.h"
 
 /*
- * Sizes of pipes. The slot sends a signal only after it has written all input that the client sent before the signal. The pipe of
- * live input must therefore have space for all input of a run, 256 KiB, even if pieces of it each leave half of a page unused.
+ * A box: namespaces, a work directory and other file systems of a fixed shape, and the init that keeps them. Its init runs no program;
+ * run/run.h has the programs that run in it. It is built before them, and destroyed after their end.
  */
-enum { PIPE_BYTES = 256 * 1024, INPUT_PIPE_BYTES = 2 * PIPE_BYTES };
-
-enum control {
-#define CONTROL(name) CONTROL_##name,
-#include "controls.def"
-#undef CONTROL
-	CONTROL_COUNT
-};
-
 struct box {
 	bool built;
 	struct shape shape;
-	struct lane *lane;
-	struct leaf *leaf; /* the leaf of the lane */
-	pid_t init, program;
-	int init_fd, program_fd;     /* pidfds */
-	int mount_ns;                /* the mount namespace, through which the file systems are unmounted after the end of the box */
-	int lifeline;                /* write end of a pipe; closing it ends the init, and with it the box */
-	int go, ready;               /* eventfds */
-	int stdin_fd, out_fd, err_fd; /* sealed memfd; read ends of pipes */
-	int in_fd; /* write end of the pipe that a program with piped input reads in place of stdin_fd; otherwise -1 */
-	bool reaped_init, reaped_program;
-	bool mounted_work; /* the init of this box has mounted the work directory */
-	bool runtime; /* the program is a runtime that has started and waits for its step */
-	const char *control[CONTROL_COUNT]; /* "": the control holds; NULL: it was not read; otherwise the reason why it is missing */
-	uint64_t base_cpu_usec, base_full_usec, base_some_usec; /* counters at the start of the step: see read_baseline() */
-	int base_errno; /* the errno if one of these counters could not be read; otherwise 0 */
+	const struct groups *groups; /* the runs in this box have their leaves below these groups, which are those of the launcher */
+	struct lane *lane; /* its user, and its network, IPC and UTS namespaces */
+	pid_t init;
+	int init_fd;  /* pidfd */
+	int mount_ns; /* the mount namespace, through which the file systems are unmounted after the end of the box */
+	int lifeline; /* write end of a pipe; closing it ends the init, and with it the box */
+	int work;     /* root of the work directory */
+	bool reaped;  /* the init has been reaped */
 };
 
-/* The end of a box: facts about it, and everything that could not be removed. */
+/* The end of a box and of its run: facts about it, and everything that could not be removed. */
 struct teardown {
-	bool reaped;   /* both processes of the box */
+	bool reaped;   /* all processes that the slot started for them */
 	int populated; /* -1: the kernel's answer could not be read */
 	uint64_t pids_left;
 	int zombies;
@@ -55,41 +39,59 @@ struct teardown {
 };
 
 /*
- * Builds a box in which a program waits to exec: in the cgroups of the box, unprivileged, without capabilities, with
- * no_new_privs and seccomp. Reads back which controls hold. The work directory is the one that the slot shares, if it shares one,
- * and otherwise a new one. If `piped`, the standard input of the program is a pipe from the slot. On failure, destroys what was built,
- * and returns -1 with the failure.
+ * Builds a box, which has all its mounts when this returns. Its work directory is the one that the slot shares, if it shares one, and
+ * otherwise a new one. Returns -1 with the failure, after which the caller destroys what was built.
  */
-int box_build(struct slot *s, struct box *b, const struct shape *shape, bool piped, struct failure *f);
-/* Ends the box, frees its lane and lists everything that could not be removed. */
+int box_build(struct slot *s, struct box *b, const struct shape *shape, struct failure *f);
+/*
+ * Ends the box, frees its lane, and lists everything that could not be removed. Call it when the programs of the box have been reaped
+ * (run_end()): its pid namespace, and so its init, cannot end before.
+ */
 void box_destroy(struct slot *s, struct box *b, struct teardown *t);
 /* Kills all processes of the box, and does not wait for their end. */
 void box_kill(struct box *b);
-/* Waits until the process with this pidfd signals `ready`. Returns -1 with the failure if it fails, dies or takes too long. */
-int await_ready(const struct slot *s, struct box *b, int pidfd, const char *who, struct failure *f);
+
+/* ---- what a box and a run have in common ---- */
+
 /*
- * Reads the counters that cannot be reset. Until now they have counted earlier boxes of the leaf and the building of this one, which
- * read_counters() in supervise/supervise.c later subtracts.
+ * Makes a child, in the v2 cgroup `group` unless that is -1. The child must not use the state of the slot, because it does not have
+ * that memory (unforked-memory.h). Returns -1 with errno on failure.
  */
-void read_baseline(const struct groups *g, struct box *b);
+pid_t clone_into(uint64_t flags, int *pidfd, int group);
+/*
+ * Waits until a child writes to the eventfd `ready`. Returns -1 with the failure if the child reports one in `why`, dies, or takes longer
+ * than `timeout_ms`.
+ */
+int await_ready(int ready, int pidfd, const struct child_failure *why, int timeout_ms, const char *who, struct failure *f);
+/* Reaps a killed child, unless `reaped` says that this was done. Returns whether it is reaped; false if it does not end in time. */
+bool reap_child(int pidfd, bool *reaped);
+void teardown_error(struct teardown *t, const char *what, int err);
+/* Notes what is left. `context` is a struct teardown. */
+void teardown_leftover(void *context, const char *text);
 /*
  * Makes the kernel collect cycles of Unix sockets that are in flight (sent in messages of each other), because nothing else ends these
  * sockets. The kernel does so whenever a Unix socket is closed.
  */
 void collect_socket_cycles(void);
 
+/* ---- the work directory of a box (work.c) ---- */
+
+/* Shares the work directory of this box with the boxes that are built from now on. */
+int work_share(struct slot *s, const struct box *b, struct failure *f);
+/* Ends the sharing: the kernel frees the work directory with the last box that has it, and the next box gets a new one. */
+int work_release(struct slot *s, struct failure *f);
+/* Returns how many bytes the work directory contains, or -1 with the failure. */
+int64_t work_bytes(const struct box *b, struct failure *f);
 /*
- * Records the namespaces of the slot, and how many filters it has before its own, for comparison in controls_read(). Returns -1 if
- * these cannot be read.
+ * Sets whether the kernel stores large files of the work directory in huge pages, which saves 0.9 ms for 2 MiB. The slot uses
+ * them only for files that it writes itself: a sparse file of a program would take memory that the program does not use.
+ * Returns -1 with errno if the kernel cannot.
  */
-int controls_prepare(struct slot *s);
-/* Reads from /proc which controls hold for the parked program (controls.c). */
-void controls_read(const struct slot *s, struct box *b);
-/* Records that a control holds (`why_missing` is NULL), or why it is missing. */
-void control_note(struct box *b, enum control control, const char *why_missing);
-bool control_applied(const struct box *b, enum control control);
-/* Whether all controls hold. */
-bool controls_applied(const struct box *b);
-extern const char *const control_name[CONTROL_COUNT];
+int work_use_huge_pages(const struct slot *s, const struct box *b, bool huge);
+/*
+ * Creates a file or directory, and its parents, in a work directory that no payload has used. `work` is the root of the directory, and
+ * `mode` a mode as in FILE_MODES (protocol.def), which can be MODE_DEFAULT.
+ */
+int work_write_file(int work, const char *name, const void *data, size_t size, unsigned mode, struct failure *f);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * The two processes of a box, which box.c makes. They begin as copies of the slot, as root with
+ * The two processes of a box: box.c starts the init, and run/run.c the program. They begin as copies of the slot, as root with
  * its capabilities and filter. At its exec, the program has no privilege.
  *
- * run_init     This is pid 1 of the box's pid namespace. It mounts, drops its capabilities
- *              and waits. When it ends, the kernel kills and reaps everything that is left
- *              in the namespace. It runs no payload and reads nothing that
- *              a payload wrote.
- * run_program  This process is born in the box's cgroups as a child of the slot, so that the slot
- *              receives its exit status from the kernel. It is not pid 1: pid 1
- *              is protected from default signal actions, which would falsify SIG,
- *              FSE and TLE. The order matters: steps that need privilege come
- *              before those that drop it.
+ * become_init     This is pid 1 of the box's pid namespace. It mounts, drops its capabilities
+ *                 and waits. When it ends, the kernel kills and reaps everything that is left
+ *                 in the namespace. It runs no payload and reads nothing that
+ *                 a payload wrote.
+ * become_program  This process is born in the cgroups of its run as a child of the slot, so that the
+ *                 slot receives its exit status from the kernel. It is not pid 1: pid 1
+ *                 is protected from default signal actions, which would falsify SIG,
+ *                 FSE and TLE. The order matters: steps that need privilege come
+ *                 before those that drop it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,15 +30,15 @@
 #include "clock.h"
 #include "seccomp.h"
 
-static struct exec_args *exec_args;
+static struct child_failure *failure;
 static int ready_fd;
 
 /* Records the failed step and errno in the shared memory, wakes the slot and exits. */
 static _Noreturn void setup_failed(const char *step, const char *object)
 {
-	exec_args->fail_errno = errno;
-	snprintf(exec_args->fail_object, sizeof exec_args->fail_object, "%s", object);
-	snprintf(exec_args->fail_step, sizeof exec_args->fail_step, "%s", step);
+	failure->err = errno;
+	snprintf(failure->object, sizeof failure->object, "%s", object);
+	snprintf(failure->step, sizeof failure->step, "%s", step);
 	uint64_t one = 1;
 	if (write(ready_fd, &one, sizeof one) < 0)
 		_exit(126);
@@ -94,7 +94,7 @@ static void mount_tmpfs(const char *at, unsigned long flags, unsigned mode, uint
 	must(keyed(mount, "tmpfs", at, "tmpfs", flags, options), "mount", at);
 }
 
-static void mount_all(const struct process_args *args)
+static void mount_all(const struct init_args *args)
 {
 	static const char *const directories[] = {"/tmp", "/dev/shm"};
 	const struct shape *shape = &args->shape;
@@ -107,10 +107,10 @@ static void mount_all(const struct process_args *args)
 	     "mount", "/proc");
 }
 
-_Noreturn void run_init(const struct process_args *args)
+_Noreturn void become_init(const struct init_args *args)
 {
 	int lifeline = args->lifeline, ready = args->ready;
-	exec_args = args->exec_args;
+	failure = args->failure;
 	ready_fd = args->ready;
 	close_others(0, (int[]){lifeline < ready ? lifeline : ready, lifeline < ready ? ready : lifeline}, 2);
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "init", "parent death signal");
@@ -133,7 +133,7 @@ _Noreturn void run_init(const struct process_args *args)
 	_exit(0); /* the slot closed its end: the kernel now kills everything in this namespace */
 }
 
-static void arrange_descriptors(const struct process_args *args)
+static void arrange_descriptors(const struct program_args *args)
 {
 	must(dup2(args->stdin_fd, 0), "descriptors", "stdin");
 	must(dup2(args->out_fd, 1), "descriptors", "stdout");
@@ -147,7 +147,7 @@ static void arrange_descriptors(const struct process_args *args)
 	/* The two are close-on-exec, so a program gets only 0, 1 and 2. exec_program() clears that flag for a runtime. */
 }
 
-static void enter_box(const struct process_args *args)
+static void enter_box(const struct program_args *args)
 {
 	/* When the machine is out of memory, the kernel kills programs first. A program cannot lower this score again. */
 	int score = openat(args->proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -175,7 +175,7 @@ static void drop_identity(uid_t uid)
 }
 
 /* Sets the limits and executes the program. The process has no privileges any more. */
-static void exec_program(void)
+static void exec_program(struct exec_args *exec_args)
 {
 	for (int r = 0; r < RLIM_NLIMITS; r++)
 		if (exec_args->set[r])
@@ -191,9 +191,9 @@ static void exec_program(void)
 	setup_failed("exec", "program");
 }
 
-_Noreturn void run_program(const struct process_args *args)
+_Noreturn void become_program(const struct program_args *args)
 {
-	exec_args = args->exec_args;
+	failure = &args->exec_args->failure;
 	ready_fd = args->ready;
 	reset_signals();
 	must(setsid(), "session", "new");
@@ -208,6 +208,6 @@ _Noreturn void run_program(const struct process_args *args)
 	while ((n = read(GO_FD, &go, sizeof go)) < 0 && errno == EINTR)
 		continue;
 	must(n, "go", "read");
-	exec_program();
+	exec_program(args->exec_args);
 	_exit(125);
 }

@@ -10,11 +10,16 @@
 
 #include "cgroup/cgroup.h"
 
+/*
+ * What the slot passes to the two processes of a box, the init and the program. Both begin as copies of the slot, and become what they
+ * are in init.c. box.c starts the init, and run/run.c the program.
+ */
+
 enum { EXEC_ARGS_BYTES = 512 * 1024, EXEC_ARGS_STRINGS = 256 };
 
 /*
  * Namespaces that belong to a lane, and so to one box after the other. No program can leave anything there for the next one: sockets
- * are counted after each run (box.c), the filter refuses System V objects and message queues, and changing the host name or the
+ * are counted after each box (box.c), the filter refuses System V objects and message queues, and changing the host name or the
  * domain name needs a capability.
  */
 enum { LANE_NAMESPACES = 3 };
@@ -24,6 +29,13 @@ static const struct { int flag; const char *name; } lane_namespaces[LANE_NAMESPA
 
 /* Descriptors of two eventfds in a parked program. A runtime inherits them; the exec of any other program closes them. */
 enum { GO_FD = 3, READY_FD = 4 };
+
+/* Why such a process failed before it was ready, or before its exec. It leaves this in memory that it shares with the slot. */
+struct child_failure {
+	char step[32]; /* empty: it has not failed */
+	char object[32];
+	int err;
+};
 
 /*
  * Memory shared with the parked program until its exec: the slot writes what to execute, the program writes its progress. The
@@ -35,9 +47,7 @@ struct exec_args {
 	bool set[RLIM_NLIMITS];        /* which of these limits the program sets */
 	char *argv[EXEC_ARGS_STRINGS];
 	char *envp[EXEC_ARGS_STRINGS];
-	char fail_step[32];
-	char fail_object[32];
-	int fail_errno;
+	struct child_failure failure;
 	uint64_t exec_ns;              /* CLOCK_MONOTONIC, just before the exec; 0 until then */
 	struct rlimit read[RLIM_NLIMITS]; /* the limits, read back from the kernel */
 	char strings[];
@@ -50,16 +60,22 @@ struct shape {
 
 enum { WORK_FLAGS = MS_NOSUID | MS_NODEV };
 
-/* What the two processes of a box get from box.c. Neither function returns. */
-struct process_args {
+/* What the init of a box gets. */
+struct init_args {
 	struct shape shape;
-	bool new_work; /* the init mounts a new /box */
+	bool new_work; /* it mounts a new /box */
+	int lifeline, ready;
+	struct child_failure *failure;
+};
+_Noreturn void become_init(const struct init_args *args);
+
+/* What the program of a run gets. */
+struct program_args {
 	uid_t uid;
 	int init_pidfd, namespace_fd[LANE_NAMESPACES], proc, tasks[TREE_COUNT];
-	int stdin_fd, out_fd, err_fd, go, ready, lifeline;
+	int stdin_fd, out_fd, err_fd, go, ready;
 	struct exec_args *exec_args;
 };
-_Noreturn void run_init(const struct process_args *args);
-_Noreturn void run_program(const struct process_args *args);
+_Noreturn void become_program(const struct program_args *args);
 
 #endif

@@ -13,8 +13,8 @@
  * a grace period). A program is born in its v2 leaf (CLONE_INTO_CGROUP) and enters v1 by writing 0 to `tasks`, which
  * takes 18 us.
  *
- * prepare.c and main.c open and close the groups of the launcher, serve.c removes those of dead slots, box/ makes and removes the
- * leaves of boxes, and supervise/ sets their limits and reads their facts.
+ * prepare.c and main.c open and close the groups of the launcher, serve.c removes those of dead slots, run/ makes and removes the
+ * leaves of runs and sets their limits, and supervise/ reads their facts.
  */
 #define _GNU_SOURCE
 #include "cgroup/cgroup.h"
@@ -46,7 +46,7 @@ struct fact_source {
 struct backend {
 	const char *name;
 	bool uses[TREE_COUNT];
-	bool reusable[TREE_COUNT]; /* whether a group in this tree may serve the next box */
+	bool reusable[TREE_COUNT]; /* whether a group in this tree may serve the next run */
 	const char *controllers; /* the controllers that v2 must delegate to the leaves; NULL: v2 has none (hybrid) */
 	struct fact_source fact[FACT_COUNT];
 };
@@ -468,7 +468,7 @@ int groups_close(struct groups *g, const char *instance)
 	return left;
 }
 
-/* ---- the groups of a box ---- */
+/* ---- the groups of a run ---- */
 
 const char *fact_name(enum fact fact)
 {
@@ -590,10 +590,10 @@ static int make_group(const struct groups *g, struct leaf *leaf, enum tree t, st
 	return t == TREE_MEMORY ? watch_oom(leaf, f) : 0;
 }
 
-void leaf_name(struct leaf *leaf, unsigned slot, unsigned lane)
+void leaf_name(struct leaf *leaf, unsigned slot, unsigned seat)
 {
 	*leaf = (struct leaf){.oom_event = -1};
-	snprintf(leaf->name, sizeof leaf->name, "s%u-b%u", slot, lane);
+	snprintf(leaf->name, sizeof leaf->name, "s%u-b%u", slot, seat);
 	for (int t = 0; t < TREE_COUNT; t++)
 		leaf->dir[t] = leaf->tasks[t] = -1;
 	for (int i = 0; i < FACT_COUNT; i++)
@@ -777,7 +777,7 @@ static void close_group(const struct groups *g, struct leaf *leaf, enum tree t)
 }
 
 /*
- * Whether the group of the leaf in this tree may serve the next box: each counter that can neither be reset nor be subtracted
+ * Whether the group of the leaf in this tree may serve the next run: each counter that can neither be reset nor be subtracted
  * (read_baseline()) has a value that it could also have in a new group that only a parked program has entered.
  */
 static bool is_as_new(const struct groups *g, const struct leaf *leaf, enum tree t)

@@ -9,9 +9,9 @@
 #include "failure.h"
 
 /*
- * Control groups of both versions behind one interface. A box has a leaf: one group in each tree that the backend uses, except
- * TREE_CPU. Most counters cannot be reset, and a group must not contain evidence of another run, so it is removed after its step.
- * Only a group without the memory controller can serve the next box, if its counters are as in a new group.
+ * Control groups of both versions behind one interface. A run has a leaf: one group in each tree that the backend uses, except
+ * TREE_CPU. Most counters cannot be reset, and a group must not contain evidence of another run, so it is removed after its run.
+ * Only a group without the memory controller can serve the next run, if its counters are as in a new group.
  *
  * If there is a cpu controller, CPU time is shared evenly among the boxes: on v2 by their leaves, on v1 by a group of TREE_CPU for
  * the programs of each slot. The slot itself is in another group: in the group of its box it would wait for a time slice of each
@@ -43,7 +43,7 @@ struct groups {
 	bool shares_cpu;     /* more processes do not give a box more CPU time */
 };
 
-/* The groups of one box, with the same name in each tree. A descriptor that is not open is -1. */
+/* The groups of one run, with the same name in each tree. A descriptor that is not open is -1. */
 struct leaf {
 	char name[48];
 	int dir[TREE_COUNT];
@@ -77,8 +77,8 @@ const char *groups_backend(const struct groups *g);
 /* Whether the host has swap space; true if that is not known. */
 bool host_swaps(void);
 
-/* Initializes a leaf that has no groups yet, with a name for this lane of this slot. */
-void leaf_name(struct leaf *leaf, unsigned slot, unsigned lane);
+/* Initializes a leaf that has no groups yet, with a name for this seat of this slot. */
+void leaf_name(struct leaf *leaf, unsigned slot, unsigned seat);
 /* Makes the groups that the leaf does not have. On failure, leaf_release() removes those that were made. */
 int leaf_make(const struct groups *g, struct leaf *leaf, struct failure *f);
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f);
@@ -117,7 +117,7 @@ int leaf_processes(const struct groups *g, const struct leaf *leaf, pid_t *pid, 
  */
 int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_shared);
 /*
- * Ends the use of the leaf by a box: keeps the groups that are as new for the next box, and removes the others. For each group that
+ * Ends the use of the leaf by a run: keeps the groups that are as new for the next run, and removes the others. For each group that
  * cannot be removed, calls `leftover` with `context` and a text.
  */
 void leaf_release(const struct groups *g, struct leaf *leaf, void (*leftover)(void *, const char *), void *context);

@@ -4,7 +4,7 @@
  *
  * Input: status, cgroup and mountinfo of the program, separated by NULs.
  */
-#include "../box/controls.c"
+#include "../run/controls.c"
 #include "files.h"
 
 enum { PROGRAM = 7, UID = 1234, TREES = 2 };
@@ -12,7 +12,8 @@ enum { PROGRAM = 7, UID = 1234, TREES = 2 };
 static int status, cgroup, mountinfo;
 static struct launcher launcher;
 static struct slot slot;
-static struct lane lane = {.uid = UID, .leaf.name = "s0-b1"};
+static struct lane lane = {.uid = UID};
+static struct leaf leaf = {.name = "s0-b1"};
 
 static void open_files(void)
 {
@@ -38,32 +39,33 @@ static int lines(const char *text, const char *start, const char *end)
 	return found;
 }
 
-static void check_status(const struct box *b, const char *text)
+static void check_status(const struct run *run, const char *text)
 {
 	static const char ids[] = "1234\t1234\t1234\t1234", none[] = "0000000000000000";
 	static const char *const sets[] = {"CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"};
-	if (control_applied(b, CONTROL_unprivileged_user))
+	if (control_applied(run, CONTROL_unprivileged_user))
 		EXPECT(lines(text, "Uid:", ids) && lines(text, "Gid:", ids) && lines(text, "Groups:", ""));
-	for (size_t i = 0; control_applied(b, CONTROL_no_capabilities) && i < sizeof sets / sizeof *sets; i++)
+	for (size_t i = 0; control_applied(run, CONTROL_no_capabilities) && i < sizeof sets / sizeof *sets; i++)
 		EXPECT(lines(text, sets[i], none));
-	EXPECT(!control_applied(b, CONTROL_no_new_privileges) || lines(text, "NoNewPrivs:", "1"));
-	EXPECT(!control_applied(b, CONTROL_seccomp_filter) || lines(text, "Seccomp:", "2"));
+	EXPECT(!control_applied(run, CONTROL_no_new_privileges) || lines(text, "NoNewPrivs:", "1"));
+	EXPECT(!control_applied(run, CONTROL_seccomp_filter) || lines(text, "Seccomp:", "2"));
 }
 
-static void check_mounts(const struct box *b, const char *text)
+static void check_mounts(const struct run *run, const char *text)
 {
 	static const char *const sealed[] = {"ro", "nosuid", "nodev"};
 	static const char *const needed[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid", "/proc"};
-	for (size_t i = 0; control_applied(b, CONTROL_read_only_root) && i < sizeof sealed / sizeof *sealed; i++)
+	for (size_t i = 0; control_applied(run, CONTROL_read_only_root) && i < sizeof sealed / sizeof *sealed; i++)
 		EXPECT(strstr(text, sealed[i]));
-	EXPECT(!control_applied(b, CONTROL_own_image) || strstr(text, "overlay"));
-	for (size_t i = 0; control_applied(b, CONTROL_restricted_proc) && i < sizeof needed / sizeof *needed; i++)
+	EXPECT(!control_applied(run, CONTROL_own_image) || strstr(text, "overlay"));
+	for (size_t i = 0; control_applied(run, CONTROL_restricted_proc) && i < sizeof needed / sizeof *needed; i++)
 		EXPECT(strstr(text, needed[i]));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct box box;
+	static struct box box = {.groups = &launcher.groups, .lane = &lane};
+	static struct run run;
 	if (!slot.launcher)
 		open_files();
 	char *text[3];
@@ -72,15 +74,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		text[i] = files_next(&data, &size);
 		files_set(file[i], text[i], strlen(text[i]));
 	}
-	box = (struct box){.program = PROGRAM, .lane = &lane, .leaf = &lane.leaf};
-	controls_read(&slot, &box);
+	run = (struct run){.box = &box, .program = PROGRAM, .leaf = &leaf};
+	controls_read(&slot, &run);
 	for (int c = 0; c < CONTROL_COUNT; c++)
-		EXPECT(!box.control[c] == (c == CONTROL_memory_limit || c == CONTROL_process_limit || c == CONTROL_resource_limits));
+		EXPECT(!run.control[c] == (c == CONTROL_memory_limit || c == CONTROL_process_limit || c == CONTROL_resource_limits));
 	for (int i = 0; i < NAMESPACES; i++)
-		EXPECT(!control_applied(&box, namespaces[i].control));
-	EXPECT(control_applied(&box, CONTROL_cgroup_membership) == (lines(text[1], "", "/s0-b1") == TREES) || strlen(text[1]) > 4000);
-	check_status(&box, text[0]);
-	check_mounts(&box, text[2]);
+		EXPECT(!control_applied(&run, namespaces[i].control));
+	EXPECT(control_applied(&run, CONTROL_cgroup_membership) == (lines(text[1], "", "/s0-b1") == TREES) || strlen(text[1]) > 4000);
+	check_status(&run, text[0]);
+	check_mounts(&run, text[2]);
 	for (int i = 0; i < 3; i++)
 		free(text[i]);
 	return 0;

@@ -5,19 +5,22 @@
  * Input: one byte that chooses what is tested, then the data for it.
  */
 #include "../cgroup/cgroup.c"
+#include "../run/run.c"
+#include "../run/samples.c"
 #include "../supervise/limits.c"
-#include "../supervise/samples.c"
 #include "../supervise/supervise.c"
 #include "files.h"
 
-static struct outcome outcome;
 static struct request request;
 static struct queue out;
-static struct box box;
-static struct lane lane;
 static struct launcher launcher = {.groups.backend = &backends[BACKEND_V2]};
+static struct box box = {.groups = &launcher.groups, .init_fd = -1};
 static struct slot slot = {.launcher = &launcher};
-static struct watch watch = {.slot = &slot, .o = &outcome, .request = &request, .out = &out, .box = &box};
+static struct exec_args *exec_args;
+static struct leaf leaf;
+static struct run run;
+static struct outcome *const outcome = &run.outcome;
+static struct watch watch = {.slot = &slot, .run = &run, .o = &run.outcome, .request = &request, .out = &out};
 
 /* ---- output: the limit of each stream, then writes of many sizes ---- */
 
@@ -33,7 +36,7 @@ static void check_output(int stream, const uint8_t *sent, size_t total)
 		forwarded += length;
 		at += FRAME_HEADER + length;
 	}
-	EXPECT(outcome.output_bytes[stream] == total && forwarded == (total < limit ? total : limit));
+	EXPECT(outcome->output_bytes[stream] == total && forwarded == (total < limit ? total : limit));
 }
 
 static void try_output(const uint8_t *data, size_t size)
@@ -56,7 +59,7 @@ static void try_output(const uint8_t *data, size_t size)
 	close(ends[1]);
 	while (forward_output(&watch, &ends[0], stream, 1))
 		continue;
-	EXPECT(ends[0] == -1 && !outcome.read_error);
+	EXPECT(ends[0] == -1 && !outcome->read_error);
 	check_output(stream, text, size);
 }
 
@@ -65,7 +68,6 @@ static void try_output(const uint8_t *data, size_t size)
 static void try_exec_args(const uint8_t *data, size_t size)
 {
 	static const uint8_t name[] = {'.', '/', 'm'};
-	struct exec_args *exec_args = lane.exec_args;
 	memcpy(exec_args, data, size < sizeof *exec_args ? size : sizeof *exec_args);
 	for (int i = 0; i < RLIM_NLIMITS; i++) {
 		uint8_t set;
@@ -73,14 +75,14 @@ static void try_exec_args(const uint8_t *data, size_t size)
 		exec_args->set[i] = set & 1; /* written by the slot, so it is 0 or 1 */
 	}
 	request.arg[0] = (struct bytes){name, sizeof name};
-	watch.start_ns = 1000;
-	outcome.ended_ns = 2000;
+	run.start_ns = 1000;
+	outcome->ended_ns = 2000;
 	check_wall(&watch, 1500);
 	read_exec_args(&watch);
-	EXPECT(strnlen(outcome.failure.object, sizeof outcome.failure.object) < sizeof outcome.failure.object);
-	EXPECT(outcome.failure.step || (exec_args->exec_ns && !exec_args->fail_step[0]));
-	EXPECT(box.control[CONTROL_resource_limits] && outcome.wall_ns <= 2000);
-	outcome_report(&outcome, &box, &out);
+	EXPECT(strnlen(outcome->failure.object, sizeof outcome->failure.object) < sizeof outcome->failure.object);
+	EXPECT(outcome->failure.step || (exec_args->exec_ns && !exec_args->failure.step[0]));
+	EXPECT(run.control[CONTROL_resource_limits] && outcome->wall_ns <= 2000);
+	outcome_report(&run, &out);
 }
 
 /* ---- the strings of a request ---- */
@@ -89,7 +91,6 @@ static void try_strings(const uint8_t *data, size_t size)
 {
 	struct failure f = {0};
 	struct refusal why;
-	struct exec_args *exec_args = lane.exec_args;
 	size_t total = 0, space = EXEC_ARGS_BYTES - offsetof(struct exec_args, strings), nearly = space - data[0];
 	struct bytes all = {data, size};
 	EXPECT(!copy_string(exec_args, &nearly, all) == (size + 1 > data[0]));
@@ -112,7 +113,7 @@ static void try_strings(const uint8_t *data, size_t size)
 
 static void try_samples(const uint8_t *data, size_t size)
 {
-	struct samples *s = &outcome.samples;
+	struct samples *s = &outcome->samples;
 	struct sample one = {0};
 	uint64_t peak = 0, start = 1 + data[0];
 	s->interval_ns = start;
@@ -146,15 +147,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!launcher.cpus)
 		launcher.cpus = cpus_open(1, &f);
 	EXPECT(launcher.cpus);
-	/* The memory has exactly the size that it has in a lane, so that the sanitizer detects a read beyond it, and is reused as there. */
-	if (!lane.exec_args)
-		lane.exec_args = malloc(EXEC_ARGS_BYTES);
-	EXPECT(lane.exec_args);
-	memset(lane.exec_args, 0, sizeof *lane.exec_args);
-	memset(&outcome, 0, sizeof outcome);
+	/* The memory has exactly the size that it has in a seat, so that the sanitizer detects a read beyond it, and is reused as there. */
+	if (!exec_args)
+		exec_args = malloc(EXEC_ARGS_BYTES);
+	EXPECT(exec_args);
+	memset(exec_args, 0, sizeof *exec_args);
 	memset(&request, 0, sizeof request);
-	lane.leaf = (struct leaf){.dir = {-1, -1, -1, -1}};
-	box = (struct box){.lane = &lane, .leaf = &lane.leaf};
+	leaf = (struct leaf){.dir = {-1, -1, -1, -1}};
+	run = (struct run){.box = &box, .leaf = &leaf, .exec_args = exec_args, .program_fd = -1, .request = &request, .out = &out};
 	switch (data[0] % 4) {
 	case 0: try_output(data + 1, size - 1); break;
 	case 1: try_exec_args(data + 1, size - 1); break;

@@ -1,7 +1,7 @@
 /*
  * A slot: one process, one connection, one step at a time. The launcher forks it for a connection (serve.c).
  *
- *   read STEP -> get a box -> write files -> supervise -> ENDED -> destroy -> TEARDOWN -> park the next box
+ *   read STEP -> get a box with its run -> write files -> supervise -> ENDED -> destroy both -> TEARDOWN -> park the next box
  *
  * The sections of this file are the files that a client sends once for many steps, the boxes that are parked between steps, the
  * requests and answers of the connection, and how each kind of request is served. resources.c has what the slot owns for its
@@ -25,8 +25,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "box/box.h"
 #include "clock.h"
+#include "run/run.h"
 #include "seccomp.h"
 #include "slot/collect.h"
 #include "supervise/supervise.h"
@@ -48,10 +48,11 @@ enum {
 /* The sizes of the first box, which proves that boxes can be built. */
 static const struct shape first_shape = {1 << 20, 64, 1 << 20, 64};
 
-/* A box that waits for a step. */
+/* A box whose run waits for a step. */
 struct parked {
 	struct box box;
-	struct request *request; /* the request for which the runtime in the box has started; NULL: there is no runtime */
+	struct run run;
+	struct request *request; /* the request for which the run has started a runtime; NULL: there is no runtime */
 	struct area body;        /* the frame that `request` points into */
 	uint64_t started_ns;     /* when the runtime started */
 };
@@ -73,7 +74,8 @@ struct session {
 	struct area peer_body;
 	struct file_set file_set[FILE_SETS_MAX];
 	struct request request;     /* the request being served */
-	struct outcome outcome[2];  /* the outcome of the step, and of its peer */
+	struct box box[2];          /* those of the step being served, and of its peer */
+	struct run run[2];
 	struct teardown teardown[2];
 	struct input input;
 	struct parked on_new_work;  /* waits for a step on a new work directory */
@@ -213,8 +215,13 @@ static void discard_parked(struct session *session, struct parked *p)
 	drop_request(p);
 	if (!p->box.built)
 		return;
-	box_destroy(&session->slot, &p->box, &t);
+	remove_box_and_run(&session->slot, &p->box, &p->run, &t);
 	session->has_leftovers = session->has_leftovers || !t.reaped || t.leftovers || t.mounts;
+}
+
+static int build_parked(struct session *session, struct parked *p, const struct shape *shape, bool piped, struct failure *f)
+{
+	return build_box_and_run(&session->slot, &p->box, &p->run, shape, piped, f);
 }
 
 static int build_on_new_work(struct session *session, const struct shape *shape, bool piped, struct failure *f)
@@ -226,7 +233,7 @@ static int build_on_new_work(struct session *session, const struct shape *shape,
 	session->work_shape = *shape;
 	session->work_used = false;
 	session->steps_on_work = 1;
-	return box_build(&session->slot, &session->on_new_work.box, shape, piped, f);
+	return build_parked(session, &session->on_new_work, shape, piped, f);
 }
 
 /* Parks a box on a new work directory. */
@@ -243,7 +250,7 @@ static int park_on_same_work(struct session *session, const struct shape *shape,
 		return fail_with(f, ENOENT, "request", "no work directory to keep");
 	if (!session->slot.work_shared && work_share(&session->slot, &session->on_new_work.box, f) < 0)
 		return -1;
-	return box_build(&session->slot, &session->on_same_work.box, shape, piped, f);
+	return build_parked(session, &session->on_same_work, shape, piped, f);
 }
 
 /* Whether the parked box has the sizes that a step wants, without regard to its runtime. */
@@ -277,7 +284,7 @@ static struct parked *box_for_step(struct session *session, const struct request
 	if (keep && count_step_on_work(session, f) < 0)
 		return NULL;
 	*(keep ? &session->same_work_shape : &session->new_work_shape) = want;
-	bool waits = !p->request || (same_step(p->request, r) && runtime_waits(&session->slot, &p->box));
+	bool waits = !p->request || (same_step(p->request, r) && run_waits(&p->run));
 	/* A box that is parked in advance has no pipe for live input. */
 	if (piped || !has_shape(session, p, &want) || !waits) {
 		int done = keep ? park_on_same_work(session, &want, piped, f) : build_on_new_work(session, &want, piped, f);
@@ -298,7 +305,7 @@ static int write_files(struct session *session, const struct request *r, const s
 	for (unsigned i = 0; i < r->files; i++) {
 		char name[FILE_PATH_MAX + 1];
 		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
-		if (work_write_file(&session->slot, name, r->file_data[i].data, r->file_data[i].size, file_mode(r->file_modes, i), f) < 0)
+		if (work_write_file(b->work, name, r->file_data[i].data, r->file_data[i].size, file_mode(r->file_modes, i), f) < 0)
 			return -1;
 	}
 	if (huge_pages && work_use_huge_pages(&session->slot, b, false) < 0)
@@ -307,11 +314,10 @@ static int write_files(struct session *session, const struct request *r, const s
 }
 
 /*
- * Builds the boxes of a step and its peer with piped inputs, and writes their files. A step with KEEP_WORK gets a box on the work
- * directory of the previous step. Its peer always gets a new work directory, from which collect_files() later reads. On failure, the
- * caller destroys the boxes that were built.
+ * Builds the boxes of a step and its peer, with runs that have piped inputs, and writes their files. A step with KEEP_WORK gets a box on
+ * the work directory of the previous step. Its peer always gets a new work directory. On failure, the caller removes what was built.
  */
-static int build_pair(struct session *session, const struct request *r[2], struct box box[2], struct failure *f)
+static int build_pair(struct session *session, const struct request *r[2], struct failure *f)
 {
 	bool keep = r[0]->number[KEY_KEEP_WORK];
 	if (keep && (!session->slot.work_shared || !session->work_used))
@@ -320,8 +326,10 @@ static int build_pair(struct session *session, const struct request *r[2], struc
 	discard_parked(session, &session->on_new_work);
 	for (int i = 0; i < 2; i++) {
 		struct shape want = request_shape(r[i]);
+		struct box *box = &session->box[i];
 		if (((i > 0 || !keep) && work_release(&session->slot, f) < 0) ||
-		    box_build(&session->slot, &box[i], &want, true, f) < 0 || write_files(session, r[i], &box[i], f) < 0)
+		    build_box_and_run(&session->slot, box, &session->run[i], &want, true, f) < 0 ||
+		    write_files(session, r[i], box, f) < 0)
 			return -1;
 	}
 	return 0;
@@ -345,7 +353,7 @@ static struct parked *prepare_park(struct session *session, const struct request
 		return NULL;
 	p->request = malloc(sizeof *p->request);
 	p->started_ns = now_ns();
-	if (!p->request || start_runtime(&session->slot, &p->box, r, f) < 0) {
+	if (!p->request || run_start_runtime(&session->slot, &p->run, r, f) < 0) {
 		discard_parked(session, p);
 		return NULL;
 	}
@@ -360,13 +368,12 @@ static struct parked *prepare_park(struct session *session, const struct request
  * compromised service can have started any program. The time for which a runtime waits has no limit, so the runtime may also use
  * 1/IDLE_SHARE of that time as CPU time.
  */
-static bool exceeds_limits(const struct session *session, const struct parked *p)
+static bool exceeds_limits(const struct parked *p)
 {
-	const struct groups *g = &session->slot.launcher->groups;
 	uint64_t used, kernel, waited_usec = (now_ns() - p->started_ns) / 1000;
-	if (leaf_read(g, p->box.leaf, FACT_CPU_USEC, &used) < 0 || leaf_read(g, p->box.leaf, FACT_KERNEL_NOW, &kernel) < 0)
+	if (run_read(&p->run, FACT_CPU_USEC, &used) < 0 || run_read(&p->run, FACT_KERNEL_NOW, &kernel) < 0)
 		return true;
-	return used - p->box.base_cpu_usec > p->request->number[KEY_CPU_MS] * 1000 + waited_usec / IDLE_SHARE ||
+	return used - p->run.base_cpu_usec > p->request->number[KEY_CPU_MS] * 1000 + waited_usec / IDLE_SHARE ||
 	       kernel > p->request->number[KEY_KERNEL_BYTES];
 }
 
@@ -376,7 +383,7 @@ static bool check_runtimes(struct session *session)
 	struct parked *boxes[] = {&session->on_new_work, &session->on_same_work};
 	bool waits = false;
 	for (int i = 0; i < 2; i++) {
-		if (boxes[i]->request && exceeds_limits(session, boxes[i]))
+		if (boxes[i]->request && exceeds_limits(boxes[i]))
 			discard_parked(session, boxes[i]);
 		waits = waits || boxes[i]->request;
 	}
@@ -584,7 +591,7 @@ static void send_parked(struct session *session, const struct parked *p)
 {
 	uint64_t memory = 0;
 	if (p)
-		leaf_read(&session->slot.launcher->groups, p->box.leaf, FACT_MEMORY_NOW, &memory);
+		run_read(&p->run, FACT_MEMORY_NOW, &memory);
 	queue_frame(&session->out, FRAME_PARKED);
 	queue_int(&session->out, KEY_WAITING, p && p->request);
 	queue_int(&session->out, KEY_WAITING_BYTES, memory);
@@ -618,89 +625,101 @@ static bool exited_alone(const struct outcome *o)
 }
 
 /* Sends the files that the request asks for, if all processes that could still change them have ended. */
-static void collect_files(const struct session *session, const struct request *r, const struct outcome *o, struct queue *out)
+static void collect_files(const struct request *r, const struct run *run, struct queue *out)
 {
 	bool feedback = r->number[KEY_COLLECT] == 2;
-	if (r->number[KEY_COLLECT] && exited_alone(o) && (feedback || o->code == 0))
-		send_files(out, session->slot.work, feedback ? "feedback" : "");
+	if (r->number[KEY_COLLECT] && exited_alone(&run->outcome) && (feedback || run->outcome.code == 0))
+		send_files(out, run->box->work, feedback ? "feedback" : "");
 }
 
-static void reset_results(struct session *session)
+/* Removes the first or the second box of the request, with its run. */
+static void remove_box(struct session *session, int which)
 {
-	for (int i = 0; i < 2; i++) {
-		session->outcome[i] = (struct outcome){0};
-		session->teardown[i] = (struct teardown){.reaped = true, .populated = -1};
-	}
-}
-
-static void remove_box(struct session *session, struct box *box, struct teardown *t)
-{
-	if (box->built)
-		box_destroy(&session->slot, box, t);
+	struct teardown *t = &session->teardown[which];
+	remove_box_and_run(&session->slot, &session->box[which], &session->run[which], t);
 	session->has_leftovers = session->has_leftovers || !t->reaped || t->leftovers || t->mounts || t->pids_left;
+}
+
+/* Takes a parked box out of its place, so that another one can be parked there while this one is used. */
+static void take_parked(struct parked *p, struct box *box, struct run *run)
+{
+	*box = p->box;
+	*run = p->run;
+	run->box = box;
+	p->box.built = p->run.built = false;
 }
 
 static void serve_step(struct session *session, const struct request *r)
 {
-	struct outcome *o = session->outcome;
-	struct box box = {.built = false};
+	struct box *box = &session->box[0];
+	struct run *run = &session->run[0];
+	struct failure f = {0};
 	bool more = r->number[KEY_MORE];
 
-	struct parked *p = box_for_step(session, r, &o->failure);
-	int ready = p ? write_files(session, r, &p->box, &o->failure) : -1;
+	struct parked *p = box_for_step(session, r, &f);
+	int ready = p ? write_files(session, r, &p->box, &f) : -1;
 	if (ready == 0 && more)
-		ready = work_share(&session->slot, &p->box, &o->failure);
-	/* The next user of a parked box must not find files that were written before the failure. */
-	if (ready < 0)
+		ready = work_share(&session->slot, &p->box, &f);
+	if (ready < 0) {
+		/* The next user of a parked box must not find files that were written before the failure. */
 		discard_work(session);
-	if (ready == 0) {
-		box = p->box;
-		p->box.built = false;
+		run->outcome.failure = f;
+	} else {
+		take_parked(p, box, run);
 		session->work_used = true;
-		session->slot.previous_lane = box.lane;
-		supervise(&session->slot, &box, r, &session->out, session->connection,
-			  r->number[KEY_LIVE_STDIN] ? &session->input : NULL, &slot_stopping, more ? prebuild_next_box : NULL, session, o);
+		session->slot.previous_lane = box->lane;
+		run->request = r;
+		run->out = &session->out;
+		struct client client = {
+			.connection = session->connection, .out = &session->out, .input = r->number[KEY_LIVE_STDIN] ? &session->input : NULL,
+			.stopping = &slot_stopping, .on_start = more ? prebuild_next_box : NULL, .context = session,
+		};
+		supervise(&session->slot, &run, 1, &client);
 	}
-	collect_files(session, r, o, &session->out);
-	outcome_report(o, &box, &session->out);
+	collect_files(r, run, &session->out);
+	outcome_report(run, &session->out);
 	queue_flush(&session->out, session->connection);
 
-	if (!more || o->failure.step) {
-		struct failure f = {0};
+	if (!more || run->outcome.failure.step) {
+		struct failure unused = {0};
 		/* This was the last step on the work directory. box_destroy() would otherwise list it as a leftover mount. */
-		if (work_release(&session->slot, &f) < 0)
+		if (work_release(&session->slot, &unused) < 0)
 			session->has_leftovers = true;
 		discard_parked(session, &session->on_same_work);
 	}
-	remove_box(session, &box, session->teardown);
-	send_teardown(&session->out, session->teardown);
+	remove_box(session, 0);
+	send_teardown(&session->out, &session->teardown[0]);
 }
 
 /* Serves a step with a peer. The frames about the step come first; until then, those about its peer are in a queue of their own. */
 static void serve_pair(struct session *session, const struct request *step)
 {
 	const struct request *r[2] = {step, session->peer};
-	struct outcome *o = session->outcome;
-	struct teardown *t = session->teardown;
-	struct box box[2] = {0};
+	struct run *run[2] = {&session->run[0], &session->run[1]};
 	struct queue peer_out = {0};
+	struct failure f = {0};
 
 	session->work_used = true;
-	if (build_pair(session, r, box, &o[0].failure) == 0)
-		supervise_pair(&session->slot, (struct box *[]){&box[0], &box[1]}, r, (struct queue *[]){&session->out, &peer_out},
-			       session->connection, &slot_stopping, (struct outcome *[]){&o[0], &o[1]});
-	else
-		o[1].failure = o[0].failure;
-	collect_files(session, session->peer, &o[1], &peer_out);
-	outcome_report(&o[0], &box[0], &session->out);
-	outcome_report(&o[1], &box[1], &peer_out);
+	if (build_pair(session, r, &f) == 0) {
+		struct client client = {.connection = session->connection, .out = &session->out, .stopping = &slot_stopping};
+		for (int i = 0; i < 2; i++) {
+			run[i]->request = r[i];
+			run[i]->out = i == 0 ? &session->out : &peer_out;
+		}
+		supervise(&session->slot, run, 2, &client);
+	} else {
+		run[0]->outcome.failure = run[1]->outcome.failure = f;
+	}
+	collect_files(session->peer, run[1], &peer_out);
+	outcome_report(run[0], &session->out);
+	outcome_report(run[1], &peer_out);
 	queue_flush(&session->out, session->connection);
 	discard_work(session);
-	remove_box(session, &box[0], &t[0]);
-	remove_box(session, &box[1], &t[1]);
-	send_teardown(&session->out, &t[0]);
+	remove_box(session, 0);
+	remove_box(session, 1);
+	send_teardown(&session->out, &session->teardown[0]);
 	queue_raw(&session->out, peer_out.area.data, peer_out.size);
-	send_teardown(&session->out, &t[1]);
+	send_teardown(&session->out, &session->teardown[1]);
 	queue_free(&peer_out);
 	drop_peer(session);
 }
@@ -777,7 +796,7 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	send_hello(session);
 	enum frame frame;
 	while (flush_all(session) == 0 && !session->has_leftovers && next_request(session, &frame, &session->request) == 0) {
-		reset_results(session);
+		memset(session->run, 0, sizeof session->run); /* those of the request before, if there was one */
 		if (frame == FRAME_PARK)
 			serve_park(session, &session->request);
 		else if (session->peer)

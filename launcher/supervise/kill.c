@@ -165,7 +165,7 @@ void help_killed_processes(struct watch *w)
 	enum { PF_EXITING = 4, DYING_MAX = 1024 };
 	const struct launcher *l = w->slot->launcher;
 	pid_t task[DYING_MAX];
-	int tasks = leaf_tasks(&l->groups, w->box->leaf, task, DYING_MAX), exiting = 0;
+	int tasks = leaf_tasks(w->run->box->groups, w->run->leaf, task, DYING_MAX), exiting = 0;
 	bool releasing = is_releasing(w);
 	if (!releasing)
 		wake_holders(w);
@@ -208,7 +208,7 @@ bool end_is_overdue(struct watch *w)
 		*e = (struct end_progress){.begun_ns = now, .seen_ns = now, .reported_ns = now};
 	if (now >= e->next_check_ns) {
 		e->next_check_ns = now + END_PROGRESS_MS * 1000000ull;
-		if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_CPU_USEC, &cpu_usec) == 0 && cpu_usec > e->cpu_usec) {
+		if (run_read(w->run, FACT_CPU_USEC, &cpu_usec) == 0 && cpu_usec > e->cpu_usec) {
 			e->cpu_usec = cpu_usec;
 			e->seen_ns = now;
 		}
@@ -408,7 +408,7 @@ void search_page_tables(struct watch *w)
 	uint64_t begin = now_ns();
 	const struct launcher *l = w->slot->launcher;
 	static pid_t process[PROCESSES_MAX];
-	int processes = leaf_processes(&l->groups, w->box->leaf, process, PROCESSES_MAX);
+	int processes = leaf_processes(w->run->box->groups, w->run->leaf, process, PROCESSES_MAX);
 	/* A single process needs no holder, because its address space ends with it. */
 	bool needs_holders = processes > 1 && prepare_holders(w) == 0;
 	long largest_kib = 0, end_kib = 0;
@@ -461,14 +461,14 @@ static void release_memories(const struct groups *g, const struct leaf *leaf)
 void kill_box(struct watch *w)
 {
 	uint64_t used = 0;
-	bool large = leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_KERNEL_NOW, &used) == 0 && used >= PAGE_TABLES_KERNEL_BYTES;
+	bool large = run_read(w->run, FACT_KERNEL_NOW, &used) == 0 && used >= PAGE_TABLES_KERNEL_BYTES;
 	if (large)
 		search_page_tables(w); /* the bound is not checked here, because a program that has ended keeps its verdict */
-	box_kill(w->box);
+	run_kill(w->run);
 	if (!large)
 		return;
-	struct groups g = w->slot->launcher->groups;
-	struct leaf leaf = *w->box->leaf;
+	struct groups g = *w->run->box->groups;
+	struct leaf leaf = *w->run->leaf;
 	w->kill.releaser_ns = now_ns();
 	w->kill.releaser = fork();
 	if (w->kill.releaser == 0) { /* it does not have the slot's state (unforked-memory.h) */
@@ -522,16 +522,16 @@ void kill_for(struct watch *w, enum kill_reason reason)
 
 void set_frozen(struct watch *w, bool frozen)
 {
-	if (leaf_freeze(w->box->leaf, frozen) < 0)
+	if (leaf_freeze(w->run->leaf, frozen) < 0)
 		evidence_error(w->o, "cgroup.freeze", errno);
 }
 
 void stop_growth(struct watch *w)
 {
-	const struct groups *g = &w->slot->launcher->groups;
-	if (!w->memory_limit && leaf_read(g, w->box->leaf, FACT_MEMORY_LIMIT, &w->memory_limit) < 0)
+	const struct groups *g = w->run->box->groups;
+	if (!w->memory_limit && run_read(w->run, FACT_MEMORY_LIMIT, &w->memory_limit) < 0)
 		evidence_error(w->o, fact_name(FACT_MEMORY_LIMIT), errno);
-	if (leaf_stop_growth(g, w->box->leaf) < 0)
+	if (leaf_stop_growth(g, w->run->leaf) < 0)
 		evidence_error(w->o, "lower memory limit", errno);
 }
 
@@ -546,7 +546,7 @@ void stop_growth(struct watch *w)
 void force_oom(struct watch *w)
 {
 	enum { MAPPING_BYTES = 1 << 20, MAPPINGS = 64 };
-	const struct groups *g = &w->slot->launcher->groups;
+	const struct groups *g = w->run->box->groups;
 	if (w->kill.oom_forcer > 0 && waitpid(w->kill.oom_forcer, NULL, WNOHANG) == 0) {
 		if (now_ns() - w->kill.oom_forcer_ns > OOM_FORCER_NS)
 			kill(w->kill.oom_forcer, SIGKILL);
@@ -559,9 +559,9 @@ void force_oom(struct watch *w)
 		return;
 	w->kill.oom_forcer_ns = now_ns();
 	stop_growth(w);
-	if (leaf_force_oom(g, w->box->leaf) == 0)
+	if (leaf_force_oom(g, w->run->leaf) == 0)
 		return;
-	int tasks = leaf_open_tasks(w->box->leaf);
+	int tasks = leaf_open_tasks(w->run->leaf);
 	w->kill.oom_forcer = tasks < 0 ? -1 : fork();
 	if (w->kill.oom_forcer == 0) { /* it does not have the slot's state (unforked-memory.h) */
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || write(tasks, "0", 1) < 0)

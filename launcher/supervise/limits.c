@@ -36,12 +36,12 @@ enum {
 static void check_cpu(struct watch *w, uint64_t now)
 {
 	uint64_t used = 0;
-	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_CPU_USEC, &used) < 0) {
+	if (run_read(w->run, FACT_CPU_USEC, &used) < 0) {
 		evidence_error(w->o, fact_name(FACT_CPU_USEC), errno);
 		kill_for(w, KILL_CPU);
 		return;
 	}
-	used -= w->box->base_cpu_usec;
+	used -= w->run->base_cpu_usec;
 	if (used >= w->cpu_budget_usec) {
 		kill_for(w, KILL_CPU);
 		return;
@@ -55,7 +55,7 @@ static void check_cpu(struct watch *w, uint64_t now)
 uint64_t count_oom_events(struct watch *w)
 {
 	uint64_t events;
-	if (read(w->box->leaf->oom_event, &events, sizeof events) == sizeof events)
+	if (read(w->run->leaf->oom_event, &events, sizeof events) == sizeof events)
 		w->oom_events += events;
 	return w->oom_events;
 }
@@ -64,7 +64,7 @@ uint64_t count_oom_events(struct watch *w)
 static void check_oom(struct watch *w)
 {
 	uint64_t kills = 0;
-	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_OOM_KILLS, &kills) == 0 && kills > 0)
+	if (run_read(w->run, FACT_OOM_KILLS, &kills) == 0 && kills > 0)
 		kill_for(w, KILL_OOM);
 }
 
@@ -80,7 +80,7 @@ static void check_oom(struct watch *w)
 static bool exceeds_walkable(struct watch *w, uint64_t walk_bytes, uint64_t exit_bytes, uint64_t *walkable)
 {
 	uint64_t tasks = 0;
-	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_PIDS_CURRENT, &tasks) < 0)
+	if (run_read(w->run, FACT_PIDS_CURRENT, &tasks) < 0)
 		return false;
 	/* More tasks can begin before the next check. */
 	*walkable = walk_bytes * (tasks > TASKS_COUNTED_AT_LEAST ? tasks : TASKS_COUNTED_AT_LEAST);
@@ -138,9 +138,8 @@ static void check_page_tables(struct watch *w, uint64_t kernel_bytes)
  */
 static void check_kernel_memory(struct watch *w, uint64_t now)
 {
-	const struct groups *g = &w->slot->launcher->groups;
 	uint64_t used = 0, bound = w->request->number[KEY_KERNEL_BYTES];
-	if (leaf_read(g, w->box->leaf, FACT_KERNEL_NOW, &used) < 0)
+	if (run_read(w->run, FACT_KERNEL_NOW, &used) < 0)
 		evidence_error(w->o, fact_name(FACT_KERNEL_NOW), errno);
 	check_page_tables(w, used);
 	uint64_t processes = w->request->number[KEY_PROCESSES];
@@ -174,17 +173,17 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 
 void set_deadlines(struct watch *w)
 {
-	w->wall_deadline = w->start_ns + w->request->number[KEY_WALL_MS] * 1000000;
-	w->cpu_check = w->start_ns + w->cpu_budget_usec * 1000 / w->cpus;
-	w->kernel_check = w->start_ns + KERNEL_CHECK_NS;
-	samples_start(&w->o->samples, w->start_ns, w->request->number[KEY_SAMPLE_MS]);
+	w->wall_deadline = w->run->start_ns + w->request->number[KEY_WALL_MS] * 1000000;
+	w->cpu_check = w->run->start_ns + w->cpu_budget_usec * 1000 / w->cpus;
+	w->kernel_check = w->run->start_ns + KERNEL_CHECK_NS;
+	samples_start(&w->o->samples, w->run->start_ns, w->request->number[KEY_SAMPLE_MS]);
 	plan_lock_checks(w);
 }
 
 /* Checks the wall time, which counts from the exec. On a busy machine, the exec can come long after the start signal. */
 static void check_wall(struct watch *w, uint64_t now)
 {
-	uint64_t from = w->box->lane->exec_args->exec_ns, limit = w->request->number[KEY_WALL_MS] * 1000000;
+	uint64_t from = w->run->exec_args->exec_ns, limit = w->request->number[KEY_WALL_MS] * 1000000;
 	if (from && now < from + limit)
 		w->wall_deadline = from + limit;
 	else
@@ -208,8 +207,8 @@ void check_deadlines(struct watch *w)
 	if (w->oom_events && w->o->reason == KILL_NONE && w->cpu_check > now + OOM_RECHECK_NS)
 		w->cpu_check = now + OOM_RECHECK_NS;
 	if (w->o->reason == KILL_NONE)
-		samples_take_if_due(&w->o->samples, &w->slot->launcher->groups, w->box->leaf, w->box->lane->exec_args->exec_ns,
-				    w->box->base_cpu_usec, now);
+		samples_take_if_due(&w->o->samples, w->run->box->groups, w->run->leaf, w->run->exec_args->exec_ns,
+				    w->run->base_cpu_usec, now);
 }
 
 struct timespec time_until(uint64_t deadline)

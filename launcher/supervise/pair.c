@@ -59,7 +59,7 @@ static bool is_input(const struct watch *w, pid_t task, unsigned long fd)
 	char name[48];
 	struct stat input, other;
 	snprintf(name, sizeof name, "%d/fd/%lu", task, fd);
-	return fstat(w->box->in_fd, &input) == 0 && fstatat(w->slot->launcher->proc, name, &other, 0) == 0 &&
+	return fstat(w->run->in_fd, &input) == 0 && fstatat(w->slot->launcher->proc, name, &other, 0) == 0 &&
 	       input.st_dev == other.st_dev && input.st_ino == other.st_ino;
 }
 
@@ -88,9 +88,9 @@ static bool waits_for_input(const struct watch *w)
 	const struct launcher *l = w->slot->launcher;
 	pid_t task[TASKS_READ];
 	int unread = 0;
-	if (w->box->in_fd < 0 || ioctl(w->box->in_fd, FIONREAD, &unread) < 0 || unread > 0)
+	if (w->run->in_fd < 0 || ioctl(w->run->in_fd, FIONREAD, &unread) < 0 || unread > 0)
 		return false;
-	int tasks = leaf_tasks(&l->groups, w->box->leaf, task, TASKS_READ);
+	int tasks = leaf_tasks(w->run->box->groups, w->run->leaf, task, TASKS_READ);
 	bool waits = false;
 	for (int i = 0; i < tasks && i < TASKS_READ; i++) {
 		char name[32], call[128] = "";
@@ -143,7 +143,7 @@ static void check_wall_limits(struct pair *p)
 static bool relay_pending(struct pair *p, int side)
 {
 	struct relay *r = &p->relay[side];
-	int *to = &p->watch[!side].box->in_fd;
+	int *to = &p->watch[!side].run->in_fd;
 	while (r->from < r->to && *to >= 0) {
 		ssize_t n = write(*to, r->data + r->from, r->to - r->from);
 		if (n < 0 && errno == EAGAIN)
@@ -177,7 +177,7 @@ static void relay_output(struct pair *p, int side, bool readable)
 {
 	struct watch *w = &p->watch[side];
 	struct relay *r = &p->relay[side];
-	int *from = &w->box->out_fd, *to = &p->watch[!side].box->in_fd;
+	int *from = &w->run->out_fd, *to = &p->watch[!side].run->in_fd;
 	bool all_read = false;
 	if (!relay_pending(p, side))
 		return;
@@ -234,13 +234,13 @@ enum { ON_END, ON_OUT, ON_ERR, ON_OOM, ON_IN, EVENTS };
 static void poll_side(const struct pair *p, int side, struct pollfd *on)
 {
 	const struct watch *w = &p->watch[side];
-	const struct box *b = w->box;
+	const struct run *run = w->run;
 	bool pending = p->relay[side].from < p->relay[side].to;
-	on[ON_END] = (struct pollfd){.fd = p->ended[side] ? -1 : b->program_fd, .events = POLLIN};
-	on[ON_OUT] = (struct pollfd){.fd = pending || w->read_at[0] ? -1 : b->out_fd, .events = POLLIN};
-	on[ON_ERR] = (struct pollfd){.fd = w->read_at[1] ? -1 : b->err_fd, .events = POLLIN};
-	on[ON_OOM] = (struct pollfd){.fd = p->ended[side] ? -1 : b->leaf->oom_event, .events = POLLIN};
-	on[ON_IN] = (struct pollfd){.fd = pending ? p->watch[!side].box->in_fd : -1, .events = POLLOUT};
+	on[ON_END] = (struct pollfd){.fd = p->ended[side] ? -1 : run->program_fd, .events = POLLIN};
+	on[ON_OUT] = (struct pollfd){.fd = pending || w->read_at[0] ? -1 : run->out_fd, .events = POLLIN};
+	on[ON_ERR] = (struct pollfd){.fd = w->read_at[1] ? -1 : run->err_fd, .events = POLLIN};
+	on[ON_OOM] = (struct pollfd){.fd = p->ended[side] ? -1 : run->leaf->oom_event, .events = POLLIN};
+	on[ON_IN] = (struct pollfd){.fd = pending ? p->watch[!side].run->in_fd : -1, .events = POLLOUT};
 }
 
 static void serve_side(struct pair *p, int side, const struct pollfd *on)
@@ -248,7 +248,7 @@ static void serve_side(struct pair *p, int side, const struct pollfd *on)
 	struct watch *w = &p->watch[side];
 	bool killed = w->o->reason != KILL_NONE;
 	relay_output(p, side, on[ON_OUT].revents || (w->read_at[0] && now_ns() >= w->read_at[0]));
-	read_output_if_due(w, &w->box->err_fd, 1, on[ON_ERR].revents);
+	read_output_if_due(w, &w->run->err_fd, 1, on[ON_ERR].revents);
 	if (p->ended[side])
 		return;
 	w->unkillable = killed && end_is_overdue(w);
@@ -308,10 +308,10 @@ static void watch_pair(struct pair *p, const volatile int *stopping)
 static int start_pair(struct pair *p, struct failure *f)
 {
 	struct watch *w = p->watch;
-	if (prepare_program(&w[PROGRAM], f) < 0 || prepare_program(&w[INTERACTOR], f) < 0 || bind_programs(w, SIDES, f) < 0)
+	if (run_prepare(w[PROGRAM].run, f) < 0 || run_prepare(w[INTERACTOR].run, f) < 0 || bind_programs(w, SIDES, f) < 0)
 		return -1;
 	for (int side = 0; side < SIDES; side++) {
-		if (start_program(&w[side], f) < 0)
+		if (run_start(w[side].run, f) < 0)
 			return -1;
 		set_deadlines(&w[side]);
 		w[side].wall_deadline = UINT64_MAX; /* check_wall_limits() checks the limit instead */
@@ -323,16 +323,16 @@ static int start_pair(struct pair *p, struct failure *f)
 	return 0;
 }
 
-void supervise_pair(struct slot *s, struct box *b[2], const struct request *r[2], struct queue *out[2], int connection,
-		    const volatile int *stopping, struct outcome *o[2])
+void supervise_pair(struct slot *s, struct run *run[2], struct client *client)
 {
 	static struct pair pair;
 	struct pair *p = &pair;
+	struct outcome *o[SIDES] = {&run[PROGRAM]->outcome, &run[INTERACTOR]->outcome};
 	*p = (struct pair){.turn = INTERACTOR, .first_ended = NEITHER};
 	for (int side = 0; side < SIDES; side++)
-		p->watch[side] = new_watch(s, b[side], r[side], out[side], side == PROGRAM ? connection : -1, o[side]);
+		p->watch[side] = new_watch(s, run[side], side == PROGRAM ? client->connection : -1);
 	if (start_pair(p, &o[PROGRAM]->failure) == 0) {
-		watch_pair(p, stopping);
+		watch_pair(p, client->stopping);
 		for (int side = 0; side < SIDES; side++) {
 			collect_results(&p->watch[side]);
 			o[side]->paired = true;
@@ -342,5 +342,4 @@ void supervise_pair(struct slot *s, struct box *b[2], const struct request *r[2]
 	} else {
 		o[INTERACTOR]->failure = o[PROGRAM]->failure;
 	}
-	cpus_release(s->launcher->cpus, s->number);
 }

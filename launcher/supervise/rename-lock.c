@@ -97,7 +97,7 @@ static uint64_t most_inodes(const struct watch *w)
 	for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
 		char path[48];
 		struct statfs st;
-		snprintf(path, sizeof path, "%d/root/%s", (int)w->box->init, directories[i]);
+		snprintf(path, sizeof path, "%d/root/%s", (int)w->run->box->init, directories[i]);
 		int fd = openat(w->slot->launcher->proc, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd >= 0 && fstatfs(fd, &st) == 0 && st.f_files - st.f_ffree > most)
 			most = st.f_files - st.f_ffree;
@@ -112,7 +112,7 @@ static bool has_used_cpu(struct watch *w, uint64_t now)
 {
 	struct lock_checks *l = &w->locks;
 	uint64_t used = 0;
-	if (leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_CPU_USEC, &used) < 0)
+	if (run_read(w->run, FACT_CPU_USEC, &used) < 0)
 		return false;
 	bool ran = (used - l->cpu_usec) * 1000 * RUNNING_SHARE >= now - l->cpu_read_ns;
 	l->cpu_usec = used;
@@ -143,7 +143,7 @@ static void set_deep(struct watch *w, bool deep)
 void plan_lock_checks(struct watch *w)
 {
 	w->locks = (struct lock_checks){
-		.at = w->start_ns + CHECK_NS, .cpu_usec = w->box->base_cpu_usec, .cpu_read_ns = w->start_ns, .random = w->start_ns,
+		.at = w->run->start_ns + CHECK_NS, .cpu_usec = w->run->base_cpu_usec, .cpu_read_ns = w->run->start_ns, .random = w->run->start_ns,
 	};
 }
 

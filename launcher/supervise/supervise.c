@@ -37,140 +37,16 @@ void evidence_error(struct outcome *o, const char *what, int err)
 
 enum { TASKS_MAX = 128 /* no runtime has as many threads */ };
 
-#ifndef F_ADD_SEALS
-#define F_ADD_SEALS 1033
-#endif
-
-/* Appends a string to the memory that is shared with the program. Returns NULL if there is no space left. */
-static char *copy_string(struct exec_args *shared, size_t *used, struct bytes text)
-{
-	size_t space = EXEC_ARGS_BYTES - offsetof(struct exec_args, strings);
-	if (text.size + 1 > space - *used)
-		return NULL;
-	char *to = shared->strings + *used;
-	memcpy(to, text.data, text.size);
-	to[text.size] = 0;
-	*used += text.size + 1;
-	return to;
-}
-
-static int fill_exec_args(struct exec_args *shared, const struct request *r, bool runtime, struct failure *f)
-{
-	const struct bytes *arg = runtime ? r->park_arg : r->arg;
-	const uint64_t *n = r->number;
-	enum { NO_RLIMIT = -1 };
-	const struct { int resource; uint64_t value; } limits[] = {
-#define FRAME(...)
-#define KEY(...)
-#define LIMIT(number, name, smallest, largest, rlimit) {rlimit, n[KEY_##name]},
-#include "protocol.def"
-#undef FRAME
-#undef KEY
-#undef LIMIT
-	};
-	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-		int resource = limits[i].resource;
-		if (resource == NO_RLIMIT)
-			continue;
-		/* The hard limit is a second later: SIGXCPU has an identifiable sender, the SIGKILL of the hard limit does not. */
-		rlim_t hard = limits[i].value + (resource == RLIMIT_CPU);
-		shared->rlimit[resource] = (struct rlimit){limits[i].value, hard};
-		shared->set[resource] = true;
-	}
-	size_t used = 0;
-	shared->runtime = runtime;
-	for (unsigned i = 0; i < (runtime ? r->park_args : r->args); i++)
-		if (!(shared->argv[i] = copy_string(shared, &used, arg[i])))
-			return fail_with(f, E2BIG, "request", "arguments");
-	for (unsigned i = 0; i < r->envs; i++)
-		if (!(shared->envp[i] = copy_string(shared, &used, r->env[i])))
-			return fail_with(f, E2BIG, "request", "environment");
-	return 0;
-}
-
-static int write_stdin(int fd, struct bytes data, struct failure *f)
-{
-	for (size_t done = 0; done < data.size;) {
-		ssize_t n = pwrite(fd, data.data + done, data.size - done, (off_t)done);
-		if (n <= 0)
-			return fail(f, "stdin", "write");
-		done += (size_t)n;
-	}
-	/* With the seals SEAL, SHRINK, GROW and WRITE, the program reads exactly what was sent. */
-	return fcntl(fd, F_ADD_SEALS, 1 | 2 | 4 | 8) < 0 ? fail(f, "stdin", "seal") : 0;
-}
-
-/* Sets the limits of the cgroup, and reads them back as evidence. The kernel may round the memory limit down to whole pages. */
-static int apply_limits(const struct slot *s, struct box *b, const struct request *r, struct failure *f)
-{
-	const struct groups *g = &s->launcher->groups;
-	const uint64_t *n = r->number;
-	uint64_t memory, pids;
-	if (leaf_limit(g, b->leaf, n[KEY_MEMORY_BYTES], n[KEY_PROCESSES], f) < 0)
-		return -1;
-	bool read = leaf_read(g, b->leaf, FACT_MEMORY_LIMIT, &memory) == 0;
-	bool same = read && memory <= n[KEY_MEMORY_BYTES] && memory + 65536 > n[KEY_MEMORY_BYTES];
-	control_note(b, CONTROL_memory_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
-	read = leaf_read(g, b->leaf, FACT_PIDS_LIMIT, &pids) == 0;
-	same = read && pids == n[KEY_PROCESSES];
-	control_note(b, CONTROL_process_limit, !read ? "cannot be read back" : same ? NULL : "reads back differently");
-	return 0;
-}
-
-/* Passes the command of the step, or that of its runtime, and the limits of the step to the parked program. */
-static int pass_request(const struct slot *s, struct box *b, const struct request *r, bool runtime, struct failure *f)
-{
-	return fill_exec_args(b->lane->exec_args, r, runtime, f) < 0 ? -1 : apply_limits(s, b, r, f);
-}
-
-static int signal_go(struct box *b, struct failure *f)
-{
-	uint64_t one = 1;
-	return write(b->go, &one, sizeof one) == sizeof one ? 0 : fail(f, "go", "write");
-}
-
-/* The runtime starts on as many CPUs as its step wants; the step may get other ones. */
-int start_runtime(const struct slot *s, struct box *b, const struct request *r, struct failure *f)
-{
-	unsigned given;
-	struct cpus *cpus = s->launcher->cpus;
-	if (pass_request(s, b, r, true, f) < 0 || cpus_acquire(cpus, s->number, &b->program, 1, r->number[KEY_CPUS], &given, f) < 0)
-		return -1;
-	int done = signal_go(b, f) < 0 ? -1 : await_ready(s, b, b->program_fd, "runtime", f);
-	cpus_release(cpus, s->number);
-	if (done < 0)
-		return -1;
-	/* The controls are read again, because box_build() has read them before the exec of the runtime. */
-	controls_read(s, b);
-	if (!runtime_waits(s, b))
-		return fail_with(f, ESRCH, "box", "the runtime does not wait");
-	b->runtime = true;
-	return 0;
-}
-
-bool runtime_waits(const struct slot *s, const struct box *b)
-{
-	struct pollfd on[] = {{.fd = b->program_fd, .events = POLLIN}, {.fd = b->out_fd, .events = POLLIN}, {.fd = b->err_fd, .events = POLLIN}};
-	static const enum fact must_be_zero[] = {FACT_OOM_KILLS, FACT_MEMORY_HITS, FACT_PIDS_REFUSED};
-	uint64_t value;
-	if (poll(on, 3, 0) != 0)
-		return false;
-	for (size_t i = 0; i < sizeof must_be_zero / sizeof *must_be_zero; i++)
-		if (leaf_read(&s->launcher->groups, b->leaf, must_be_zero[i], &value) < 0 || value > 0)
-			return false;
-	return true;
-}
-
 int bind_programs(struct watch *w, int programs, struct failure *f)
 {
 	const struct launcher *l = w->slot->launcher;
 	pid_t task[TASKS_MAX];
 	int tasks = 0;
 	for (int i = 0; i < programs; i++)
-		task[tasks++] = w[i].box->program;
+		task[tasks++] = w[i].run->program;
 	/* Each thread of a runtime is bound, because affinity belongs to a thread. A runtime starts none while it waits. */
-	if (w->box->runtime) {
-		int threads = leaf_tasks(&l->groups, w->box->leaf, task, TASKS_MAX);
+	if (w->run->runtime) {
+		int threads = leaf_tasks(w->run->box->groups, w->run->leaf, task, TASKS_MAX);
 		tasks = threads < 1 ? 1 : threads; /* 0: the runtime is not in its group, which the controls show */
 	}
 	if (tasks > TASKS_MAX)
@@ -180,34 +56,6 @@ int bind_programs(struct watch *w, int programs, struct failure *f)
 	for (int i = 1; i < programs; i++)
 		w[i].cpus = w->cpus;
 	return 0;
-}
-
-int prepare_program(struct watch *w, struct failure *f)
-{
-	struct box *b = w->box;
-	if ((!b->runtime && pass_request(w->slot, b, w->request, false, f) < 0) ||
-	    (b->stdin_fd >= 0 && write_stdin(b->stdin_fd, w->request->stdin_data, f) < 0))
-		return -1;
-	if (w->request->number[KEY_KEEP_WORK]) {
-		int64_t bytes = work_bytes(w->slot, f);
-		if (bytes < 0)
-			return -1;
-		w->o->kept_bytes = (uint64_t)bytes;
-	}
-	return 0;
-}
-
-int start_program(struct watch *w, struct failure *f)
-{
-	const struct groups *g = &w->slot->launcher->groups;
-	struct box *b = w->box;
-	if (b->runtime) {
-		leaf_reset_peak(b->leaf);
-		read_baseline(g, b);
-		b->lane->exec_args->exec_ns = now_ns();
-	}
-	w->start_ns = now_ns();
-	return signal_go(b, f);
 }
 
 /* ---- output ---- */
@@ -329,7 +177,7 @@ void read_output_if_due(struct watch *w, int *fd, int stream, bool readable)
 static void drain_pipes(struct watch *w)
 {
 	uint64_t deadline = now_ns() + END_TIMEOUT_MS * 1000000ull;
-	int *fd[] = {&w->box->out_fd, &w->box->err_fd};
+	int *fd[] = {&w->run->out_fd, &w->run->err_fd};
 	for (int stream = 0; stream < 2; stream++)
 		while (forward_output(w, fd[stream], stream, READS_PER_ROUND)) {
 			struct pollfd more = {.fd = *fd[stream], .events = POLLIN};
@@ -387,7 +235,7 @@ static bool input_is_pending(const struct input *in) { return in->begin < in->en
 static void input_write(struct watch *w)
 {
 	struct input *in = w->input;
-	int *to = &w->box->in_fd;
+	int *to = &w->run->in_fd;
 	while (input_is_pending(in) && *to >= 0) {
 		ssize_t n = write(*to, in->body + in->begin, in->end - in->begin);
 		if (n < 0 && errno == EAGAIN)
@@ -409,10 +257,10 @@ static void input_write(struct watch *w)
 static void input_send_signal(struct watch *w)
 {
 	unsigned number = w->input->signal;
-	if (!number || !w->box->lane->exec_args->exec_ns)
+	if (!number || !w->run->exec_args->exec_ns)
 		return;
 	w->input->signal = 0;
-	if (syscall(__NR_pidfd_send_signal, w->box->program_fd, number, NULL, 0) == 0)
+	if (syscall(__NR_pidfd_send_signal, w->run->program_fd, number, NULL, 0) == 0)
 		w->o->sent_signal = number;
 }
 
@@ -435,7 +283,7 @@ static int handle_frame(struct watch *w)
 	if (in->header[4] == FRAME_SIGNAL) {
 		return handle_signal(w, in->body[0]);
 	} else if (size == 0) {
-		close_fd(&w->box->in_fd);
+		close_fd(&w->run->in_fd);
 	} else {
 		in->end = size;
 		input_write(w);
@@ -465,21 +313,21 @@ static int input_read(struct watch *w)
 /* Reads how far the process came before the exec. The process can write to this shared memory, so no pointer there is followed. */
 static void read_exec_args(struct watch *w)
 {
-	const struct exec_args *exec_args = w->box->lane->exec_args;
+	const struct exec_args *exec_args = w->run->exec_args;
 	const struct bytes *name = &w->request->arg[0];
 	/* The executed file may have been compiled from the submission, so a failed exec must be distinguishable from other failures. */
-	if (!strncmp(exec_args->fail_step, "exec", sizeof exec_args->fail_step))
-		fail_with(&w->o->failure, exec_args->fail_errno, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
+	if (!strncmp(exec_args->failure.step, "exec", sizeof exec_args->failure.step))
+		fail_with(&w->o->failure, exec_args->failure.err, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
 			  (const char *)name->data);
-	else if (exec_args->fail_step[0])
-		fail_with(&w->o->failure, exec_args->fail_errno, "box", "%.31s %.31s", exec_args->fail_step, exec_args->fail_object);
+	else if (exec_args->failure.step[0])
+		fail_with(&w->o->failure, exec_args->failure.err, "box", "%.31s %.31s", exec_args->failure.step, exec_args->failure.object);
 	else if (!exec_args->exec_ns)
 		fail_with(&w->o->failure, ESRCH, "box", "the parked program was lost");
 	bool same = true;
 	for (int r = 0; r < RLIM_NLIMITS; r++)
 		same = same && (!exec_args->set[r] || !memcmp(&exec_args->read[r], &exec_args->rlimit[r], sizeof exec_args->read[r]));
-	control_note(w->box, CONTROL_resource_limits, same ? NULL : "read back differently");
-	uint64_t from = exec_args->exec_ns ? exec_args->exec_ns : w->start_ns;
+	control_note(w->run, CONTROL_resource_limits, same ? NULL : "read back differently");
+	uint64_t from = exec_args->exec_ns ? exec_args->exec_ns : w->run->start_ns;
 	w->o->wall_ns = w->o->ended_ns > from ? w->o->ended_ns - from : 0;
 	memcpy(w->o->rlimit, exec_args->read, sizeof w->o->rlimit);
 }
@@ -493,11 +341,11 @@ static void reap_program(struct watch *w)
 		return;
 	}
 	/* The pidfd has reported the death of the program. If that were wrong, WNOHANG would keep this from waiting. */
-	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->box->program_fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0) {
+	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->run->program_fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0) {
 		fail_with(&w->o->failure, info.si_pid == 0 ? EAGAIN : errno, "wait", "program");
 		return;
 	}
-	w->box->reaped_program = true;
+	w->run->reaped = true;
 	w->o->exited = info.si_code == CLD_EXITED;
 	w->o->code = info.si_status;
 	read_exec_args(w);
@@ -539,7 +387,7 @@ static bool init_is_exiting(const struct watch *w)
 {
 	enum { PF_EXITING = 4 };
 	unsigned flags = PF_EXITING; /* assume that it has exited if its state cannot be read */
-	if (task_flags(w->slot->launcher->proc, w->box->init, &flags) < 0 && errno == EBADMSG)
+	if (task_flags(w->slot->launcher->proc, w->run->box->init, &flags) < 0 && errno == EBADMSG)
 		evidence_error(w->o, "state of the init", EBADMSG);
 	return flags & PF_EXITING;
 }
@@ -548,8 +396,8 @@ static bool init_is_exiting(const struct watch *w)
 static bool killed_as_group(struct watch *w)
 {
 	uint64_t kills = 0;
-	return w->box->leaf->oom_event < 0 &&
-	       leaf_read(&w->slot->launcher->groups, w->box->leaf, FACT_OOM_KILLS, &kills) == 0 && kills > 0;
+	return w->run->leaf->oom_event < 0 &&
+	       run_read(w->run, FACT_OOM_KILLS, &kills) == 0 && kills > 0;
 }
 
 /*
@@ -558,16 +406,15 @@ static bool killed_as_group(struct watch *w)
  */
 static void kill_survivors(struct watch *w)
 {
-	const struct groups *g = &w->slot->launcher->groups;
 	if (w->o->reason == KILL_NONE) {
 		bool dying = killed_as_group(w);
-		if (!dying && leaf_read(g, w->box->leaf, FACT_PIDS_CURRENT, &w->o->survivors) < 0)
+		if (!dying && run_read(w->run, FACT_PIDS_CURRENT, &w->o->survivors) < 0)
 			evidence_error(w->o, fact_name(FACT_PIDS_CURRENT), errno);
 		if (!dying && w->o->survivors == 0)
 			return;
 		kill_box(w);
 	}
-	struct pollfd init = {.fd = w->box->init_fd, .events = POLLIN};
+	struct pollfd init = {.fd = w->run->box->init_fd, .events = POLLIN};
 	while (poll(&init, 1, KILLED_CHECK_MS) <= 0) {
 		if (end_is_overdue(w)) {
 			evidence_error(w->o, "end of the pid namespace", ETIMEDOUT);
@@ -576,7 +423,7 @@ static void kill_survivors(struct watch *w)
 		if (now_ns() >= next_killed_check(w))
 			help_killed_processes(w);
 		/* The other program of a pair continues meanwhile, so its limits are checked here. */
-		if (w->peer && !w->peer->box->reaped_program)
+		if (w->peer && !w->peer->run->reaped)
 			check_deadlines(w->peer);
 	}
 	end_helpers(w); /* it is part of the end: a helper can be the last to leave an address space, and then has to free it */
@@ -589,24 +436,24 @@ static void read_counters(struct watch *w)
 	struct outcome *o = w->o;
 	const struct launcher *l = w->slot->launcher;
 	for (int i = 0; i < FACTS_OF_A_RUN; i++) {
-		o->known[i] = leaf_read(&l->groups, w->box->leaf, i, &o->fact[i]) == 0;
+		o->known[i] = run_read(w->run, i, &o->fact[i]) == 0;
 		if (!o->known[i] && errno != ENODATA && !(i == FACT_PIDS_PEAK && errno == EBADF))
 			evidence_error(o, fact_name(i), errno);
 	}
-	if (w->box->base_errno)
-		evidence_error(o, "counters before the step", w->box->base_errno);
+	if (w->run->base_errno)
+		evidence_error(o, "counters before the step", w->run->base_errno);
 	if (w->memory_limit)
 		o->fact[FACT_MEMORY_LIMIT] = w->memory_limit;
 	/* v1 has no file that counts OOM events, but reports each one by the eventfd. */
-	if (w->box->leaf->oom_event >= 0)
+	if (w->run->leaf->oom_event >= 0)
 		o->fact[FACT_OOM_EVENTS] = count_oom_events(w);
-	o->fact[FACT_CPU_USEC] -= w->box->base_cpu_usec;
-	o->fact[FACT_PRESSURE_FULL_USEC] -= w->box->base_full_usec;
-	o->fact[FACT_PRESSURE_SOME_USEC] -= w->box->base_some_usec;
+	o->fact[FACT_CPU_USEC] -= w->run->base_cpu_usec;
+	o->fact[FACT_PRESSURE_FULL_USEC] -= w->run->base_full_usec;
+	o->fact[FACT_PRESSURE_SOME_USEC] -= w->run->base_some_usec;
 
 	struct signal_counts counts = {0};
 	if (l->signal_map >= 0) {
-		if (signals_take(l->signal_map, w->box->leaf->id, &counts) < 0)
+		if (signals_take(l->signal_map, w->run->leaf->id, &counts) < 0)
 			evidence_error(o, "signal counts", errno);
 		o->file_size_signals = counts.file_size;
 		o->cpu_time_signals = counts.cpu_time;
@@ -629,7 +476,7 @@ static bool flush_is_due(const struct watch *w)
 
 static void watch_program(struct watch *w, const volatile int *stopping)
 {
-	struct box *b = w->box;
+	struct run *run = w->run;
 	sigset_t none;
 	sigemptyset(&none);
 	for (;;) {
@@ -641,12 +488,12 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 		bool signal_waits = w->input && w->input->signal;
 		short input_events = w->input && !input_pending && !signal_waits ? POLLIN : 0;
 		struct pollfd on[] = {
-			{.fd = b->program_fd, .events = POLLIN},
-			{.fd = end_only || w->read_at[0] ? -1 : b->out_fd, .events = POLLIN},
-			{.fd = end_only || w->read_at[1] ? -1 : b->err_fd, .events = POLLIN},
-			{.fd = b->leaf->oom_event, .events = POLLIN},
+			{.fd = run->program_fd, .events = POLLIN},
+			{.fd = end_only || w->read_at[0] ? -1 : run->out_fd, .events = POLLIN},
+			{.fd = end_only || w->read_at[1] ? -1 : run->err_fd, .events = POLLIN},
+			{.fd = run->leaf->oom_event, .events = POLLIN},
 			{.fd = w->connection, .events = (short)(POLLRDHUP | input_events | (flush_is_due(w) ? POLLOUT : 0))},
-			{.fd = input_pending ? b->in_fd : -1, .events = POLLOUT},
+			{.fd = input_pending ? run->in_fd : -1, .events = POLLOUT},
 		};
 		uint64_t next = next_check(w, end_only);
 		if (w->flush_at && !flush_is_due(w) && w->flush_at < next)
@@ -669,8 +516,8 @@ static void watch_program(struct watch *w, const volatile int *stopping)
 			help_killed_processes(w);
 		if (*stopping)
 			kill_for(w, KILL_CLIENT);
-		read_output_if_due(w, &b->out_fd, 0, n > 0 && on[1].revents);
-		read_output_if_due(w, &b->err_fd, 1, n > 0 && on[2].revents);
+		read_output_if_due(w, &run->out_fd, 0, n > 0 && on[1].revents);
+		read_output_if_due(w, &run->err_fd, 1, n > 0 && on[2].revents);
 		if (n > 0 && on[3].revents)
 			count_oom_events(w);
 		if (n > 0 && on[5].revents)
@@ -717,35 +564,37 @@ void collect_results(struct watch *w)
 		fail_with(&o->failure, ESRCH, "box", "the init was lost before the program ended");
 }
 
-/* Runs the program to its last counter. From bind_programs() on, the slot does this on the CPUs of the box. */
-static void run_bound(struct watch *w, const volatile int *stopping, void (*on_start)(void *), void *context)
+/* Runs the program to its last counter. From bind_programs() on, the slot does this on the CPUs of the program. */
+static void run_bound(struct watch *w, const struct client *client)
 {
 	struct failure *f = &w->o->failure;
-	if (prepare_program(w, f) < 0 || bind_programs(w, 1, f) < 0 || start_program(w, f) < 0)
+	if (run_prepare(w->run, f) < 0 || bind_programs(w, 1, f) < 0 || run_start(w->run, f) < 0)
 		return;
-	w->end_only_until = w->start_ns + END_ONLY_NS;
+	w->end_only_until = w->run->start_ns + END_ONLY_NS;
 	set_deadlines(w);
-	if (on_start)
-		on_start(context);
-	watch_program(w, stopping);
+	if (client->on_start)
+		client->on_start(client->context);
+	watch_program(w, client->stopping);
 	end_program(w);
 	collect_results(w);
 }
 
-struct watch new_watch(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection, struct outcome *o)
+struct watch new_watch(struct slot *s, struct run *run, int connection)
 {
-	memset(o, 0, sizeof *o);
 	return (struct watch){
-		.slot = s, .box = b, .request = r, .out = out, .o = o, .connection = connection,
-		.cpu_budget_usec = r->number[KEY_CPU_MS] * 1000,
+		.slot = s, .run = run, .request = run->request, .out = run->out, .o = &run->outcome, .connection = connection,
+		.cpu_budget_usec = run->request->number[KEY_CPU_MS] * 1000,
 	};
 }
 
-void supervise(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection,
-	       struct input *input, const volatile int *stopping, void (*on_start)(void *), void *context, struct outcome *o)
+void supervise(struct slot *s, struct run *run[], int runs, struct client *client)
 {
-	struct watch w = new_watch(s, b, r, out, connection, o);
-	w.input = input;
-	run_bound(&w, stopping, on_start, context);
+	if (runs == 2) {
+		supervise_pair(s, run, client);
+	} else {
+		struct watch w = new_watch(s, run[0], client->connection);
+		w.input = client->input;
+		run_bound(&w, client);
+	}
 	cpus_release(s->launcher->cpus, s->number);
 }

@@ -95,14 +95,14 @@ struct lock_checks {
 
 struct watch {
 	struct slot *slot;
-	struct box *box;
+	struct run *run;
 	const struct request *request;
 	struct queue *out;
 	struct outcome *o;
 	int connection; /* -1: the client has left, or this is the interactor of a pair, whose program has the connection */
 	struct watch *peer; /* the other program of a pair; NULL: there is none */
 	struct input *input; /* NULL: the step has no LIVE_STDIN */
-	uint64_t start_ns, killed_ns;
+	uint64_t killed_ns;
 	unsigned cpus; /* CPUs that can work for the box at the same time */
 
 	/* The event loop. */
@@ -127,14 +127,13 @@ struct watch {
 
 /* ---- supervise.c: one program from its request to its counters ---- */
 
-struct watch new_watch(struct slot *s, struct box *b, const struct request *r, struct queue *out, int connection, struct outcome *o);
+struct watch new_watch(struct slot *s, struct run *run, int connection);
 /* Adds a line to the EVIDENCE_ERRORs of the step. */
 void evidence_error(struct outcome *o, const char *what, int err);
-/* Passes the request to the parked program, and sets the limits of its box. */
-int prepare_program(struct watch *w, struct failure *f);
 /* Binds the programs of the first `programs` elements of the array `w`, and the slot, to as many CPUs as the first request wants. */
 int bind_programs(struct watch *w, int programs, struct failure *f);
-int start_program(struct watch *w, struct failure *f);
+/* Starts and supervises two programs (pair.c). */
+void supervise_pair(struct slot *s, struct run *run[2], struct client *client);
 /* Reads a pipe if it is readable, or if its pause is over. Begins a pause if little was read. */
 void read_output_if_due(struct watch *w, int *fd, int stream, bool readable);
 /* Counts the bytes of a stream, and queues those within its limit. Returns how many these are. */

@@ -261,6 +261,7 @@ test(
     const peer = shell('echo hello; read y; [ "$y" = hello ] && exit 42');
     const [report, ofPeer] = await slot.runPair(shell("exec sh /box/made", { work: "keep" }), peer);
     assert.deepEqual([end(report), end(ofPeer)], ["exit 0", "exit 42"]);
+    assert.ok(report.keptBytes > 0 && ofPeer.keptBytes === 0, `${report.keptBytes} and ${ofPeer.keptBytes} bytes`);
     const after = await slot.run(shell("ls /box; cat", { stdin: Buffer.from("in") }));
     assert.deepEqual([after.exitCode, String(after.stdout)], [0, "in"]);
   },

@@ -1,8 +1,8 @@
-/* Writes the ENDED frame of a step, from its outcome and the controls of its box. slot/slot.c calls this after the run. */
+/* Writes the ENDED frame of a step, from the outcome and the controls of its run. slot/slot.c calls this after the run. */
 #define _GNU_SOURCE
 #include <stdio.h>
 
-#include "supervise/supervise.h"
+#include "run/run.h"
 
 static void report_rlimits(const struct outcome *o, struct queue *out)
 {
@@ -20,8 +20,9 @@ static void report_rlimits(const struct outcome *o, struct queue *out)
 	}
 }
 
-void outcome_report(const struct outcome *o, const struct box *b, struct queue *out)
+void outcome_report(const struct run *run, struct queue *out)
 {
+	const struct outcome *o = &run->outcome;
 	static const char *const reason[] = {"none", "wall", "cpu", "oom", "client"};
 	enum { ONE, OPT };
 	static const struct { enum fact fact; enum key key; bool optional; } facts[] = {
@@ -55,7 +56,7 @@ void outcome_report(const struct outcome *o, const struct box *b, struct queue *
 	queue_int(out, KEY_KEPT_BYTES, o->kept_bytes);
 	queue_int(out, KEY_KERNEL_MEMORY, o->kernel_bytes);
 	queue_int(out, KEY_WALKABLE, o->walkable_bytes);
-	queue_int(out, KEY_PARKED_RUNTIME, b->runtime);
+	queue_int(out, KEY_PARKED_RUNTIME, run->runtime);
 	queue_int(out, KEY_END_USEC, o->end_ns / 1000);
 	queue_int(out, KEY_FSIZE_SIGNALS, o->file_size_signals);
 	queue_int(out, KEY_CPU_RLIMIT_SIGNALS, o->cpu_time_signals);
@@ -71,8 +72,8 @@ void outcome_report(const struct outcome *o, const struct box *b, struct queue *
 		queue_int(out, KEY_SENT_SIGNAL, o->sent_signal);
 	for (int c = 0; c < CONTROL_COUNT; c++) {
 		char text[160];
-		snprintf(text, sizeof text, "%s: %s", control_name[c], b->control[c] ? b->control[c] : "was not read");
-		if (control_applied(b, c))
+		snprintf(text, sizeof text, "%s: %s", control_name[c], run->control[c] ? run->control[c] : "was not read");
+		if (control_applied(run, c))
 			queue_text(out, KEY_CONTROL, control_name[c]);
 		else
 			queue_text(out, KEY_CONTROL_MISSING, text);

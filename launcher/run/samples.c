@@ -1,6 +1,6 @@
-/* Samples of a run for users (samples.h explains them). limits.c takes them together with its checks, and report.c sends them. */
+/* Samples of a run for users (samples.h explains them). supervise/limits.c takes them, and report.c sends them. */
 #define _GNU_SOURCE
-#include "supervise/samples.h"
+#include "run/samples.h"
 
 enum { SLACK_SHARE = 8 };
 _Static_assert(SAMPLES_MAX % 2 == 0, "halve() takes pairs");

@@ -1,5 +1,5 @@
 /*
- * Finds which controls hold. box.c calls this before the exec of a program, supervise/supervise.c before the step of a runtime. It
+ * Finds which controls hold. run.c calls this before the exec of a program, and again before the step of a runtime. It
  * reads what the kernel says about the parked program (/proc/<pid>), never what was requested. The program cannot undo a control
  * later: it cannot leave its namespaces, change its identity or clear its flags.
  */
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "box/box.h"
+#include "run/run.h"
 #include "unforked-memory.h"
 
 const char *const control_name[CONTROL_COUNT] = {
@@ -21,21 +21,21 @@ const char *const control_name[CONTROL_COUNT] = {
 #undef CONTROL
 };
 
-void control_note(struct box *b, enum control control, const char *why_missing)
+void control_note(struct run *run, enum control control, const char *why_missing)
 {
-	b->control[control] = why_missing ? why_missing : "";
+	run->control[control] = why_missing ? why_missing : "";
 }
 
-bool control_applied(const struct box *b, enum control control)
+bool control_applied(const struct run *run, enum control control)
 {
-	return b->control[control] && !*b->control[control];
+	return run->control[control] && !*run->control[control];
 }
 
-bool controls_applied(const struct box *b)
+bool controls_applied(const struct run *run)
 {
 	bool all = true;
 	for (int c = 0; c < CONTROL_COUNT; c++)
-		all = all && control_applied(b, c);
+		all = all && control_applied(run, c);
 	return all;
 }
 
@@ -77,13 +77,13 @@ static uint64_t namespace_inode(const struct slot *s, const char *process, const
 	return fstatat(s->launcher->proc, path, &st, 0) < 0 ? 0 : st.st_ino;
 }
 
-static void read_namespaces(const struct slot *s, struct box *b)
+static void read_namespaces(const struct slot *s, struct run *run)
 {
 	char process[16];
-	snprintf(process, sizeof process, "%d", b->program);
+	snprintf(process, sizeof process, "%d", run->program);
 	for (int i = 0; i < NAMESPACES; i++) {
 		uint64_t theirs = namespace_inode(s, process, namespaces[i].link);
-		control_note(b, namespaces[i].control,
+		control_note(run, namespaces[i].control,
 			     theirs == 0 ? "cannot be read" : theirs == s->self_ns[i] ? "is the launcher's own" : NULL);
 	}
 }
@@ -118,38 +118,38 @@ static bool has_value(const char *status, const char *name, const char *value)
 	return !strncmp(line, value, strlen(value)) && line[strlen(value)] == '\n';
 }
 
-static void read_status(const struct slot *s, struct box *b)
+static void read_status(const struct slot *s, struct run *run)
 {
-	const char *text = read_proc(s, b->program, "status");
+	const char *text = read_proc(s, run->program, "status");
 	char ids[64];
-	uid_t id = b->lane->uid;
+	uid_t id = run->box->lane->uid;
 	snprintf(ids, sizeof ids, "%u\t%u\t%u\t%u", id, id, id, id);
 	bool user = has_value(text, "\nUid:", ids) && has_value(text, "\nGid:", ids) && has_value(text, "\nGroups:", "");
-	control_note(b, CONTROL_unprivileged_user, user ? NULL : "identity is another");
+	control_note(run, CONTROL_unprivileged_user, user ? NULL : "identity is another");
 
 	static const char *const sets[] = {"\nCapInh:", "\nCapPrm:", "\nCapEff:", "\nCapBnd:", "\nCapAmb:"};
 	bool none = true;
 	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
 		none = none && has_value(text, sets[i], "0000000000000000");
-	control_note(b, CONTROL_no_capabilities, none ? NULL : "some are left");
-	control_note(b, CONTROL_no_new_privileges, has_value(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
+	control_note(run, CONTROL_no_capabilities, none ? NULL : "some are left");
+	control_note(run, CONTROL_no_new_privileges, has_value(text, "\nNoNewPrivs:", "1") ? NULL : "is not set");
 	/* In a container, the slot has filters before its own. A program inherits all of these, and one more, the slot's own. */
 	bool filtered = has_value(text, "\nSeccomp:", "2") && filter_count(text) == s->self_filter_count + 1;
-	control_note(b, CONTROL_seccomp_filter, filtered ? NULL : "is not set");
+	control_note(run, CONTROL_seccomp_filter, filtered ? NULL : "is not set");
 }
 
-/* Notes whether the program is in the leaf of its box in each tree. The limits of the leaf are verified later, when they are set. */
-static void read_membership(const struct slot *s, struct box *b)
+/* Notes whether the program is in the leaf of its run in each tree. The limits of the leaf are verified later, when they are set. */
+static void read_membership(const struct slot *s, struct run *run)
 {
 	char end[64];
-	const struct groups *g = &s->launcher->groups;
+	const struct groups *g = run->box->groups;
 	int needed = 0, found = 0;
 	for (int t = 0; t < TREE_COUNT; t++)
 		needed += g->dir[t] >= 0 && t != TREE_CPU;
-	int length = snprintf(end, sizeof end, "/%s\n", b->leaf->name);
-	for (const char *p = read_proc(s, b->program, "cgroup"); (p = strstr(p, end)); p += length)
+	int length = snprintf(end, sizeof end, "/%s\n", run->leaf->name);
+	for (const char *p = read_proc(s, run->program, "cgroup"); (p = strstr(p, end)); p += length)
 		found++;
-	control_note(b, CONTROL_cgroup_membership, found == needed ? NULL : "is not in every group of its box");
+	control_note(run, CONTROL_cgroup_membership, found == needed ? NULL : "is not in every group of its box");
 }
 
 /* Words of a line of mountinfo; "" where the line has no such word. */
@@ -182,12 +182,12 @@ static struct mount_line split_mount(char *line)
  * Notes whether the image is read-only, whether it is an overlay of the slot, and whether /proc shows nothing of the machine and no
  * processes of other users. Of several mounts at one mount point, the last one in the list is on top.
  */
-static void read_mounts(const struct slot *s, struct box *b)
+static void read_mounts(const struct slot *s, struct run *run)
 {
 	static const char *const root_options[] = {"ro", "nosuid", "nodev"};
 	static const char *const proc_options[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid"};
 	struct mount_line root = {"", "", "", ""}, proc = root;
-	char *text = read_proc(s, b->program, "mountinfo"), *rest = NULL;
+	char *text = read_proc(s, run->program, "mountinfo"), *rest = NULL;
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		struct mount_line m = split_mount(line);
 		if (!strcmp(m.mount_point, "/"))
@@ -201,15 +201,15 @@ static void read_mounts(const struct slot *s, struct box *b)
 	for (size_t i = 0; i < sizeof proc_options / sizeof *proc_options; i++)
 		restricted = restricted && (list_contains(proc.mount_options, proc_options[i], ",") ||
 					    list_contains(proc.super_options, proc_options[i], ","));
-	control_note(b, CONTROL_read_only_root, sealed ? NULL : "the image can be written, or allows set-uid or devices");
-	control_note(b, CONTROL_own_image, strcmp(root.type, "overlay") ? "the image is shared with other boxes" : NULL);
-	control_note(b, CONTROL_restricted_proc, restricted ? NULL : "/proc shows or allows more than it should");
+	control_note(run, CONTROL_read_only_root, sealed ? NULL : "the image can be written, or allows set-uid or devices");
+	control_note(run, CONTROL_own_image, strcmp(root.type, "overlay") ? "the image is shared with other boxes" : NULL);
+	control_note(run, CONTROL_restricted_proc, restricted ? NULL : "/proc shows or allows more than it should");
 }
 
-void controls_read(const struct slot *s, struct box *b)
+void controls_read(const struct slot *s, struct run *run)
 {
-	read_namespaces(s, b);
-	read_status(s, b);
-	read_membership(s, b);
-	read_mounts(s, b);
+	read_namespaces(s, run);
+	read_status(s, run);
+	read_membership(s, run);
+	read_mounts(s, run);
 }

@@ -5,7 +5,7 @@
 #include "wire/wire.h"
 
 /*
- * Memory use and CPU time of a box over the time of its run: for users, never evidence or a limit. A sample reads two
+ * The course of a run, in memory use and CPU time: for users, never evidence or a limit. A sample reads two
  * counters; the time for this does not depend on the number of processes. When the list is full, pairs of samples are merged and the
  * interval is doubled. So the list of any run has at most SAMPLES_MAX samples, and a run takes 64 more for each doubling of its
  * length: some 700 in ten minutes, if the first interval is 10 ms.
